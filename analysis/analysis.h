@@ -25,11 +25,9 @@ class Analysis {
   virtual ~Analysis() = default;
 
   // Prepares the part of a k-means fit that runs on the backend, for `count` clusters of these points. The
-  // default keeps everything in host memory and calls the members below. The analysis must outlive the pass.
+  // analysis must outlive the pass.
   virtual Result<std::unique_ptr<KMeansPass>> kmeans_pass(const Points& points, Metric metric, int64_t count,
-                                                          const InterruptCheck& /*interrupted*/) {
-    return make_host_pass(*this, points, metric, count);
-  }
+                                                          const InterruptCheck& interrupted) = 0;
 
   // Brings the rows of a model to where the sums below are computed fastest, and keeps them there as long as
   // the result lives. Null if that is host memory. The sums do not need it.
@@ -37,20 +35,6 @@ class Analysis {
                                                         const InterruptCheck& /*interrupted*/) {
     return std::shared_ptr<const void>();
   }
-
-  // labels[i] = the cluster of row i: the one with the best cluster_score(), the lowest of equal ones; -1 for
-  // a zero row under kCosine.
-  virtual Status assign(const Points& points, const Centroids& centroids, std::span<int32_t> labels,
-                        const InterruptCheck& interrupted) = 0;
-
-  // nearest[i] = the two best clusters of row i, by the same rule, with their scores.
-  virtual Status nearest_two(const Points& points, const Centroids& centroids, std::span<NearestTwo> nearest,
-                             const InterruptCheck& interrupted) = 0;
-
-  // For each row whose label changed: takes it out of the sum of cluster from[i] and adds it to that of
-  // to[i]. A negative label means no cluster. REQUIRES: under kCosine a row without a direction has none.
-  virtual Status move_rows(const Points& points, std::span<const int32_t> from, std::span<const int32_t> to,
-                           FixedSums& sums, const InterruptCheck& interrupted) = 0;
 
   // dots[i] = D(vector, row i).
   //   vector  [dims]

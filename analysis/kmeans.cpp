@@ -126,7 +126,7 @@ class Lloyd {
     const double enough = options_.tolerance * static_cast<double>(candidates_.size());
     while (iterations < options_.max_iterations && !converged) {
       GLOVE_ASSIGN_OR_RETURN(const KMeansPass::Step step, pass_.iterate(interrupted_));
-      if (step.empty_clusters > 0) GLOVE_RETURN_IF_ERROR(fill_empty_clusters());
+      if (!step.empty_clusters.empty()) GLOVE_RETURN_IF_ERROR(fill_clusters(step.empty_clusters));
       ++iterations;
       converged = iterations > 1 && static_cast<double>(step.changes) <= enough;
     }
@@ -167,9 +167,8 @@ class Lloyd {
     return {};
   }
 
-  // Gives each cluster without members the row that is farthest from its centroid, and moves the centroids.
-  Status fill_empty_clusters() {
-    GLOVE_ASSIGN_OR_RETURN(const std::vector<int32_t> empty, pass_.empty_clusters());
+  // Gives each of the empty clusters the row that is farthest from its centroid, and moves the centroids.
+  Status fill_clusters(std::span<const int32_t> empty) {
     GLOVE_RETURN_IF_ERROR(pass_.read_centroids(centroids_));
     std::vector<NearestTwo> nearest(static_cast<size_t>(points_.rows));
     GLOVE_RETURN_IF_ERROR(pass_.nearest_two(centroids_, nearest, interrupted_));
@@ -184,7 +183,7 @@ class Lloyd {
     std::partial_sort(
         rows.begin(), rows.begin() + static_cast<ptrdiff_t>(count), rows.end(),
         [&](int32_t a, int32_t b) { return distance(a) != distance(b) ? distance(a) > distance(b) : a < b; });
-    return pass_.refill(std::span(rows).first(count), std::span(empty).first(count), interrupted_);
+    return pass_.refill(std::span(rows).first(count), empty.first(count), interrupted_);
   }
 
   KMeansPass& pass_;

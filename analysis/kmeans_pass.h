@@ -13,8 +13,6 @@
 
 namespace glove {
 
-class Analysis;
-
 // The rows, labels, sums and centroids of one fit. Used by one thread at a time. The points must outlive it.
 // Every result is specified to the last bit, as in analysis/analysis.h. After an error only the destructor
 // may be called. REQUIRES, for every member: the float environment.
@@ -22,8 +20,9 @@ class KMeansPass {
  public:
   // What an iteration did.
   struct Step {
-    int64_t changes = 0;         // rows whose cluster changed
-    int64_t empty_clusters = 0;  // clusters without members; if there are any, the centroids have not moved
+    int64_t changes = 0;                       // rows whose cluster changed
+    std::vector<int32_t> empty_clusters = {};  // those without members, rising; if there are any, the
+                                               // centroids have not moved
   };
 
   virtual ~KMeansPass() = default;
@@ -32,12 +31,10 @@ class KMeansPass {
   // that the pass was made for.
   virtual Status start(const Centroids& centroids) = 0;
 
-  // Assigns every row to its nearest centroid, as Analysis::assign does. If every cluster then has a member,
-  // replaces the centroids by the means of their members.
+  // Assigns every row to the cluster with the best cluster_score(), the lowest of equal ones; a zero row to
+  // none under kCosine. If every cluster then has a member, replaces the centroids by the means of their
+  // members.
   virtual Result<Step> iterate(const InterruptCheck& interrupted) = 0;
-
-  // Returns the clusters without members, rising.
-  virtual Result<std::vector<int32_t>> empty_clusters() = 0;
 
   // Puts rows[i] into clusters[i], and then replaces the centroids by the means of their members.
   virtual Status refill(std::span<const int32_t> rows, std::span<const int32_t> clusters,
@@ -46,17 +43,14 @@ class KMeansPass {
   // Copies the centroids to `centroids`, which has their metric, number and dimensions.
   virtual Status read_centroids(Centroids& centroids) = 0;
 
-  // Analysis::nearest_two and Analysis::dots for the points of the pass. REQUIRES: not more centroids than
-  // the pass was made for.
+  // nearest[i] = the two best clusters of row i, by the same rule, with their scores. REQUIRES: not more
+  // centroids than the pass was made for.
   virtual Status nearest_two(const Centroids& centroids, std::span<NearestTwo> nearest,
                              const InterruptCheck& interrupted) = 0;
+
+  // Analysis::dots for the points of the pass.
   virtual Status dots(std::span<const float> vector, std::span<double> dots,
                       const InterruptCheck& interrupted) = 0;
 };
-
-// Returns a pass that keeps everything in host memory and calls the members of `analysis`, which must outlive
-// it. REQUIRES: the float environment.
-std::unique_ptr<KMeansPass> make_host_pass(Analysis& analysis, const Points& points, Metric metric,
-                                           int64_t count);
 
 }  // namespace glove

@@ -3,6 +3,7 @@
 // IoThread instead.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <exception>
@@ -35,6 +36,19 @@ class ThreadPool {
   // stopped the work, in which case some chunks were not run. Exceptions from `work` or `interrupted` are
   // rethrown here, after all threads have stopped working.
   bool run(int threads, int64_t chunks, const Work& work, const InterruptCheck& interrupted = {});
+
+  // The same for the numbers [0, count) in pieces of `step`, of which the last may be smaller: calls
+  // work(slot, first, last) for each. Errors: an interrupt.
+  template <class PieceWork>
+  static Status for_pieces(int threads, int64_t count, int64_t step, const InterruptCheck& interrupted,
+                           const PieceWork& work) {
+    const auto chunk_work = [&](int slot, int64_t chunk) {
+      work(slot, chunk * step, std::min(count, (chunk + 1) * step));
+    };
+    if (!instance().run(threads, (count + step - 1) / step, chunk_work, interrupted))
+      return interrupted_error();
+    return {};
+  }
 
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;

@@ -51,7 +51,8 @@ class Model {
   };
 
   // `owner` keeps the memory of the parts and the vocabulary alive (a map or a heap block). REQUIRES: the
-  // parts are contiguous from row 0 on, none is empty, and all have the same dims.
+  // parts are contiguous from row 0 on, none is empty, and all have the same dims. Only the parts of a slice
+  // (gpu/residency/model_slice.h) begin at another row, and its rows have the ids of the larger model.
   Model(std::vector<ModelPart> parts, const Vocabulary& vocabulary, Source source,
         std::shared_ptr<const void> owner);
   Model(const Model&) = delete;
@@ -59,7 +60,8 @@ class Model {
 
   // Unique within the process and never reused, so it can be the key of a cache.
   uint64_t id() const { return id_; }
-  int64_t words() const { return parts_.back().first_row + parts_.back().rows; }
+  int64_t first_row() const { return parts_.front().first_row; }  // 0, except for a slice
+  int64_t words() const { return parts_.back().first_row + parts_.back().rows - first_row(); }
   int64_t dims() const { return parts_.front().dims; }
   std::span<const ModelPart> parts() const { return parts_; }
   const Vocabulary& vocabulary() const { return vocabulary_; }
@@ -68,7 +70,7 @@ class Model {
   // Returns the map from vectors of the model that this one was derived from, or nullptr if it was not.
   const RowMap* derivation() const { return source_.derivation.get(); }
 
-  // Returns the part that contains a row. REQUIRES: 0 <= row < words().
+  // Returns the part that contains a row. REQUIRES: first_row() <= row < first_row() + words().
   const ModelPart& part_of(int64_t row) const {
     const ModelPart& first = parts_.front();
     return row < first.rows ? first : later_part_of(row);

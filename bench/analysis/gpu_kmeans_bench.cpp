@@ -84,7 +84,7 @@ void run(Analysis& analysis, const Points& points, int64_t k, int iterations, Me
       if (!step.ok()) fail(step.error().message);
       ms.push_back(timer.microseconds() / 1000);
       changes = step.value().changes;
-      if (step.value().empty_clusters > 0) fail("a cluster is empty");
+      if (!step.value().empty_clusters.empty()) fail("a cluster is empty");
     }
   }
   const double first = ms.front();

@@ -16,7 +16,6 @@
 #include "base/float_environment.h"
 #include "gpu/backend/cuda_device.h"
 #include "gpu/residency/model_slice.h"
-#include "gpu/residency/residency.h"
 #include "gpu/search/spread_plan.h"
 #include "loader/open.h"
 #include "tests/gpu/cuda_support.h"
@@ -60,31 +59,29 @@ T value_or_exit(Result<T> result) {
 
 // What a scan reads, and then the vectors, of equal slices to the first `count` devices side by side.
 void time_uploads(const ModelPtr& model, int count) {
-  std::vector<std::unique_ptr<gpu::Device>> devices;
+  std::vector<std::shared_ptr<gpu::SharedDevice>> devices;
   std::vector<ModelPtr> slices;
   const std::vector<int64_t> room(static_cast<size_t>(count), int64_t{1} << 40);
   int64_t first = 0;
   for (const int64_t end : gpu::divide_rows(*model, room, count)) {
-    devices.push_back(value_or_exit(gpu::open_cuda_device(static_cast<int>(devices.size()))));
+    devices.push_back(open_device(static_cast<int>(devices.size())));
     slices.push_back(count == 1 ? model : gpu::slice_of(model, first, end));
     first = end;
   }
   std::vector<double> scan, all;
   for (int round = 0; round < 5; ++round) {
-    std::vector<std::shared_ptr<gpu::ResidentModel>> resident(devices.size());
+    std::vector<std::shared_ptr<gpu::Arena>> arenas(devices.size());
     const auto side_by_side = [&](const std::function<void(size_t)>& work) {
       std::vector<std::thread> threads;
       for (size_t i = 0; i < devices.size(); ++i) threads.emplace_back([&, i] { work(i); });
       for (std::thread& thread : threads) thread.join();
     };
     const auto start = Clock::now();
-    side_by_side([&](size_t i) {
-      resident[i] = value_or_exit(gpu::ResidentModel::upload(*devices[i], slices[i], int64_t{1} << 40, {}));
-    });
+    side_by_side([&](size_t i) { arenas[i] = arena_of(devices[i], slices[i]); });
     scan.push_back(us_since(start) * 1e-3);
     side_by_side([&](size_t i) {
-      resident[i]->upload_rest();
-      resident[i]->wait();
+      arenas[i]->upload_rest();
+      arenas[i]->wait();
     });
     all.push_back(us_since(start) * 1e-3);
   }

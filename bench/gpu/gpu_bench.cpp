@@ -205,7 +205,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   put("prepare_ms", us_since(start) * 1e-3);
-  const double scan_bytes = static_cast<double>(gpu::plan_memory(words, dims).scan_bytes());
+  const double scan_bytes = static_cast<double>(gpu::plan_memory(words, dims).scan_bytes);
   put("prepare_gb_s", scan_bytes / us_since(start) * 1e-3);
   rows_by("cuda", model, {queries[0]}, 10);
   put("first_answer_ms", us_since(start) * 1e-3);

@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "base/thread_interrupt.h"
+#include "base/thread_pool.h"
 #include "cpu/kernels/prefetch_row.h"
 #include "cpu/kernels/wide_query.h"
 
@@ -319,8 +321,8 @@ void CentroidScan::visit_tiles(int64_t first_tile, int64_t last_tile, int wanted
   }
 }
 
-void CentroidScan::assign(int64_t first_tile, int64_t last_tile, std::span<int32_t> labels,
-                          const InterruptCheck& interrupted) const {
+void CentroidScan::visit(int64_t first_tile, int64_t last_tile, std::span<int32_t> labels,
+                         const InterruptCheck& interrupted) const {
   const auto undecided = [](const TileSearch& search, int row) { return !search.others(row).empty(); };
   visit_tiles(first_tile, last_tile, 1, interrupted, undecided, [&](TileSearch& search, int64_t first) {
     for (int row = 0; row < search.rows(); ++row) {
@@ -333,14 +335,43 @@ void CentroidScan::assign(int64_t first_tile, int64_t last_tile, std::span<int32
   });
 }
 
-void CentroidScan::nearest_two(int64_t first_tile, int64_t last_tile, std::span<NearestTwo> nearest,
-                               const InterruptCheck& interrupted) const {
+void CentroidScan::visit(int64_t first_tile, int64_t last_tile, std::span<NearestTwo> nearest,
+                         const InterruptCheck& interrupted) const {
   const auto every = [](const TileSearch&, int) { return true; };
   visit_tiles(first_tile, last_tile, 2, interrupted, every, [&](TileSearch& search, int64_t first) {
     for (int row = 0; row < search.rows(); ++row)
       nearest[static_cast<size_t>(first + row)] =
           search.takes_part(row) ? search.decide(first + row, row) : NearestTwo();
   });
+}
+
+namespace {
+
+// Fills `found` by CentroidScan::visit.
+template <class Found>
+Status visit_all(const Kernels& kernels, int threads, const Points& points, const Centroids& centroids,
+                 std::span<Found> found, const InterruptCheck& interrupted) {
+  GLOVE_ASSIGN_OR_RETURN(const CentroidScan scan,
+                         CentroidScan::prepare(kernels, points, centroids, interrupted));
+  ThreadInterrupt interrupt(interrupted);
+  const auto work = [&](int slot, int64_t first_tile, int64_t last_tile) {
+    scan.visit(first_tile, last_tile, found, interrupt.of(slot));
+  };
+  GLOVE_RETURN_IF_ERROR(ThreadPool::for_pieces(threads, tile_count(points.rows), scan.tiles_per_chunk(),
+                                               interrupt.of(0), work));
+  return interrupt.stopped() ? interrupted_error() : Status();
+}
+
+}  // namespace
+
+Status assign_rows(const Kernels& kernels, int threads, const Points& points, const Centroids& centroids,
+                   std::span<int32_t> labels, const InterruptCheck& interrupted) {
+  return visit_all(kernels, threads, points, centroids, labels, interrupted);
+}
+
+Status nearest_two(const Kernels& kernels, int threads, const Points& points, const Centroids& centroids,
+                   std::span<NearestTwo> nearest, const InterruptCheck& interrupted) {
+  return visit_all(kernels, threads, points, centroids, nearest, interrupted);
 }
 
 }  // namespace glove::cpu

@@ -27,10 +27,10 @@ class CentroidScan {
   // with their scores. `labels` and `nearest` have one element per point of the whole set. If `interrupted`
   // says so, they return early, and what they wrote is meaningless: a tile takes long if there are a million
   // centroids.
-  void assign(int64_t first_tile, int64_t last_tile, std::span<int32_t> labels,
-              const InterruptCheck& interrupted) const;
-  void nearest_two(int64_t first_tile, int64_t last_tile, std::span<NearestTwo> nearest,
-                   const InterruptCheck& interrupted) const;
+  void visit(int64_t first_tile, int64_t last_tile, std::span<int32_t> labels,
+             const InterruptCheck& interrupted) const;
+  void visit(int64_t first_tile, int64_t last_tile, std::span<NearestTwo> nearest,
+             const InterruptCheck& interrupted) const;
 
  private:
   class TileSearch;
@@ -55,5 +55,12 @@ class CentroidScan {
   // length 1 for kCosine. Empty if there are too many centroids.
   std::vector<float> distances_;
 };
+
+// Find the best clusters of all rows on at most `threads` threads: the labels, -1 for a zero row under
+// kCosine, or the best two. Errors: an interrupt. REQUIRES: the float environment.
+Status assign_rows(const Kernels& kernels, int threads, const Points& points, const Centroids& centroids,
+                   std::span<int32_t> labels, const InterruptCheck& interrupted);
+Status nearest_two(const Kernels& kernels, int threads, const Points& points, const Centroids& centroids,
+                   std::span<NearestTwo> nearest, const InterruptCheck& interrupted);
 
 }  // namespace glove::cpu

@@ -1,5 +1,3 @@
-#include "cpu/analysis/bounded_pass.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -7,7 +5,7 @@
 #include <vector>
 
 #include "base/thread_pool.h"
-#include "cpu/analysis/partial_sums.h"
+#include "cpu/analysis/cpu_pass.h"
 #include "cpu/kernels/wide_query.h"
 
 namespace glove::cpu {
@@ -78,19 +76,11 @@ class ScaledCentroids {
   double longest_ = 0;
 };
 
-class BoundedPass final : public KMeansPass {
+class BoundedPass final : public CpuPass {
  public:
-  BoundedPass(Analysis& analysis, const Kernels& kernels, int threads, const Points& points, Metric metric,
-              int64_t count)
-      : analysis_(analysis),
-        kernels_(kernels),
-        points_(points),
-        centroids_(metric, count, points.dims),
-        sums_(metric, count, points),
+  BoundedPass(const Kernels& kernels, int threads, const Points& points, Metric metric, int64_t count)
+      : CpuPass(kernels, threads, points, metric, count),
         scaled_(sums_, count),
-        partial_(static_cast<size_t>(threads), PartialSums(sums_)),
-        changes_(static_cast<size_t>(threads)),
-        labels_(static_cast<size_t>(points.rows)),
         limits_(static_cast<size_t>(points.rows)),
         lengths_(static_cast<size_t>(points.rows)),
         travelled_(static_cast<size_t>(count + 1)),
@@ -100,9 +90,7 @@ class BoundedPass final : public KMeansPass {
   }
 
   Status start(const Centroids& centroids) override {
-    centroids_ = centroids;
-    sums_.clear();
-    std::fill(labels_.begin(), labels_.end(), -1);
+    GLOVE_RETURN_IF_ERROR(CpuPass::start(centroids));
     std::fill(travelled_.begin(), travelled_.end(), 0.0);
     for (size_t row = 0; row < limits_.size(); ++row)
       limits_[row] = cosine() && !(points_.norms_squared[row] > 0) ? kInfinity : -kInfinity;
@@ -110,53 +98,10 @@ class BoundedPass final : public KMeansPass {
     return {};
   }
 
-  Result<Step> iterate(const InterruptCheck& interrupted) override {
-    for (PartialSums& partial : partial_) partial.clear();
-    std::fill(changes_.begin(), changes_.end(), 0);
-    const int64_t step = std::max<int64_t>(kGroup, kChunkValues / std::max(points_.dims, kLeastCostOfRow));
-    const auto work = [&](int slot, int64_t chunk) {
-      visit(chunk * step, std::min(points_.rows, (chunk + 1) * step), static_cast<size_t>(slot));
-    };
-    const int64_t chunks = (points_.rows + step - 1) / step;
-    if (!ThreadPool::instance().run(static_cast<int>(partial_.size()), chunks, work, interrupted))
-      return interrupted_error();
-    Step done;
-    for (const PartialSums& partial : partial_) partial.add_to(sums_);
-    for (const int64_t changes : changes_) done.changes += changes;
-    done.empty_clusters = std::count(sums_.sizes.begin(), sums_.sizes.end(), 0);
-    if (done.empty_clusters == 0) move_centroids();
-    return done;
-  }
-
-  Result<std::vector<int32_t>> empty_clusters() override { return glove::empty_clusters(sums_.sizes); }
-
   Status refill(std::span<const int32_t> rows, std::span<const int32_t> clusters,
-                const InterruptCheck&) override {
-    PartialSums moved(sums_);
-    for (size_t i = 0; i < rows.size(); ++i) {
-      const auto row = static_cast<size_t>(rows[i]);
-      moved.move(*kernels_.many_clusters, sums_, points_, rows[i], labels_[row], clusters[i]);
-      labels_[row] = clusters[i];
-      limits_[row] = -kInfinity;
-    }
-    moved.add_to(sums_);
-    move_centroids();
-    return {};
-  }
-
-  Status read_centroids(Centroids& centroids) override {
-    centroids = centroids_;
-    return {};
-  }
-
-  Status nearest_two(const Centroids& centroids, std::span<NearestTwo> nearest,
-                     const InterruptCheck& interrupted) override {
-    return analysis_.nearest_two(points_, centroids, nearest, interrupted);
-  }
-
-  Status dots(std::span<const float> vector, std::span<double> dots,
-              const InterruptCheck& interrupted) override {
-    return analysis_.dots(points_, vector, dots, interrupted);
+                const InterruptCheck& interrupted) override {
+    for (const int32_t row : rows) limits_[static_cast<size_t>(row)] = -kInfinity;
+    return CpuPass::refill(rows, clusters, interrupted);
   }
 
  private:
@@ -180,6 +125,14 @@ class BoundedPass final : public KMeansPass {
     group.errors[place] = static_cast<float>(slope_ * (cosine() ? 1 : length) + square * 0x1p-22 + offset_);
   }
 
+  Status assign(const InterruptCheck& interrupted) override {
+    const int64_t step = std::max<int64_t>(kGroup, kChunkValues / std::max(points_.dims, kLeastCostOfRow));
+    const auto work = [&](int slot, int64_t first, int64_t last) {
+      visit(first, last, static_cast<size_t>(slot));
+    };
+    return ThreadPool::for_pieces(static_cast<int>(partial_.size()), points_.rows, step, interrupted, work);
+  }
+
   // Assigns rows [first, last), as far as their clusters may have changed.
   void visit(int64_t first, int64_t last, size_t slot) {
     std::vector<int32_t> rows(static_cast<size_t>(last - first));
@@ -190,11 +143,11 @@ class BoundedPass final : public KMeansPass {
       count += !(limits_[i] > travelled_[static_cast<size_t>(labels_[i] + 1)]);
     }
     rows.resize(count);
-    for (size_t i = 0; i < count; i += kGroup) assign(std::span(rows).subspan(i), slot);
+    for (size_t i = 0; i < count; i += kGroup) assign_group(std::span(rows).subspan(i), slot);
   }
 
   // Assigns the first rows, as many as a group has.
-  void assign(std::span<const int32_t> rows, size_t slot) {
+  void assign_group(std::span<const int32_t> rows, size_t slot) {
     FloatRows group;
     for (size_t i = 0; i < kGroup; ++i) {
       const int32_t row = rows[std::min(i, rows.size() - 1)];
@@ -212,10 +165,7 @@ class BoundedPass final : public KMeansPass {
                          ? static_cast<float>((static_cast<double>(group.gaps[i]) - kLeastGap + travelled) *
                                               (1 - kSlack))
                          : -kInfinity;
-      if (label == labels_[row]) continue;
-      partial_[slot].move(*kernels_.many_clusters, sums_, points_, rows[i], labels_[row], label);
-      labels_[row] = label;
-      ++changes_[slot];
+      if (label != labels_[row]) change_label(slot, rows[i], label);
     }
   }
 
@@ -248,9 +198,9 @@ class BoundedPass final : public KMeansPass {
     offset_ = longest * longest * 0x1p-22 + dims * 0x1p-149 * kLargestFactor;
   }
 
-  // Replaces the centroids by the means and notes how far they moved.
-  void move_centroids() {
-    sums_.update(centroids_);
+  // Notes how far the centroids move.
+  void move_centroids() override {
+    CpuPass::move_centroids();
     set_scaled();
     const std::span<const double> moves = scaled_.moves();
     double largest = 0;
@@ -263,15 +213,7 @@ class BoundedPass final : public KMeansPass {
       travelled_[c + 1] += moves[c] + (moves[c] == largest ? next : largest);
   }
 
-  Analysis& analysis_;
-  const Kernels& kernels_;
-  const Points points_;
-  Centroids centroids_;
-  FixedSums sums_;
   ScaledCentroids scaled_;
-  std::vector<PartialSums> partial_;  // per thread
-  std::vector<int64_t> changes_;      // per thread
-  std::vector<int32_t> labels_;
   std::vector<float> limits_;  // a row keeps its cluster until travelled_ reaches this
   std::vector<float> lengths_;
   // By cluster + 1: by how much the gap of a member may have shrunk since the start.
@@ -283,9 +225,9 @@ class BoundedPass final : public KMeansPass {
 
 }  // namespace
 
-std::unique_ptr<KMeansPass> make_bounded_pass(Analysis& analysis, const Kernels& kernels, int threads,
-                                              const Points& points, Metric metric, int64_t count) {
-  return std::make_unique<BoundedPass>(analysis, kernels, threads, points, metric, count);
+std::unique_ptr<KMeansPass> make_bounded_pass(const Kernels& kernels, int threads, const Points& points,
+                                              Metric metric, int64_t count) {
+  return std::make_unique<BoundedPass>(kernels, threads, points, metric, count);
 }
 
 }  // namespace glove::cpu

@@ -12,6 +12,7 @@ namespace {
 constexpr int64_t kMostPartialBytes = 64 << 20;  // of the blocks' sums that are waiting to be added
 constexpr int64_t kChunkProducts = 16 << 20;     // multiply-adds per chunk of work: a few ms
 constexpr int64_t kBufferRows = 32;              // rows at a time, so that they stay in a core's cache
+constexpr int64_t kExactBlock = 64;
 
 double weight_of(std::span<const double> weights, int64_t row) {
   return weights.empty() ? 1 : weights[static_cast<size_t>(row)];
@@ -78,6 +79,20 @@ class GramPart {
 };
 
 }  // namespace
+
+Status dots(const Kernels& kernels, int threads, const Points& points, std::span<const float> vector,
+            std::span<double> dots, const InterruptCheck& interrupted) {
+  const std::vector<double> wide = widen(vector);
+  const auto work = [&](int, int64_t first, int64_t end) {
+    const float* rows[kExactBlock] = {};
+    for (; first < end; first += kExactBlock) {
+      const int64_t count = std::min(kExactBlock, end - first);
+      for (int64_t i = 0; i < count; ++i) rows[i] = points.vector(first + i);
+      kernels.exact_dots(wide.data(), rows, count, points.dims, dots.data() + first);
+    }
+  };
+  return ThreadPool::for_pieces(threads, points.rows, rows_per_chunk(points.dims), interrupted, work);
+}
 
 Status column_sums(const Kernels& kernels, int threads, const Points& points, std::span<const double> weights,
                    std::span<double> sums, const InterruptCheck& interrupted) {

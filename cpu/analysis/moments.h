@@ -1,6 +1,8 @@
-// Column sums and second moments of rows, on several threads.
+// Dot products, column sums and second moments of rows, on several threads.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <span>
 
 #include "analysis/moments.h"
@@ -9,7 +11,15 @@
 
 namespace glove::cpu {
 
-// Analysis::column_sums, Analysis::gram_product and Analysis::second_moment, on at most `threads` threads.
+// The rows of a chunk of work: enough to be worth scheduling, and a few ms at most.
+constexpr int64_t rows_per_chunk(int64_t dims) {
+  constexpr int64_t kFewestRows = 64, kChunkValues = 256 << 10;
+  return std::max(kFewestRows, kChunkValues / dims);
+}
+
+// Analysis::dots and the members that follow it there, on at most `threads` threads.
+Status dots(const Kernels& kernels, int threads, const Points& points, std::span<const float> vector,
+            std::span<double> dots, const InterruptCheck& interrupted);
 Status column_sums(const Kernels& kernels, int threads, const Points& points, std::span<const double> weights,
                    std::span<double> sums, const InterruptCheck& interrupted);
 Status gram_product(const Kernels& kernels, int threads, const Points& points, std::span<const float> vector,

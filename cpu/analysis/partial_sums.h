@@ -20,6 +20,7 @@ class PartialSums {
   void clear() {
     std::fill(sums_.begin(), sums_.end(), 0);
     std::fill(sizes_.begin(), sizes_.end(), 0);
+    moves_ = 0;
   }
 
   // Moves a row from one cluster to another; a negative number is no cluster. REQUIRES: for kCosine, the row
@@ -29,12 +30,15 @@ class PartialSums {
     const double factor = format.factor(points.norms_squared[row]);
     add(kernels, points, row, from, -factor, -1);
     add(kernels, points, row, to, factor, 1);
+    ++moves_;
   }
 
-  void add_to(FixedSums& total) const {
+  // Adds the differences, and returns the number of moves.
+  int64_t add_to(FixedSums& total) const {
     std::transform(total.sums.begin(), total.sums.end(), sums_.begin(), total.sums.begin(), std::plus<>());
     std::transform(total.sizes.begin(), total.sizes.end(), sizes_.begin(), total.sizes.begin(),
                    std::plus<>());
+    return moves_;
   }
 
  private:
@@ -48,6 +52,7 @@ class PartialSums {
 
   std::vector<int64_t> sums_;
   std::vector<int64_t> sizes_;
+  int64_t moves_ = 0;
 };
 
 }  // namespace glove::cpu

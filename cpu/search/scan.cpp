@@ -257,11 +257,12 @@ Status score_all(const ScanContext& context, const Query& query, std::span<doubl
   const PartChunks chunks(context.model.parts(), step);
   const auto work = [&](int, int64_t chunk) {
     const auto [part, begin, end] = chunks[chunk];
+    double* const part_dots = dots.data() + part.first_row - context.model.first_row();
     const float* rows[kRowsPerCall] = {};
     for (int64_t first = begin; first < end; first += kRowsPerCall) {
       const int64_t count = std::min(kRowsPerCall, end - first);
       for (int64_t i = 0; i < count; ++i) rows[i] = part.vector(first + i);
-      context.kernels.exact_dots(wide.data(), rows, count, dims, dots.data() + part.first_row + first);
+      context.kernels.exact_dots(wide.data(), rows, count, dims, part_dots + first);
     }
   };
   if (!ThreadPool::instance().run(context.threads, chunks.count(), work, interrupted))

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstddef>
-#include <cstring>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -13,6 +13,7 @@
 #include "gpu/kernels/kmeans.h"
 #include "gpu/kernels/kmeans_wgmma.h"
 #include "gpu/kernels/score_all.h"
+#include "gpu/layout/block_layout.h"
 #include "gpu/layout/plan.h"
 #include "gpu/layout/query_codes.h"
 #include "model/quantize.h"
@@ -26,29 +27,34 @@ constexpr double kUsOfSpinning = 20000;
 
 // Centroids with their memory.
 struct CentroidMemory {
-  DeviceMemory vectors, norms_squared, scaled, fragments, half_squares, extents, bound;
+  DeviceArray<std::byte> block;
   DeviceCentroids view = {};
 
   // `count` centroids of `dims` dimensions, with zero fragments.
-  Status reserve(int64_t count, int64_t dims, cudaStream_t stream) {
-    const int64_t padded = (count + kChunkCentroids - 1) / kChunkCentroids * kChunkCentroids;
-    const int64_t fragment_bytes = padded / kChunkCentroids * half_steps(dims) * kChunkStepWords * 16;
-    GLOVE_RETURN_IF_ERROR(vectors.reserve(count * dims * 4));
-    GLOVE_RETURN_IF_ERROR(norms_squared.reserve(count * 8));
-    GLOVE_RETURN_IF_ERROR(scaled.reserve(count * dims * 8));
-    GLOVE_RETURN_IF_ERROR(fragments.reserve(fragment_bytes));
-    GLOVE_RETURN_IF_ERROR(half_squares.reserve(padded * 4));
-    GLOVE_RETURN_IF_ERROR(extents.reserve(count * static_cast<int64_t>(sizeof(CentroidExtent))));
-    GLOVE_RETURN_IF_ERROR(bound.reserve(sizeof(ScoreBound)));
-    view = {static_cast<int32_t>(count), static_cast<int32_t>(padded), vectors.as<float>(),
-            norms_squared.as<double>(),  scaled.as<double>(),          fragments.as<uint4>(),
-            half_squares.as<float>(),    extents.as<CentroidExtent>(), bound.as<ScoreBound>()};
-    const auto clear = [&](const DeviceMemory& memory, int64_t bytes) {
-      return cuda_status(cudaMemsetAsync(memory.data(), 0, static_cast<size_t>(bytes), stream),
-                         "clearing centroids");
-    };
-    GLOVE_RETURN_IF_ERROR(clear(scaled, count * dims * 8));
-    return clear(fragments, fragment_bytes);
+  Status reserve(int64_t count, int64_t dims, const Stream& stream) {
+    const int64_t chunks = (count + kChunkCentroids - 1) / kChunkCentroids;
+    const int64_t padded = chunks * kChunkCentroids;
+    BlockLayout layout;
+    const auto vectors = layout.add<float>(count * dims);
+    const auto norms_squared = layout.add<double>(count);
+    const auto scaled = layout.add<double>(count * dims);
+    const auto fragments = layout.add<uint4>(chunks * half_steps(dims) * kChunkStepWords);
+    const auto half_squares = layout.add<float>(padded);
+    const auto extents = layout.add<CentroidExtent>(count);
+    const auto bound = layout.add<ScoreBound>(1);
+    GLOVE_RETURN_IF_ERROR(block.reserve(layout.bytes()));
+    std::byte* const at = block.data();
+    view = {static_cast<int32_t>(count),
+            static_cast<int32_t>(padded),
+            vectors.in(at),
+            norms_squared.in(at),
+            scaled.in(at),
+            fragments.in(at),
+            half_squares.in(at),
+            extents.in(at),
+            bound.in(at)};
+    GLOVE_RETURN_IF_ERROR(stream.fill(view.scaled, 0, scaled.count, "clearing centroids"));
+    return stream.fill(view.fragments, 0, fragments.count, "clearing centroids");
   }
 };
 
@@ -77,7 +83,6 @@ class CudaPass final : public KMeansPass {
   Status create(const FixedSums& format, int64_t count);
   Status start(const Centroids& centroids) override;
   Result<Step> iterate(const InterruptCheck& interrupted) override;
-  Result<std::vector<int32_t>> empty_clusters() override;
   Status refill(std::span<const int32_t> rows, std::span<const int32_t> clusters,
                 const InterruptCheck& interrupted) override;
   Status read_centroids(Centroids& centroids) override;
@@ -87,27 +92,28 @@ class CudaPass final : public KMeansPass {
               const InterruptCheck& interrupted) override;
 
  private:
-  Status reserve_for_warpgroups(int64_t count);
   Status assign(const KMeansParams& params, const InterruptCheck& interrupted);
   Status clear_counters();
   Status clear_undecided();
   Status move_rows(bool always);
   Status set_centroids(const Centroids& centroids, const KMeansParams& params);
   Status wait();
-  Status upload(const void* from, std::byte* to, int64_t bytes);
-  Status download(const std::byte* from, void* to, int64_t bytes);
+  template <class T>
+  Status upload(const T* from, T* to, int64_t count);
+  template <class T>
+  Status download(const T* from, T* to, int64_t count);
 
   const int device_;
   const BatchShape shape_;
   KMeansParams params_ = {};
   Stream stream_;
   CentroidMemory centroids_, other_centroids_;
-  DeviceMemory words_, lengths_, residuals_;  // HalfRows
-  DeviceMemory columns_, tops_, grouped_;     // WarpgroupScan
-  DeviceMemory counters_, undecided_, open_, visits_, limits_, travelled_, sums_, sizes_, labels_, changes_,
-      nearest_;
-  DeviceMemory query_, dots_;
-  PinnedMemory report_, staging_;
+  DeviceArray<std::byte> state_;  // what params_ points to, but for centroids and report
+  DeviceArray<NearestTwo> nearest_;
+  DeviceArray<float> query_;
+  DeviceArray<double> dots_;
+  PinnedArray<KMeansReport> report_;
+  PinnedArray<std::byte> staging_;
 };
 
 Status CudaPass::create(const FixedSums& format, int64_t count) {
@@ -117,49 +123,45 @@ Status CudaPass::create(const FixedSums& format, int64_t count) {
   params_.fixed_one = std::ldexp(1.0, format.bits);
   params_.wanted = 1;
   GLOVE_RETURN_IF_ERROR(stream_.create());
-  GLOVE_RETURN_IF_ERROR(centroids_.reserve(count, format.dims, stream_.get()));
-  GLOVE_RETURN_IF_ERROR(words_.reserve(rows * half_row_words(format.dims) * 16));
-  GLOVE_RETURN_IF_ERROR(lengths_.reserve(rows * 4));
-  GLOVE_RETURN_IF_ERROR(residuals_.reserve(rows * 4));
-  GLOVE_RETURN_IF_ERROR(counters_.reserve(sizeof(KMeansCounters)));
-  GLOVE_RETURN_IF_ERROR(undecided_.reserve(rows * static_cast<int64_t>(sizeof(RowCandidates))));
-  GLOVE_RETURN_IF_ERROR(open_.reserve(rows * 4));
-  GLOVE_RETURN_IF_ERROR(visits_.reserve(rows * 4));
-  GLOVE_RETURN_IF_ERROR(limits_.reserve(rows * 4));
-  GLOVE_RETURN_IF_ERROR(travelled_.reserve((count + 1) * 8));
-  GLOVE_RETURN_IF_ERROR(sums_.reserve(count * format.dims * 8));
-  GLOVE_RETURN_IF_ERROR(sizes_.reserve(count * 8));
-  GLOVE_RETURN_IF_ERROR(labels_.reserve(rows * 4));
-  GLOVE_RETURN_IF_ERROR(changes_.reserve(rows * static_cast<int64_t>(sizeof(ClusterChange))));
-  GLOVE_RETURN_IF_ERROR(report_.reserve(sizeof(KMeansReport)));
+  GLOVE_RETURN_IF_ERROR(centroids_.reserve(count, format.dims, stream_));
+  GLOVE_RETURN_IF_ERROR(report_.reserve(1));
   GLOVE_RETURN_IF_ERROR(staging_.reserve(kStagingBytes));
+  const int64_t row_words = half_row_words(format.dims);
+  BlockLayout layout;
+  const auto words = layout.add<uint4>(rows * row_words);
+  const auto lengths = layout.add<float>(rows);
+  const auto residuals = layout.add<float>(rows);
+  const auto counters = layout.add<KMeansCounters>(1);
+  const auto undecided = layout.add<RowCandidates>(rows);
+  const auto open = layout.add<int32_t>(rows);
+  const auto visits = layout.add<int32_t>(rows);
+  const auto limits = layout.add<float>(rows);
+  const auto travelled = layout.add<double>(count + 1);
+  const auto sums = layout.add<int64_t>(count * format.dims);
+  const auto sizes = layout.add<int64_t>(count);
+  const auto labels = layout.add<int32_t>(rows);
+  const auto changes = layout.add<ClusterChange>(rows);
+  const bool by_warpgroups = kmeans_wgmma_fits(format.dims, count, shape_);  // where that is faster
+  const auto columns = layout.add<uint4>(by_warpgroups ? column_words(format.dims, count) : 0);
+  const auto tops = layout.add<ChunkTop>(by_warpgroups ? centroid_chunks(count) * rows : 0);
+  const auto grouped = layout.add<RowCandidates>(by_warpgroups ? rows : 0);
+  GLOVE_RETURN_IF_ERROR(state_.reserve(layout.bytes()));
+  std::byte* const at = state_.data();
   use_centroids(centroids_.view, params_);
-  params_.halves = {static_cast<int32_t>(half_row_words(format.dims)), words_.as<uint4>(),
-                    lengths_.as<float>(), residuals_.as<float>()};
-  params_.counters = counters_.as<KMeansCounters>();
-  params_.undecided = undecided_.as<RowCandidates>();
-  params_.open = open_.as<int32_t>();
-  params_.visits = visits_.as<int32_t>();
-  params_.limits = limits_.as<float>();
-  params_.travelled = travelled_.as<double>();
-  params_.sums = sums_.as<int64_t>();
-  params_.sizes = sizes_.as<int64_t>();
-  params_.labels = labels_.as<int32_t>();
-  params_.changes = changes_.as<ClusterChange>();
-  params_.report = report_.as<KMeansReport>();
-  GLOVE_RETURN_IF_ERROR(reserve_for_warpgroups(count));
+  params_.halves = {static_cast<int32_t>(row_words), words.in(at), lengths.in(at), residuals.in(at)};
+  params_.counters = counters.in(at);
+  params_.undecided = undecided.in(at);
+  params_.open = open.in(at);
+  params_.fit.visits = visits.in(at);
+  params_.fit.limits = limits.in(at);
+  params_.fit.travelled = travelled.in(at);
+  params_.fit.sums = sums.in(at);
+  params_.fit.sizes = sizes.in(at);
+  params_.fit.labels = labels.in(at);
+  params_.fit.changes = changes.in(at);
+  params_.fit.report = report_.data();
+  if (by_warpgroups) params_.wgmma = {columns.in(at), tops.in(at), grouped.in(at)};
   return launched(launch_kmeans_rows(params_, stream_.get()));
-}
-
-// Lets warpgroups scan the rows where that is faster.
-Status CudaPass::reserve_for_warpgroups(int64_t count) {
-  if (!kmeans_wgmma_fits(params_.part.dims, count, shape_)) return {};
-  const int64_t chunks = centroid_chunks(count);
-  GLOVE_RETURN_IF_ERROR(columns_.reserve(column_words(params_.part.dims, count) * 16));
-  GLOVE_RETURN_IF_ERROR(tops_.reserve(chunks * params_.part.rows * static_cast<int64_t>(sizeof(ChunkTop))));
-  GLOVE_RETURN_IF_ERROR(grouped_.reserve(params_.part.rows * static_cast<int64_t>(sizeof(RowCandidates))));
-  params_.wgmma = {columns_.as<uint4>(), tops_.as<ChunkTop>(), grouped_.as<RowCandidates>()};
-  return {};
 }
 
 // Sleeps between polls of long work.
@@ -173,52 +175,49 @@ Status CudaPass::wait() {
   }
 }
 
-Status CudaPass::upload(const void* from, std::byte* to, int64_t bytes) {
-  for (int64_t done = 0; done < bytes; done += kStagingBytes) {
-    const int64_t piece = std::min(kStagingBytes, bytes - done);
-    std::memcpy(staging_.data(), static_cast<const std::byte*>(from) + done, static_cast<size_t>(piece));
-    GLOVE_RETURN_IF_ERROR(cuda_status(cudaMemcpyAsync(to + done, staging_.data(), static_cast<size_t>(piece),
-                                                      cudaMemcpyHostToDevice, stream_.get()),
-                                      "copying to the device"));
+template <class T>
+Status CudaPass::upload(const T* from, T* to, int64_t count) {
+  const auto bytes = std::as_bytes(std::span(from, static_cast<size_t>(count)));
+  auto* const target = reinterpret_cast<std::byte*>(to);
+  for (size_t done = 0; done < bytes.size(); done += kStagingBytes) {
+    const auto piece = bytes.subspan(done, std::min<size_t>(kStagingBytes, bytes.size() - done));
+    std::ranges::copy(piece, staging_.data());
+    GLOVE_RETURN_IF_ERROR(stream_.upload(target + done, staging_.data(), std::ssize(piece)));
     GLOVE_RETURN_IF_ERROR(wait());
   }
   return {};
 }
 
-Status CudaPass::download(const std::byte* from, void* to, int64_t bytes) {
-  for (int64_t done = 0; done < bytes; done += kStagingBytes) {
-    const int64_t piece = std::min(kStagingBytes, bytes - done);
+template <class T>
+Status CudaPass::download(const T* from, T* to, int64_t count) {
+  const auto bytes = std::as_writable_bytes(std::span(to, static_cast<size_t>(count)));
+  const auto* const source = reinterpret_cast<const std::byte*>(from);
+  for (size_t done = 0; done < bytes.size(); done += kStagingBytes) {
+    const auto piece = bytes.subspan(done, std::min<size_t>(kStagingBytes, bytes.size() - done));
     GLOVE_RETURN_IF_ERROR(
-        cuda_status(cudaMemcpyAsync(staging_.data(), from + done, static_cast<size_t>(piece),
-                                    cudaMemcpyDeviceToHost, stream_.get()),
-                    "copying from the device"));
+        stream_.download(staging_.data(), source + done, std::ssize(piece), "copying from the device"));
     GLOVE_RETURN_IF_ERROR(wait());
-    std::memcpy(static_cast<std::byte*>(to) + done, staging_.data(), static_cast<size_t>(piece));
+    std::copy_n(staging_.data(), piece.size(), piece.begin());
   }
   return {};
 }
 
 Status CudaPass::set_centroids(const Centroids& centroids, const KMeansParams& params) {
-  GLOVE_RETURN_IF_ERROR(upload(centroids.vectors.data(),
-                               reinterpret_cast<std::byte*>(params.centroids.vectors),
-                               centroids.count * centroids.dims * 4));
-  GLOVE_RETURN_IF_ERROR(upload(centroids.norms_squared.data(),
-                               reinterpret_cast<std::byte*>(params.centroids.norms_squared),
-                               centroids.count * 8));
+  GLOVE_RETURN_IF_ERROR(
+      upload(centroids.vectors.data(), params.centroids.vectors, centroids.count * centroids.dims));
+  GLOVE_RETURN_IF_ERROR(
+      upload(centroids.norms_squared.data(), params.centroids.norms_squared, centroids.count));
   GLOVE_RETURN_IF_ERROR(launched(launch_kmeans_prepare(params, stream_.get())));
   return launched(launch_kmeans_bound(params, CentroidMoves::kNone, stream_.get()));
 }
 
 Status CudaPass::start(const Centroids& centroids) {
   const ScopedDevice current(device_);
-  const auto fill = [&](const DeviceMemory& memory, int value, int64_t bytes) {
-    return cuda_status(cudaMemsetAsync(memory.data(), value, static_cast<size_t>(bytes), stream_.get()),
-                       "clearing sums");
-  };
-  GLOVE_RETURN_IF_ERROR(fill(sums_, 0, centroids.count * centroids.dims * 8));
-  GLOVE_RETURN_IF_ERROR(fill(sizes_, 0, centroids.count * 8));
-  GLOVE_RETURN_IF_ERROR(fill(travelled_, 0, (centroids.count + 1) * 8));
-  GLOVE_RETURN_IF_ERROR(fill(labels_, 0xff, params_.part.rows * 4));  // -1
+  const int64_t count = centroids.count;
+  GLOVE_RETURN_IF_ERROR(stream_.fill(params_.fit.sums, 0, count * centroids.dims, "clearing sums"));
+  GLOVE_RETURN_IF_ERROR(stream_.fill(params_.fit.sizes, 0, count, "clearing sums"));
+  GLOVE_RETURN_IF_ERROR(stream_.fill(params_.fit.travelled, 0, count + 1, "clearing sums"));
+  GLOVE_RETURN_IF_ERROR(stream_.fill(params_.fit.labels, 0xff, params_.part.rows, "clearing sums"));  // -1
   GLOVE_RETURN_IF_ERROR(launched(launch_kmeans_forget(params_, stream_.get())));
   GLOVE_RETURN_IF_ERROR(clear_counters());
   return set_centroids(centroids, params_);
@@ -247,8 +246,14 @@ Result<KMeansPass::Step> CudaPass::iterate(const InterruptCheck& interrupted) {
   const ScopedDevice current(device_);
   GLOVE_RETURN_IF_ERROR(assign(params_, interrupted));
   GLOVE_RETURN_IF_ERROR(move_rows(false));
-  const KMeansReport report = *report_.as<KMeansReport>();
-  return Step{int64_t{report.changes}, int64_t{report.empty_clusters}};
+  const KMeansReport report = *report_.data();
+  Step step = {int64_t{report.changes}};
+  if (report.empty_clusters > 0) {
+    std::vector<int64_t> sizes(static_cast<size_t>(params_.centroids.count));
+    GLOVE_RETURN_IF_ERROR(download(params_.fit.sizes, sizes.data(), params_.centroids.count));
+    step.empty_clusters = empty_clusters(sizes);
+  }
+  return step;
 }
 
 // Moves the listed rows from sum to sum, and then the centroids, and waits.
@@ -262,22 +267,13 @@ Status CudaPass::move_rows(bool always) {
 
 // Empties the lists of rows that the scan could not decide, which have been decided.
 Status CudaPass::clear_undecided() {
-  constexpr size_t kFirst = offsetof(KMeansCounters, undecided);
-  return cuda_status(
-      cudaMemsetAsync(counters_.data() + kFirst, 0, sizeof(KMeansCounters) - kFirst, stream_.get()),
-      "clearing counters");
+  constexpr int64_t kFirst = offsetof(KMeansCounters, undecided);
+  return stream_.fill(reinterpret_cast<std::byte*>(params_.counters) + kFirst, 0,
+                      sizeof(KMeansCounters) - kFirst, "clearing counters");
 }
 
 Status CudaPass::clear_counters() {
-  return cuda_status(cudaMemsetAsync(counters_.data(), 0, sizeof(KMeansCounters), stream_.get()),
-                     "clearing counters");
-}
-
-Result<std::vector<int32_t>> CudaPass::empty_clusters() {
-  const ScopedDevice current(device_);
-  std::vector<int64_t> sizes(static_cast<size_t>(params_.centroids.count));
-  GLOVE_RETURN_IF_ERROR(download(sizes_.data(), sizes.data(), params_.centroids.count * int64_t{8}));
-  return glove::empty_clusters(sizes);
+  return stream_.fill(params_.counters, 0, 1, "clearing counters");
 }
 
 Status CudaPass::refill(std::span<const int32_t> rows, std::span<const int32_t> clusters,
@@ -285,21 +281,20 @@ Status CudaPass::refill(std::span<const int32_t> rows, std::span<const int32_t> 
   const ScopedDevice current(device_);
   GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
   const auto count = static_cast<int64_t>(rows.size());
-  DeviceMemory moves;
-  GLOVE_RETURN_IF_ERROR(moves.reserve(std::max<int64_t>(1, 2 * count) * 4));
-  GLOVE_RETURN_IF_ERROR(upload(rows.data(), moves.data(), count * 4));
-  GLOVE_RETURN_IF_ERROR(upload(clusters.data(), moves.data() + count * 4, count * 4));
-  GLOVE_RETURN_IF_ERROR(
-      launched(launch_kmeans_refill(params_, moves.as<int32_t>(), moves.as<int32_t>(count * 4),
-                                    static_cast<int32_t>(count), stream_.get())));
+  DeviceArray<int32_t> moves;
+  GLOVE_RETURN_IF_ERROR(moves.reserve(std::max<int64_t>(1, 2 * count)));
+  GLOVE_RETURN_IF_ERROR(upload(rows.data(), moves.data(), count));
+  GLOVE_RETURN_IF_ERROR(upload(clusters.data(), moves.data() + count, count));
+  GLOVE_RETURN_IF_ERROR(launched(launch_kmeans_refill(params_, moves.data(), moves.data() + count,
+                                                      static_cast<int32_t>(count), stream_.get())));
   return move_rows(true);
 }
 
 Status CudaPass::read_centroids(Centroids& centroids) {
   const ScopedDevice current(device_);
   GLOVE_RETURN_IF_ERROR(
-      download(centroids_.vectors.data(), centroids.vectors.data(), centroids.count * centroids.dims * 4));
-  return download(centroids_.norms_squared.data(), centroids.norms_squared.data(), centroids.count * 8);
+      download(centroids_.view.vectors, centroids.vectors.data(), centroids.count * centroids.dims));
+  return download(centroids_.view.norms_squared, centroids.norms_squared.data(), centroids.count);
 }
 
 Status CudaPass::nearest_two(const Centroids& centroids, std::span<NearestTwo> nearest,
@@ -308,16 +303,16 @@ Status CudaPass::nearest_two(const Centroids& centroids, std::span<NearestTwo> n
   KMeansParams params = params_;
   params.wanted = 2;
   params.wgmma = {};  // its memory is for as many centroids as the fit has
-  GLOVE_RETURN_IF_ERROR(other_centroids_.reserve(centroids.count, centroids.dims, stream_.get()));
-  const auto bytes = static_cast<int64_t>(nearest.size() * sizeof(NearestTwo));
-  GLOVE_RETURN_IF_ERROR(nearest_.reserve(bytes));
+  GLOVE_RETURN_IF_ERROR(other_centroids_.reserve(centroids.count, centroids.dims, stream_));
+  const auto rows = static_cast<int64_t>(nearest.size());
+  GLOVE_RETURN_IF_ERROR(nearest_.reserve(rows));
   use_centroids(other_centroids_.view, params);
-  params.nearest = nearest_.as<NearestTwo>();
+  params.nearest = nearest_.data();
   GLOVE_RETURN_IF_ERROR(set_centroids(centroids, params));
   GLOVE_RETURN_IF_ERROR(clear_counters());
   GLOVE_RETURN_IF_ERROR(assign(params, interrupted));
   GLOVE_RETURN_IF_ERROR(clear_counters());
-  return download(nearest_.data(), nearest.data(), bytes);
+  return download(nearest_.data(), nearest.data(), rows);
 }
 
 Status CudaPass::dots(std::span<const float> vector, std::span<double> dots,
@@ -325,13 +320,13 @@ Status CudaPass::dots(std::span<const float> vector, std::span<double> dots,
   const ScopedDevice current(device_);
   GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
   const int64_t rows = params_.part.rows;
-  GLOVE_RETURN_IF_ERROR(query_.reserve(static_cast<int64_t>(vector.size_bytes())));
-  GLOVE_RETURN_IF_ERROR(dots_.reserve(rows * 8));
-  GLOVE_RETURN_IF_ERROR(upload(vector.data(), query_.data(), static_cast<int64_t>(vector.size_bytes())));
-  GLOVE_RETURN_IF_ERROR(cuda_status(launch_score_all(params_.part.vectors, query_.as<float>(), rows,
-                                                     params_.part.dims, dots_.as<double>(), stream_.get()),
+  GLOVE_RETURN_IF_ERROR(query_.reserve(std::ssize(vector)));
+  GLOVE_RETURN_IF_ERROR(dots_.reserve(rows));
+  GLOVE_RETURN_IF_ERROR(upload(vector.data(), query_.data(), std::ssize(vector)));
+  GLOVE_RETURN_IF_ERROR(cuda_status(launch_score_all(params_.part.vectors, query_.data(), rows,
+                                                     params_.part.dims, dots_.data(), stream_.get()),
                                     "launching a pass"));
-  return download(dots_.data(), dots.data(), rows * 8);
+  return download(dots_.data(), dots.data(), rows);
 }
 
 }  // namespace

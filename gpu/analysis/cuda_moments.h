@@ -41,13 +41,18 @@ class CudaMoments {
   //   total  [size]
   Status sum_blocks(const DevicePart& part, std::span<const double> weights, std::span<double> total,
                     const InterruptCheck& interrupted, const Launch& launch);
-  Status upload(DeviceMemory& to, const void* from, size_t bytes);
+  template <class T>
+  Status upload(DeviceArray<T>& to, std::span<const T> from);
   // Finds out whether the device's tensor cores add products of doubles in the order of the definition.
   Status check_products();
 
   std::optional<bool> tensor_cores_;  // whether they may be used, once that is known
   Stream stream_;
-  DeviceMemory weights_, vector_, tiles_, groups_, sums_, total_;
+  DeviceArray<double> weights_, sums_, total_;
+  DeviceArray<float> vector_;
+  DeviceArray<GramTile> tiles_;
+  DeviceArray<GramGroup> groups_;
+  DeviceArray<uint32_t> differences_;
 };
 
 }  // namespace glove::gpu

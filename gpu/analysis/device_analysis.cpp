@@ -13,7 +13,7 @@ namespace {
 // A pass of the device, with the rows that it reads.
 class ResidentPass final : public KMeansPass {
  public:
-  ResidentPass(std::shared_ptr<DeviceSearcher> rows, std::unique_ptr<KMeansPass> pass)
+  ResidentPass(std::shared_ptr<Arena> rows, std::unique_ptr<KMeansPass> pass)
       : rows_(std::move(rows)), pass_(std::move(pass)) {}
   ~ResidentPass() override {
     // Deliberately leaked in a forked child: its memory belongs to the parent.
@@ -27,9 +27,6 @@ class ResidentPass final : public KMeansPass {
   }
   Result<Step> iterate(const InterruptCheck& interrupted) override {
     return run([&] { return pass_->iterate(interrupted); });
-  }
-  Result<std::vector<int32_t>> empty_clusters() override {
-    return run([&] { return pass_->empty_clusters(); });
   }
   Status refill(std::span<const int32_t> rows, std::span<const int32_t> clusters,
                 const InterruptCheck& interrupted) override {
@@ -48,16 +45,12 @@ class ResidentPass final : public KMeansPass {
   }
 
  private:
-  // Calls work() if the device works, and remembers a failure that means that it is lost.
   template <class Work>
   auto run(const Work& work) -> decltype(work()) {
-    GLOVE_RETURN_IF_ERROR(rows_->device()->available());
-    auto result = work();
-    if (!result.ok()) rows_->device()->note_error(result.error());
-    return result;
+    return rows_->device()->run([&](Device&) { return work(); });
   }
 
-  const std::shared_ptr<DeviceSearcher> rows_;
+  const std::shared_ptr<Arena> rows_;
   std::unique_ptr<KMeansPass> pass_;
 };
 
@@ -80,39 +73,23 @@ ModelPtr model_of(const Points& points) {
 
 class DeviceAnalysis final : public Analysis {
  public:
-  DeviceAnalysis(DeviceSet& devices, ResidentSearchers& searchers, Analysis& host)
-      : devices_(devices), searchers_(searchers), host_(host) {}
+  DeviceAnalysis(DeviceSet& devices, Placement& placement, Analysis& host)
+      : devices_(devices), placement_(placement), host_(host) {}
 
   Result<std::unique_ptr<KMeansPass>> kmeans_pass(const Points& points, Metric metric, int64_t count,
                                                   const InterruptCheck& interrupted) override {
     if (points.rows == 0 || count > kMostPassClusters || points.dims > kMaxBatchDims)
       return host_.kmeans_pass(points, metric, count, interrupted);
     GLOVE_ASSIGN_OR_RETURN(auto rows, rows_on_device(points, interrupted));
-    GLOVE_RETURN_IF_ERROR(rows->device()->available());
-    GLOVE_RETURN_IF_ERROR(wait_for_vectors(rows->resident(), interrupted));
-    DevicePart part = rows->resident().parts().front();
+    GLOVE_RETURN_IF_ERROR(wait_for_vectors(*rows, interrupted));
+    DevicePart part = rows->parts().front();
     part.rows = points.rows;
-    auto pass = rows->device()->device().kmeans_pass(part, FixedSums(metric, 0, points), count);
-    if (!pass.ok()) {
-      rows->device()->note_error(pass.error());
-      return pass;
-    }
-    return std::unique_ptr<KMeansPass>(
-        std::make_unique<ResidentPass>(std::move(rows), std::move(pass).value()));
+    GLOVE_ASSIGN_OR_RETURN(auto pass, rows->device()->run([&](Device& device) {
+      return device.kmeans_pass(part, FixedSums(metric, 0, points), count);
+    }));
+    return std::unique_ptr<KMeansPass>(std::make_unique<ResidentPass>(std::move(rows), std::move(pass)));
   }
 
-  Status assign(const Points& points, const Centroids& centroids, std::span<int32_t> labels,
-                const InterruptCheck& interrupted) override {
-    return host_.assign(points, centroids, labels, interrupted);
-  }
-  Status nearest_two(const Points& points, const Centroids& centroids, std::span<NearestTwo> nearest,
-                     const InterruptCheck& interrupted) override {
-    return host_.nearest_two(points, centroids, nearest, interrupted);
-  }
-  Status move_rows(const Points& points, std::span<const int32_t> from, std::span<const int32_t> to,
-                   FixedSums& sums, const InterruptCheck& interrupted) override {
-    return host_.move_rows(points, from, to, sums, interrupted);
-  }
   Status dots(const Points& points, std::span<const float> vector, std::span<double> dots,
               const InterruptCheck& interrupted) override {
     return host_.dots(points, vector, dots, interrupted);
@@ -120,14 +97,13 @@ class DeviceAnalysis final : public Analysis {
   Result<std::shared_ptr<const void>> hold_rows(const Points& points,
                                                 const InterruptCheck& interrupted) override {
     if (!sums_fit(points)) return std::shared_ptr<const void>();
-    auto rows = searchers_.find(*points.model);
+    auto rows = placement_.find(*points.model);
     if (rows == nullptr) {
       GLOVE_ASSIGN_OR_RETURN(const auto device, devices_.first());
       if (points.rows <= points.model->words() / 2) return std::shared_ptr<const void>();
-      GLOVE_ASSIGN_OR_RETURN(rows, searchers_.open(device, points.model, interrupted));
+      GLOVE_ASSIGN_OR_RETURN(rows, placement_.upload(device, points.model, interrupted));
     }
-    GLOVE_RETURN_IF_ERROR(rows->device()->available());
-    GLOVE_RETURN_IF_ERROR(wait_for_vectors(rows->resident(), interrupted));
+    GLOVE_RETURN_IF_ERROR(wait_for_vectors(*rows, interrupted));
     return std::shared_ptr<const void>(std::move(rows));
   }
   Status column_sums(const Points& points, std::span<const double> weights, std::span<double> sums,
@@ -157,10 +133,8 @@ class DeviceAnalysis final : public Analysis {
     if (grid.values.empty() || kernels.empty() || grid.columns > kMostConvolveColumns)
       return host_.convolve(grid, kernels, interrupted);
     GLOVE_ASSIGN_OR_RETURN(const auto device, devices_.first());
-    auto result = device->device().convolve(grid, kernels, interrupted);
-    if (result.ok()) return result;
-    device->note_error(result.error());
-    if (result.error().code != ErrorCode::kOutOfMemory) return result;
+    auto result = device->run([&](Device& open) { return open.convolve(grid, kernels, interrupted); });
+    if (result.ok() || result.error().code != ErrorCode::kOutOfMemory) return result;
     return host_.convolve(grid, kernels, interrupted);
   }
   Status map_rows(const Points& points, const RowMap& map, std::span<float> out,
@@ -178,34 +152,32 @@ class DeviceAnalysis final : public Analysis {
   // run(host, points).
   template <class Run>
   Status sum_where_resident(const Points& points, const InterruptCheck& interrupted, const Run& run) {
-    const auto rows = sums_fit(points) ? searchers_.find(*points.model) : nullptr;
+    const auto rows = sums_fit(points) ? placement_.find(*points.model) : nullptr;
     if (rows == nullptr) return run(host_, points);
-    GLOVE_RETURN_IF_ERROR(rows->device()->available());
-    const Status ready = wait_for_vectors(rows->resident(), interrupted);
+    const Status ready = wait_for_vectors(*rows, interrupted);
     if (!ready.ok() && ready.error().code == ErrorCode::kOutOfMemory) return run(host_, points);
     GLOVE_RETURN_IF_ERROR(ready);
-    DevicePart part = rows->resident().parts().front();
+    DevicePart part = rows->parts().front();
     part.rows = points.rows;
-    Status status = run(rows->device()->device(), part);
-    if (!status.ok()) rows->device()->note_error(status.error());
-    return status;
+    return rows->device()->run([&](Device& device) { return run(device, part); });
   }
 
   // The model if it is resident, or if most of it is needed; otherwise the points alone.
-  Result<std::shared_ptr<DeviceSearcher>> rows_on_device(const Points& points,
-                                                         const InterruptCheck& interrupted) {
+  Result<std::shared_ptr<Arena>> rows_on_device(const Points& points, const InterruptCheck& interrupted) {
     if (points.model != nullptr)
-      if (auto resident = searchers_.find(*points.model)) return resident;
+      if (auto resident = placement_.find(*points.model)) return resident;
     const bool most = points.model != nullptr && points.rows > points.model->words() / 2;
     GLOVE_ASSIGN_OR_RETURN(const auto device, devices_.first());
-    return searchers_.open(device, most ? points.model : model_of(points), interrupted);
+    return placement_.upload(device, most ? points.model : model_of(points), interrupted);
   }
 
-  static Status wait_for_vectors(ResidentModel& resident, const InterruptCheck& interrupted) {
-    resident.upload_rest();
-    while (resident.parts().front().vectors == nullptr) {
-      if (!resident.expects_vectors())
-        return {ErrorCode::kOutOfMemory, resident.model()->path() + " does not fit on the device with its " +
+  // Waits until the vectors are on the device, if it works.
+  static Status wait_for_vectors(Arena& arena, const InterruptCheck& interrupted) {
+    GLOVE_RETURN_IF_ERROR(arena.device()->available());
+    arena.upload_rest();
+    while (arena.parts().front().vectors == nullptr) {
+      if (!arena.expects_vectors())
+        return {ErrorCode::kOutOfMemory, arena.model()->path() + " does not fit on the device with its " +
                                              "vectors, which the toolbox needs there"};
       GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
       std::this_thread::sleep_for(std::chrono::microseconds(200));
@@ -214,15 +186,14 @@ class DeviceAnalysis final : public Analysis {
   }
 
   DeviceSet& devices_;
-  ResidentSearchers& searchers_;
+  Placement& placement_;
   Analysis& host_;
 };
 
 }  // namespace
 
-std::unique_ptr<Analysis> make_device_analysis(DeviceSet& devices, ResidentSearchers& searchers,
-                                               Analysis& host) {
-  return std::make_unique<DeviceAnalysis>(devices, searchers, host);
+std::unique_ptr<Analysis> make_device_analysis(DeviceSet& devices, Placement& placement, Analysis& host) {
+  return std::make_unique<DeviceAnalysis>(devices, placement, host);
 }
 
 }  // namespace glove::gpu

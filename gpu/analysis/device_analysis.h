@@ -6,7 +6,7 @@
 
 #include "analysis/analysis.h"
 #include "gpu/residency/device_set.h"
-#include "gpu/search/resident_searchers.h"
+#include "gpu/search/placement.h"
 
 namespace glove::gpu {
 
@@ -17,9 +17,8 @@ constexpr int64_t kMostPassClusters = 65536;
 // on a device if there is one, and otherwise uploads its rows to the first device; it fails if they do not
 // fit there with their vectors. Sums over rows are computed on a device if the whole model is resident there
 // with its vectors, to which hold_rows() sees if more than half of its rows are meant. Convolutions run on
-// the first device, and on the host if they do not fit there. `devices`, `searchers` and `host`, which does
+// the first device, and on the host if they do not fit there. `devices`, `placement` and `host`, which does
 // the rest, must outlive the result.
-std::unique_ptr<Analysis> make_device_analysis(DeviceSet& devices, ResidentSearchers& searchers,
-                                               Analysis& host);
+std::unique_ptr<Analysis> make_device_analysis(DeviceSet& devices, Placement& placement, Analysis& host);
 
 }  // namespace glove::gpu

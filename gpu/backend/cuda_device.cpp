@@ -48,13 +48,10 @@ class CudaRing : public CopyRing {
 
   Status copy(int slot, std::byte* device_address, int64_t bytes) override {
     const ScopedDevice current(device_);
-    GLOVE_RETURN_IF_ERROR(
-        cuda_status(cudaMemcpyAsync(device_address, block(slot).data(), static_cast<size_t>(bytes),
-                                    cudaMemcpyHostToDevice, stream_.get()),
-                    "copying to the device"));
-    const cudaError_t recorded = cudaEventRecord(copied_[slot].get(), stream_.get());
-    if (recorded != cudaSuccess) static_cast<void>(cudaStreamSynchronize(stream_.get()));
-    return cuda_status(recorded, "copying to the device");
+    GLOVE_RETURN_IF_ERROR(stream_.upload(device_address, block(slot).data(), bytes));
+    Status recorded = stream_.record(copied_[slot], "copying to the device");
+    if (!recorded.ok()) static_cast<void>(stream_.wait("copying to the device"));
+    return recorded;
   }
 
   Status wait(int slot) override {
@@ -65,7 +62,7 @@ class CudaRing : public CopyRing {
  private:
   const int device_;
   Stream stream_;
-  PinnedMemory memory_;
+  PinnedArray<std::byte> memory_;
   Event copied_[kRingSlots];
 };
 
@@ -73,9 +70,10 @@ class CudaRing : public CopyRing {
 struct ScoreSearch {
   Stream stream;
   Event events[2];
-  DeviceMemory query;
-  DeviceMemory dots;
-  PinnedMemory staging;
+  DeviceArray<float> query;
+  PinnedArray<float> query_staging;
+  DeviceArray<double> dots;
+  PinnedArray<double> dots_staging;
 
   Status create() {
     GLOVE_RETURN_IF_ERROR(stream.create());
@@ -260,40 +258,38 @@ Status CudaDevice::pack_rows(const DevicePart& part, std::byte* rows) {
   Stream stream;
   GLOVE_RETURN_IF_ERROR(stream.create());
   GLOVE_RETURN_IF_ERROR(cuda_status(launch_packed_rows(part, rows, stream.get()), "packing rows"));
-  return cuda_status(cudaStreamSynchronize(stream.get()), "packing rows");
+  return stream.wait("packing rows");
 }
 
 Status CudaDevice::score_all(const DevicePart& part, const Query& query, std::span<double> dots,
                              const InterruptCheck& interrupted, ScanCost& cost) {
   const ScopedDevice current(number_);
   GLOVE_ASSIGN_OR_RETURN(auto search, score_searches_.take());
-  const cudaStream_t stream = search->stream.get();
+  const Stream& stream = search->stream;
   const int64_t step = std::min(kRowsPerCopy, part.rows);
-  GLOVE_RETURN_IF_ERROR(search->query.reserve(part.dims * 4));
-  GLOVE_RETURN_IF_ERROR(search->dots.reserve(step * 8));
-  GLOVE_RETURN_IF_ERROR(search->staging.reserve(std::max(step * 8, int64_t{part.dims} * 4)));
-  std::copy(query.vector.begin(), query.vector.end(), search->staging.as<float>());
+  GLOVE_RETURN_IF_ERROR(search->query.reserve(part.dims));
+  GLOVE_RETURN_IF_ERROR(search->query_staging.reserve(part.dims));
+  GLOVE_RETURN_IF_ERROR(search->dots.reserve(step));
+  GLOVE_RETURN_IF_ERROR(search->dots_staging.reserve(step));
+  double* const on_device = search->dots.data();
+  std::ranges::copy(query.vector, search->query_staging.data());
   GLOVE_RETURN_IF_ERROR(
-      cuda_status(cudaMemcpyAsync(search->query.data(), search->staging.data(),
-                                  static_cast<size_t>(part.dims) * 4, cudaMemcpyHostToDevice, stream),
-                  "copying the query"));
+      stream.upload(search->query.data(), search->query_staging.data(), part.dims, "copying the query"));
   for (int64_t first = 0; first < part.rows; first += step) {
     const int64_t rows = std::min(step, part.rows - first);
-    GLOVE_RETURN_IF_ERROR(cuda_status(cudaEventRecord(search->events[0].get(), stream), "timing"));
+    GLOVE_RETURN_IF_ERROR(stream.record(search->events[0]));
     GLOVE_RETURN_IF_ERROR(
-        cuda_status(launch_score_all(part.vectors + first * part.dims, search->query.as<float>(), rows,
-                                     static_cast<int32_t>(part.dims), search->dots.as<double>(), stream),
+        cuda_status(launch_score_all(part.vectors + first * part.dims, search->query.data(), rows,
+                                     static_cast<int32_t>(part.dims), on_device, stream.get()),
                     "launching a pass"));
     GLOVE_RETURN_IF_ERROR(
-        cuda_status(cudaMemcpyAsync(search->staging.data(), search->dots.data(),
-                                    static_cast<size_t>(rows) * 8, cudaMemcpyDeviceToHost, stream),
-                    "copying similarities"));
-    GLOVE_RETURN_IF_ERROR(cuda_status(cudaEventRecord(search->events[1].get(), stream), "timing"));
-    GLOVE_RETURN_IF_ERROR(cuda_status(cudaStreamSynchronize(stream), "scoring every row"));
+        stream.download(search->dots_staging.data(), on_device, rows, "copying similarities"));
+    GLOVE_RETURN_IF_ERROR(stream.record(search->events[1]));
+    GLOVE_RETURN_IF_ERROR(stream.wait("scoring every row"));
     float milliseconds = 0;
     if (cudaEventElapsedTime(&milliseconds, search->events[0].get(), search->events[1].get()) == cudaSuccess)
       cost.rescore_us += milliseconds * 1e3;
-    std::copy_n(search->staging.as<double>(), rows, dots.begin() + first);
+    std::copy_n(search->dots_staging.data(), rows, dots.begin() + first);
     GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
   }
   cost.rows_scanned += part.rows;

@@ -3,10 +3,7 @@
 #include <utility>
 
 #include "gpu/analysis/device_analysis.h"
-#include "gpu/search/model_placement.h"
-#include "gpu/search/resident_searchers.h"
-#include "gpu/search/segment_placement.h"
-#include "search/candidates.h"
+#include "gpu/search/placement.h"
 #include "search/combining_searcher.h"
 
 namespace glove::gpu {
@@ -16,18 +13,16 @@ class DeviceBackend final : public Backend {
  public:
   explicit DeviceBackend(DeviceBackendOptions options)
       : devices_(std::move(options.devices)),
-        placement_(searchers_, options.host, options.log, options.least_slice_bytes) {
+        placement_(options.host, options.log, options.least_slice_bytes) {
     if (options.host != nullptr && options.host->analysis() != nullptr)
-      analysis_ = make_device_analysis(devices_, searchers_, *options.host->analysis());
+      analysis_ = make_device_analysis(devices_, placement_, *options.host->analysis());
   }
 
   std::string_view name() const override { return "cuda"; }
   Status available() override { return devices_.available(); }
   Result<std::shared_ptr<Searcher>> open(const ModelPtr& model, const InterruptCheck& interrupted) override {
     GLOVE_ASSIGN_OR_RETURN(auto devices, devices_.chosen());
-    GLOVE_ASSIGN_OR_RETURN(auto searcher, has_vectors(*model)
-                                              ? placement_.open(std::move(devices), model, interrupted)
-                                              : segments_.open(std::move(devices), model, interrupted));
+    GLOVE_ASSIGN_OR_RETURN(auto searcher, placement_.open(std::move(devices), model, interrupted));
     return std::shared_ptr<Searcher>(std::make_shared<CombiningSearcher>(std::move(searcher)));
   }
   Analysis* analysis() override { return analysis_.get(); }
@@ -35,9 +30,7 @@ class DeviceBackend final : public Backend {
 
  private:
   DeviceSet devices_;
-  ResidentSearchers searchers_;
-  ModelPlacement placement_;
-  SegmentPlacement segments_;
+  Placement placement_;
   std::unique_ptr<Analysis> analysis_;
 };
 

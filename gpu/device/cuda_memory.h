@@ -12,24 +12,6 @@
 
 namespace glove::gpu {
 
-// A stream that does not synchronise with the default stream.
-class Stream {
- public:
-  Stream() = default;
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-  ~Stream() {
-    if (stream_ != nullptr) static_cast<void>(cudaStreamDestroy(stream_));
-  }
-  Status create() {
-    return cuda_status(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
-  }
-  cudaStream_t get() const { return stream_; }
-
- private:
-  cudaStream_t stream_ = nullptr;
-};
-
 // An event, for ordering streams and for timing.
 class Event {
  public:
@@ -48,64 +30,93 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
-// Device memory.
-class DeviceMemory {
+// A stream that does not synchronise with the default stream. In all members, `what` is what failed, for the
+// error.
+class Stream {
  public:
-  DeviceMemory() = default;
-  DeviceMemory(const DeviceMemory&) = delete;
-  DeviceMemory& operator=(const DeviceMemory&) = delete;
-  ~DeviceMemory() { static_cast<void>(cudaFree(data_)); }
+  Stream() = default;
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+  ~Stream() {
+    if (stream_ != nullptr) static_cast<void>(cudaStreamDestroy(stream_));
+  }
+  Status create() {
+    return cuda_status(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
+  }
+  cudaStream_t get() const { return stream_; }
 
-  // Ensures a capacity of at least `bytes`. The content is lost when the memory grows.
-  Status reserve(int64_t bytes) {
-    if (bytes <= bytes_) return {};
-    static_cast<void>(cudaFree(data_));
-    data_ = nullptr;
-    bytes_ = 0;
-    GLOVE_RETURN_IF_ERROR(
-        cuda_status(cudaMalloc(&data_, static_cast<size_t>(bytes)), "allocating scratch memory"));
-    bytes_ = bytes;
-    return {};
-  }
-  std::byte* data() const { return static_cast<std::byte*>(data_); }
+  // Enqueue a copy of `count` elements between host and device, or set each byte of so many on the device.
   template <class T>
-  T* as(int64_t offset = 0) const {
-    return reinterpret_cast<T*>(data() + offset);
+  Status upload(T* to, const T* from, int64_t count, const char* what = "copying to the device") const {
+    return cuda_status(cudaMemcpyAsync(to, from, bytes_of<T>(count), cudaMemcpyHostToDevice, stream_), what);
   }
+  template <class T>
+  Status download(T* to, const T* from, int64_t count, const char* what) const {
+    return cuda_status(cudaMemcpyAsync(to, from, bytes_of<T>(count), cudaMemcpyDeviceToHost, stream_), what);
+  }
+  template <class T>
+  Status fill(T* to, int byte, int64_t count, const char* what) const {
+    return cuda_status(cudaMemsetAsync(to, byte, bytes_of<T>(count), stream_), what);
+  }
+  Status record(const Event& event, const char* what = "timing") const {
+    return cuda_status(cudaEventRecord(event.get(), stream_), what);
+  }
+
+  // Waits until everything that was enqueued has finished.
+  Status wait(const char* what) const { return cuda_status(cudaStreamSynchronize(stream_), what); }
 
  private:
-  void* data_ = nullptr;
-  int64_t bytes_ = 0;
+  template <class T>
+  static size_t bytes_of(int64_t count) {
+    return static_cast<size_t>(count) * sizeof(T);
+  }
+
+  cudaStream_t stream_ = nullptr;
 };
 
-// Pinned host memory: copies read it at full speed, and kernels see it at the same address.
-class PinnedMemory {
+// An array in device memory or in pinned host memory, which copies read at full speed and which kernels see
+// at the same address.
+template <class T, bool kPinned>
+class CudaArray {
  public:
-  PinnedMemory() = default;
-  PinnedMemory(const PinnedMemory&) = delete;
-  PinnedMemory& operator=(const PinnedMemory&) = delete;
-  ~PinnedMemory() { static_cast<void>(cudaFreeHost(data_)); }
+  CudaArray() = default;
+  CudaArray(const CudaArray&) = delete;
+  CudaArray& operator=(const CudaArray&) = delete;
+  ~CudaArray() { release(); }
 
-  Status reserve(int64_t bytes) {
-    if (bytes <= bytes_) return {};
-    static_cast<void>(cudaFreeHost(data_));
-    data_ = nullptr;
-    bytes_ = 0;
-    GLOVE_RETURN_IF_ERROR(cuda_status(
-        cudaHostAlloc(&data_, static_cast<size_t>(bytes), cudaHostAllocMapped | cudaHostAllocPortable),
-        "allocating pinned memory"));
-    bytes_ = bytes;
+  // Ensures room for at least `count` elements. The content is lost when the memory grows.
+  Status reserve(int64_t count) {
+    if (count <= capacity_) return {};
+    release();
+    void* data = nullptr;
+    const size_t bytes = static_cast<size_t>(count) * sizeof(T);
+    if constexpr (kPinned)
+      GLOVE_RETURN_IF_ERROR(
+          cuda_status(cudaHostAlloc(&data, bytes, cudaHostAllocMapped | cudaHostAllocPortable),
+                      "allocating pinned memory"));
+    else
+      GLOVE_RETURN_IF_ERROR(cuda_status(cudaMalloc(&data, bytes), "allocating scratch memory"));
+    data_ = static_cast<T*>(data);
+    capacity_ = count;
     return {};
   }
-  std::byte* data() const { return static_cast<std::byte*>(data_); }
-  template <class T>
-  T* as(int64_t offset = 0) const {
-    return reinterpret_cast<T*>(data() + offset);
-  }
+  T* data() const { return data_; }
+  int64_t capacity() const { return capacity_; }  // elements
 
  private:
-  void* data_ = nullptr;
-  int64_t bytes_ = 0;
+  void release() {
+    static_cast<void>(kPinned ? cudaFreeHost(data_) : cudaFree(data_));
+    data_ = nullptr;
+    capacity_ = 0;
+  }
+
+  T* data_ = nullptr;
+  int64_t capacity_ = 0;
 };
+
+template <class T>
+using DeviceArray = CudaArray<T, false>;
+template <class T>
+using PinnedArray = CudaArray<T, true>;
 
 }  // namespace glove::gpu

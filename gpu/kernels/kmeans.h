@@ -121,6 +121,18 @@ struct WarpgroupScan {
   RowCandidates* grouped;  // [rows]: rows that belong to one of a few groups of clusters
 };
 
+// What a fit keeps between its launches.
+struct FitState {
+  int32_t* visits;         // [rows]: the rows whose clusters may have changed
+  float* limits;           // [rows]: a row keeps its cluster until travelled[cluster + 1] reaches this
+  double* travelled;       // [count + 1]: by how much the gap of a member may have shrunk since the start
+  int64_t* sums;           // [count, dims]
+  int64_t* sizes;          // [count]
+  int32_t* labels;         // [rows]
+  ClusterChange* changes;  // [rows]
+  KMeansReport* report;    // mapped host memory
+};
+
 // The arguments of all launches. Pointers are not owned and, unless noted, point to device memory.
 struct KMeansParams {
   DevicePart part;  // with vectors; rows past part.rows may be other rows of the model
@@ -135,16 +147,8 @@ struct KMeansParams {
   KMeansCounters* counters;  // zero before an iteration
   RowCandidates* undecided;  // [rows]: rows that belong to one of a few clusters
   int32_t* open;             // [rows]: rows that may belong to any cluster
-  // The fit's state; none of it is used if `wanted` is 2.
-  int32_t* visits;         // [rows]: the rows whose clusters may have changed
-  float* limits;           // [rows]: a row keeps its cluster until travelled[cluster + 1] reaches this
-  double* travelled;       // [count + 1]: by how much the gap of a member may have shrunk since the start
-  int64_t* sums;           // [count, dims]
-  int64_t* sizes;          // [count]
-  int32_t* labels;         // [rows]
-  ClusterChange* changes;  // [rows]
-  KMeansReport* report;    // mapped host memory
-  NearestTwo* nearest;     // [rows], if `wanted` is 2
+  FitState fit;              // not used if `wanted` is 2
+  NearestTwo* nearest;       // [rows], if `wanted` is 2
   WarpgroupScan wgmma;
 };
 

@@ -26,9 +26,9 @@ __device__ inline void list_change(const KMeansParams& params, int32_t row, int3
   const uint32_t place = append(&params.counters->changes, wants);
   if (!wants) return;
   // verify: lemma own-place
-  params.changes[place] = {row, from, to};
+  params.fit.changes[place] = {row, from, to};
   // verify: lemma row-listed-once
-  params.labels[row] = to;
+  params.fit.labels[row] = to;
 }
 
 }  // namespace glove::gpu

@@ -135,7 +135,7 @@ struct OwnRow {
     length = params.halves.lengths[row];
     residual = params.halves.residuals[row];
     // verify: lemma row-listed-once
-    if (params.wanted == 1) label = params.labels[row];
+    if (params.wanted == 1) label = params.fit.labels[row];
   }
 };
 
@@ -199,11 +199,11 @@ __device__ __forceinline__ void finish(const KMeansParams& params, const Tops& t
     if (exists) {
       float limit = -INFINITY;
       if (decided) {
-        const double reach = static_cast<double>(gap) - kLeastGap + params.travelled[best.cluster + 1];
+        const double reach = static_cast<double>(gap) - kLeastGap + params.fit.travelled[best.cluster + 1];
         limit = __double2float_rn(reach * (1 - static_cast<double>(kLimitSlack)));
       }
       // verify: lemma row-listed-once
-      params.limits[row] = limit;
+      params.fit.limits[row] = limit;
     }
     list_change(params, row, own.label, best.cluster, decided && own.label != best.cluster);
   } else if (exists && params.metric == Metric::kCosine && !(params.part.norms_squared[row] > 0)) {

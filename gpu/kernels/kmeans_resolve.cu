@@ -69,7 +69,7 @@ struct BestCosine {
 // Records what the lanes with `writes` have found for their rows. Called by a whole warp.
 __device__ void record(const KMeansParams& params, int32_t row, const NearestTwo& nearest, bool writes) {
   if (params.wanted == 1) {
-    const int32_t from = writes ? params.labels[row] : -1;
+    const int32_t from = writes ? params.fit.labels[row] : -1;
     list_change(params, row, from, nearest.first, writes && from != nearest.first);
   } else if (writes) {
     params.nearest[row] = nearest;
@@ -184,9 +184,9 @@ __global__ void kmeans_refill_kernel(const __grid_constant__ KMeansParams params
                                      const int32_t* clusters, int32_t count) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i < count) {
-    params.changes[i] = {rows[i], params.labels[rows[i]], clusters[i]};
-    params.labels[rows[i]] = clusters[i];
-    params.limits[rows[i]] = -INFINITY;
+    params.fit.changes[i] = {rows[i], params.fit.labels[rows[i]], clusters[i]};
+    params.fit.labels[rows[i]] = clusters[i];
+    params.fit.limits[rows[i]] = -INFINITY;
   }
   if (i == 0) params.counters->changes = static_cast<uint32_t>(count);
 }

@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(kThreads)
   const int64_t row = static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (row >= params.part.rows) return;
   const bool takes_part = params.metric == Metric::kEuclidean || params.part.norms_squared[row] > 0;
-  params.limits[row] = takes_part ? -INFINITY : INFINITY;
+  params.fit.limits[row] = takes_part ? -INFINITY : INFINITY;
 }
 
 // Lists rows in blocks of kThreads * kSelectRows.
@@ -64,8 +64,8 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
   for (int i = 0; i < kSelectRows; ++i) {
     const int64_t row = first + i * kWarpLanes;
-    const bool wants = row < params.part.rows &&
-                       !(static_cast<double>(params.limits[row]) > params.travelled[params.labels[row] + 1]);
+    const bool wants = row < params.part.rows && !(static_cast<double>(params.fit.limits[row]) >
+                                                   params.fit.travelled[params.fit.labels[row] + 1]);
     lanes[i] = __ballot_sync(kFullWarp, wants);
     mine += static_cast<uint32_t>(__popc(lanes[i]));
   }
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
   for (int i = 0; i < kSelectRows; ++i) {
     if ((lanes[i] >> lane & 1) != 0)
-      params.visits[place + static_cast<uint32_t>(__popc(lanes[i] & ((1u << lane) - 1)))] =
+      params.fit.visits[place + static_cast<uint32_t>(__popc(lanes[i] & ((1u << lane) - 1)))] =
           static_cast<int32_t>(first + i * kWarpLanes);
     place += static_cast<uint32_t>(__popc(lanes[i]));
   }

@@ -23,7 +23,7 @@ struct WarpRows {
   // one stands for those past the end.
   __device__ void load(const KMeansParams& params, int place, int count, int lane) {
     const int own = min(place + lane, count - 1);
-    id = params.wanted == 1 ? __ldg(params.visits + own) : own;
+    id = params.wanted == 1 ? __ldg(params.fit.visits + own) : own;
   }
   // The row that is `slot` among the four that a lane sees.
   __device__ int32_t seen(int slot, int lane) const {

@@ -68,10 +68,10 @@ __device__ void add_entries(const KMeansParams& params, SumEntry own, int lane) 
       for (int c = 0; c < kLaneColumns; ++c) {
         const int column = base + c * kWarpLanes + lane;
         if (column < dims && sums[c] != 0)
-          add_to(params.sums + static_cast<int64_t>(cluster) * dims + column, sums[c]);
+          add_to(params.fit.sums + static_cast<int64_t>(cluster) * dims + column, sums[c]);
         sums[c] = 0;
       }
-      if (base == 0 && lane == 0 && size != 0) add_to(params.sizes + cluster, size);
+      if (base == 0 && lane == 0 && size != 0) add_to(params.fit.sizes + cluster, size);
       size = 0;
     };
     for (int first = 0; first < count; first += kEntriesAtOnce) {
@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(kThreads, kLaneColumns == kManyColumns ? 2 : 4
     const uint32_t i = base + threadIdx.x / 2;
     SumEntry own = {0, -1, 0};
     if (i < changes) {
-      const ClusterChange change = params.changes[i];
+      const ClusterChange change = params.fit.changes[i];
       const bool addition = (threadIdx.x & 1) == 0;
       own = {change.row, addition ? change.to : change.from, addition ? 1 : -1};
     }

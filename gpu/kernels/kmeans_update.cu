@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(kThreads)
 __device__ double empty_clusters(const KMeansParams& params, double* scratch) {
   double mine = 0;
   for (int c = static_cast<int>(threadIdx.x); c < params.centroids.count; c += kThreads)
-    mine += params.sizes[c] == 0 ? 1 : 0;
+    mine += params.fit.sizes[c] == 0 ? 1 : 0;
   return block_sum(mine, scratch);
 }
 
@@ -84,8 +84,8 @@ __device__ double empty_clusters(const KMeansParams& params, double* scratch) {
 __device__ bool move_centroid(const KMeansParams& params, int cluster, double* products, double* scratch) {
   const int dims = params.part.dims;
   const auto thread = static_cast<int>(threadIdx.x);
-  const int64_t size = params.sizes[cluster];
-  const int64_t* const sums = params.sums + static_cast<int64_t>(cluster) * dims;
+  const int64_t size = params.fit.sizes[cluster];
+  const int64_t* const sums = params.fit.sums + static_cast<int64_t>(cluster) * dims;
   float* const vector = params.centroids.vectors + static_cast<int64_t>(cluster) * dims;
   if (size == 0) return false;
   double factor =
@@ -172,11 +172,11 @@ __global__ void __launch_bounds__(kThreads)
     next = block_max(next, scratch);
     for (int c = thread; c < count; c += kThreads) {
       const double moved = params.centroids.extents[c].moved;
-      params.travelled[c + 1] += moved + (moved == largest && fastest == 1 ? next : largest);
+      params.fit.travelled[c + 1] += moved + (moved == largest && fastest == 1 ? next : largest);
     }
   }
   if (thread == 0) {
-    *params.report = {params.counters->changes, static_cast<uint32_t>(empty)};
+    *params.fit.report = {params.counters->changes, static_cast<uint32_t>(empty)};
     *params.counters = {};
   }
 }

@@ -13,19 +13,31 @@ constexpr int64_t kLeastRoundQueries = 16;
 
 }  // namespace
 
-MemoryPlan plan_memory(int64_t rows, int64_t dims) {
+LevelSlots add_level(BlockLayout& layout, int bits, int64_t rows, int64_t dims) {
   const int64_t padded = tile_count(rows) * kTileRows;
-  MemoryPlan plan;
-  plan.codes = MemoryPlan::aligned(code_bytes(rows, dims));
-  plan.scales = MemoryPlan::aligned(padded * 4);
-  plan.residuals = MemoryPlan::aligned(padded * 4);
-  plan.norms_squared = MemoryPlan::aligned(rows * 8);
-  plan.vectors = MemoryPlan::aligned(rows * dims * 4);
-  plan.coarse_codes = MemoryPlan::aligned(nibble_bytes(rows, dims));
-  plan.coarse_scales = plan.scales;
-  plan.coarse_residuals = plan.residuals;
-  plan.packed_rows = MemoryPlan::aligned(padded * packed_row_bytes(dims));
-  return plan;
+  LevelSlots slots;
+  slots.codes = layout.add<int8_t>(bits == 8 ? code_bytes(rows, dims) : nibble_bytes(rows, dims));
+  slots.scales = layout.add<float>(padded);
+  slots.residuals = layout.add<float>(padded);
+  return slots;
+}
+
+ExactSlots add_exact_arrays(BlockLayout& layout, int64_t rows, int64_t dims, bool with_coarse) {
+  ExactSlots slots;
+  slots.norms_squared = layout.add<double>(rows);
+  slots.vectors = layout.add<float>(rows * dims);
+  if (!with_coarse) return slots;
+  slots.coarse = add_level(layout, 4, rows, dims);
+  slots.packed_rows = layout.add<std::byte>(tile_count(rows) * kTileRows * packed_row_bytes(dims));
+  return slots;
+}
+
+MemoryPlan plan_memory(int64_t rows, int64_t dims) {
+  BlockLayout scan, exact, all;
+  add_level(scan, 8, rows, dims);
+  add_exact_arrays(exact, rows, dims, false);
+  add_exact_arrays(all, rows, dims, true);
+  return {scan.bytes(), exact.bytes(), all.bytes() - exact.bytes()};
 }
 
 bool count_every_row(int64_t rows, int64_t top_rows) {

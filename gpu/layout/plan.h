@@ -3,31 +3,42 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+
+#include "gpu/layout/block_layout.h"
+#include "gpu/layout/device_part.h"
 
 namespace glove::gpu {
 
-// Bytes of each array of a part on the device, padded to whole tiles and to kAlignment.
-struct MemoryPlan {
-  static constexpr int64_t kAlignment = 256;
-  static constexpr int64_t aligned(int64_t bytes) {
-    return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+// The arrays of a level of `rows` rows, padded to whole tiles.
+struct LevelSlots {
+  Slot<int8_t> codes;
+  Slot<float> scales;
+  Slot<float> residuals;
+
+  DeviceLevel in(std::byte* block, int bits) const {
+    return {bits, codes.in(block), scales.in(block), residuals.in(block)};
   }
+};
+// bits: per code, 8 or 4
+LevelSlots add_level(BlockLayout& layout, int bits, int64_t rows, int64_t dims);
 
-  int64_t codes = 0;
-  int64_t scales = 0;
-  int64_t residuals = 0;
-  int64_t norms_squared = 0;
-  int64_t vectors = 0;
-  int64_t coarse_codes = 0;
-  int64_t coarse_scales = 0;
-  int64_t coarse_residuals = 0;
-  int64_t packed_rows = 0;
+// What a device may hold of a part besides the 8-bit level.
+struct ExactSlots {
+  Slot<double> norms_squared;
+  Slot<float> vectors;
+  LevelSlots coarse;            // unused without 4-bit codes
+  Slot<std::byte> packed_rows;  // likewise
+};
+ExactSlots add_exact_arrays(BlockLayout& layout, int64_t rows, int64_t dims, bool with_coarse);
 
-  int64_t scan_bytes() const { return codes + scales + residuals; }  // required for any search
-  int64_t exact_bytes() const { return norms_squared + vectors; }    // spare the host the rescoring
+// Bytes that the arrays of a part take on the device.
+struct MemoryPlan {
+  int64_t scan_bytes = 0;   // the 8-bit level: required for any search
+  int64_t exact_bytes = 0;  // vectors and norms: spare the host the rescoring
   // Let one query read 4 bits per component instead of 8. REQUIRES: the model has such codes.
-  int64_t coarse_bytes() const { return coarse_codes + coarse_scales + coarse_residuals + packed_rows; }
+  int64_t coarse_bytes = 0;
 };
 MemoryPlan plan_memory(int64_t rows, int64_t dims);
 

@@ -42,7 +42,7 @@ ModelPtr slice_of(const ModelPtr& model, int64_t first, int64_t last) {
     const int64_t end = std::min(last, whole.first_row + whole.rows);
     if (begin >= end) continue;
     parts.push_back(part_between(whole, begin - whole.first_row, end - whole.first_row));
-    parts.back().first_row = begin - first;
+    parts.back().first_row = begin;
   }
   Model::Source source;
   source.path = model->path();

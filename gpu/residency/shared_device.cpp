@@ -58,13 +58,6 @@ Result<int64_t> SharedDevice::room_for(int64_t rows) {
   return limit > 0 ? std::min(room, limit - used_bytes()) : room;
 }
 
-int64_t SharedDevice::used_bytes() {
-  int64_t used = counted_bytes_;
-  const Lock lock(mutex_);
-  for (const ResidentModel* const resident : resident_) used += resident->device_bytes();
-  return used;
-}
-
 std::string SharedDevice::name() const {
   const SearcherInfo opened = info(std::nullopt);
   return "device " + std::to_string(number_) + (opened.device.empty() ? "" : " (" + opened.device + ")");
@@ -86,33 +79,6 @@ Status SharedDevice::in_turn(const InterruptCheck& interrupted, const std::funct
   Status status = work();
   if (!status.ok()) note_error(status.error());
   return status;
-}
-
-Result<std::shared_ptr<ResidentModel>> SharedDevice::upload(const ModelPtr& model,
-                                                            const InterruptCheck& interrupted) {
-  std::shared_ptr<ResidentModel> resident;
-  const auto work = [&]() -> Status {
-    GLOVE_ASSIGN_OR_RETURN(const int64_t allowed, room_for(model->words()));
-    GLOVE_ASSIGN_OR_RETURN(resident, ResidentModel::upload(*device_, model, allowed, interrupted));
-    const Lock lock(mutex_);
-    resident_.insert(resident.get());
-    return {};
-  };
-  GLOVE_RETURN_IF_ERROR(in_turn(interrupted, work));
-  return resident;
-}
-
-void SharedDevice::drop(std::shared_ptr<ResidentModel> resident) {
-  if (in_forked_child()) {
-    // Deliberately leaked: its memory belongs to the parent.
-    static_cast<void>(new std::shared_ptr<ResidentModel>(std::move(resident)));
-    return;
-  }
-  {
-    const Lock lock(mutex_);
-    resident_.erase(resident.get());
-  }
-  resident.reset();  // may wait for its background upload, and for the driver
 }
 
 SearcherInfo SharedDevice::info(std::optional<int64_t> resident_bytes) const {

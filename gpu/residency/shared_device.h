@@ -10,7 +10,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,7 +19,6 @@
 #include "base/status.h"
 #include "base/turnstile.h"
 #include "gpu/device/device.h"
-#include "gpu/residency/residency.h"
 
 namespace glove::gpu {
 
@@ -45,12 +43,6 @@ class SharedDevice {
   // Opens the device at the first call. Takes no lock afterwards.
   Status available();
 
-  // Copies what a scan needs of the model to the device, in_turn().
-  Result<std::shared_ptr<ResidentModel>> upload(const ModelPtr& model, const InterruptCheck& interrupted);
-
-  // Frees the model; in a forked child leaves it alone. The limit stops counting it before it is freed.
-  void drop(std::shared_ptr<ResidentModel> resident);
-
   // Runs `work`, which may upload to the device. One such call runs at a time, so that two do not count on
   // the same free bytes. `interrupted` may run the host's code, which may call back into this class.
   Status in_turn(const InterruptCheck& interrupted, const std::function<Status()>& work);
@@ -59,16 +51,22 @@ class SharedDevice {
   Result<int64_t> room_for(int64_t rows);
 
   // Returns the bytes that models take, or will once they are uploaded.
-  int64_t used_bytes();
+  int64_t used_bytes() const { return used_bytes_; }
 
-  // Counts memory that does not belong to a ResidentModel as used; a negative number counts it as freed.
-  void count_bytes(int64_t bytes) { counted_bytes_ += bytes; }
+  // Counts these bytes as used by models; a negative number counts them as freed.
+  void count_bytes(int64_t bytes) { used_bytes_ += bytes; }
 
   // Returns "device 1", with the device's name if it has been opened.
   std::string name() const;
 
-  // Remembers the error if it means that the device is lost.
-  void note_error(const Error& error);
+  // Returns work(device()) if the device works, and remembers an error that means that it is lost.
+  template <class Work>
+  auto run(const Work& work) -> decltype(work(std::declval<Device&>())) {
+    GLOVE_RETURN_IF_ERROR(available());
+    auto result = work(*device_);
+    if (!result.ok()) note_error(result.error());
+    return result;
+  }
 
   // REQUIRES: available() has returned ok.
   Device& device() { return *device_; }
@@ -79,6 +77,7 @@ class SharedDevice {
 
  private:
   Status open();
+  void note_error(const Error& error);
   void fail(const Error& error) GLOVE_REQUIRES(mutex_);
 
   const int number_;
@@ -87,14 +86,22 @@ class SharedDevice {
   std::atomic<pid_t> owner_{0};      // the process that opened the device, or is about to
   std::atomic<bool> works_{false};   // device_ is set, and not lost
   std::atomic<bool> failed_{false};  // unavailable_ is set; it and device_ stay as they are
-  std::atomic<int64_t> counted_bytes_{0};
+  std::atomic<int64_t> used_bytes_{0};
   Turnstile uploads_;
   Mutex open_mutex_;                // held while the device is opened
   ForkSafeMutex mutex_;             // never held while the device or the host works
   std::unique_ptr<Device> device_;  // set once
   std::optional<Error> unavailable_;
-  std::set<const ResidentModel*> resident_ GLOVE_GUARDED_BY(mutex_);  // all that are alive
 };
+
+// Lets the last holder delete an object that owns memory of the device. In a forked child the object is left
+// alone: the driver and the object's threads are the parent's.
+template <class T>
+std::shared_ptr<T> shared_on(std::shared_ptr<SharedDevice> device, T* object) {
+  return std::shared_ptr<T>(object, [device = std::move(device)](T* unused) {
+    if (!device->in_forked_child()) delete unused;
+  });
+}
 
 // Brings the devices with the fewest bytes in use to the front.
 void sort_by_use(std::vector<std::shared_ptr<SharedDevice>>& devices);

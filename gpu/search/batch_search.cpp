@@ -26,20 +26,6 @@ static_assert(kPackedAtOnce == kPaddedTo, "a thread clears whole chunks of the p
 constexpr int64_t kLeastColumnQueries = 97;
 constexpr int64_t kUnscoredAnswer = 2048;  // rows of an answer when the vectors are not on the device
 
-// Divides one allocation into arrays.
-class Cutter {
- public:
-  int64_t take(int64_t bytes) {
-    const int64_t offset = size_;
-    size_ += (bytes + 255) / 256 * 256;
-    return offset;
-  }
-  int64_t size() const { return size_; }
-
- private:
-  int64_t size_ = 0;
-};
-
 double microseconds_between(const Event& begin, const Event& end) {
   float milliseconds = 0;
   return cudaEventElapsedTime(&milliseconds, begin.get(), end.get()) == cudaSuccess ? milliseconds * 1e3 : 0;
@@ -47,42 +33,51 @@ double microseconds_between(const Event& begin, const Event& end) {
 
 }  // namespace
 
-// The positions of all arrays of a round. The first part of the device memory is copied from the staging
-// memory.
+// The arrays of a round: those in device memory, whose first part is copied from the staging memory, and the
+// answers.
 struct BatchSearch::Layout {
-  bool columns;  // warpgroups scan packed rows
-  int64_t queries, padded, codes, vectors, parameters, sizes, copied;
-  int64_t sample_groups, sample_best, thresholds, lists, answers, device_bytes;
+  bool columns;      // warpgroups scan packed rows
   bool copied_back;  // the kernels write answers to device memory
-  int64_t answer_capacity, answer_sizes, answer_ids, answer_similarities, answer_bytes;
+  int64_t queries, padded, sample_groups, answer_capacity;
+  BlockLayout device, answer;
+  Slot<int8_t> codes;
+  Slot<float> vectors;
+  Slot<BatchQuery> parameters;
+  Slot<uint32_t> sizes;
+  int64_t copied;  // bytes
+  Slot<float> sample_best, thresholds;
+  Slot<ListedRow> lists;
+  Slot<std::byte> answers;  // as `answer`
+  Slot<int32_t> answer_sizes, answer_ids;
+  Slot<double> answer_similarities;
 
   Layout(const DevicePart& part, const BatchShape& shape, const BatchPlan& plan, int64_t query_count,
          int64_t top_rows)
       : columns(part.packed_rows != nullptr && query_count >= kLeastColumnQueries &&
                 wgmma_fits(part.dims, shape)),
+        // Scored rows are written one at a time, which takes long in the host's memory. Unscored rows are
+        // written in order, and there is room for many more than there are.
+        copied_back(part.vectors != nullptr),
         queries(query_count),
-        padded((query_count + kPaddedTo - 1) / kPaddedTo * kPaddedTo) {
-    Cutter device;
-    codes = device.take(columns ? column_bytes(padded, part.dims) : fragment_bytes(padded, part.dims));
-    vectors = device.take(padded * part.dims * 4);
-    parameters = device.take(padded * static_cast<int64_t>(sizeof(BatchQuery)));
-    sizes = device.take(padded * 4);
-    copied = device.size();
-    sample_groups = columns ? (plan.sample_tiles + 1) / 2 : plan.sample_tiles;
-    sample_best = device.take(padded * sample_groups * 4);
-    thresholds = device.take(padded * 4);
-    lists = device.take(padded * plan.list_capacity * static_cast<int64_t>(sizeof(ListedRow)));
-    Cutter answer;
-    answer_capacity = part.vectors != nullptr ? top_rows : std::max(kUnscoredAnswer, 8 * top_rows);
-    answer_sizes = answer.take(queries * 4);
-    answer_ids = answer.take(queries * answer_capacity * 4);
-    answer_similarities = answer.take(queries * answer_capacity * 8);
-    answer_bytes = answer.size();
-    // Scored rows are written one at a time, which takes long in the host's memory. Unscored rows are written
-    // in order, and there is room for many more than there are.
-    copied_back = part.vectors != nullptr;
-    answers = device.take(copied_back ? answer_bytes : 0);
-    device_bytes = device.size();
+        padded((query_count + kPaddedTo - 1) / kPaddedTo * kPaddedTo),
+        sample_groups(columns ? (plan.sample_tiles + 1) / 2 : plan.sample_tiles),
+        answer_capacity(part.vectors != nullptr ? top_rows : std::max(kUnscoredAnswer, 8 * top_rows)) {
+    codes = device.add<int8_t>(columns ? column_bytes(padded, part.dims) : fragment_bytes(padded, part.dims));
+    vectors = device.add<float>(padded * part.dims);
+    parameters = device.add<BatchQuery>(padded);
+    sizes = device.add<uint32_t>(padded);
+    copied = device.bytes();
+    sample_best = device.add<float>(padded * sample_groups);
+    thresholds = device.add<float>(padded);
+    lists = device.add<ListedRow>(padded * plan.list_capacity);
+    answer_sizes = answer.add<int32_t>(queries);
+    answer_ids = answer.add<int32_t>(queries * answer_capacity);
+    answer_similarities = answer.add<double>(queries * answer_capacity);
+    answers = device.add<std::byte>(copied_back ? answer.bytes() : 0);
+  }
+
+  AnswerArrays answers_in(std::byte* block) const {
+    return {answer_sizes.in(block), answer_ids.in(block), answer_similarities.in(block)};
   }
 };
 
@@ -93,31 +88,32 @@ Status BatchSearch::create() {
 }
 
 Status BatchSearch::reserve(const Layout& layout) {
-  GLOVE_RETURN_IF_ERROR(device_.reserve(layout.device_bytes));
+  GLOVE_RETURN_IF_ERROR(device_.reserve(layout.device.bytes()));
   GLOVE_RETURN_IF_ERROR(staging_.reserve(layout.copied));
-  return answer_.reserve(layout.answer_bytes);
+  return answer_.reserve(layout.answer.bytes());
 }
 
 Status BatchSearch::pack(const DevicePart& part, const Layout& layout,
                          std::span<const SearchRequest> requests) {
   const auto zero = [&](int64_t begin, int64_t end) {
-    std::memset(staging_.as<int8_t>(begin), 0, static_cast<size_t>(end - begin));
+    std::memset(staging_.data() + begin, 0, static_cast<size_t>(end - begin));
   };
-  zero(layout.vectors + layout.queries * part.dims * 4, layout.parameters);
-  zero(layout.sizes, layout.copied);
-  auto* parameters = staging_.as<BatchQuery>(layout.parameters);
+  zero(layout.vectors.at + layout.queries * part.dims * 4, layout.parameters.at);
+  zero(layout.sizes.at, layout.copied);
+  int8_t* const codes = layout.codes.in(staging_.data());
+  float* const vectors = layout.vectors.in(staging_.data());
+  BatchQuery* const parameters = layout.parameters.in(staging_.data());
   const int64_t chunk_bytes =
       layout.columns ? column_bytes(kPackedAtOnce, part.dims) : fragment_bytes(kPackedAtOnce, part.dims);
   const auto pack_some = [&](int, int64_t chunk) {
-    zero(layout.codes + chunk * chunk_bytes, layout.codes + (chunk + 1) * chunk_bytes);
+    std::memset(codes + chunk * chunk_bytes, 0, static_cast<size_t>(chunk_bytes));
     const int64_t last = std::min(layout.queries, (chunk + 1) * kPackedAtOnce);
     for (int64_t i = chunk * kPackedAtOnce; i < last; ++i) {
       const Query& query = *requests[static_cast<size_t>(i)].query;
       const QuantizedQuery quantized = quantize_for_batch(query);
       const auto pack_codes = layout.columns ? &pack_columns : &pack_fragments;
-      pack_codes(quantized.codes, i, part.dims, staging_.as<int8_t>(layout.codes));
-      std::memcpy(staging_.as<float>(layout.vectors) + i * part.dims, query.vector.data(),
-                  static_cast<size_t>(part.dims) * 4);
+      pack_codes(quantized.codes, i, part.dims, codes);
+      std::memcpy(vectors + i * part.dims, query.vector.data(), static_cast<size_t>(part.dims) * 4);
       parameters[i] = {quantized.bound, query.norm_squared};
     }
   };
@@ -150,56 +146,45 @@ void BatchSearch::describe(const DevicePart& part, const Layout& layout, const B
   scan_.tiles = static_cast<int32_t>(tile_count(part.rows));
   scan_.groups = static_cast<int32_t>(component_groups(part.dims));
   scan_.steps = static_cast<int32_t>(matrix_steps(part.dims));
-  const auto* const codes = device_.as<int8_t>(layout.codes);
+  std::byte* const block = device_.data();
+  const int8_t* const codes = layout.codes.in(block);
   scan_.fragments = layout.columns ? nullptr : codes;
   scan_.columns = layout.columns ? codes : nullptr;
-  scan_.query_vectors = device_.as<float>(layout.vectors);
-  scan_.parameters = device_.as<BatchQuery>(layout.parameters);
+  scan_.query_vectors = layout.vectors.in(block);
+  scan_.parameters = layout.parameters.in(block);
   scan_.queries = static_cast<int32_t>(layout.queries);
   scan_.padded_queries = static_cast<int32_t>(layout.padded);
   scan_.top_rows = static_cast<int32_t>(top_rows);
   scan_.sample_tiles = static_cast<int32_t>(plan.sample_tiles);
   scan_.sample_groups = static_cast<int32_t>(layout.sample_groups);
-  scan_.sample_best = device_.as<float>(layout.sample_best);
-  scan_.thresholds = device_.as<float>(layout.thresholds);
-  scan_.list_sizes = device_.as<uint32_t>(layout.sizes);
-  scan_.lists = device_.as<ListedRow>(layout.lists);
+  scan_.sample_best = layout.sample_best.in(block);
+  scan_.thresholds = layout.thresholds.in(block);
+  scan_.list_sizes = layout.sizes.in(block);
+  scan_.lists = layout.lists.in(block);
   scan_.list_capacity = static_cast<uint32_t>(plan.list_capacity);
   scan_.answer_capacity = static_cast<uint32_t>(layout.answer_capacity);
-  const auto place = [&](std::byte* answers) {
-    return AnswerArrays{reinterpret_cast<int32_t*>(answers + layout.answer_sizes),
-                        reinterpret_cast<int32_t*>(answers + layout.answer_ids),
-                        reinterpret_cast<double*>(answers + layout.answer_similarities)};
-  };
-  answers_ = place(answer_.data());
-  scan_.answers = layout.copied_back ? place(device_.data() + layout.answers) : answers_;
+  answers_ = layout.answers_in(answer_.data());
+  scan_.answers = layout.copied_back ? layout.answers_in(layout.answers.in(block)) : answers_;
 }
 
 // Enqueues all steps of a round on the stream, one after another.
 Status BatchSearch::launch(const Layout& layout, const BatchShape& shape) {
   const cudaStream_t stream = stream_.get();
-  const auto record = [&](int i) { return cuda_status(cudaEventRecord(events_[i].get(), stream), "timing"); };
-  GLOVE_RETURN_IF_ERROR(
-      cuda_status(cudaMemcpyAsync(device_.data(), staging_.data(), static_cast<size_t>(layout.copied),
-                                  cudaMemcpyHostToDevice, stream),
-                  "copying queries"));
-  GLOVE_RETURN_IF_ERROR(record(0));
-  GLOVE_RETURN_IF_ERROR(cuda_status(launch_batch_thresholds(scan_, shape, stream), "launching a batch"));
-  GLOVE_RETURN_IF_ERROR(record(1));
+  const auto launched = [](cudaError_t error) { return cuda_status(error, "launching a batch"); };
+  GLOVE_RETURN_IF_ERROR(stream_.upload(device_.data(), staging_.data(), layout.copied, "copying queries"));
+  GLOVE_RETURN_IF_ERROR(stream_.record(events_[0]));
+  GLOVE_RETURN_IF_ERROR(launched(launch_batch_thresholds(scan_, shape, stream)));
+  GLOVE_RETURN_IF_ERROR(stream_.record(events_[1]));
   const int32_t first_lists_end = scan_.tiles / 4;
-  GLOVE_RETURN_IF_ERROR(
-      cuda_status(launch_batch_lists(scan_, 0, first_lists_end, shape, stream), "launching a batch"));
-  GLOVE_RETURN_IF_ERROR(cuda_status(launch_batch_tighten(scan_, stream), "launching a batch"));
-  GLOVE_RETURN_IF_ERROR(cuda_status(launch_batch_lists(scan_, first_lists_end, scan_.tiles, shape, stream),
-                                    "launching a batch"));
-  GLOVE_RETURN_IF_ERROR(record(2));
-  GLOVE_RETURN_IF_ERROR(cuda_status(launch_batch_answers(scan_, stream), "launching a batch"));
+  GLOVE_RETURN_IF_ERROR(launched(launch_batch_lists(scan_, 0, first_lists_end, shape, stream)));
+  GLOVE_RETURN_IF_ERROR(launched(launch_batch_tighten(scan_, stream)));
+  GLOVE_RETURN_IF_ERROR(launched(launch_batch_lists(scan_, first_lists_end, scan_.tiles, shape, stream)));
+  GLOVE_RETURN_IF_ERROR(stream_.record(events_[2]));
+  GLOVE_RETURN_IF_ERROR(launched(launch_batch_answers(scan_, stream)));
   if (layout.copied_back)
-    GLOVE_RETURN_IF_ERROR(
-        cuda_status(cudaMemcpyAsync(answer_.data(), device_.data() + layout.answers,
-                                    static_cast<size_t>(layout.answer_bytes), cudaMemcpyDeviceToHost, stream),
-                    "copying answers"));
-  return record(3);
+    GLOVE_RETURN_IF_ERROR(stream_.download(answer_.data(), layout.answers.in(device_.data()),
+                                           layout.answer.bytes(), "copying answers"));
+  return stream_.record(events_[3]);
 }
 
 Status BatchSearch::round(const DevicePart& part, const BatchShape& shape, const BatchPlan& plan,

@@ -8,6 +8,7 @@
 #include "gpu/device/cuda_memory.h"
 #include "gpu/device/device.h"
 #include "gpu/kernels/batch_scan.h"
+#include "gpu/layout/block_layout.h"
 #include "gpu/layout/plan.h"
 
 namespace glove::gpu {
@@ -37,9 +38,9 @@ class BatchSearch {
 
   Stream stream_;
   Event events_[4];
-  DeviceMemory device_;
-  PinnedMemory staging_;
-  PinnedMemory answer_;
+  DeviceArray<std::byte> device_;
+  PinnedArray<std::byte> staging_;
+  PinnedArray<std::byte> answer_;
   BatchScanParams scan_ = {};
   AnswerArrays answers_ = {};  // in answer_
 };

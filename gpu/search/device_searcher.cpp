@@ -1,11 +1,12 @@
 #include "gpu/search/device_searcher.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "base/cores.h"
 #include "base/thread_pool.h"
 #include "base/timer.h"
-#include "gpu/search/part_search.h"
 #include "model/exact_dot.h"
 #include "search/candidates.h"
 
@@ -21,35 +22,61 @@ Status score_on_host(const Model& model, const Query& query, std::span<double> d
   constexpr int64_t kChunkRows = 4096;
   const auto work = [&](int, int64_t chunk) {
     const int64_t end = std::min(model.words(), (chunk + 1) * kChunkRows);
-    for (int64_t row = chunk * kChunkRows; row < end; ++row)
-      dots[static_cast<size_t>(row)] = exact_dot(query.vector.data(), model.vector(row), model.dims());
+    for (int64_t i = chunk * kChunkRows; i < end; ++i)
+      dots[static_cast<size_t>(i)] =
+          exact_dot(query.vector.data(), model.vector(model.first_row() + i), model.dims());
   };
   const int64_t chunks = (model.words() + kChunkRows - 1) / kChunkRows;
   if (!ThreadPool::instance().run(usable_cores(), chunks, work, interrupted)) return interrupted_error();
   return {};
 }
 
+// Device::propose for all parts, with the model's row ids: each part's candidates contain the part's best
+// rows, so together they contain the model's best rows.
+Status propose_in_parts(Device& device, std::span<const DevicePart> parts, std::span<SearchRequest> requests,
+                        int64_t top_rows, const InterruptCheck& interrupted) {
+  std::vector<std::vector<Neighbor>> earlier(parts.size() == 1 ? 0 : requests.size());
+  for (const DevicePart& part : parts) {
+    GLOVE_RETURN_IF_ERROR(device.propose(part, requests, std::min(part.rows, top_rows), interrupted));
+    for (size_t i = 0; i < requests.size(); ++i) {
+      std::vector<Neighbor>& rows = requests[i].rows;
+      if (part.first_row > 0)
+        for (Neighbor& row : rows) row.id += static_cast<int32_t>(part.first_row);
+      if (earlier.empty()) continue;
+      earlier[i].insert(earlier[i].end(), rows.begin(), rows.end());
+      if (&part == &parts.back()) rows = std::move(earlier[i]);
+    }
+  }
+  return {};
+}
+
+// Device::score_all for all parts, one after another.
+Status score_in_parts(Device& device, std::span<const DevicePart> parts, const Query& query,
+                      std::span<double> dots, const InterruptCheck& interrupted, ScanCost& cost) {
+  for (const DevicePart& part : parts) {
+    const auto rows = static_cast<size_t>(part.rows);
+    GLOVE_RETURN_IF_ERROR(device.score_all(part, query, dots.first(rows), interrupted, cost));
+    dots = dots.subspan(rows);
+  }
+  return {};
+}
+
 }  // namespace
 
 Status DeviceSearcher::search(std::span<SearchRequest> requests) {
-  GLOVE_RETURN_IF_ERROR(device_->available());
-  const Model& model = *resident_->model();
+  const Model& model = *arena_->model();
   // Excluded words are filtered out here, so that many more rows are requested.
   int64_t top_rows = 0;
   for (const SearchRequest& request : requests)
     top_rows = std::max(top_rows, request.k + static_cast<int64_t>(request.query->excluded.size()));
   const SharedInterrupt shared(requests);
-  const std::span<const DevicePart> parts = resident_->parts();
-  if (Status status = propose_in_parts(device_->device(), parts, requests, top_rows, shared.check());
-      !status.ok()) {
-    device_->note_error(status.error());
-    return status;
-  }
+  const std::span<const DevicePart> parts = arena_->parts();
+  GLOVE_RETURN_IF_ERROR(arena_->device()->run(
+      [&](Device& device) { return propose_in_parts(device, parts, requests, top_rows, shared.check()); }));
   const bool scored = parts.front().vectors != nullptr;
   const auto finish = [&](int, int64_t i) {
     SearchRequest& request = requests[static_cast<size_t>(i)];
     if (!scored) rescore(model, *request.query, request.rows);
-    for (Neighbor& row : request.rows) row.id += static_cast<int32_t>(first_row_);
     keep_best(*request.query, request.k, request.rows);
   };
   const Timer timer;
@@ -60,26 +87,25 @@ Status DeviceSearcher::search(std::span<SearchRequest> requests) {
   ScanCost cost;
   cost.rescore_us = timer.microseconds();
   charge(requests, cost);
-  resident_->upload_rest();
+  arena_->upload_rest();
   return {};
 }
 
 Status DeviceSearcher::score_all(const Query& query, std::span<double> dots,
                                  const InterruptCheck& interrupted, ScanCost& cost) {
-  GLOVE_RETURN_IF_ERROR(device_->available());
-  const Model& model = *resident_->model();
-  const std::span<const DevicePart> parts = resident_->parts();
+  GLOVE_RETURN_IF_ERROR(arena_->device()->available());
+  const Model& model = *arena_->model();
+  const std::span<const DevicePart> parts = arena_->parts();
   if (parts.front().vectors == nullptr) {
-    resident_->upload_rest();
+    arena_->upload_rest();
     const Timer timer;
     GLOVE_RETURN_IF_ERROR(score_on_host(model, query, dots, interrupted));
     cost.rows_scanned += model.words();
     cost.rescore_us += timer.microseconds();
     return {};
   }
-  Status status = score_all_parts(device_->device(), parts, query, dots, interrupted, cost);
-  if (!status.ok()) device_->note_error(status.error());
-  return status;
+  return arena_->device()->run(
+      [&](Device& device) { return score_in_parts(device, parts, query, dots, interrupted, cost); });
 }
 
 }  // namespace glove::gpu

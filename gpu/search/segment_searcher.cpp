@@ -38,14 +38,14 @@ double upper_bound(const ModelPart& part, int64_t row, const QuantizedQuery& que
 
 }  // namespace
 
-SegmentSearcher::SegmentSearcher(std::shared_ptr<SegmentArena> arena, ModelPtr model)
+SegmentSearcher::SegmentSearcher(std::shared_ptr<Arena> arena, ModelPtr model)
     : arena_(std::move(arena)), model_(std::move(model)), first_tiles_(arena_->tiles_of(*model_)) {
   parts_in_order_.resize(first_tiles_.size());
   std::iota(parts_in_order_.begin(), parts_in_order_.end(), size_t{0});
   std::ranges::sort(parts_in_order_, {}, [this](size_t part) { return first_tiles_[part]; });
   const size_t last = parts_in_order_.back();
   const int64_t tiles = first_tiles_[last] + tile_count(model_->parts()[last].rows);
-  part_ = arena_->part(tiles);
+  part_ = arena_->first_tiles(tiles);
   has_foreign_tiles_ = tiles != tiles_of_parts(*model_);
 }
 
@@ -153,14 +153,14 @@ Result<SegmentSearcher::MaskPtr> SegmentSearcher::make_mask(const std::vector<in
   if (bytes > room)
     return Error{ErrorCode::kOutOfMemory, "the deleted and changed rows of " + model_->path() + " need " +
                                               std::to_string(bytes) + " bytes of device memory"};
-  GLOVE_ASSIGN_OR_RETURN(CountedBlock block, CountedBlock::allocate(arena_->device(), bytes));
+  GLOVE_ASSIGN_OR_RETURN(DeviceBlock block, device.device().allocate(bytes));
   GLOVE_ASSIGN_OR_RETURN(auto ring, device.device().take_ring());
   Status status = copy_residuals(*ring, hidden, block.data(), interrupted);
   Status copied = ring->wait_for_all();
   device.device().give_back_ring(std::move(ring));
   GLOVE_RETURN_IF_ERROR(std::move(status));
   GLOVE_RETURN_IF_ERROR(std::move(copied));
-  return std::make_shared<const Mask>(Mask{hidden, std::move(block)});
+  return shared_on(arena_->device(), static_cast<const Mask*>(new Mask(device, hidden, std::move(block))));
 }
 
 // Searches for requests that exclude the same rows.
@@ -172,12 +172,9 @@ Status SegmentSearcher::search_alike(std::span<SearchRequest> requests, const In
   int64_t top_rows = 0;
   for (const SearchRequest& request : requests) top_rows = std::max(top_rows, request.k);
   top_rows += static_cast<int64_t>(hidden.size() - (mask != nullptr ? mask->hidden.size() : 0));
-  Device& device = arena_->device()->device();
-  if (Status status = device.propose(part, requests, std::min(top_rows, part.rows), interrupted);
-      !status.ok()) {
-    arena_->device()->note_error(status.error());
-    return status;
-  }
+  GLOVE_RETURN_IF_ERROR(arena_->device()->run([&](Device& device) {
+    return device.propose(part, requests, std::min(top_rows, part.rows), interrupted);
+  }));
   for (SearchRequest& request : requests) {
     GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
     const Timer timer;
@@ -188,7 +185,6 @@ Status SegmentSearcher::search_alike(std::span<SearchRequest> requests, const In
 }
 
 Status SegmentSearcher::search(std::span<SearchRequest> requests) {
-  GLOVE_RETURN_IF_ERROR(arena_->device()->available());
   const SharedInterrupt shared(requests);
   while (!requests.empty()) {
     size_t alike = 1;

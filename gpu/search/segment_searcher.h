@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/fork_safe_mutex.h"
-#include "gpu/residency/counted_block.h"
-#include "gpu/residency/segment_arena.h"
+#include "gpu/residency/arena.h"
 #include "search/searcher.h"
 
 namespace glove::gpu {
@@ -20,7 +20,7 @@ namespace glove::gpu {
 class SegmentSearcher final : public Searcher {
  public:
   // REQUIRES: the arena has the model's parts; the caller is within SharedDevice::in_turn().
-  SegmentSearcher(std::shared_ptr<SegmentArena> arena, ModelPtr model);
+  SegmentSearcher(std::shared_ptr<Arena> arena, ModelPtr model);
 
   Status search(std::span<SearchRequest> requests) override;
   // kUnavailable: there are no vectors.
@@ -30,9 +30,19 @@ class SegmentSearcher final : public Searcher {
 
  private:
   // Residuals for all rows of part_, +infinity for those that are not rows of the model or that are hidden.
+  // Its memory counts as used by models.
   struct Mask {
-    std::vector<int32_t> hidden;  // row ids, ascending
-    CountedBlock residuals;
+    Mask(SharedDevice& on, std::vector<int32_t> rows, DeviceBlock block)
+        : device(on), hidden(std::move(rows)), residuals(std::move(block)) {
+      device.count_bytes(residuals.bytes());
+    }
+    ~Mask() { device.count_bytes(-residuals.bytes()); }
+    Mask(const Mask&) = delete;
+    Mask& operator=(const Mask&) = delete;
+
+    SharedDevice& device;
+    const std::vector<int32_t> hidden;  // row ids, ascending
+    const DeviceBlock residuals;
   };
   using MaskPtr = std::shared_ptr<const Mask>;
 
@@ -45,7 +55,7 @@ class SegmentSearcher final : public Searcher {
   void take_candidates(SearchRequest& request) const;
   size_t part_at(int64_t tile) const;
 
-  const std::shared_ptr<SegmentArena> arena_;
+  const std::shared_ptr<Arena> arena_;
   const ModelPtr model_;
   std::vector<int64_t> first_tiles_;    // of each part of the model
   std::vector<size_t> parts_in_order_;  // by first tile

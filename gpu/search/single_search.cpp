@@ -15,7 +15,6 @@ namespace glove::gpu {
 namespace {
 
 constexpr int64_t kFirstCapacity = 8192;
-constexpr int64_t kAnswerBytes = 12;  // per row: its similarity and its number
 // The host sorts fewer rows than this before a second barrier would be passed.
 constexpr int64_t kRankedFrom = 64;
 // The device compares every candidate with every other, so the host sorts more rows than this.
@@ -33,19 +32,20 @@ int64_t SingleSearch::bytes_read(const DevicePart& part, Scan scan) {
 
 Status SingleSearch::create() {
   GLOVE_RETURN_IF_ERROR(stream_.create());
-  GLOVE_RETURN_IF_ERROR(counters_.reserve(2 * sizeof(ScanCounters)));
-  GLOVE_RETURN_IF_ERROR(done_.reserve(sizeof(ScanDone)));
+  GLOVE_RETURN_IF_ERROR(counters_.reserve(2));
+  GLOVE_RETURN_IF_ERROR(done_.reserve(1));
   std::memset(done_.data(), 0, sizeof(ScanDone));
-  return cuda_status(cudaMemsetAsync(counters_.data(), 0, 2 * sizeof(ScanCounters), stream_.get()),
-                     "clearing counters");
+  return stream_.fill(counters_.data(), 0, 2, "clearing counters");
 }
 
 Status SingleSearch::reserve(const DevicePart& part, const ScanShape& shape, int64_t capacity) {
-  GLOVE_RETURN_IF_ERROR(row_upper_.reserve(row_upper_bytes(shape, tile_count(part.rows))));
+  GLOVE_RETURN_IF_ERROR(row_upper_.reserve(row_upper_bytes(shape, tile_count(part.rows)) / 2));
   if (capacity > capacity_) {
     capacity_ = 0;
-    GLOVE_RETURN_IF_ERROR(answer_.reserve(capacity * kAnswerBytes));
-    GLOVE_RETURN_IF_ERROR(collected_.reserve(kMostRanked * kAnswerBytes));
+    GLOVE_RETURN_IF_ERROR(similarities_.reserve(capacity));
+    GLOVE_RETURN_IF_ERROR(ids_.reserve(capacity));
+    GLOVE_RETURN_IF_ERROR(collected_similarities_.reserve(kMostRanked));
+    GLOVE_RETURN_IF_ERROR(collected_ids_.reserve(kMostRanked));
     capacity_ = capacity;
     clear_answer(capacity_);
   }
@@ -71,15 +71,13 @@ Status SingleSearch::pack(const DevicePart& part, const Query& query, CoarseScan
   scan.long_query = nullptr;
   if (to == scan.query) return {};
   scan.long_query = long_query_.data();
-  return cuda_status(cudaMemcpyAsync(long_query_.data(), to, static_cast<size_t>(bytes),
-                                     cudaMemcpyHostToDevice, stream_.get()),
-                     "copying the query");
+  return stream_.upload(long_query_.data(), to, bytes, "copying the query");
 }
 
 // Restores the first `rows` places to what a launch expects.
 void SingleSearch::clear_answer(int64_t rows) {
-  std::fill_n(similarities(), rows, kNothingYet);
-  std::fill_n(ids(), rows, kNoRow);
+  std::fill_n(similarities_.data(), rows, kNothingYet);
+  std::fill_n(ids_.data(), rows, kNoRow);
 }
 
 // Returns the number of rows that a launch that found `candidates` candidates writes to the answer.
@@ -91,15 +89,17 @@ int64_t SingleSearch::answer_rows(const SingleScanParams& scan, uint32_t candida
 // True once the kernel has published the candidate count and every row of the answer. Resumes at
 // `rows_seen_`.
 bool SingleSearch::arrived(const SingleScanParams& scan) {
-  auto* done = done_.as<ScanDone>();
+  ScanDone* const done = done_.data();
   const uint64_t candidates = std::atomic_ref<uint64_t>(done->candidates).load(std::memory_order_acquire);
   if (candidates >> 32 != scan.sequence ||
       std::atomic_ref<uint64_t>(done->times).load(std::memory_order_acquire) >> 32 != scan.sequence)
     return false;
   const int64_t rows = answer_rows(scan, static_cast<uint32_t>(candidates));
   for (; rows_seen_ < rows; ++rows_seen_) {
-    if (std::atomic_ref<int32_t>(ids()[rows_seen_]).load(std::memory_order_acquire) == kNoRow) return false;
-    if (std::atomic_ref<double>(similarities()[rows_seen_]).load(std::memory_order_acquire) == kNothingYet)
+    if (std::atomic_ref<int32_t>(ids_.data()[rows_seen_]).load(std::memory_order_acquire) == kNoRow)
+      return false;
+    if (std::atomic_ref<double>(similarities_.data()[rows_seen_]).load(std::memory_order_acquire) ==
+        kNothingYet)
       return false;
   }
   return true;
@@ -116,11 +116,11 @@ Status SingleSearch::wait(const SingleScanParams& scan, const InterruptCheck& in
     const cudaError_t state = cudaStreamQuery(stream_.get());
     if (state != cudaSuccess && state != cudaErrorNotReady) return cuda_failure(state, "scanning");
     if (state == cudaSuccess) {  // everything has arrived
-      if (done_.as<ScanDone>()->candidates >> 32 == scan.sequence) return {};
+      if (done_.data()->candidates >> 32 == scan.sequence) return {};
       return {ErrorCode::kUnavailable, "CUDA: a scan ended without an answer"};
     }
     if (interrupted && interrupted()) {
-      GLOVE_RETURN_IF_ERROR(cuda_status(cudaStreamSynchronize(stream_.get()), "scanning"));
+      GLOVE_RETURN_IF_ERROR(stream_.wait("scanning"));
       return interrupted_error();
     }
   }
@@ -135,15 +135,15 @@ Result<uint32_t> SingleSearch::launch(const DevicePart& part, const ScanShape& s
   scan.tiles = static_cast<int32_t>(tile_count(part.rows));
   scan.groups = static_cast<int32_t>(component_groups(part.dims));
   scan.sequence = sequence_ + 1;
-  scan.counters = counters_.as<ScanCounters>() + (scan.sequence & 1u);
-  scan.next_counters = counters_.as<ScanCounters>() + ((scan.sequence & 1u) ^ 1u);
-  scan.row_upper = row_upper_bytes(shape, scan.tiles) > 0 ? row_upper_.as<uint16_t>() : nullptr;
+  scan.counters = counters_.data() + (scan.sequence & 1u);
+  scan.next_counters = counters_.data() + ((scan.sequence & 1u) ^ 1u);
+  scan.row_upper = row_upper_bytes(shape, scan.tiles) > 0 ? row_upper_.data() : nullptr;
   scan.capacity = static_cast<uint32_t>(ranked ? std::min(capacity_, kMostRanked) : capacity_);
-  scan.similarities = ranked ? collected_.as<double>() : similarities();
-  scan.ids = ranked ? collected_.as<int32_t>(kMostRanked * 8) : ids();
-  scan.ranked_similarities = ranked ? similarities() : nullptr;
-  scan.ranked_ids = ranked ? ids() : nullptr;
-  scan.done = done_.as<ScanDone>();
+  scan.similarities = ranked ? collected_similarities_.data() : similarities_.data();
+  scan.ids = ranked ? collected_ids_.data() : ids_.data();
+  scan.ranked_similarities = ranked ? similarities_.data() : nullptr;
+  scan.ranked_ids = ranked ? ids_.data() : nullptr;
+  scan.done = done_.data();
   const cudaError_t launched = coarse.seeds_per_warp > 0 ? launch_coarse_scan(coarse, shape, stream_.get())
                                                          : launch_single_scan(scan, shape, stream_.get());
   GLOVE_RETURN_IF_ERROR(cuda_status(launched, "launching a scan"));
@@ -152,7 +152,7 @@ Result<uint32_t> SingleSearch::launch(const DevicePart& part, const ScanShape& s
     clear_answer(capacity_);
     return status.error();
   }
-  return static_cast<uint32_t>(done_.as<ScanDone>()->candidates);
+  return static_cast<uint32_t>(done_.data()->candidates);
 }
 
 // Copies the answer and restores what the next launch expects, even if there is no memory for the copy.
@@ -164,7 +164,7 @@ void SingleSearch::take_answer(int64_t rows, std::vector<Neighbor>& to) {
   } const clear{*this, rows};
   to.clear();
   to.reserve(static_cast<size_t>(rows));
-  for (int64_t i = 0; i < rows; ++i) to.push_back({ids()[i], similarities()[i]});
+  for (int64_t i = 0; i < rows; ++i) to.push_back({ids_.data()[i], similarities_.data()[i]});
 }
 
 Status SingleSearch::run(const DevicePart& part, const ScanShape& shape, Scan codes, int64_t top_rows,
@@ -186,7 +186,7 @@ Status SingleSearch::run(const DevicePart& part, const ScanShape& shape, Scan co
   }
   take_answer(answer_rows(scan, count), request.rows);
 
-  const uint64_t times = done_.as<ScanDone>()->times;
+  const uint64_t times = done_.data()->times;
   const double select_us = static_cast<double>(times >> 16 & 0xffff) * kTimeUnit * 1e-3;
   const double rescore_us = static_cast<double>(times & 0xffff) * kTimeUnit * 1e-3;
   const double wall_us = timer.microseconds();

@@ -29,8 +29,6 @@ class SingleSearch {
  private:
   Status reserve(const DevicePart& part, const ScanShape& shape, int64_t capacity);
   Status pack(const DevicePart& part, const Query& query, CoarseScanParams& coarse);
-  double* similarities() const { return answer_.as<double>(); }
-  int32_t* ids() const { return answer_.as<int32_t>(capacity_ * 8); }
   void take_answer(int64_t rows, std::vector<Neighbor>& to);
   void clear_answer(int64_t rows);
   static int64_t answer_rows(const SingleScanParams& scan, uint32_t candidates);
@@ -40,13 +38,15 @@ class SingleSearch {
                           bool ranked, const InterruptCheck& interrupted);
 
   Stream stream_;
-  DeviceMemory counters_;  // two ScanCounters, used alternately
-  DeviceMemory row_upper_;
-  DeviceMemory long_query_;
-  PinnedMemory long_query_staging_;
-  PinnedMemory done_;
-  DeviceMemory collected_;  // candidates to be ranked: similarities, then row numbers
-  PinnedMemory answer_;     // [capacity_] similarities, then [capacity_] row numbers
+  DeviceArray<ScanCounters> counters_;  // two, used alternately
+  DeviceArray<uint16_t> row_upper_;
+  DeviceArray<std::byte> long_query_;
+  PinnedArray<std::byte> long_query_staging_;
+  PinnedArray<ScanDone> done_;
+  DeviceArray<double> collected_similarities_;  // of candidates to be ranked
+  DeviceArray<int32_t> collected_ids_;
+  PinnedArray<double> similarities_;  // of the answer, [capacity_]
+  PinnedArray<int32_t> ids_;          // [capacity_]
   int64_t capacity_ = 0;
   int64_t rows_seen_ = 0;  // of the answer that is arriving
   uint32_t sequence_ = 0;

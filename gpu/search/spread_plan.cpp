@@ -17,7 +17,7 @@ constexpr int64_t kArraysOfPart = 16;
 std::vector<int64_t> capacities(const Model& model, std::span<const int64_t> room, int64_t bytes_of_1024) {
   const auto parts = static_cast<int64_t>(model.parts().size());
   const int64_t row_bytes = (bytes_of_1024 + 1023) / 1024;
-  const int64_t fixed = parts * (kArraysOfPart * MemoryPlan::kAlignment + kTileRows * row_bytes);
+  const int64_t fixed = parts * (kArraysOfPart * BlockLayout::kAlignment + kTileRows * row_bytes);
   std::vector<int64_t> rows;
   for (const int64_t bytes : room)
     rows.push_back(std::max<int64_t>(0, bytes - fixed) / row_bytes / kTileRows * kTileRows);
@@ -53,14 +53,14 @@ int64_t resident_bytes(const Model& model) {
   int64_t bytes = 0;
   for (const ModelPart& part : model.parts()) {
     const MemoryPlan plan = plan_memory(part.rows, part.dims);
-    bytes += plan.scan_bytes() + plan.exact_bytes();
+    bytes += plan.scan_bytes + plan.exact_bytes;
   }
   return bytes;
 }
 
 std::vector<int64_t> divide_rows(const Model& model, std::span<const int64_t> room, int64_t wanted) {
   const MemoryPlan plan = plan_memory(1024, model.dims());
-  for (const int64_t bytes : {plan.scan_bytes() + plan.exact_bytes(), plan.scan_bytes()}) {
+  for (const int64_t bytes : {plan.scan_bytes + plan.exact_bytes, plan.scan_bytes}) {
     const std::vector<int64_t> capacity = capacities(model, room, bytes);
     for (auto devices = static_cast<size_t>(wanted); devices <= room.size(); ++devices) {
       const auto first = std::span(capacity).first(devices);

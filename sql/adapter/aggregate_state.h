@@ -1,40 +1,58 @@
-// What an aggregate keeps between its steps.
+// Aggregates as classes:
+//
+//   class State {                                             // one group of rows, or one window
+//    public:
+//     Status step(sqlite3_context* context, Arguments row);   // a row enters
+//     Status result(sqlite3_context* context);                // sets the result, which is NULL by default
+//     Status inverse(sqlite3_context* context, Arguments row);  // optional: a row leaves; a window function
+//     then
+//   };
 #pragma once
 
 #include <memory>
 #include <new>
 #include <utility>
 
+#include "sql/adapter/arguments.h"
 #include "sql/adapter/boundary.h"
 
 namespace glove::sql {
 
-// The state of one aggregation, that is, of one group of rows. SQLite keeps a pointer to it, which is nullptr
-// at first, and calls the last step even if the statement is aborted.
+// The callbacks of SQLite for such a class. SQLite keeps a pointer to the state, which is nullptr at first,
+// and calls the last step even if the statement is aborted.
 template <class State>
-class AggregateState {
+class Aggregate {
  public:
-  // Returns the state, which the first call creates. Throws std::bad_alloc.
-  static State& of(sqlite3_context* context) {
-    State** const slot = slot_of(context, static_cast<int>(sizeof(State*)));
-    if (slot == nullptr) throw std::bad_alloc();
-    if (*slot == nullptr) *slot = new State;
-    return **slot;
-  }
-
-  // Returns the state, or nullptr if there was no row.
-  static State* find(sqlite3_context* context) {
-    State** const slot = slot_of(context, 0);
-    return slot == nullptr ? nullptr : *slot;
-  }
-
-  // Takes the state from SQLite at the last step; nullptr if there was no row.
-  static std::unique_ptr<State> take(sqlite3_context* context) {
-    State** const slot = slot_of(context, 0);
-    return std::unique_ptr<State>(slot == nullptr ? nullptr : std::exchange(*slot, nullptr));
+  static constexpr AggregateCallbacks callbacks() {
+    AggregateCallbacks all = {change<&State::step>, nullptr, nullptr, finish};
+    if constexpr (requires { &State::inverse; }) all = {all.step, change<&State::inverse>, value, finish};
+    return all;
   }
 
  private:
+  template <Status (State::*kChange)(sqlite3_context*, Arguments)>
+  static void change(sqlite3_context* context, int argc, sqlite3_value** argv) {
+    guard(context, [&] {
+      State** const slot = slot_of(context, static_cast<int>(sizeof(State*)));
+      if (slot == nullptr) throw std::bad_alloc();
+      if (*slot == nullptr) *slot = new State;
+      return ((*slot)->*kChange)(context, {argv, static_cast<size_t>(argc)});
+    });
+  }
+
+  static void value(sqlite3_context* context) {
+    guard(context, [&] {
+      State** const slot = slot_of(context, 0);
+      return slot == nullptr || *slot == nullptr ? Status() : (*slot)->result(context);
+    });
+  }
+
+  static void finish(sqlite3_context* context) {
+    value(context);
+    if (State** const slot = slot_of(context, 0); slot != nullptr) delete std::exchange(*slot, nullptr);
+  }
+
+  // null: there was no row.
   static State** slot_of(sqlite3_context* context, int bytes) {
     return static_cast<State**>(sqlite3_aggregate_context(context, bytes));
   }

@@ -9,7 +9,6 @@
 // Integer keys stay integers, and the derivation, the frequencies of words and the common components of the
 // model's file go with it, so glove_project and glove_text_vec work as before after it is loaded again. The
 // file appears, or replaces another, in one step at the end.
-#include <array>
 #include <string>
 #include <string_view>
 
@@ -28,9 +27,7 @@ struct SaveOptions {
   bool overwrite = false;
 };
 
-constexpr std::array kOptions = {JsonOption<SaveOptions>{
-    "overwrite", "true or false",
-    [](const JsonValue& value, SaveOptions& options) { return take_flag(value, options.overwrite); }}};
+constexpr JsonOption<SaveOptions> kOptions[] = {{"overwrite", &SaveOptions::overwrite}};
 
 Status glove_save(sqlite3_context* context, Arguments arguments) {
   constexpr std::string_view kFunction = "glove_save";
@@ -44,9 +41,8 @@ Status glove_save(sqlite3_context* context, Arguments arguments) {
   GLOVE_ASSIGN_OR_RETURN(const CatalogEntry entry, connection_of(context).find(name));
   GLOVE_ASSIGN_OR_RETURN(const int threads, engine_of(context).settings().threads());
   InterruptPoller poller(sqlite3_context_db_handle(context));
-  GLOVE_RETURN_IF_ERROR(save_model(
-      *entry.model, std::string(path), threads, [&poller] { return poller.interrupted(); },
-      options.overwrite ? Replaces::kAnyFile : Replaces::kModelFile));
+  GLOVE_RETURN_IF_ERROR(save_model(*entry.model, std::string(path), threads, poller.check(),
+                                   options.overwrite ? Replaces::kAnyFile : Replaces::kModelFile));
   return_text(context, path);
   return {};
 }

@@ -1,6 +1,5 @@
 #include "sql/models/load_options.h"
 
-#include <array>
 #include <string>
 
 #include "sql/values/json_options.h"
@@ -23,37 +22,28 @@ bool take_threads(const JsonValue& value, OpenOptions& options) {
   return true;
 }
 
-using LoadOption = JsonOption<OpenOptions>;
-constexpr LoadOption kThreads = {"threads", "an integer from 0 (all cores) to 1024", take_threads};
-constexpr std::array kFileOptions = {
-    LoadOption{
-        "format", "the name of a format",
-        [](const JsonValue& value, OpenOptions& options) { return take_text(value, options.read.format); }},
-    LoadOption{
-        "frequencies", "the path of a file of words and counts",
-        [](const JsonValue& value, OpenOptions& options) { return take_text(value, options.counts_path); }},
-    LoadOption{
-        "tensor", "the name of a tensor",
-        [](const JsonValue& value, OpenOptions& options) { return take_text(value, options.read.tensor); }},
+constexpr JsonOption<OpenOptions> kThreads = {"threads", "an integer from 0 (all cores) to 1024",
+                                              take_threads};
+constexpr JsonOption<OpenOptions> kFileOptions[] = {
+    {"format", "the name of a format",
+     [](const JsonValue& value, OpenOptions& options) { return take_text(value, options.read.format); }},
+    {"frequencies", "the path of a file of words and counts",
+     [](const JsonValue& value, OpenOptions& options) { return take_text(value, options.counts_path); }},
+    {"tensor", "the name of a tensor",
+     [](const JsonValue& value, OpenOptions& options) { return take_text(value, options.read.tensor); }},
     kThreads,
-    LoadOption{"verify", "true or false",
-               [](const JsonValue& value, OpenOptions& options) { return take_flag(value, options.verify); }},
-    LoadOption{"vocabulary", "the path of a word list",
-               [](const JsonValue& value, OpenOptions& options) {
-                 return take_text(value, options.read.words_path);
-               }},
-};
-constexpr std::array kTableOptions = {kThreads};
+    {"verify", &OpenOptions::verify},
+    {"vocabulary", "the path of a word list",
+     [](const JsonValue& value, OpenOptions& options) { return take_text(value, options.read.words_path); }}};
 
 }  // namespace
 
 Result<OpenOptions> parse_load_options(std::string_view json, LoadSource source, std::string_view function) {
   constexpr std::string_view kExample = "{\"threads\":2}";
   OpenOptions options;
-  if (source == LoadSource::kTable)
-    GLOVE_RETURN_IF_ERROR(parse_options(json, function, kExample, kTableOptions, options));
-  else
-    GLOVE_RETURN_IF_ERROR(parse_options(json, function, kExample, kFileOptions, options));
+  const std::span<const JsonOption<OpenOptions>> known =
+      source == LoadSource::kTable ? std::span(&kThreads, 1) : kFileOptions;
+  GLOVE_RETURN_IF_ERROR(parse_options(json, function, kExample, known, options));
   return options;
 }
 

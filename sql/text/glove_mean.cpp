@@ -10,7 +10,6 @@
 // rows, and a window frame has the bits of the aggregate over the same rows.
 #include <cmath>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,12 +33,12 @@ constexpr std::string_view kFunction = "glove_mean";
 // the vector that it entered with.
 class MeanState {
  public:
-  Status change(sqlite3_context* context, Arguments arguments, bool enter);
-  // Leaves the mean of the rows in vector(). False: there is none.
-  bool compute();
-  std::span<const float> vector() const { return vector_; }
+  Status step(sqlite3_context* context, Arguments row) { return change(context, row, true); }
+  Status inverse(sqlite3_context* context, Arguments row) { return change(context, row, false); }
+  Status result(sqlite3_context* context);
 
  private:
+  Status change(sqlite3_context* context, Arguments arguments, bool enter);
   Result<bool> read_x(sqlite3_context* context, Arguments arguments);
   Result<bool> read_word(std::string_view word, const Model& model);
   Result<ModelPtr> find_model(sqlite3_context* context, Arguments arguments);
@@ -129,41 +128,13 @@ Status MeanState::change(sqlite3_context* context, Arguments arguments, bool ent
   return {};
 }
 
-bool MeanState::compute() {
+Status MeanState::result(sqlite3_context* context) {
   const ScaledNumber total = weight_.rounded(0);
-  if (!sums_ || total.m == 0) return false;
+  if (!sums_ || total.m == 0) return {};
   vector_.resize(sums_->dims());
   for (size_t j = 0; j < vector_.size(); ++j) vector_[j] = quotient(sums_->rounded(j), total);
-  return true;
-}
-
-void change_callback(sqlite3_context* context, int argc, sqlite3_value** argv, bool enter) {
-  guard(context, [&] {
-    return AggregateState<MeanState>::of(context).change(context, {argv, static_cast<size_t>(argc)}, enter);
-  });
-}
-
-void step_callback(sqlite3_context* context, int argc, sqlite3_value** argv) {
-  change_callback(context, argc, argv, true);
-}
-
-void inverse_callback(sqlite3_context* context, int argc, sqlite3_value** argv) {
-  change_callback(context, argc, argv, false);
-}
-
-void value_callback(sqlite3_context* context) {
-  guard(context, [&] {
-    MeanState* const state = AggregateState<MeanState>::find(context);
-    if (state != nullptr && state->compute())
-      sqlite3_result_blob64(context, state->vector().data(), state->vector().size_bytes(), SQLITE_TRANSIENT);
-    return Status();
-  });
-}
-
-// SQLite calls it once for each aggregation that has begun, also after an error.
-void finish_callback(sqlite3_context* context) {
-  value_callback(context);
-  AggregateState<MeanState>::take(context);
+  sqlite3_result_blob64(context, vector_.data(), vector_.size() * sizeof(float), SQLITE_TRANSIENT);
+  return {};
 }
 
 }  // namespace
@@ -171,7 +142,7 @@ void finish_callback(sqlite3_context* context) {
 int register_glove_mean(sqlite3* db, Engine& engine) {
   // The flags of cos_sim, for the same reasons.
   return register_aggregate(db, engine, "glove_mean", 1, 3, SQLITE_DETERMINISTIC,
-                            {step_callback, inverse_callback, value_callback, finish_callback});
+                            Aggregate<MeanState>::callbacks());
 }
 
 }  // namespace glove::sql

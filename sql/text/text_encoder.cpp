@@ -53,14 +53,12 @@ bool take_lower_case(const JsonValue& value, TextOptions& options) {
   return take_flag(value, options.lower_case);
 }
 
-using TextOption = JsonOption<TextOptions>;
-constexpr std::array kTextOptions = {
-    TextOption{"a", "a number above 0", take_a},
-    TextOption{"components", "an integer from 0 to 10", take_components},
-    TextOption{"weights", "\"zipf\", \"none\" or \"model\"", take_weights},
-    TextOption{"lower_case", "true or false", take_lower_case},
-    TextOption{"method", "\"words\" or \"tokenizer\"", take_method},
-};
+constexpr JsonOption<TextOptions> kTextOptions[] = {
+    {"a", "a number above 0", take_a},
+    {"components", "an integer from 0 to 10", take_components},
+    {"weights", "\"zipf\", \"none\" or \"model\"", take_weights},
+    {"lower_case", "true or false", take_lower_case},
+    {"method", "\"words\" or \"tokenizer\"", take_method}};
 
 std::shared_ptr<const WordIndex> index_of(Engine& engine, const Model& model) {
   const std::string key = "word index " + std::to_string(model.id());
@@ -107,9 +105,7 @@ Result<std::shared_ptr<const CommonComponents>> components_of(Connection& connec
   std::string backend;
   auto derived = with_takeover(
       engine, backends, "compute the common components of the model " + model->path(), backend,
-      [&](Analysis& analysis) {
-        return derive_common_components(analysis, model, weights, [&poller] { return poller.interrupted(); });
-      });
+      [&](Analysis& analysis) { return derive_common_components(analysis, model, weights, poller.check()); });
   if (!derived.ok() && derived.error().code == ErrorCode::kInvalidArgument)
     return invalid_value(function, derived.error().message + "; the option \"components\":0 needs none");
   GLOVE_RETURN_IF_ERROR(derived);

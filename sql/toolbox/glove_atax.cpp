@@ -40,7 +40,7 @@ Status glove_atax(sqlite3_context* context, Arguments arguments) {
                                         subject.entry.name + "' has " + std::to_string(model.dims()) +
                                         " dimensions");
   InterruptPoller poller(sqlite3_context_db_handle(context));
-  const InterruptCheck interrupted = [&poller] { return poller.interrupted(); };
+  const InterruptCheck interrupted = poller.check();
   GLOVE_ASSIGN_OR_RETURN(const PointSet set, subject.points(interrupted));
   std::vector<double> product(x.size());
   const auto work = [&](Analysis& analysis) {

@@ -13,7 +13,6 @@
 // normalize  true, false                      divides the resulting vectors by their lengths
 // words      an integer or a JSON array       the words of the new model (default: all)
 // fit        an integer or a JSON array       the words whose mean and components are used (default: all)
-#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,8 +36,7 @@ namespace {
 
 constexpr std::string_view kFunction = "glove_derive";
 
-struct DeriveRequest {
-  DeriveOptions map;
+struct DeriveRequest : DeriveOptions {
   std::optional<JsonValue> words, fit;  // as choose_rows() takes them
 };
 
@@ -50,35 +48,17 @@ bool take_rows(const JsonValue& value, std::optional<JsonValue>& rows) {
   return true;
 }
 
-using DeriveOption = JsonOption<DeriveRequest>;
-constexpr const char* kFlag = "true or false";
 constexpr const char* kRows = "a non-negative integer n (the first n words) or an array of words";
-constexpr std::array kOptions = {
-    DeriveOption{
-        "center", kFlag,
-        [](const JsonValue& value, DeriveRequest& request) { return take_flag(value, request.map.center); }},
-    DeriveOption{"remove", "a non-negative integer",
-                 [](const JsonValue& value, DeriveRequest& request) {
-                   return take_whole(value, 0, request.map.remove);
-                 }},
-    DeriveOption{"dims", "a positive integer",
-                 [](const JsonValue& value, DeriveRequest& request) {
-                   return take_whole(value, 1, request.map.dims);
-                 }},
-    DeriveOption{
-        "whiten", kFlag,
-        [](const JsonValue& value, DeriveRequest& request) { return take_flag(value, request.map.whiten); }},
-    DeriveOption{"normalize", kFlag,
-                 [](const JsonValue& value, DeriveRequest& request) {
-                   return take_flag(value, request.map.normalize);
-                 }},
-    DeriveOption{
-        "words", kRows,
-        [](const JsonValue& value, DeriveRequest& request) { return take_rows(value, request.words); }},
-    DeriveOption{
-        "fit", kRows,
-        [](const JsonValue& value, DeriveRequest& request) { return take_rows(value, request.fit); }},
-};
+constexpr JsonOption<DeriveRequest> kOptions[] = {
+    {"center", &DeriveRequest::center},
+    {"remove", &DeriveRequest::remove, 0},
+    {"dims", &DeriveRequest::dims, 1},
+    {"whiten", &DeriveRequest::whiten},
+    {"normalize", &DeriveRequest::normalize},
+    {"words", kRows,
+     [](const JsonValue& value, DeriveRequest& request) { return take_rows(value, request.words); }},
+    {"fit", kRows,
+     [](const JsonValue& value, DeriveRequest& request) { return take_rows(value, request.fit); }}};
 
 bool needs_components(const DeriveOptions& options) {
   return options.remove > 0 || options.dims > 0 || options.whiten;
@@ -102,17 +82,17 @@ Result<RowMap> find_map(Engine& engine, const ToolboxSubject& subject, const Der
   std::shared_ptr<const PrincipalComponents> components;
   ToolboxSubject fit = subject;
   GLOVE_RETURN_IF_ERROR(choose_rows(kFunction, "fit", request.fit, fit, interrupted));
-  if (needs_components(request.map)) {
+  if (needs_components(request)) {
     GLOVE_ASSIGN_OR_RETURN(components, find_components(engine, kFunction, fit, PcaOptions(), interrupted));
   } else {
     PrincipalComponents mean;
     mean.dims = subject.entry.model->dims();
-    if (request.map.center) {
+    if (request.center) {
       GLOVE_ASSIGN_OR_RETURN(mean.mean, find_mean(engine, fit, interrupted));
     }
     components = std::make_shared<const PrincipalComponents>(std::move(mean));
   }
-  auto map = make_row_map(*components, request.map);
+  auto map = make_row_map(*components, request);
   if (!map.ok()) return named_error(kFunction, map.error());
   return map;
 }
@@ -123,7 +103,7 @@ Status glove_derive(sqlite3_context* context, Arguments arguments) {
   GLOVE_ASSIGN_OR_RETURN(const std::string_view json, required_text(arguments, 1, kFunction, "options"));
   DeriveRequest request;
   InterruptPoller poller(sqlite3_context_db_handle(context));
-  const InterruptCheck interrupted = [&poller] { return poller.interrupted(); };
+  const InterruptCheck interrupted = poller.check();
   GLOVE_RETURN_IF_ERROR(parse_options(json, kFunction, "{\"whiten\":true}", kOptions, request, interrupted));
   GLOVE_ASSIGN_OR_RETURN(const auto of, model_name_argument(arguments, 2, kFunction));
   Connection& connection = connection_of(context);

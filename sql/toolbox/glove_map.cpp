@@ -56,8 +56,8 @@ class GloveMap {
       GLOVE_RETURN_IF_ERROR(inputs_.read(plan, plan_text, values));
       sqlite3_value* const backend = inputs_[kBackend];
       InterruptPoller poller(models_.connection().db());
-      GLOVE_ASSIGN_OR_RETURN(subject_, read_subject(models_, kName, inputs_[kWords], inputs_[kModel], backend,
-                                                    [&poller] { return poller.interrupted(); }));
+      GLOVE_ASSIGN_OR_RETURN(
+          subject_, read_subject(models_, kName, inputs_[kWords], inputs_[kModel], backend, poller.check()));
       GLOVE_ASSIGN_OR_RETURN(const std::string_view json, options_text(inputs_[kOptions], kName));
       GLOVE_ASSIGN_OR_RETURN(const MapOptions options, parse_map_options(json, kName, subject_.count()));
       if (subject_.count() == 0) return {};

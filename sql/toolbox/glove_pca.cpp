@@ -77,7 +77,7 @@ class GlovePca {
       component_ = end_ = 0;
       GLOVE_RETURN_IF_ERROR(inputs_.read(plan, plan_text, values));
       InterruptPoller poller(models_.connection().db());
-      const InterruptCheck interrupted = [&poller] { return poller.interrupted(); };
+      const InterruptCheck interrupted = poller.check();
       GLOVE_ASSIGN_OR_RETURN(
           const ToolboxSubject subject,
           read_subject(models_, kName, inputs_[kWords], inputs_[kModel], inputs_[kBackend], interrupted));

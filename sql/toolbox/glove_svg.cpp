@@ -14,9 +14,7 @@
 // font_size  a number, 4 to 72         in pixels (default 11)
 //
 // Rows whose x or y is NULL are skipped. Returns NULL if there is no point.
-#include <array>
 #include <map>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,42 +34,20 @@ namespace {
 
 constexpr std::string_view kFunction = "glove_svg";
 
-bool take_pixels(const JsonValue& value, int64_t& pixels) {
-  return take_whole(value, 100, pixels) && pixels <= 8192;
-}
-
-bool take_contours(const JsonValue& value, SvgMapOptions& options) {
-  return take_whole(value, 0, options.contours) && options.contours <= 20;
-}
-
 bool take_title(const JsonValue& value, SvgMapOptions& options) {
   if (value.kind != JsonKind::kText) return false;
   options.title = value.text;
   return true;
 }
 
-using SvgOption = JsonOption<SvgMapOptions>;
-constexpr std::array kOptions = {
-    SvgOption{
-        "width", "an integer from 100 to 8192",
-        [](const JsonValue& value, SvgMapOptions& options) { return take_pixels(value, options.width); }},
-    SvgOption{
-        "height", "an integer from 100 to 8192",
-        [](const JsonValue& value, SvgMapOptions& options) { return take_pixels(value, options.height); }},
-    SvgOption{"title", "text", take_title},
-    SvgOption{
-        "labels", "a non-negative integer",
-        [](const JsonValue& value, SvgMapOptions& options) { return take_whole(value, 0, options.labels); }},
-    SvgOption{"contours", "an integer from 0 to 20", take_contours},
-    SvgOption{"radius", "a number from 0.1 to 50",
-              [](const JsonValue& value, SvgMapOptions& options) {
-                return take_number(value, 0.1, 50, options.radius);
-              }},
-    SvgOption{"font_size", "a number from 4 to 72",
-              [](const JsonValue& value, SvgMapOptions& options) {
-                return take_number(value, 4, 72, options.font_size);
-              }},
-};
+constexpr JsonOption<SvgMapOptions> kOptions[] = {
+    {"width", &SvgMapOptions::width, 100, 8192},
+    {"height", &SvgMapOptions::height, 100, 8192},
+    {"title", "text", take_title},
+    {"labels", &SvgMapOptions::labels, 0},
+    {"contours", &SvgMapOptions::contours, 0, 20},
+    {"radius", "a number from 0.1 to 50", &SvgMapOptions::radius, 0.1, 50},
+    {"font_size", "a number from 4 to 72", &SvgMapOptions::font_size, 4, 72}};
 
 // Groups in SQL's order: numbers by value, then text by its bytes.
 struct GroupKey {
@@ -86,8 +62,10 @@ struct GroupKey {
   }
 };
 
-// What one group of rows has collected.
 struct SvgRows {
+  Status step(sqlite3_context* context, Arguments row);
+  Status result(sqlite3_context* context);
+
   bool has_options = false;
   SvgMapOptions options;  // of the first row
   SvgMapPoints points;    // whose groups are the numbers in `groups` until the end
@@ -122,49 +100,34 @@ void order_groups(SvgRows& rows) {
     if (group >= 0) group = numbers[static_cast<size_t>(group)];
 }
 
-Status step(sqlite3_context* context, Arguments arguments) {
-  SvgRows& rows = AggregateState<SvgRows>::of(context);
-  if (!rows.has_options && arguments.size() > 4) {
-    GLOVE_ASSIGN_OR_RETURN(const std::string_view json, options_text(arguments[4], kFunction));
-    GLOVE_RETURN_IF_ERROR(parse_options(json, kFunction, "{\"width\":800}", kOptions, rows.options));
+Status SvgRows::step(sqlite3_context*, Arguments row) {
+  if (!has_options && row.size() > 4) {
+    GLOVE_ASSIGN_OR_RETURN(const std::string_view json, options_text(row[4], kFunction));
+    GLOVE_RETURN_IF_ERROR(parse_options(json, kFunction, "{\"width\":800}", kOptions, options));
   }
-  rows.has_options = true;
-  double x = 0, y = 0;
-  GLOVE_ASSIGN_OR_RETURN(const bool has_x, read_coordinate(arguments[0], kFunction, "x", x));
-  GLOVE_ASSIGN_OR_RETURN(const bool has_y, read_coordinate(arguments[1], kFunction, "y", y));
-  if (!has_x || !has_y) return {};
-  GLOVE_ASSIGN_OR_RETURN(std::string label, read_label(arguments[2]));
-  GLOVE_ASSIGN_OR_RETURN(const int32_t group, read_group(arguments[3], rows.groups));
-  SvgMapPoints& points = rows.points;
-  points.x.push_back(x);
-  points.y.push_back(y);
+  has_options = true;
+  GLOVE_ASSIGN_OR_RETURN(const auto place, read_place(row, kFunction));
+  if (!place) return {};
+  GLOVE_ASSIGN_OR_RETURN(std::string label, read_label(row[2]));
+  GLOVE_ASSIGN_OR_RETURN(const int32_t group, read_group(row[3], groups));
+  points.x.push_back(place->first);
+  points.y.push_back(place->second);
   points.labels.push_back(std::move(label));
   points.groups.push_back(group);
   return {};
 }
 
-Status finish(sqlite3_context* context) {
-  const std::unique_ptr<SvgRows> rows = AggregateState<SvgRows>::take(context);
-  if (rows == nullptr) return {};
+Status SvgRows::result(sqlite3_context* context) {
   // The last step may have run out of memory between them.
-  rows->points.x.resize(rows->points.groups.size());
-  rows->points.y.resize(rows->points.groups.size());
-  rows->points.labels.resize(rows->points.groups.size());
-  if (rows->points.x.empty()) return {};
-  order_groups(*rows);
+  points.x.resize(points.groups.size());
+  points.y.resize(points.groups.size());
+  points.labels.resize(points.groups.size());
+  if (points.x.empty()) return {};
+  order_groups(*this);
   InterruptPoller poller(sqlite3_context_db_handle(context));
-  GLOVE_ASSIGN_OR_RETURN(const std::string document,
-                         draw_map(rows->points, rows->options, [&poller] { return poller.interrupted(); }));
+  GLOVE_ASSIGN_OR_RETURN(const std::string document, draw_map(points, options, poller.check()));
   return_text(context, document);
   return {};
-}
-
-void step_callback(sqlite3_context* context, int argc, sqlite3_value** argv) {
-  guard(context, [&] { return step(context, {argv, static_cast<size_t>(argc)}); });
-}
-
-void finish_callback(sqlite3_context* context) {
-  guard(context, [&] { return finish(context); });
 }
 
 }  // namespace
@@ -172,7 +135,7 @@ void finish_callback(sqlite3_context* context) {
 int register_glove_svg(sqlite3* db, Engine& engine) {
   // INNOCUOUS and DETERMINISTIC, because the result depends on nothing but the arguments and their order.
   return register_aggregate(db, engine, "glove_svg", 4, 5, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
-                            {step_callback, nullptr, nullptr, finish_callback});
+                            Aggregate<SvgRows>::callbacks());
 }
 
 }  // namespace glove::sql

@@ -35,24 +35,13 @@ bool take_seed(const JsonValue& value, KMeansOptions& options) {
   return true;
 }
 
-bool take_tolerance(const JsonValue& value, KMeansOptions& options) {
-  return take_number(value, 0, 1, options.tolerance);
-}
-
-using KMeansOption = JsonOption<KMeansOptions>;
-constexpr std::array kOptions = {
-    KMeansOption{"metric", "\"cosine\" or \"euclidean\"", take_metric},
-    KMeansOption{"init", "\"auto\", \"k-means++\" or \"random\"", take_init},
-    KMeansOption{"seed", "a non-negative integer", take_seed},
-    KMeansOption{
-        "n_init", "a positive integer",
-        [](const JsonValue& value, KMeansOptions& options) { return take_whole(value, 1, options.runs); }},
-    KMeansOption{"max_iter", "a positive integer",
-                 [](const JsonValue& value, KMeansOptions& options) {
-                   return take_whole(value, 1, options.max_iterations);
-                 }},
-    KMeansOption{"tol", "a number from 0 to 1", take_tolerance},
-};
+constexpr JsonOption<KMeansOptions> kOptions[] = {
+    {"metric", "\"cosine\" or \"euclidean\"", take_metric},
+    {"init", "\"auto\", \"k-means++\" or \"random\"", take_init},
+    {"seed", "a non-negative integer", take_seed},
+    {"n_init", &KMeansOptions::runs, 1},
+    {"max_iter", &KMeansOptions::max_iterations, 1},
+    {"tol", "a number from 0 to 1", &KMeansOptions::tolerance, 0, 1}};
 
 // Spells what a fit depends on.
 std::string key_of(const ToolboxSubject& subject, int64_t k, const KMeansOptions& options) {
@@ -128,7 +117,7 @@ Result<FoundFit> find_kmeans_fit(Connection::Pin& models, std::string_view table
   InterruptPoller poller(models.connection().db());
   GLOVE_ASSIGN_OR_RETURN(found.subject,
                          read_subject(models, table, inputs[kKMeansWords], inputs[kKMeansModel],
-                                      inputs[kKMeansBackend], [&poller] { return poller.interrupted(); }));
+                                      inputs[kKMeansBackend], poller.check()));
   found.key = key_of(found.subject, *k, options);
   found.fit = engine.results().find<KMeansFit>(found.key);
   if (found.fit != nullptr) return found;

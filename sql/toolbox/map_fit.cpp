@@ -21,13 +21,8 @@ bool take_method(const JsonValue& value, MapOptions& options) {
   return take_choice(value, kMethods, options.method);
 }
 
-using MapOption = JsonOption<MapOptions>;
-constexpr std::array kMapOptions = {
-    MapOption{"method", "\"auto\", \"neighbors\" or \"pca\"", take_method},
-    MapOption{
-        "unit_rows", "true or false",
-        [](const JsonValue& value, MapOptions& options) { return take_flag(value, options.unit_rows); }},
-};
+constexpr JsonOption<MapOptions> kMapOptions[] = {
+    {"method", "\"auto\", \"neighbors\" or \"pca\"", take_method}, {"unit_rows", &MapOptions::unit_rows}};
 
 int64_t bytes_of(const PlanePlaces& places) {
   return static_cast<int64_t>(places.rows.capacity() * sizeof(int64_t) +

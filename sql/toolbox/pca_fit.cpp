@@ -1,6 +1,5 @@
 #include "sql/toolbox/pca_fit.h"
 
-#include <array>
 #include <utility>
 
 #include "base/timer.h"
@@ -10,15 +9,8 @@
 namespace glove::sql {
 namespace {
 
-using PcaOption = JsonOption<PcaOptions>;
-
-constexpr std::array kOptions = {
-    PcaOption{"center", "true or false",
-              [](const JsonValue& value, PcaOptions& options) { return take_flag(value, options.center); }},
-    PcaOption{
-        "unit_rows", "true or false",
-        [](const JsonValue& value, PcaOptions& options) { return take_flag(value, options.unit_rows); }},
-};
+constexpr JsonOption<PcaOptions> kOptions[] = {{"center", &PcaOptions::center},
+                                               {"unit_rows", &PcaOptions::unit_rows}};
 
 int64_t bytes_of(const PrincipalComponents& components) {
   return static_cast<int64_t>(

@@ -7,14 +7,19 @@
 
 namespace glove::sql {
 
-Result<bool> read_coordinate(sqlite3_value* value, std::string_view function, const char* name,
-                             double& coordinate) {
-  const int type = sqlite3_value_numeric_type(value);
-  if (type == SQLITE_NULL) return false;
-  coordinate = sqlite3_value_double(value);
-  if ((type == SQLITE_INTEGER || type == SQLITE_FLOAT) && std::isfinite(coordinate)) return true;
-  return invalid_value(function,
-                       std::string(name) + " is " + shown_value(value) + ", but must be a finite number");
+Result<std::optional<std::pair<double, double>>> read_place(Arguments row, std::string_view function) {
+  double place[2];
+  bool missing = false;
+  for (size_t i = 0; i < 2; ++i) {
+    const int type = sqlite3_value_numeric_type(row[i]);
+    place[i] = sqlite3_value_double(row[i]);
+    const bool finite = (type == SQLITE_INTEGER || type == SQLITE_FLOAT) && std::isfinite(place[i]);
+    missing = missing || type == SQLITE_NULL;
+    if (!finite && type != SQLITE_NULL)
+      return invalid_value(function, std::string(i == 0 ? "x" : "y") + " is " + shown_value(row[i]) +
+                                         ", but must be a finite number");
+  }
+  return missing ? std::optional<std::pair<double, double>>() : std::pair(place[0], place[1]);
 }
 
 }  // namespace glove::sql

@@ -1,16 +1,17 @@
-// Coordinates as arguments of the aggregates over points in the plane.
+// The place of a point, as the first two arguments of the aggregates over points in the plane.
 #pragma once
 
+#include <optional>
 #include <string_view>
+#include <utility>
 
 #include "base/status.h"
-#include "sql/adapter/boundary.h"
+#include "sql/adapter/arguments.h"
 
 namespace glove::sql {
 
-// Reads a coordinate. Returns false if the value is NULL. Anything but a finite number is an error that names
+// Reads x and y. Returns nullopt if one of them is NULL. Anything but a finite number is an error that names
 // the function, the parameter and the value.
-Result<bool> read_coordinate(sqlite3_value* value, std::string_view function, const char* name,
-                             double& coordinate);
+Result<std::optional<std::pair<double, double>>> read_place(Arguments row, std::string_view function);
 
 }  // namespace glove::sql

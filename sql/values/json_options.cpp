@@ -44,8 +44,8 @@ bool take_flag(const JsonValue& value, bool& flag) {
   return true;
 }
 
-bool take_whole(const JsonValue& value, int64_t least, int64_t& number) {
-  if (value.kind != JsonKind::kInteger || value.integer < least) return false;
+bool take_whole(const JsonValue& value, int64_t least, int64_t& number, int64_t most) {
+  if (value.kind != JsonKind::kInteger || value.integer < least || value.integer > most) return false;
   number = value.integer;
   return true;
 }
@@ -54,6 +54,11 @@ bool take_number(const JsonValue& value, double least, double most, double& numb
   if (!value.is_number() || !(value.number >= least && value.number <= most)) return false;
   number = value.number;
   return true;
+}
+
+std::string expected_whole(int64_t least, int64_t most) {
+  if (most == kAnyWhole) return least == 0 ? "a non-negative integer" : "a positive integer";
+  return "an integer from " + std::to_string(least) + " to " + std::to_string(most);
 }
 
 std::string shown_json(const JsonValue& value) {
@@ -99,7 +104,7 @@ Error unknown_option(std::string_view object, const std::string& name, const std
 }
 
 Error wrong_option(std::string_view object, const std::string& name, const JsonValue& value,
-                   const char* expects) {
+                   const std::string& expects) {
   return {ErrorCode::kInvalidArgument, std::string(object) + ": option \"" + name + "\" is " +
                                            shown_json(value) + ", but must be " + expects};
 }

@@ -3,9 +3,12 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "base/cancel.h"
@@ -15,17 +18,10 @@
 
 namespace glove::sql {
 
-// One of the options that Options has.
-template <class Options>
-struct JsonOption {
-  const char* name;
-  const char* expects;                                     // what the value must be, for messages
-  bool (*take)(const JsonValue& value, Options& options);  // stores the value; false: it is invalid
-};
-
 // Each stores the value and returns true, or returns false if it is not of this kind.
 bool take_flag(const JsonValue& value, bool& flag);
-bool take_whole(const JsonValue& value, int64_t least, int64_t& number);
+constexpr int64_t kAnyWhole = std::numeric_limits<int64_t>::max();
+bool take_whole(const JsonValue& value, int64_t least, int64_t& number, int64_t most = kAnyWhole);
 bool take_number(const JsonValue& value, double least, double most, double& number);
 template <class Choice, size_t kCount>
 bool take_choice(const JsonValue& value, const std::array<std::pair<const char*, Choice>, kCount>& choices,
@@ -38,6 +34,46 @@ bool take_choice(const JsonValue& value, const std::array<std::pair<const char*,
     }
   return false;
 }
+
+// What messages call such an integer: "a positive integer", "an integer from 1 to 20".
+std::string expected_whole(int64_t least, int64_t most);
+
+// One of the options that Options has: its name, where its value is kept, and what that must be.
+template <class Options>
+class JsonOption {
+ public:
+  constexpr JsonOption(const char* name, bool Options::*flag) : name_(name), flag_(flag) {}
+  constexpr JsonOption(const char* name, int64_t Options::*whole, int64_t least, int64_t most = kAnyWhole)
+      : name_(name), whole_(whole), least_whole_(least), most_whole_(most) {}
+  // `expects` says what the value must be, for messages.
+  constexpr JsonOption(const char* name, const char* expects, double Options::*number, double least,
+                       double most)
+      : name_(name), expects_(expects), number_(number), least_(least), most_(most) {}
+  // `store` keeps the value, or returns false if it is invalid.
+  constexpr JsonOption(const char* name, const char* expects, bool (*store)(const JsonValue&, Options&))
+      : name_(name), expects_(expects), take_(store) {}
+
+  const char* name() const { return name_; }
+  std::string expects() const {
+    return whole_ != nullptr ? expected_whole(least_whole_, most_whole_) : expects_;
+  }
+  // Stores the value. False: it is invalid.
+  bool take(const JsonValue& value, Options& options) const {
+    if (flag_ != nullptr) return take_flag(value, options.*flag_);
+    if (whole_ != nullptr) return take_whole(value, least_whole_, options.*whole_, most_whole_);
+    return number_ != nullptr ? take_number(value, least_, most_, options.*number_) : take_(value, options);
+  }
+
+ private:
+  const char* name_;
+  const char* expects_ = "true or false";
+  bool Options::*flag_ = nullptr;
+  int64_t Options::*whole_ = nullptr;
+  double Options::*number_ = nullptr;
+  bool (*take_)(const JsonValue&, Options&) = nullptr;
+  int64_t least_whole_ = 0, most_whole_ = 0;
+  double least_ = 0, most_ = 0;
+};
 
 // Returns a value as messages show it: only the kind of an array or object, and the beginning of long text.
 std::string shown_json(const JsonValue& value);
@@ -57,24 +93,24 @@ Result<JsonMembers> read_json_object(std::string_view json, std::string_view obj
 // "<object>: unknown option ..." and "<object>: option ... is ..., but must be ...".
 Error unknown_option(std::string_view object, const std::string& name, const std::string& names);
 Error wrong_option(std::string_view object, const std::string& name, const JsonValue& value,
-                   const char* expects);
+                   const std::string& expects);
 
 // Sets the members of `options` that the JSON object names and does not change the others. An unknown option
 // or an invalid value is an error that lists what is allowed.
-template <class Options, size_t kCount>
+template <class Options>
 Status parse_options(std::string_view json, std::string_view object, std::string_view example,
-                     const std::array<JsonOption<Options>, kCount>& known, Options& options,
+                     std::type_identity_t<std::span<const JsonOption<Options>>> known, Options& options,
                      const InterruptCheck& interrupted = {}) {
   GLOVE_ASSIGN_OR_RETURN(const JsonMembers members, read_json_object(json, object, example, interrupted));
   for (const auto& [name, value] : members) {
     const JsonOption<Options>* option = nullptr;
     std::string names;
     for (const JsonOption<Options>& each : known) {
-      if (name == each.name) option = &each;
-      names += (names.empty() ? "" : ", ") + std::string(each.name);
+      if (name == each.name()) option = &each;
+      names += (names.empty() ? "" : ", ") + std::string(each.name());
     }
     if (option == nullptr) return unknown_option(object, name, names);
-    if (!option->take(value, options)) return wrong_option(object, name, value, option->expects);
+    if (!option->take(value, options)) return wrong_option(object, name, value, option->expects());
   }
   return {};
 }

@@ -13,6 +13,7 @@
 #include "analysis/seeding.h"
 #include "base/float_environment.h"
 #include "cpu/analysis/assign.h"
+#include "cpu/analysis/cpu_pass.h"
 #include "tests/analysis/analyses.h"
 #include "tests/analysis/reference.h"
 
@@ -77,25 +78,26 @@ Centroids some_centroids(const Matrix& matrix, Metric metric, int64_t count, std
 }
 
 void expect_labels_of_reference(const Matrix& matrix, const Centroids& centroids,
-                                const std::vector<NamedAnalysis>& analyses) {
+                                const std::vector<int>& thread_counts) {
   const PointSet set = PointSet::first_rows(make_model(matrix), matrix.rows);
   const std::vector<NearestTwo> expected = reference_nearest_two(matrix, centroids);
-  for (const NamedAnalysis& variant : analyses) {
-    std::vector<int32_t> labels(expected.size());
-    std::vector<NearestTwo> nearest(expected.size());
-    ASSERT_TRUE(variant.analysis->assign(set.points(), centroids, labels, {}).ok());
-    ASSERT_TRUE(variant.analysis->nearest_two(set.points(), centroids, nearest, {}).ok());
-    for (size_t i = 0; i < expected.size(); ++i) {
-      ASSERT_EQ(labels[i], expected[i].first) << variant.name << ", row " << i;
-      ASSERT_TRUE(same(nearest[i], expected[i])) << variant.name << ", row " << i;
+  for (const cpu::Kernels* const kernels : cpu::usable_kernels())
+    for (const int threads : thread_counts) {
+      std::vector<int32_t> labels(expected.size());
+      std::vector<NearestTwo> nearest(expected.size());
+      ASSERT_TRUE(cpu::assign_rows(*kernels, threads, set.points(), centroids, labels, {}).ok());
+      ASSERT_TRUE(cpu::nearest_two(*kernels, threads, set.points(), centroids, nearest, {}).ok());
+      for (size_t i = 0; i < expected.size(); ++i) {
+        ASSERT_EQ(labels[i], expected[i].first) << kernels->name << ", " << threads << " threads, row " << i;
+        ASSERT_TRUE(same(nearest[i], expected[i]))
+            << kernels->name << ", " << threads << " threads, row " << i;
+      }
     }
-  }
 }
 
 TEST(Assign, StrangeRowsGetTheReferencesClusters) {
   SCOPED_TRACE(seed_text());
   const ScopedFloatEnvironment environment;
-  const std::vector<NamedAnalysis> analyses = all_analyses({1, 2});
   for (uint64_t round = 0; round < 600 / kShare; ++round) {
     std::mt19937_64 random = make_random(5000 + round);
     const Matrix matrix = strange_matrix(random);
@@ -103,7 +105,7 @@ TEST(Assign, StrangeRowsGetTheReferencesClusters) {
         some_centroids(matrix, kMetrics[round % 2], 1 + static_cast<int64_t>(random() % 30), random);
     if (centroids.count == 0) continue;
     SCOPED_TRACE("round " + std::to_string(round));
-    expect_labels_of_reference(matrix, centroids, analyses);
+    expect_labels_of_reference(matrix, centroids, {1, 2});
     if (HasFatalFailure()) return;
   }
 }
@@ -113,10 +115,9 @@ TEST(Assign, ManyCentroidsAreCompared) {
   SCOPED_TRACE(seed_text());
   const ScopedFloatEnvironment environment;
   std::mt19937_64 random = make_random(6);
-  const std::vector<NamedAnalysis> analyses = all_analyses({1, 7});
   const Matrix matrix = clustered(1000, 33, random);
   for (const Metric metric : kMetrics)
-    expect_labels_of_reference(matrix, some_centroids(matrix, metric, 701, random), analyses);
+    expect_labels_of_reference(matrix, some_centroids(matrix, metric, 701, random), {1, 7});
 }
 
 // A row far longer than the centroids: scores in double lose the digits in which the distances differ.
@@ -126,7 +127,7 @@ TEST(Assign, LongRowsTieAsTheReferenceTies) {
   Centroids centroids(Metric::kEuclidean, 3, 2);
   const float vectors[3][2] = {{1e-6f, 0}, {2e-6f, 0}, {0, 3e-6f}};
   for (int c = 0; c < 3; ++c) centroids.set(c, vectors[c]);
-  expect_labels_of_reference(matrix, centroids, all_analyses({1}));
+  expect_labels_of_reference(matrix, centroids, {1});
 }
 
 // Returns a random row with a direction for each of these clusters.
@@ -139,40 +140,38 @@ std::vector<int32_t> rows_to_move(const Points& points, size_t count, std::mt199
   return rows;
 }
 
-// Runs the pass of an analysis beside one that compares every row with every centroid in every iteration.
-void expect_steps_of_host_pass(const NamedAnalysis& variant, const Points& points, const Centroids& start,
-                               uint64_t seed) {
+// Runs a pass that leaves rows unread beside one that compares every row with every centroid.
+void expect_steps_of_code_pass(const cpu::Kernels& kernels, int threads, const Points& points,
+                               const Centroids& start, uint64_t seed) {
+  SCOPED_TRACE(std::string(kernels.name) + ", " + std::to_string(threads) + " threads");
   std::mt19937_64 random(seed);
-  auto made = variant.analysis->kmeans_pass(points, start.metric, start.count, {});
-  ASSERT_TRUE(made.ok()) << made.error().message;
-  KMeansPass& pass = *made.value();
-  const auto host = make_host_pass(*variant.analysis, points, start.metric, start.count);
-  ASSERT_TRUE(pass.start(start).ok());
-  ASSERT_TRUE(host->start(start).ok());
+  const auto pass = cpu::make_bounded_pass(kernels, threads, points, start.metric, start.count);
+  const auto plain = cpu::make_code_pass(kernels, threads, points, start.metric, start.count);
+  ASSERT_TRUE(pass->start(start).ok());
+  ASSERT_TRUE(plain->start(start).ok());
   Centroids got = start, expected = start;
   for (int iteration = 0; iteration < 9; ++iteration) {
-    const auto step = pass.iterate({});
-    const auto expected_step = host->iterate({});
+    const auto step = pass->iterate({});
+    const auto expected_step = plain->iterate({});
     ASSERT_TRUE(step.ok() && expected_step.ok());
-    ASSERT_EQ(step.value().changes, expected_step.value().changes) << variant.name << ", " << iteration;
-    ASSERT_EQ(pass.empty_clusters().value(), host->empty_clusters().value()) << variant.name;
-    if (step.value().empty_clusters > 0 && iteration % 3 == 0) {
-      const std::vector<int32_t> empty = pass.empty_clusters().value();
+    ASSERT_EQ(step.value().changes, expected_step.value().changes) << iteration;
+    const std::vector<int32_t>& empty = step.value().empty_clusters;
+    ASSERT_EQ(empty, expected_step.value().empty_clusters) << iteration;
+    if (!empty.empty() && iteration % 3 == 0) {
       const std::vector<int32_t> rows = rows_to_move(points, empty.size(), random);
-      ASSERT_TRUE(pass.refill(rows, empty, {}).ok());
-      ASSERT_TRUE(host->refill(rows, empty, {}).ok());
+      ASSERT_TRUE(pass->refill(rows, empty, {}).ok());
+      ASSERT_TRUE(plain->refill(rows, empty, {}).ok());
     }
-    ASSERT_TRUE(pass.read_centroids(got).ok());
-    ASSERT_TRUE(host->read_centroids(expected).ok());
+    ASSERT_TRUE(pass->read_centroids(got).ok());
+    ASSERT_TRUE(plain->read_centroids(expected).ok());
     ASSERT_EQ(std::memcmp(got.vectors.data(), expected.vectors.data(), got.vectors.size() * sizeof(float)), 0)
-        << variant.name << ", " << iteration;
+        << iteration;
   }
 }
 
 TEST(KMeansPass, RowsThatAreNotReadKeepTheirClusters) {
   SCOPED_TRACE(seed_text());
   const ScopedFloatEnvironment environment;
-  const std::vector<NamedAnalysis> analyses = all_analyses({1, 2});
   for (uint64_t round = 0; round < 240 / kShare; ++round) {
     std::mt19937_64 random = make_random(9000 + round);
     const Matrix matrix = round % 3 == 0 ? clustered(1 + static_cast<int64_t>(random() % 900),
@@ -185,8 +184,9 @@ TEST(KMeansPass, RowsThatAreNotReadKeepTheirClusters) {
                                          [](double square) { return square > 0; }))
       continue;
     SCOPED_TRACE("round " + std::to_string(round));
-    for (const NamedAnalysis& variant : analyses)
-      expect_steps_of_host_pass(variant, set.points(), start, 77 + round);
+    for (const cpu::Kernels* const kernels : cpu::usable_kernels())
+      for (const int threads : {1, 2})
+        expect_steps_of_code_pass(*kernels, threads, set.points(), start, 77 + round);
     if (HasFatalFailure()) return;
   }
 }
@@ -198,15 +198,23 @@ TEST(FixedSums, AnyOrderGivesTheReferencesSums) {
   const Matrix matrix = clustered(3000, 27, random);
   const PointSet set = PointSet::first_rows(make_model(matrix), matrix.rows);
   for (const Metric metric : kMetrics)
-    for (const NamedAnalysis& variant : all_analyses({1, 2, 7})) {
-      std::vector<int32_t> from(3000, -1), to(3000);
+    for (const cpu::Kernels* const kernels : cpu::usable_kernels()) {
+      std::vector<int32_t> from(3000, -1), to(3000), order(3000);
+      std::iota(order.begin(), order.end(), 0);
       FixedSums sums(metric, 9, set.points());
       for (int round = 0; round < 3; ++round) {  // the second and third by difference
+        std::vector<cpu::PartialSums> partial(7, cpu::PartialSums(sums));
         for (int32_t& label : to) label = static_cast<int32_t>(random() % 10) - 1;
-        ASSERT_TRUE(variant.analysis->move_rows(set.points(), from, to, sums, {}).ok());
+        std::shuffle(order.begin(), order.end(), random);
+        for (const int32_t row : order)
+          partial[random() % 7].move(*kernels->many_clusters, sums, set.points(), row,
+                                     from[static_cast<size_t>(row)], to[static_cast<size_t>(row)]);
+        int64_t moves = 0;
+        for (const cpu::PartialSums& part : partial) moves += part.add_to(sums);
+        EXPECT_EQ(moves, 3000);
         const FixedSums expected = reference_sums(matrix, set.points(), metric, 9, to);
-        ASSERT_EQ(sums.sizes, expected.sizes) << variant.name;
-        ASSERT_EQ(sums.sums, expected.sums) << variant.name;
+        ASSERT_EQ(sums.sizes, expected.sizes) << kernels->name;
+        ASSERT_EQ(sums.sums, expected.sums) << kernels->name;
         from = to;
       }
     }
@@ -412,12 +420,12 @@ TEST(KMeans, ManyCentroidsStopWhenInterrupted) {
   Centroids centroids(Metric::kEuclidean, matrix.rows, matrix.dims);
   for (int64_t row = 0; row < matrix.rows; ++row) centroids.set(row, matrix.row(row));
   const ScopedFloatEnvironment environment;
-  for (const NamedAnalysis& variant : all_analyses({1, 2})) {
+  for (const cpu::Kernels* const kernels : cpu::usable_kernels()) {
     std::vector<int32_t> labels(static_cast<size_t>(matrix.rows));
     int64_t asked = 0;
     const Status stopped =
-        variant.analysis->assign(set.points(), centroids, labels, [&] { return ++asked > 0; });
-    ASSERT_FALSE(stopped.ok()) << variant.name;
+        cpu::assign_rows(*kernels, 2, set.points(), centroids, labels, [&] { return ++asked > 0; });
+    ASSERT_FALSE(stopped.ok()) << kernels->name;
     EXPECT_EQ(stopped.error().code, ErrorCode::kInterrupted);
     EXPECT_EQ(asked, 1) << "it is asked before any row is assigned";
   }
@@ -438,10 +446,10 @@ TEST(KMeans, ALongTileStopsWhenInterrupted) {
     ASSERT_TRUE(scan.ok());
     std::vector<int32_t> labels(static_cast<size_t>(matrix.rows));
     int64_t asked = 0;
-    scan.value().assign(0, 1, labels, [&] { return ++asked < 0; });
+    scan.value().visit(0, 1, std::span(labels), [&] { return ++asked < 0; });
     EXPECT_GT(asked, 50) << kernels->name;
     asked = 0;
-    scan.value().assign(0, 1, labels, [&] { return ++asked == 3; });
+    scan.value().visit(0, 1, std::span(labels), [&] { return ++asked == 3; });
     EXPECT_EQ(asked, 3) << kernels->name;
   }
 }

@@ -3,10 +3,8 @@
 #include <memory>
 #include <vector>
 
-#include "gpu/backend/cuda_device.h"
 #include "gpu/device/cuda_memory.h"
 #include "gpu/layout/packed_rows.h"
-#include "gpu/residency/residency.h"
 #include "gpu/search/batch_search.h"
 #include "model/quantize.h"
 #include "search/candidates.h"
@@ -21,26 +19,24 @@ class CudaBatch : public CudaTest {
   void SetUp() override {
     CudaTest::SetUp();
     if (IsSkipped()) return;
-    auto device = gpu::open_cuda_device(0);
-    ASSERT_TRUE(device.ok()) << device.error().message;
-    device_ = std::move(device).value();
+    device_ = open_device(0);
+    ASSERT_TRUE(device_->available().ok());
     ASSERT_EQ(gpu::batch_shape(0, &shape_), cudaSuccess);
     ASSERT_TRUE(search_.create().ok());
   }
 
   // Uploads a model, and packs its rows.
   void upload(const ModelPtr& model) {
-    auto resident = gpu::ResidentModel::upload(*device_, model, int64_t{1} << 40, {});
-    ASSERT_TRUE(resident.ok()) << resident.error().message;
-    resident_ = std::move(resident).value();
-    resident_->upload_rest();
-    resident_->wait();
+    arena_ = arena_of(device_, model);
+    ASSERT_NE(arena_, nullptr);
+    arena_->upload_rest();
+    arena_->wait();
     model_ = model;
-    part_ = resident_->parts().front();
+    part_ = arena_->parts().front();
     if (part_.packed_rows != nullptr) return;
     const int64_t padded = tile_count(part_.rows) * kTileRows;
     ASSERT_TRUE(packed_.reserve(padded * gpu::packed_row_bytes(part_.dims)).ok());
-    ASSERT_TRUE(device_->pack_rows(part_, packed_.data()).ok());
+    ASSERT_TRUE(device_->device().pack_rows(part_, packed_.data()).ok());
     part_.packed_rows = packed_.data();
   }
 
@@ -57,11 +53,11 @@ class CudaBatch : public CudaTest {
     return most;
   }
 
-  std::unique_ptr<gpu::Device> device_;
+  std::shared_ptr<gpu::SharedDevice> device_;
   gpu::BatchShape shape_;
   gpu::BatchSearch search_;
-  std::shared_ptr<gpu::ResidentModel> resident_;
-  gpu::DeviceMemory packed_;
+  std::shared_ptr<gpu::Arena> arena_;
+  gpu::DeviceArray<std::byte> packed_;
   gpu::DevicePart part_;
   ModelPtr model_;
 

@@ -9,7 +9,6 @@
 #include "gpu/backend/cuda_device.h"
 #include "gpu/device/cuda_memory.h"
 #include "gpu/layout/packed_rows.h"
-#include "gpu/residency/residency.h"
 #include "gpu/search/single_search.h"
 #include "model/nibbles.h"
 #include "search/candidates.h"
@@ -20,29 +19,27 @@ namespace glove::testing {
 namespace {
 
 // The arrays of a model's first part in device memory, those of the 4-bit scan included. Larger models than
-// those of these tests get them by themselves (gpu/residency/residency.h).
+// those of these tests get them by themselves (gpu/residency/arena.h).
 class CoarseModel {
  public:
-  CoarseModel(gpu::Device& device, const ModelPtr& model) {
-    auto resident = gpu::ResidentModel::upload(device, model, int64_t{1} << 40, {});
-    EXPECT_TRUE(resident.ok()) << resident.error().message;
-    resident_ = std::move(resident).value();
-    resident_->upload_rest();
-    resident_->wait();
-    part_ = resident_->parts().front();
+  CoarseModel(const std::shared_ptr<gpu::SharedDevice>& device, const ModelPtr& model)
+      : arena_(arena_of(device, model)) {
+    arena_->upload_rest();
+    arena_->wait();
+    part_ = arena_->parts().front();
     if (part_.packed_rows != nullptr) return;
     const ModelPart& from = model->parts().front();
     fill(from);
     const int64_t padded = tile_count(from.rows) * kTileRows;
     EXPECT_TRUE(packed_.reserve(padded * gpu::packed_row_bytes(from.dims)).ok());
-    EXPECT_TRUE(device.pack_rows(part_, packed_.data()).ok());
+    EXPECT_TRUE(device->device().pack_rows(part_, packed_.data()).ok());
     part_.packed_rows = packed_.data();
   }
 
   const gpu::DevicePart& part() const { return part_; }
 
  private:
-  // Copies the level of 4 bits, quantised here unless the model has it, padded as residency.cpp does.
+  // Copies the level of 4 bits, quantised here unless the model has it, padded as arena.cpp does.
   void fill(const ModelPart& from) {
     const int64_t padded = tile_count(from.rows) * kTileRows;
     std::vector<int8_t> codes(static_cast<size_t>(nibble_bytes(from.rows, from.dims)));
@@ -59,15 +56,17 @@ class CoarseModel {
   }
 
   template <class T>
-  static const T* copy(gpu::DeviceMemory& to, const std::vector<T>& from) {
-    const size_t bytes = from.size() * sizeof(T);
-    EXPECT_TRUE(to.reserve(static_cast<int64_t>(bytes)).ok());
-    EXPECT_EQ(cudaMemcpy(to.data(), from.data(), bytes, cudaMemcpyHostToDevice), cudaSuccess);
-    return to.as<T>();
+  static const T* copy(gpu::DeviceArray<T>& to, const std::vector<T>& from) {
+    EXPECT_TRUE(to.reserve(static_cast<int64_t>(from.size())).ok());
+    EXPECT_EQ(cudaMemcpy(to.data(), from.data(), from.size() * sizeof(T), cudaMemcpyHostToDevice),
+              cudaSuccess);
+    return to.data();
   }
 
-  std::shared_ptr<gpu::ResidentModel> resident_;
-  gpu::DeviceMemory codes_, scales_, residuals_, packed_;
+  std::shared_ptr<gpu::Arena> arena_;
+  gpu::DeviceArray<int8_t> codes_;
+  gpu::DeviceArray<float> scales_, residuals_;
+  gpu::DeviceArray<std::byte> packed_;
   gpu::DevicePart part_;
 };
 
@@ -76,9 +75,8 @@ class CudaCoarse : public CudaTest {
   void SetUp() override {
     CudaTest::SetUp();
     if (IsSkipped()) return;
-    auto device = gpu::open_cuda_device(0);
-    ASSERT_TRUE(device.ok()) << device.error().message;
-    device_ = std::move(device).value();
+    device_ = open_device(0);
+    ASSERT_TRUE(device_->available().ok());
     ASSERT_TRUE(search_.create().ok());
   }
 
@@ -107,7 +105,7 @@ class CudaCoarse : public CudaTest {
     }
   }
 
-  std::unique_ptr<gpu::Device> device_;
+  std::shared_ptr<gpu::SharedDevice> device_;
   gpu::SingleSearch search_;
   int64_t candidates_ = 0;  // of the last search
 };
@@ -121,7 +119,7 @@ TEST_F(CudaCoarse, RowsOfEveryKindOfModel) {
       for (int64_t i = 0; i < words; ++i) all_zero = all_zero && !(model->norm_squared(i) > 0);
       if (all_zero) continue;
       {
-        const CoarseModel coarse(*device_, model);
+        const CoarseModel coarse(device_, model);
         const Query query = random_queries(random_, *model, kind, 1)[0];
         for (const int64_t k : {int64_t{1}, int64_t{10}, words / 17 + 1, words})
           ASSERT_NO_FATAL_FAILURE(expect_equal(model, coarse, query, k));
@@ -134,7 +132,7 @@ TEST_F(CudaCoarse, RowsOfEveryKindOfModel) {
 TEST_F(CudaCoarse, RowsOfMediumModels) {
   for (const int64_t dims : {3, 16, 100, 300, 2048}) {
     const ModelPtr model = large_model(random_(), static_cast<int64_t>(40000 + random_() % 20000), dims);
-    const CoarseModel coarse(*device_, model);
+    const CoarseModel coarse(device_, model);
     const std::vector<Query> queries = random_queries(random_, *model, Rows::kGaussian, 2);
     for (const int64_t k : {1, 10, 100, 1000, 5000})
       for (const Query& query : queries) {
@@ -154,7 +152,7 @@ TEST_F(CudaCoarse, RowsWithTies) {
     ASSERT_TRUE(
         builder.add(word_name(i), i % 2 == 0 ? often : random_vector(random_, 12, Rows::kGaussian)).value());
   const ModelPtr model = builder.finish().value();
-  const CoarseModel coarse(*device_, model);
+  const CoarseModel coarse(device_, model);
   const Query other = query_of(random_vector(random_, 12, Rows::kGaussian));
   for (const int64_t k : {1, 10, 100, 1000, 5000}) {
     ASSERT_NO_FATAL_FAILURE(expect_equal(model, coarse, query_of(often), k));
@@ -168,15 +166,15 @@ TEST_F(CudaCoarse, RowsWithTies) {
 // Large enough that the device chooses the 4-bit scan by itself, for k up to a quarter of the tiles.
 TEST_F(CudaCoarse, RowsOfALargeModelThroughTheDevice) {
   const ModelPtr model = large_model(random_(), 250000, 600);
-  const CoarseModel coarse(*device_, model);
-  ASSERT_TRUE(gpu::coarse_worthwhile(250000, 600, 1000, device_->info().coarse_from));
+  const CoarseModel coarse(device_, model);
+  ASSERT_TRUE(gpu::coarse_worthwhile(250000, 600, 1000, device_->device().info().coarse_from));
   const std::vector<Query> queries = random_queries(random_, *model, Rows::kGaussian, 2);
   for (const int64_t k : {1, 10, 100, 1000, 1900, 2100, 5000})
     for (const Query& query : queries) {
       const auto wanted = rows_by("cpu", model, {query}, k)[0];
       const int64_t top_rows = k + static_cast<int64_t>(query.excluded.size());
       SearchRequest found{&query, k, nullptr, {}, {}, {}};
-      const Status status = device_->propose(coarse.part(), {&found, 1}, top_rows, {});
+      const Status status = device_->device().propose(coarse.part(), {&found, 1}, top_rows, {});
       ASSERT_TRUE(status.ok()) << status.error().message;
       EXPECT_EQ(found.cost.bytes_scanned < code_bytes(250000, 600), k < 1953);
       keep_best(query, k, found.rows);

@@ -76,16 +76,16 @@ TEST_F(CudaMoments, SecondMomentsWithAndWithoutTensorCores) {
   for (const int64_t dims : {1, 31, 100, 300, 340}) {
     const auto rows = static_cast<int64_t>(1 + random_() % 3000);
     const PointSet set = PointSet::first_rows(random_model(random_, rows, dims, Rows::kGaussian), rows);
-    gpu::DeviceMemory vectors;
-    ASSERT_TRUE(vectors.reserve(rows * dims * 4).ok());
+    gpu::DeviceArray<float> vectors;
+    ASSERT_TRUE(vectors.reserve(rows * dims).ok());
     for (int64_t row = 0; row < rows; ++row)
-      ASSERT_EQ(cudaMemcpy(vectors.data() + row * dims * 4, set.points().vector(static_cast<int32_t>(row)),
+      ASSERT_EQ(cudaMemcpy(vectors.data() + row * dims, set.points().vector(static_cast<int32_t>(row)),
                            static_cast<size_t>(dims) * 4, cudaMemcpyHostToDevice),
                 cudaSuccess);
     gpu::DevicePart part;
     part.rows = rows;
     part.dims = static_cast<int32_t>(dims);
-    part.vectors = vectors.as<float>();
+    part.vectors = vectors.data();
     const std::vector<double> weights = unit_weights(set.points());
     for (const std::span<const double> given : {std::span<const double>(), std::span(weights)}) {
       const MomentRows what = {given, {}};

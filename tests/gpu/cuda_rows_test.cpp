@@ -5,7 +5,6 @@
 #include <thread>
 
 #include "gpu/backend/cuda_device.h"
-#include "gpu/residency/residency.h"
 #include "gpu/search/single_search.h"
 #include "loader/open.h"
 #include "model/quantize.h"
@@ -89,11 +88,10 @@ TEST_F(CudaRows, WithMoreEqualRowsThanTheDeviceRanks) {
 
 // Searches as in models with more rows than the bounds in a block's shared memory.
 TEST_F(CudaRows, WithBoundsInDeviceMemory) {
-  auto device = gpu::open_cuda_device(0);
-  ASSERT_TRUE(device.ok()) << device.error().message;
+  const auto device = open_device(0);
   const ModelPtr model = large_model(random_(), 50000, 60);
-  auto resident = gpu::ResidentModel::upload(*device.value(), model, int64_t{1} << 40, {});
-  ASSERT_TRUE(resident.ok()) << resident.error().message;
+  const auto arena = arena_of(device, model);
+  ASSERT_NE(arena, nullptr);
   gpu::ScanShape shape;
   ASSERT_EQ(gpu::single_scan_shape(0, 60, &shape), cudaSuccess);
   shape.shared_limit = shape.query_bytes + gpu::kBins * 4;
@@ -103,16 +101,16 @@ TEST_F(CudaRows, WithBoundsInDeviceMemory) {
   const std::vector<float> vector = random_vector(random_, 60, Rows::kGaussian);
   for (const bool vectors_there : {false, true}) {
     if (vectors_there) {
-      resident.value()->upload_rest();
-      resident.value()->wait();
+      arena->upload_rest();
+      arena->wait();
     }
     for (const int64_t k : {1, 10, 100, 1000, 5000}) {
       const auto wanted = rows_by("cpu", model, {query_of(vector)}, k)[0];
       for (const bool reversed : {false, true}) {
         const Query query = query_of(vector);
         SearchRequest found{&query, k, nullptr, {}, {}, {}};
-        const Status status = search.run(resident.value()->parts().front(), shape,
-                                         gpu::SingleSearch::Scan::kFine, k, reversed, {}, found);
+        const Status status =
+            search.run(arena->parts().front(), shape, gpu::SingleSearch::Scan::kFine, k, reversed, {}, found);
         ASSERT_TRUE(status.ok()) << status.error().message;
         std::set<int32_t> ids;
         for (const Neighbor& row : found.rows) ids.insert(row.id);

@@ -8,6 +8,7 @@
 #include "base/float_environment.h"
 #include "cpu/cpu_backend.h"
 #include "gpu/backend/cuda_backend.h"
+#include "gpu/backend/cuda_device.h"
 #include "model/nibbles.h"
 #include "tests/search/reference.h"
 
@@ -58,6 +59,26 @@ void forget(const ModelPtr& model) {
 
 SearcherInfo info_of(const ModelPtr& model) {
   return searchers_of(model).info(0);
+}
+
+std::shared_ptr<gpu::SharedDevice> open_device(int number) {
+  auto device = std::make_shared<gpu::SharedDevice>(
+      number, [number] { return gpu::open_cuda_device(number); }, [] { return Result<int64_t>(0); });
+  const Status status = device->available();
+  EXPECT_TRUE(status.ok()) << status.error().message;
+  return device;
+}
+
+std::shared_ptr<gpu::Arena> arena_of(const std::shared_ptr<gpu::SharedDevice>& device,
+                                     const ModelPtr& model) {
+  std::shared_ptr<gpu::Arena> arena;
+  const auto work = [&]() -> Status {
+    GLOVE_ASSIGN_OR_RETURN(arena, gpu::Arena::make(device, model, int64_t{1} << 40, {}));
+    return {};
+  };
+  const Status status = device->in_turn({}, work);
+  EXPECT_TRUE(status.ok()) << status.error().message;
+  return arena;
 }
 
 std::vector<Query> random_queries(std::mt19937_64& random, const Model& model, Rows kind, size_t count) {

@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "gpu/residency/arena.h"
 #include "model/exact_dot.h"
 #include "search/backend.h"
 #include "search/engine.h"
@@ -28,6 +30,12 @@ void forget(const ModelPtr& model);
 
 // Returns the state of the model on the backend "cuda".
 SearcherInfo info_of(const ModelPtr& model);
+
+// Opens a device beside those of the engine; fails the test on an error.
+std::shared_ptr<gpu::SharedDevice> open_device(int number);
+
+// Makes an arena on it, without a limit; fails the test on an error.
+std::shared_ptr<gpu::Arena> arena_of(const std::shared_ptr<gpu::SharedDevice>& device, const ModelPtr& model);
 
 class CudaTest : public ::testing::Test {
  protected:

@@ -57,7 +57,7 @@ TEST_F(DeviceAnalysisTest, RowsThatDoNotFitAreAnError) {
   make();
   const ModelPtr m = model(5000, 40, Rows::kGaussian);
   const gpu::MemoryPlan plan = gpu::plan_memory(5000, 40);
-  for (const int64_t limit : {int64_t{1000}, plan.scan_bytes() + 1000}) {
+  for (const int64_t limit : {int64_t{1000}, plan.scan_bytes + 1000}) {
     limit_ = limit;
     auto refused = fit(PointSet::first_rows(m, 5000), 3);
     ASSERT_FALSE(refused.ok());

@@ -144,9 +144,9 @@ TEST_F(DeviceBackendTest, VectorsStayOnTheHostIfTheyDoNotFit) {
   make();
   const ModelPtr m = model(5000, 40, Rows::kGaussian);
   const gpu::MemoryPlan plan = gpu::plan_memory(5000, 40);
-  limit_ = plan.scan_bytes() + 1000;
+  limit_ = plan.scan_bytes + 1000;
   ASSERT_TRUE(open(m).ok());
-  EXPECT_EQ(info(m).device_bytes, plan.scan_bytes());
+  EXPECT_EQ(info(m).device_bytes, plan.scan_bytes);
   expect_right(m);
   std::vector<double> dots(5000);
   ScanCost cost;
@@ -165,11 +165,11 @@ TEST_F(DeviceBackendTest, VectorsStayOnTheHostIfTheyDoNotFit) {
 TEST_F(DeviceBackendTest, ScansFourBitsOnceTheyAreThere) {
   make();
   const gpu::MemoryPlan plan = gpu::plan_memory(5000, 40);
-  for (const int64_t room : {plan.coarse_bytes() - 1, plan.coarse_bytes()}) {
+  for (const int64_t room : {plan.coarse_bytes - 1, plan.coarse_bytes}) {
     const ModelPtr m = model(5000, 40, Rows::kGaussian);
     ASSERT_TRUE(m->parts().front().has_level(4));
-    limit_ = plan.scan_bytes() + plan.exact_bytes() + room;
-    const bool fits = room == plan.coarse_bytes();
+    limit_ = plan.scan_bytes + plan.exact_bytes + room;
+    const bool fits = room == plan.coarse_bytes;
     ASSERT_TRUE(open(m).ok());
     const int64_t before = knobs_.coarse_searches;
     expect_right(m);
@@ -179,7 +179,7 @@ TEST_F(DeviceBackendTest, ScansFourBitsOnceTheyAreThere) {
       expect_right(m);
     }
     EXPECT_EQ(knobs_.coarse_searches > before, fits);
-    EXPECT_EQ(info(m).device_bytes, plan.scan_bytes() + plan.exact_bytes() + (fits ? room : 0));
+    EXPECT_EQ(info(m).device_bytes, plan.scan_bytes + plan.exact_bytes + (fits ? room : 0));
     for (const int64_t k : {1, 10, 39}) expect_right(m, k);
     forget(m);
     EXPECT_EQ(knobs_.allocated, 0);
@@ -191,7 +191,7 @@ TEST_F(DeviceBackendTest, TheLimitCountsAllModels) {
   const ModelPtr first = model(5000, 40);
   const ModelPtr second = model(5000, 40);
   const gpu::MemoryPlan plan = gpu::plan_memory(5000, 40);
-  limit_ = plan.scan_bytes() * 3 / 2;
+  limit_ = plan.scan_bytes * 3 / 2;
   ASSERT_TRUE(open(first).ok());
   EXPECT_FALSE(open(second).ok());
   forget(first);

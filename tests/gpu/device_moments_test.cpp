@@ -78,7 +78,7 @@ TEST_F(DeviceMomentsTest, RowsThatAreHeldStayOnTheDevice) {
 TEST_F(DeviceMomentsTest, TheHostSumsWhatDoesNotFit) {
   make();
   const ModelPtr m = model(5000, 40, Rows::kGaussian);
-  limit_ = gpu::plan_memory(5000, 40).scan_bytes() + 1000;  // no room for the vectors
+  limit_ = gpu::plan_memory(5000, 40).scan_bytes + 1000;  // no room for the vectors
   ASSERT_TRUE(open(m).ok());
   expect_hosts_sums(PointSet::first_rows(m, 5000), false);
   auto held = device().hold_rows(PointSet::first_rows(m, 5000).points(), {});

@@ -34,7 +34,7 @@ TEST_F(DeviceSharingTest, TheLimitHoldsForUploadsAtOnce) {
   const gpu::MemoryPlan plan = gpu::plan_memory(500, 20);
   const std::vector<ModelPtr> models = {model(500, 20), model(500, 20), model(500, 20)};
   make();
-  limit_ = plan.scan_bytes() * 3 / 2;
+  limit_ = plan.scan_bytes * 3 / 2;
   for (int round = 0; round < 100; ++round) {
     std::atomic<int> fitted{0};
     std::vector<std::thread> threads;
@@ -49,7 +49,7 @@ TEST_F(DeviceSharingTest, TheLimitDoesNotCountAModelThatIsBeingFreed) {
   make();
   const ModelPtr first = model(5000, 40);
   const ModelPtr second = model(5000, 40);
-  limit_ = gpu::plan_memory(5000, 40).scan_bytes() * 3 / 2;
+  limit_ = gpu::plan_memory(5000, 40).scan_bytes * 3 / 2;
   ASSERT_TRUE(open(first).ok());
   knobs_.hold_deallocations = true;
   std::thread freeing([&] { forget(first); });

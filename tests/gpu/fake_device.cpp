@@ -258,7 +258,7 @@ class FakePass : public KMeansPass {
  public:
   FakePass(FakeDevice::Knobs& knobs, const gpu::DevicePart& part, Metric metric, int64_t count)
       : knobs_(knobs), analysis_(host_analysis()) {
-    pass_ = make_host_pass(*analysis_, points_of(part), metric, count);
+    pass_ = std::move(analysis_->kmeans_pass(points_of(part), metric, count, {}).value());
   }
 
   Status start(const Centroids& centroids) override { return pass_->start(centroids); }
@@ -266,7 +266,6 @@ class FakePass : public KMeansPass {
     if (knobs_.lost) return Error{ErrorCode::kUnavailable, "fake: lost"};
     return pass_->iterate(interrupted);
   }
-  Result<std::vector<int32_t>> empty_clusters() override { return pass_->empty_clusters(); }
   Status refill(std::span<const int32_t> rows, std::span<const int32_t> clusters,
                 const InterruptCheck& interrupted) override {
     return pass_->refill(rows, clusters, interrupted);

@@ -9,34 +9,46 @@ namespace glove::gpu {
 namespace {
 
 TEST(MemoryPlan, PadsToTilesAndAlignment) {
+  BlockLayout scan, exact;
+  const LevelSlots level = add_level(scan, 8, 33, 5);
+  EXPECT_EQ(level.codes.at, 0);
+  EXPECT_EQ(level.scales.at, 512);     // 2 tiles x 2 groups x 128 bytes
+  EXPECT_EQ(level.residuals.at, 768);  // 64 rows x 4 bytes
+  EXPECT_EQ(scan.bytes(), 1024);
+  const ExactSlots slots = add_exact_arrays(exact, 33, 5, true);
+  EXPECT_EQ(slots.norms_squared.at, 0);
+  EXPECT_EQ(slots.vectors.at, 512);         // 33 x 8 = 264
+  EXPECT_EQ(slots.coarse.codes.at, 1280);   // 33 x 5 x 4 = 660
+  EXPECT_EQ(slots.coarse.scales.at, 1536);  // 2 tiles x 1 word x 128 bytes
+  EXPECT_EQ(slots.coarse.residuals.at, 1792);
+  EXPECT_EQ(slots.packed_rows.at, 2048);
+  EXPECT_EQ(exact.bytes(), 3072);  // 64 rows x 16 bytes
   const MemoryPlan plan = plan_memory(33, 5);
-  EXPECT_EQ(plan.codes, 512);   // 2 tiles x 2 groups x 128 bytes
-  EXPECT_EQ(plan.scales, 256);  // 64 rows x 4 bytes
-  EXPECT_EQ(plan.residuals, 256);
-  EXPECT_EQ(plan.norms_squared, 512);  // 33 x 8 = 264
-  EXPECT_EQ(plan.vectors, 768);        // 33 x 5 x 4 = 660
-  EXPECT_EQ(plan.coarse_codes, 256);   // 2 tiles x 1 word x 128 bytes
-  EXPECT_EQ(plan.coarse_scales, 256);
-  EXPECT_EQ(plan.coarse_residuals, 256);
-  EXPECT_EQ(plan.packed_rows, 1024);  // 64 rows x 16 bytes
+  EXPECT_EQ(plan.scan_bytes, 1024);
+  EXPECT_EQ(plan.exact_bytes, 1280);
+  EXPECT_EQ(plan.coarse_bytes, 1792);
 }
 
 TEST(MemoryPlan, OfTheLargestPublishedModel) {
   const MemoryPlan plan = plan_memory(2196016, 300);
-  EXPECT_EQ(plan.codes, code_bytes(2196016, 300));
-  EXPECT_NEAR(static_cast<double>(plan.scan_bytes()), 676.4e6, 1e6);
-  EXPECT_NEAR(static_cast<double>(plan.exact_bytes()), 2652.8e6, 1e6);
-  EXPECT_NEAR(static_cast<double>(plan.coarse_bytes()), 1054.1e6, 1e6);
+  BlockLayout layout;
+  EXPECT_EQ(add_level(layout, 8, 2196016, 300).codes.bytes(), code_bytes(2196016, 300));
+  EXPECT_NEAR(static_cast<double>(plan.scan_bytes), 676.4e6, 1e6);
+  EXPECT_NEAR(static_cast<double>(plan.exact_bytes), 2652.8e6, 1e6);
+  EXPECT_NEAR(static_cast<double>(plan.coarse_bytes), 1054.1e6, 1e6);
 }
 
 TEST(MemoryPlan, OfTheMostRows) {
-  const MemoryPlan plan = plan_memory(kMaxRows, 8);
   constexpr int64_t kPadded = (int64_t{1} << 31) - 64;
-  EXPECT_EQ(plan.codes, 8 * kPadded);
-  EXPECT_EQ(plan.scales, 4 * kPadded);
-  EXPECT_EQ(plan.vectors, 32 * kMaxRows + 32);  // aligned
-  EXPECT_EQ(plan.coarse_codes, 4 * kPadded);
-  EXPECT_EQ(plan.packed_rows, 16 * kPadded);
+  BlockLayout scan, exact;
+  const LevelSlots level = add_level(scan, 8, kMaxRows, 8);
+  EXPECT_EQ(level.codes.bytes(), 8 * kPadded);
+  EXPECT_EQ(level.scales.bytes(), 4 * kPadded);
+  const ExactSlots slots = add_exact_arrays(exact, kMaxRows, 8, true);
+  EXPECT_EQ(slots.vectors.bytes(), 32 * kMaxRows);
+  EXPECT_EQ(slots.coarse.codes.at - slots.vectors.at, 32 * kMaxRows + 32);  // aligned
+  EXPECT_EQ(slots.coarse.codes.bytes(), 4 * kPadded);
+  EXPECT_EQ(slots.packed_rows.bytes(), 16 * kPadded);
 }
 
 TEST(BatchPlan, FitsItsMemory) {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "gpu/residency/segment_arena.h"
+#include "gpu/residency/arena.h"
 #include "search/candidates.h"
 #include "tests/gpu/device_fixture.h"
 #include "tests/model/parts.h"
@@ -255,7 +255,7 @@ TEST_F(SegmentsTest, MemoryIsLimitedAndCounted) {
   EXPECT_EQ(knobs_.allocated, 0);
   limit_ = 100'000;  // there is room for the segments, but not for more of them
   ASSERT_TRUE(open(live).ok());
-  EXPECT_EQ(knobs_.allocated, gpu::plan_arena(gpu::tiles_of_parts(*live), 40).bytes);
+  EXPECT_EQ(knobs_.allocated, gpu::plan_memory(gpu::tiles_of_parts(*live) * kTileRows, 40).scan_bytes);
   EXPECT_EQ(info(live).state, "resident");
   EXPECT_EQ(info(live).device_bytes, knobs_.allocated);
   expect_right_segments(live, made, {}, 10);

@@ -133,7 +133,7 @@ TEST_F(Spread, UnequalRoomsAndModelsLargerThanEachDevice) {
 TEST_F(Spread, CodesAloneWhereVectorsDoNotFit) {
   make_devices(2);
   const ModelPtr m = model(3000, 40, Rows::kGaussian);
-  const int64_t codes = gpu::plan_memory(3000, 40).scan_bytes();
+  const int64_t codes = gpu::plan_memory(3000, 40).scan_bytes;
   for (const int device : {0, 1}) give_room(device, m, codes * 2 / 3);
   expect_right_for_every_k(m);
   EXPECT_LE(info(m).device_bytes, codes + 8192);

@@ -21,7 +21,7 @@ inline double reference_dot(const float* a, const float* b, int64_t dims) {
 inline std::vector<Neighbor> reference_relation(const Model& model, const Query& query) {
   std::vector<Neighbor> rows;
   const float* q = query.vector.data();
-  for (int64_t i = 0; i < model.words(); ++i) {
+  for (int64_t i = model.first_row(); i < model.first_row() + model.words(); ++i) {
     const float* x = model.vector(i);
     const double norm_squared = reference_dot(x, x, model.dims());
     if (norm_squared == 0) continue;

@@ -18,8 +18,8 @@ LaunchFile kmeans_resolve() {
                      buffer(params.centroids.vectors, "centroids"),
                      buffer(params.centroids.norms_squared, "centroid_norms"),
                      buffer(params.counters, "counters"), distinct(params.undecided, "undecided", "rows"),
-                     distinct(params.open, "open", "rows"), buffer(params.limits, "limits"),
-                     buffer(params.labels, "labels"), buffer(params.changes, "changes"),
+                     distinct(params.open, "open", "rows"), buffer(params.fit.limits, "limits"),
+                     buffer(params.fit.labels, "labels"), buffer(params.fit.changes, "changes"),
                      buffer(params.nearest, "nearest"), distinct(params.wgmma.grouped, "grouped", "rows"),
                      distinct(rows, "moved", "rows"), buffer(clusters, "clusters")}};
   const auto of_dims = [&, &params = params](int dims) {
@@ -53,16 +53,12 @@ LaunchFile kmeans_resolve() {
 LaunchFile kmeans_rows() {
   const auto [params] = arguments<KMeansParams>();
   LaunchFile file = {.source = "kmeans_rows"};
-  file.all.parameters = {buffer(params.part.vectors, "rows"),
-                         buffer(params.part.norms_squared, "row_norms"),
-                         buffer(params.halves.words, "words"),
-                         buffer(params.halves.lengths, "lengths"),
-                         buffer(params.halves.residuals, "residuals"),
-                         buffer(params.counters, "counters"),
-                         buffer(params.visits, "visits"),
-                         buffer(params.limits, "limits"),
-                         buffer(params.travelled, "travelled"),
-                         buffer(params.labels, "labels")};
+  file.all.parameters = {
+      buffer(params.part.vectors, "rows"),          buffer(params.part.norms_squared, "row_norms"),
+      buffer(params.halves.words, "words"),         buffer(params.halves.lengths, "lengths"),
+      buffer(params.halves.residuals, "residuals"), buffer(params.counters, "counters"),
+      buffer(params.fit.visits, "visits"),          buffer(params.fit.limits, "limits"),
+      buffer(params.fit.travelled, "travelled"),    buffer(params.fit.labels, "labels")};
   const auto of_dims = [&, &params = params](int dims) {
     return LaunchSettings{
         .parameters = {number(params.part.dims, dims),
@@ -87,8 +83,8 @@ LaunchFile kmeans_sums() {
   LaunchFile file = {.source = "kmeans_sums"};
   file.all = {
       .parameters = {buffer(params.part.vectors, "vectors"), buffer(params.part.norms_squared, "row_norms"),
-                     buffer(params.counters, "counters"), buffer(params.sums, "sums"),
-                     buffer(params.sizes, "sizes"), buffer(params.changes, "changes")},
+                     buffer(params.counters, "counters"), buffer(params.fit.sums, "sums"),
+                     buffer(params.fit.sizes, "sizes"), buffer(params.fit.changes, "changes")},
       .lemmas = {{"ranks-distinct", "ranks in a strict total order are distinct"}}};
   const auto of_dims = [&, &params = params](int dims) {
     return LaunchSettings{.parameters = {number(params.part.dims, dims)}};
@@ -159,10 +155,10 @@ LaunchFile kmeans_update() {
                          buffer(params.centroids.extents, "extents"),
                          buffer(params.centroids.bound, "bound"),
                          buffer(params.counters, "counters"),
-                         buffer(params.travelled, "travelled"),
-                         buffer(params.sums, "sums"),
-                         buffer(params.sizes, "sizes"),
-                         buffer(params.report, "report"),
+                         buffer(params.fit.travelled, "travelled"),
+                         buffer(params.fit.sums, "sums"),
+                         buffer(params.fit.sizes, "sizes"),
+                         buffer(params.fit.report, "report"),
                          number(params.centroids.count, 2),
                          number(params.centroids.padded, 32)};
   const auto of_dims =

@@ -27,10 +27,10 @@ std::vector<LaunchParameter> buffers_of(const KMeansParams& params) {
           buffer(params.counters, "counters"),
           buffer(params.undecided, "undecided"),
           buffer(params.open, "open"),
-          buffer(params.limits, "limits"),
-          buffer(params.travelled, "travelled"),
-          buffer(params.labels, "labels"),
-          buffer(params.changes, "changes"),
+          buffer(params.fit.limits, "limits"),
+          buffer(params.fit.travelled, "travelled"),
+          buffer(params.fit.labels, "labels"),
+          buffer(params.fit.changes, "changes"),
           buffer(params.nearest, "nearest")};
 }
 
@@ -135,7 +135,7 @@ LaunchFile kmeans_scan() {
   LaunchFile file = {.source = "kmeans_scan"};
   file.all.parameters = buffers_of(params);
   for (const LaunchParameter& parameter :
-       {buffer(params.part.vectors, "vectors"), buffer(params.visits, "visits"), number(first, 0)})
+       {buffer(params.part.vectors, "vectors"), buffer(params.fit.visits, "visits"), number(first, 0)})
     file.all.parameters.push_back(parameter);
   file.all.lemmas = {{"own-place", "append() gives each lane of the grid a place of its own"},
                      {"row-listed-once", "the list of rows to score holds each row once"}};
@@ -191,7 +191,7 @@ LaunchFile kmeans_wgmma() {
   LaunchFile file = {.source = "kmeans_wgmma"};
   file.all.parameters = buffers_of(params);
   for (const LaunchParameter& parameter :
-       {distinct(params.visits, "visits", "rows"),  // kmeans_select_kernel lists a row once
+       {distinct(params.fit.visits, "visits", "rows"),  // kmeans_select_kernel lists a row once
         buffer(params.wgmma.columns, "columns"), buffer(params.wgmma.tops, "tops"),
         buffer(params.wgmma.grouped, "grouped"), number(params.centroids.padded, 96)})
     file.all.parameters.push_back(parameter);

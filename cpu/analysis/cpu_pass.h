@@ -1,0 +1,68 @@
+// k-means in host memory. A pass rules most clusters out of each row before it computes exact scores, in one
+// of two ways. docs/exactness.md, section 4, has the argument.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "analysis/kmeans_pass.h"
+#include "cpu/analysis/partial_sums.h"
+#include "cpu/kernels/kernels.h"
+
+namespace glove::cpu {
+
+// With more clusters the arithmetic in float would take longer than that in int8.
+constexpr int64_t kMostBoundedClusters = 64;
+
+// Return a pass on at most `threads` threads. The kernels must outlive it. REQUIRES: the float environment.
+//
+// Each row keeps a lower bound of how much nearer its own centroid is than any other (Hamerly, "Making
+// k-means even faster", 2010): a row is read again only after the centroids have moved that far. Scores in
+// float with a bound of their error decide almost all rows that are read; exact scores decide the others.
+// REQUIRES: 1 <= count <= kMostBoundedClusters.
+std::unique_ptr<KMeansPass> make_bounded_pass(const Kernels& kernels, int threads, const Points& points,
+                                              Metric metric, int64_t count);
+// Every row is compared with every centroid in every iteration, as cpu/analysis/assign.h says.
+std::unique_ptr<KMeansPass> make_code_pass(const Kernels& kernels, int threads, const Points& points,
+                                           Metric metric, int64_t count);
+
+// What both have in common. Derived classes find the clusters of the rows.
+class CpuPass : public KMeansPass {
+ public:
+  CpuPass(const Kernels& kernels, int threads, const Points& points, Metric metric, int64_t count);
+
+  Status start(const Centroids& centroids) override;
+  Result<Step> iterate(const InterruptCheck& interrupted) override;
+  Status refill(std::span<const int32_t> rows, std::span<const int32_t> clusters,
+                const InterruptCheck& interrupted) override;
+  Status read_centroids(Centroids& centroids) override;
+  Status nearest_two(const Centroids& centroids, std::span<NearestTwo> nearest,
+                     const InterruptCheck& interrupted) override;
+  Status dots(std::span<const float> vector, std::span<double> dots,
+              const InterruptCheck& interrupted) override;
+
+ protected:
+  // Calls change_label() for each row whose cluster is no longer its nearest.
+  virtual Status assign(const InterruptCheck& interrupted) = 0;
+  // The sums have changed.
+  virtual void move_centroids() { sums_.update(centroids_); }
+
+  // Moves a row to another cluster, in the sums of the thread with this slot.
+  void change_label(size_t slot, int64_t row, int32_t label) {
+    int32_t& kept = labels_[static_cast<size_t>(row)];
+    partial_[slot].move(*kernels_.many_clusters, sums_, points_, row, kept, label);
+    kept = label;
+  }
+
+  const Kernels& kernels_;
+  const int threads_;
+  const Points points_;
+  Centroids centroids_;
+  FixedSums sums_;
+  std::vector<PartialSums> partial_;  // per thread that changes labels
+  std::vector<int32_t> labels_;
+};
+
+}  // namespace glove::cpu
