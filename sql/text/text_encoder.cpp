@@ -169,8 +169,8 @@ Result<std::shared_ptr<const TextEncoder>> static_encoder_of(Engine& engine, con
   if (auto known = engine.results().find<StaticEncoder>(key); known != nullptr)
     return std::shared_ptr<const TextEncoder>(std::move(known));
   auto made = StaticEncoder::make(model);
+  GLOVE_RETURN_IF_ERROR(model.health());  // of what was read
   if (!made.ok()) return named_error(function, made.error());
-  GLOVE_RETURN_IF_ERROR(model.health());
   const auto bytes = static_cast<int64_t>(kBytesPerJsonByte * model.source().tokenizer->json.size());
   engine.results().add(key, made.value(), bytes);
   return std::shared_ptr<const TextEncoder>(std::move(made.value()));
