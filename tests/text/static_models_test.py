@@ -100,7 +100,7 @@ class StaticModels(unittest.TestCase):
         self.load(model.folder)
         for text in TEXTS:
             ids = model.kept_ids(text)
-            if not ids:
+            if not ids or len(ids) > 64:  # the error of float32 grows with the number of tokens
                 continue
             mean = (model.table[ids].astype("f4") * model.weights[ids].astype("f4")[:, None]).mean(axis=0, dtype="f4")
             mean /= numpy.linalg.norm(mean) + numpy.float32(1e-32)
@@ -121,7 +121,8 @@ class StaticModels(unittest.TestCase):
         rows = "SELECT position, token, id, weight FROM glove_tokens(?, 'm')"
         self.assertEqual(self.ask(rows, "unbreak zebra the"),
                          [(1, "un", 3, .375), (2, "##break", 5, .625), (3, UNKNOWN, None, None), (4, "the", 1, .125)])
-        self.assertEqual(len(self.ask(rows, "the " * 600)), 512)
+        self.assertEqual(len(self.ask(rows, "a " * 600)), 512)
+        self.assertEqual(len(self.ask(rows, "the " * 600)), 384)  # of which the first 512 * 3 characters are kept
         nested = self.make("n", "nested")
         self.load(nested.folder)
         self.assertEqual(self.ask(rows, "zebra the"), [(1, UNKNOWN, 0, 1.0), (2, "the", 1, 1.0)])
@@ -130,7 +131,7 @@ class StaticModels(unittest.TestCase):
         self.load(self.make().folder)
         self.assertIn('add "method":"words"', self.error("SELECT glove_text_vec('the', 'm', '{\"a\":0.1}')"))
         words = self.one("SELECT glove_text_vec('play the', 'm', '{\"method\":\"words\",\"weights\":\"none\",\"components\":0}')")
-        mean = self.one("SELECT glove_mean(value, 'm') FROM json_each('[\"play\",\"the\"]')")
+        mean = self.one("SELECT glove_mean(value, 1, 'm') FROM json_each('[\"play\",\"the\"]')")
         self.assertIsNotNone(words)
         self.assertIsNotNone(mean)
         self.one("SELECT glove_load_table('w', 'SELECT ''x'', ''[1,2]''')")
@@ -215,9 +216,9 @@ class StaticModels(unittest.TestCase):
 
     def test_the_rest_of_sql_works(self):
         self.load(self.make(tokenizer=unigram(["x", "same", "", "other", "same", "y", "same"]), dims=4).folder)
-        self.assertEqual(self.one("SELECT glove_derive('d', 'm', '{\"center\":true}')"), "d")
+        self.assertEqual(self.one("SELECT glove_derive('d', '{\"center\":true}', 'm')"), "d")
         self.assertEqual(sorted(word for word, in self.ask("SELECT word FROM glove_words('d')")), ["other", "same", "x", "y"])
-        self.assertEqual(self.one("SELECT sum(rows) FROM glove_clusters WHERE model = 'm' AND k = 2"), 6)
+        self.assertEqual(self.one("SELECT sum(size) FROM glove_clusters WHERE model = 'm' AND k = 2"), 6)
         self.assertEqual(self.one("SELECT count(*) FROM glove_kmeans WHERE model = 'm' AND k = 2 AND word = 'same'"), 3)
 
     # An index of texts ----------------------------------------------------------------------------
