@@ -13,6 +13,12 @@ namespace glove {
 struct PlanePlaces {
   std::vector<int64_t> rows;  // of the points; all of them, unless zero rows are left out
   std::vector<double> x, y;   // [rows]
+
+  // Memory that the places take.
+  int64_t bytes() const {
+    return static_cast<int64_t>(rows.capacity() * sizeof(int64_t) +
+                                (x.capacity() + y.capacity()) * sizeof(double) + sizeof(*this));
+  }
 };
 
 // Projects the points, less the mean, on the first two components: y_i = w_i * D(row i, component) less

@@ -15,8 +15,8 @@ constexpr int64_t kMostPrincipalDims = 2048;
 struct PrincipalOptions {
   bool center = true;
   bool unit_rows = false;  // rows are divided by their length first; zero rows are left out
-  std::span<const double>
-      weights;  // [rows], or empty; instead of unit_rows: row i is multiplied by weights[i]
+  // [rows], or empty; instead of unit_rows: row i is multiplied by weights[i].
+  std::span<const double> weights = {};
 };
 
 // Component c explains variances[c] of the rows. The sum of squares along it is its singular value's square;
@@ -31,6 +31,12 @@ struct PrincipalComponents {
   double total_variance = 0;
 
   const double* vector(int64_t component) const { return vectors.data() + component * dims; }
+  // Memory that the components take.
+  int64_t bytes() const {
+    return static_cast<int64_t>(
+        mean.size() * sizeof(float) +
+        (variances.size() + singular_values.size() + vectors.size()) * sizeof(double) + sizeof(*this));
+  }
 };
 
 // All components of the points. Errors: no row with a weight, too many dimensions, an interrupt. Opens its

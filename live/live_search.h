@@ -4,26 +4,18 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
 #include "live/part_set.h"
-#include "search/nearest.h"
+#include "search/candidates.h"
+#include "search/ranking.h"
 
 namespace glove::live {
-
-// A row of an answer: the key of a row of the user's table, and its exact similarity.
-struct LiveNeighbor {
-  int64_t id;
-  double similarity;
-};
-
-// The order of a live index's relation: falling similarity, then rising id.
-inline bool live_ranks_before(const LiveNeighbor& a, const LiveNeighbor& b) {
-  return a.similarity != b.similarity ? a.similarity > b.similarity : a.id < b.id;
-}
 
 // Receives a row with its vector. An error ends the reading.
 using UseRow = std::function<Status(int64_t id, std::span<const float> vector)>;
@@ -63,40 +55,37 @@ struct IndexState {
 // Makes a row of the parts hidden, because the user's table no longer has it.
 void hide_row(IndexState& state, int32_t row);
 
-// Returns the first min(k, rows) rows of each query's relation, best first. k <= 0 returns no rows. A row of
-// a segment that the user's table lacks is hidden from now on. Fills in the report as nearest() does.
-// REQUIRES: the queries have no excluded rows.
-Result<std::vector<std::vector<LiveNeighbor>>> live_nearest(IndexState& state, RowSource& rows,
-                                                            std::span<const Query> queries, int64_t k,
-                                                            const SearchOptions& options,
-                                                            SearchReport& report);
-
-// Returns only those of the rows with these ids that have a vector, best first.
-Result<std::vector<LiveNeighbor>> live_score(RowSource& rows, const Query& query,
-                                             std::span<const int64_t> ids);
-
-// A query's whole relation, computed in growing pieces as far as it is read. One thread at a time.
-class LiveRanking {
+// The relation of a statement. The source must outlive it.
+class LiveRelation final : public RankedRelation {
  public:
-  // `first_piece`: how many rows to compute first; 0 = a default. All arguments must outlive the ranking.
-  LiveRanking(IndexState& state, RowSource& rows, Query query, SearchOptions options, int64_t first_piece);
+  LiveRelation(IndexState state, RowSource& source) : state_(std::move(state)), source_(source) {}
 
-  // Returns the rows from `position` (0-based) on: at least one, or none past the end. Valid until the next
-  // call.
-  Result<std::span<const LiveNeighbor>> rows_from(int64_t position);
-
-  // Returns the cost of the last piece.
-  const SearchReport& report() const { return report_; }
+  // There is no limit: only a pass over the user's table counts the rows.
+  int64_t most_rows() const override { return std::numeric_limits<int64_t>::max(); }
+  bool wants_full_pass(int64_t k) const override {
+    return state_.parts == nullptr || glove::wants_full_pass(state_.parts->model(), k);
+  }
+  // A row of a segment that the user's table lacks is hidden from now on. REQUIRES: the queries have no
+  // excluded rows.
+  Result<Answers> nearest(std::span<const Query> queries, int64_t k, const SearchOptions& options,
+                          SearchReport& report) override;
+  Result<OrderedRows> all_rows(const Query& query, const SearchOptions& options,
+                               SearchReport& report) override;
+  Result<std::vector<Neighbor>> score(const Query& query, std::span<const int64_t> ids,
+                                      const InterruptCheck& interrupted) override;
 
  private:
-  IndexState& state_;
+  template <class Use>
+  Status score_table(std::span<const Query> queries, const SearchOptions& options, SearchReport& report,
+                     Use&& use);
+  Result<Answers> best_of_table(std::span<const Query> queries, int64_t k, const SearchOptions& options,
+                                SearchReport& report);
+  Result<bool> score_candidates(const Query& query, std::span<const Neighbor> candidates, BestRows& best);
+  Status scan_segments(std::span<const Query> queries, int64_t k, const SearchOptions& options,
+                       SearchReport& report, Answers& answers, std::vector<size_t>& left);
+
+  IndexState state_;
   RowSource& source_;
-  Query query_;
-  SearchOptions options_;
-  int64_t next_piece_;
-  bool complete_ = false;
-  std::vector<LiveNeighbor> rows_;
-  SearchReport report_;
 };
 
 }  // namespace glove::live

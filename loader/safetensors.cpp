@@ -2,25 +2,22 @@
 
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
+#include "base/json.h"
 #include "base/utf8.h"
 
 namespace glove {
 namespace {
 
-using nlohmann::json;
-
 constexpr size_t kLengthBytes = 8;
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // a limit of the container format
 constexpr std::string_view kMetadata = "__metadata__";
 
-// Receives the events of the JSON parser: { name: { "dtype": s, "shape": [n...], "data_offsets": [a, b] },
-// "__metadata__": { key: value } }. Stores nothing else, so a malicious header costs no more memory than its
-// own bytes.
-class HeaderHandler {
+// Receives { name: { "dtype": s, "shape": [n...], "data_offsets": [a, b] }, "__metadata__": { key: value } }.
+// Stores nothing else, so a malicious header costs no more memory than its own bytes.
+class HeaderHandler final : public JsonHandler {
  public:
   struct Entry {
     Tensor tensor;
@@ -28,75 +25,70 @@ class HeaderHandler {
   };
   std::map<std::string, Entry, std::less<>> entries;
   std::map<std::string, std::string, std::less<>> metadata;
-  std::string fault;
+  std::string fault;  // the first one
 
-  // NOLINTBEGIN(readability-convert-member-functions-to-static): the parser's interface
-  bool null() { return fail("null"); }
-  bool boolean(bool) { return fail("a boolean"); }
-  bool number_integer(json::number_integer_t) { return fail("a negative number"); }
-  bool number_float(json::number_float_t, const std::string&) { return fail("a fraction"); }
-  bool binary(json::binary_t&) { return fail("binary data"); }
-  // NOLINTEND(readability-convert-member-functions-to-static)
-
-  bool number_unsigned(json::number_unsigned_t value) {
-    if (!in_array_ || value > static_cast<uint64_t>(INT64_MAX))
-      return fail("number " + std::to_string(value));
-    auto& values = key_ == "shape" ? entry_->tensor.shape : entry_->data_offsets;
-    if (values.size() >= 16) return fail("more than 16 numbers");
-    values.push_back(static_cast<int64_t>(value));
-    return true;
+  bool value(JsonValue& value) override {
+    if (!fault.empty()) return false;
+    if (value.kind == JsonKind::kObject) return begin_object();
+    if (value.kind == JsonKind::kArray) return begin_array();
+    if (value.kind == JsonKind::kText) return take_text(value.text);
+    if (value.is_number()) return take_number(value);
+    return fail(value.kind == JsonKind::kNull ? "null" : "a boolean");
   }
-  bool string(json::string_t& value) {
-    if (depth_ == 2 && in_metadata_)
-      return metadata.emplace(key_, value).second || fail("the key '" + escaped(key_) + "' twice");
-    if (depth_ == 2 && !in_array_ && key_ == "dtype" && entry_->tensor.dtype.empty() && !value.empty()) {
-      entry_->tensor.dtype = value;
-      return true;
+  void key(std::string& name) override {
+    if (depth_ == 2 && !in_metadata_ && name != "dtype" && name != "shape" && name != "data_offsets")
+      fail("the key '" + escaped(name) + "'");
+    key_ = std::move(name);
+  }
+  void end() override {
+    if (!in_array_) {
+      --depth_;
+      in_metadata_ = false;
     }
-    return fail("a string");
-  }
-  bool start_object(std::size_t) {
-    if (depth_ > 1 || in_array_) return fail("an object");
-    ++depth_;
-    if (depth_ == 1) return true;
-    in_metadata_ = key_ == kMetadata;
-    if (in_metadata_) return true;
-    const auto [place, is_new] = entries.emplace(key_, Entry{});
-    if (!is_new) return fail("the tensor '" + escaped(key_) + "' twice");
-    entry_ = &place->second;
-    return true;
-  }
-  bool key(json::string_t& value) {
-    key_ = value;
-    if (depth_ == 2 && !in_metadata_ && value != "dtype" && value != "shape" && value != "data_offsets")
-      return fail("the key '" + escaped(value) + "'");
-    return true;
-  }
-  bool end_object() {
-    --depth_;
-    in_metadata_ = false;
-    return true;
-  }
-  bool start_array(std::size_t) {
-    if (depth_ != 2 || in_metadata_ || in_array_ || key_ == "dtype") return fail("an array");
-    const auto& values = key_ == "shape" ? entry_->tensor.shape : entry_->data_offsets;
-    if (!values.empty()) return fail("the key '" + escaped(key_) + "' twice");
-    in_array_ = true;
-    return true;
-  }
-  bool end_array() {
     in_array_ = false;
-    return true;
   }
-  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) {
-    fault = "is not valid JSON at its byte " + std::to_string(position);
-    return false;
+  void malformed(size_t position, bool) override {
+    if (fault.empty()) fault = "is not valid JSON at its byte " + std::to_string(position);
   }
 
  private:
   bool fail(const std::string& what) {
     if (fault.empty()) fault = "has " + what + " where the format has none";
     return false;
+  }
+  std::vector<int64_t>& numbers() { return key_ == "shape" ? entry_->tensor.shape : entry_->data_offsets; }
+
+  bool begin_object() {
+    if (depth_ > 1 || in_array_) return fail("an object");
+    ++depth_;
+    in_metadata_ = depth_ == 2 && key_ == kMetadata;
+    if (depth_ == 1 || in_metadata_) return true;
+    const auto [place, is_new] = entries.emplace(key_, Entry{});
+    if (!is_new) return fail("the tensor '" + escaped(key_) + "' twice");
+    entry_ = &place->second;
+    return true;
+  }
+  bool begin_array() {
+    if (depth_ != 2 || in_metadata_ || in_array_ || key_ == "dtype") return fail("an array");
+    if (!numbers().empty()) return fail("the key '" + escaped(key_) + "' twice");
+    return in_array_ = true;
+  }
+  bool take_number(const JsonValue& value) {
+    if (value.kind == JsonKind::kReal && value.text.empty()) return fail("a fraction");
+    if (value.number < 0) return fail("a negative number");
+    if (!in_array_ || value.kind == JsonKind::kReal)
+      return fail("number " + (value.text.empty() ? std::to_string(value.integer) : value.text));
+    if (numbers().size() >= 16) return fail("more than 16 numbers");
+    numbers().push_back(value.integer);
+    return true;
+  }
+  bool take_text(const std::string& text) {
+    if (depth_ == 2 && in_metadata_)
+      return metadata.emplace(key_, text).second || fail("the key '" + escaped(key_) + "' twice");
+    if (depth_ != 2 || in_array_ || key_ != "dtype" || !entry_->tensor.dtype.empty() || text.empty())
+      return fail("a string");
+    entry_->tensor.dtype = text;
+    return true;
   }
 
   int depth_ = 0;
@@ -230,9 +222,11 @@ Result<SafetensorsHeader> read_safetensors_header(const std::string& source, Byt
   if (count < length) return cut_off;
 
   HeaderHandler handler;
-  const char* const text = bytes.data() + kLengthBytes;
-  const bool parsed = length > 0 && *text == '{' && json::sax_parse(text, text + length, &handler);
-  if (!parsed) return corrupt(source, handler.fault.empty() ? "is not a JSON object" : handler.fault);
+  std::string_view text = std::string_view(bytes).substr(kLengthBytes);
+  text = text.substr(0, text.find('\0'));  // zeros may fill the rest
+  const bool parsed = text.starts_with('{') && read_json(text, handler).value();
+  if (!parsed || !handler.fault.empty())
+    return corrupt(source, handler.fault.empty() ? "is not a JSON object" : handler.fault);
   SafetensorsHeader header;
   header.metadata = std::move(handler.metadata);
   header.data_offset = static_cast<int64_t>(bytes.size());

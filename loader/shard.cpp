@@ -3,16 +3,15 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <utility>
 
+#include "base/json.h"
 #include "base/utf8.h"
 #include "loader/model_format.h"
 #include "model/limits.h"
 
 namespace glove {
 namespace {
-
-using nlohmann::json;
 
 constexpr std::string_view kMetadata = "metadata";
 constexpr std::string_view kWeightMap = "weight_map";
@@ -43,57 +42,33 @@ bool is_plain_name(std::string_view name) {
          name.find('\0') == std::string_view::npos;
 }
 
-// Receives the events of the JSON parser: { "metadata": { key: text or "total_size": number }, "weight_map":
-// { key: text } }. Ignores everything else. A document as a value would need memory to be freed.
-class IndexHandler {
+// Receives { "metadata": { key: text or "total_size": number }, "weight_map": { key: text } }. Ignores
+// everything else.
+class IndexHandler final : public JsonHandler {
  public:
   std::map<std::string, std::string, std::less<>> metadata;
   std::map<std::string, std::string, std::less<>> weights;  // without a text: empty
   int64_t total_bytes = 0;
   bool is_object = false;
 
-  // NOLINTBEGIN(readability-convert-member-functions-to-static): the parser's interface
-  bool null() { return true; }
-  bool boolean(bool) { return true; }
-  bool number_integer(json::number_integer_t) { return true; }
-  bool number_float(json::number_float_t, const std::string&) { return true; }
-  bool binary(json::binary_t&) { return true; }
-  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) { return false; }
-  // NOLINTEND(readability-convert-member-functions-to-static)
-
-  bool number_unsigned(json::number_unsigned_t value) {
-    if (depth_ == 2 && section_ == kMetadata && key_ == kTotalSize && value <= uint64_t{INT64_MAX})
-      total_bytes = static_cast<int64_t>(value);
-    return true;
+  bool value(JsonValue& value) override {
+    const bool in_metadata = depth_ == 2 && section_ == kMetadata;
+    const bool is_text = value.kind == JsonKind::kText;
+    if (in_metadata && key_ == kTotalSize && value.kind == JsonKind::kInteger && value.integer >= 0)
+      total_bytes = value.integer;
+    if (in_metadata && is_text) metadata[key_] = value.text;
+    if (depth_ == 2 && section_ == kWeightMap && is_text) weights[key_] = value.text;
+    is_object = is_object || (depth_ == 0 && value.kind == JsonKind::kObject);
+    const bool begins = value.kind == JsonKind::kObject || value.kind == JsonKind::kArray;
+    if (begins) ++depth_;
+    return begins;
   }
-  bool string(json::string_t& value) {
-    if (depth_ == 2 && section_ == kMetadata) metadata[key_] = value;
-    if (depth_ == 2 && section_ == kWeightMap) weights[key_] = value;
-    return true;
+  void key(std::string& name) override {
+    if (depth_ == 1) section_ = name;
+    key_ = std::move(name);
+    if (depth_ == 2 && section_ == kWeightMap) weights.emplace(key_, "");
   }
-  bool key(json::string_t& value) {
-    if (depth_ == 1) section_ = value;
-    key_ = value;
-    if (depth_ == 2 && section_ == kWeightMap) weights.emplace(value, "");
-    return true;
-  }
-  bool start_object(std::size_t) {
-    is_object = is_object || depth_ == 0;
-    ++depth_;
-    return true;
-  }
-  bool end_object() {
-    --depth_;
-    return true;
-  }
-  bool start_array(std::size_t) {
-    ++depth_;
-    return true;
-  }
-  bool end_array() {
-    --depth_;
-    return true;
-  }
+  void end() override { --depth_; }
 
  private:
   int depth_ = 0;
@@ -132,7 +107,7 @@ Result<ShardIndex> parse_shard_index(const std::string& source, std::string_view
     return Error{ErrorCode::kCorrupt, source + ": " + what};
   };
   IndexHandler document;
-  if (!json::sax_parse(text, &document) || !document.is_object)
+  if (!read_json(text.substr(0, text.find('\0')), document).value() || !document.is_object)
     return corrupt("the index of shards is not valid JSON; the file is damaged");
   if (text_of(document.metadata, kSetKey).empty())
     return corrupt("this index is not one of glove-convert: its metadata has no '" + std::string(kSetKey) +
@@ -168,15 +143,13 @@ std::string shard_index_text(const ShardIndex& index) {
   const auto line = [](std::string_view key, const std::string& value) {
     return "    \"" + std::string(key) + "\": " + value;
   };
-  // REQUIRES: UTF-8; save_shards() refuses other names.
-  const auto text = [](const std::string& value) { return json(value).dump(); };
   std::string files;
   for (size_t i = 0; i < index.files.size(); ++i)
-    files += (i > 0 ? ",\n" : "") + line(weight_name(i + 1), text(index.files[i]));
+    files += (i > 0 ? ",\n" : "") + line(weight_name(i + 1), json_text(index.files[i]));
   return "{\n  \"" + std::string(kMetadata) + "\": {\n" +
-         line(kVersionKey, text(format_version(index.has_tokenizer))) + ",\n" +
-         line(kSetKey, text(index.set)) + ",\n" +
-         line(kRowsTotalKey, text(std::to_string(index.rows_total))) + ",\n" +
+         line(kVersionKey, json_text(format_version(index.has_tokenizer))) + ",\n" +
+         line(kSetKey, json_text(index.set)) + ",\n" +
+         line(kRowsTotalKey, json_text(std::to_string(index.rows_total))) + ",\n" +
          line(kTotalSize, std::to_string(index.total_bytes)) + "\n  },\n  \"" + std::string(kWeightMap) +
          "\": {\n" + files + "\n  }\n}\n";
 }

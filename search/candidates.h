@@ -1,7 +1,9 @@
 // Turns the rows that may belong to an answer into the answer, in place.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "model/model.h"
@@ -17,6 +19,44 @@ inline bool has_vectors(const Model& model) {
 
 // Sets each row's exact similarity: kNoSimilarity for a zero row. Runs on the calling thread.
 void rescore(const Model& model, const Query& query, std::vector<Neighbor>& rows);
+
+// The best k of the rows that were offered so far. One thread at a time.
+class BestRows {
+ public:
+  // REQUIRES: k > 0.
+  explicit BestRows(int64_t k) : k_(static_cast<size_t>(k)) {}
+
+  // Keeps a row with its exact similarity if it is among the best so far. A row without one is omitted. Each
+  // row may be offered once.
+  void offer(const Neighbor& row) {
+    if (!(row.similarity > kNoSimilarity)) return;
+    if (rows_.size() == k_) {
+      if (!ranks_before(row, rows_.front())) return;
+      std::pop_heap(rows_.begin(), rows_.end(), ranks_before);
+      rows_.back() = row;
+    } else {
+      rows_.push_back(row);
+    }
+    std::push_heap(rows_.begin(), rows_.end(), ranks_before);
+  }
+
+  // Returns a similarity that each further row must reach: that of the k-th best row, or kNoSimilarity if
+  // there are fewer.
+  double threshold() const { return rows_.size() == k_ ? rows_.front().similarity : kNoSimilarity; }
+
+  // Returns the rows, in any order.
+  const std::vector<Neighbor>& rows() const { return rows_; }
+
+  // Returns the rows, best first.
+  std::vector<Neighbor> take() && {
+    std::sort_heap(rows_.begin(), rows_.end(), ranks_before);
+    return std::move(rows_);
+  }
+
+ private:
+  size_t k_;
+  std::vector<Neighbor> rows_;  // a heap with the worst row in front
+};
 
 // Keeps the best k of the rows that have a similarity and are not excluded, best first. If the rows are
 // already in that order, they are not sorted again. Frees memory that so few rows do not need.

@@ -17,17 +17,17 @@ constexpr size_t kRowsBetweenChecks = 65536;  // under 1 ms of work, excluding d
 constexpr size_t kDotsBetweenChecks = 4096;
 constexpr int64_t kProbedRanks = 1024;  // rank_of searches this many rows before it scores every row
 
-bool is_excluded(const Query& query, int32_t id) {
+bool is_excluded(const Query& query, int64_t id) {
   return std::binary_search(query.excluded.begin(), query.excluded.end(), id);
 }
 
-bool is_admissible(const Model& model, const Query& query, int32_t id) {
+bool is_admissible(const Model& model, const Query& query, int64_t id) {
   return model.norm_squared(id) > 0 && !is_excluded(query, id);
 }
 
 // Appends the row with its similarity. A damaged model file, which nothing has read before, may contain NaN.
 // Such a row is omitted, because it cannot be ordered.
-void append_row(const Query& query, int32_t id, double dot, double norm_squared,
+void append_row(const Query& query, int64_t id, double dot, double norm_squared,
                 std::vector<Neighbor>& rows) {
   const double similarity = cosine_from_dots(dot, query.norm_squared, norm_squared);
   if (!std::isnan(similarity)) rows.push_back({id, similarity});
@@ -51,8 +51,6 @@ Result<std::vector<Neighbor>> admissible_rows(const Model& model, const Query& q
   }
   return rows;
 }
-
-using Answers = std::vector<std::vector<Neighbor>>;
 
 // Returns every row of one query's relation, by ascending id, with a pass of D over all rows.
 Result<std::vector<Neighbor>> score_every_row(Searcher& searcher, const Model& model, const Query& query,
@@ -126,9 +124,8 @@ Status run_search(ModelSearchers& searchers, const SearchOptions& options, Searc
 
 }  // namespace
 
-Result<std::vector<std::vector<Neighbor>>> nearest(ModelSearchers& searchers, std::span<const Query> queries,
-                                                   int64_t k, const SearchOptions& options,
-                                                   SearchReport& report) {
+Result<Answers> nearest(ModelSearchers& searchers, std::span<const Query> queries, int64_t k,
+                        const SearchOptions& options, SearchReport& report) {
   const Model& model = *searchers.model();
   k = std::min(k, model.words());
   report.queries = static_cast<int64_t>(queries.size());
@@ -146,9 +143,8 @@ Result<std::vector<std::vector<Neighbor>>> nearest(ModelSearchers& searchers, st
   return answers;
 }
 
-Result<std::vector<std::vector<Neighbor>>> candidates_of(ModelSearchers& searchers,
-                                                         std::span<const Query> queries, int64_t k,
-                                                         const SearchOptions& options, SearchReport& report) {
+Result<Answers> candidates_of(ModelSearchers& searchers, std::span<const Query> queries, int64_t k,
+                              const SearchOptions& options, SearchReport& report) {
   k = std::min(k, searchers.model()->words());
   report.queries = static_cast<int64_t>(queries.size());
   report.k = k;
@@ -162,7 +158,7 @@ Result<std::vector<std::vector<Neighbor>>> candidates_of(ModelSearchers& searche
 }
 
 Result<std::vector<Neighbor>> score_words(const Model& model, const Query& query,
-                                          std::span<const int32_t> ids, const InterruptCheck& interrupted) {
+                                          std::span<const int64_t> ids, const InterruptCheck& interrupted) {
   ScopedFloatEnvironment float_environment;
   std::vector<Neighbor> rows;
   rows.reserve(ids.size());

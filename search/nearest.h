@@ -32,24 +32,25 @@ struct SearchOptions {
   InterruptCheck interrupted;
 };
 
+// The rows of each query, in the order of the queries.
+using Answers = std::vector<std::vector<Neighbor>>;
+
 // Returns the first min(k, admissible rows) rows of each query's relation, best first. k <= 0 returns no
 // rows. Queries are searched in blocks, so the memory needed is that of the answer and one block. Fills in
 // the report except for model, kind and resolve_us, which the caller sets. Sets its own float environment.
-Result<std::vector<std::vector<Neighbor>>> nearest(ModelSearchers& searchers, std::span<const Query> queries,
-                                                   int64_t k, const SearchOptions& options,
-                                                   SearchReport& report);
+Result<Answers> nearest(ModelSearchers& searchers, std::span<const Query> queries, int64_t k,
+                        const SearchOptions& options, SearchReport& report);
 
 // For a model without vectors: returns all rows that may be among the first k of each query's relation, with
 // upper bounds in place of the similarities, the greatest bound first. REQUIRES: k >= 1. Fills in the report
 // as nearest() does.
-Result<std::vector<std::vector<Neighbor>>> candidates_of(ModelSearchers& searchers,
-                                                         std::span<const Query> queries, int64_t k,
-                                                         const SearchOptions& options, SearchReport& report);
+Result<Answers> candidates_of(ModelSearchers& searchers, std::span<const Query> queries, int64_t k,
+                              const SearchOptions& options, SearchReport& report);
 
 // Returns only the rows with these ids, in the ids' order, without zero rows and excluded words. The cost is
 // proportional to ids.size(). Runs on the host.
 Result<std::vector<Neighbor>> score_words(const Model& model, const Query& query,
-                                          std::span<const int32_t> ids,
+                                          std::span<const int64_t> ids,
                                           const InterruptCheck& interrupted = {});
 
 // Returns every admissible row of the query's relation, not yet ordered: one pass of D over the model.

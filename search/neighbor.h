@@ -10,7 +10,7 @@ constexpr double kNoSimilarity = -2.0;
 
 // The relation's order: descending similarity, then ascending id.
 struct Neighbor {
-  int32_t id;
+  int64_t id;  // of a row of the model; in a live index, the key of a row of the user's table
   double similarity;
 };
 inline bool ranks_before(const Neighbor& a, const Neighbor& b) {

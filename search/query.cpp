@@ -14,14 +14,6 @@ namespace {
 // Doubles with a magnitude of at least this much round to an infinite float.
 constexpr double kFloatOverflow = 0x1.ffffffp127;
 
-MaybeQuery make_query(std::vector<float> vector, std::vector<int32_t> excluded) {
-  const double norm_squared = exact_dot(vector.data(), vector.data(), static_cast<int64_t>(vector.size()));
-  if (!(norm_squared > 0)) return std::nullopt;
-  std::sort(excluded.begin(), excluded.end());
-  excluded.erase(std::unique(excluded.begin(), excluded.end()), excluded.end());
-  return Query{std::move(vector), norm_squared, std::move(excluded)};
-}
-
 // `text` is used in messages only.
 Result<MaybeQuery> query_from_terms(const Model& model, std::span<const Term> terms, std::string_view text,
                                     const InterruptCheck& interrupted) {
@@ -56,6 +48,23 @@ Result<MaybeQuery> query_from_terms(const Model& model, std::span<const Term> te
 
 }  // namespace
 
+MaybeQuery make_query(std::vector<float> vector, std::vector<int32_t> excluded) {
+  const double norm_squared = exact_dot(vector.data(), vector.data(), static_cast<int64_t>(vector.size()));
+  if (!(norm_squared > 0)) return std::nullopt;
+  std::sort(excluded.begin(), excluded.end());
+  excluded.erase(std::unique(excluded.begin(), excluded.end()), excluded.end());
+  return Query{std::move(vector), norm_squared, std::move(excluded)};
+}
+
+Status check_finite(std::span<const float> vector, std::string_view what) {
+  for (size_t j = 0; j < vector.size(); ++j)
+    if (!std::isfinite(vector[j]))
+      return {ErrorCode::kInvalidArgument, "component " + std::to_string(j + 1) + " of " + std::string(what) +
+                                               " is " + (std::isnan(vector[j]) ? "NaN" : "infinite") +
+                                               "; every component must be finite"};
+  return {};
+}
+
 MaybeQuery query_for_word(const Model& model, std::string_view word) {
   ScopedFloatEnvironment float_environment;
   const std::optional<int32_t> id = model.vocabulary().find(word);
@@ -78,11 +87,7 @@ Result<MaybeQuery> query_for_vector(const Model& model, std::span<const std::byt
 
 Result<MaybeQuery> query_for_vector(const Model& model, std::vector<float> vector) {
   ScopedFloatEnvironment float_environment;
-  for (size_t j = 0; j < vector.size(); ++j)
-    if (!std::isfinite(vector[j]))
-      return Error{ErrorCode::kInvalidArgument, "component " + std::to_string(j + 1) + " of the vector is " +
-                                                    (std::isnan(vector[j]) ? "NaN" : "infinite") +
-                                                    "; every component must be finite"};
+  GLOVE_RETURN_IF_ERROR(check_finite(vector, "the vector"));
   if (static_cast<int64_t>(vector.size()) != model.dims())
     return Error{ErrorCode::kInvalidArgument, "the vector has " + std::to_string(vector.size()) +
                                                   (vector.size() == 1 ? " component" : " components") +

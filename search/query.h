@@ -23,6 +23,13 @@ struct Query {
 // nullopt if the query has no rows, because of an unknown word or a zero vector.
 using MaybeQuery = std::optional<Query>;
 
+// The query of a finite vector that omits these rows; nullopt for a zero vector. REQUIRES: the float
+// environment.
+MaybeQuery make_query(std::vector<float> vector, std::vector<int32_t> excluded = {});
+
+// An error names the first component of the vector, called `what`, that is NaN or infinite.
+Status check_finite(std::span<const float> vector, std::string_view what);
+
 // word = 'king': one literal word, which is never parsed. Uses its row unchanged.
 MaybeQuery query_for_word(const Model& model, std::string_view word);
 

@@ -20,15 +20,16 @@ void add_cost(SearchReport& total, const SearchReport& piece) {
 
 }  // namespace
 
-Ranking::Ranking(ModelSearchersPtr searchers, Query query, SearchOptions options, int64_t first_piece,
-                 int64_t limit)
-    : searchers_(std::move(searchers)),
+Ranking::Ranking(RankedRelation& relation, Query query, SearchOptions options, int64_t first_piece,
+                 int64_t limit, SearchReport labels)
+    : relation_(relation),
       query_(std::move(query)),
       options_(std::move(options)),
       next_piece_(first_piece > 0 ? first_piece
                   : limit > 0     ? limit
                                   : kDefaultFirstPiece),
-      limit_(limit < 0 ? searchers_->model()->words() : std::min(limit, searchers_->model()->words())) {}
+      limit_(limit < 0 ? relation.most_rows() : std::min(limit, relation.most_rows())),
+      report_(std::move(labels)) {}
 
 std::span<const Neighbor> Ranking::ready() const {
   return all_ ? all_->sorted() : std::span<const Neighbor>(rows_);
@@ -45,16 +46,16 @@ Result<std::span<const Neighbor>> Ranking::rows_from(int64_t position) {
 // Takes one step towards row `position`: the next piece, the pass over all rows, or a further sorting step.
 Status Ranking::compute_through(int64_t position) {
   const int64_t count = std::min(std::max(next_piece_, position + 1), limit_);
-  if (!all_ && !wants_full_pass(*searchers_->model(), count)) {
+  if (!all_ && !relation_.wants_full_pass(count)) {
     SearchReport report;
-    GLOVE_ASSIGN_OR_RETURN(auto answers, nearest(*searchers_, {&query_, 1}, count, options_, report));
+    GLOVE_ASSIGN_OR_RETURN(auto answers, relation_.nearest({&query_, 1}, count, options_, report));
     add_cost(report_, report);
     rows_ = std::move(answers.front());
     complete_ = count == limit_ || static_cast<int64_t>(rows_.size()) < count;
   } else {
     if (!all_) {
       SearchReport report;
-      GLOVE_ASSIGN_OR_RETURN(OrderedRows rows, all_rows(*searchers_, query_, options_, report));
+      GLOVE_ASSIGN_OR_RETURN(OrderedRows rows, relation_.all_rows(query_, options_, report));
       add_cost(report_, report);
       all_ = std::move(rows);
       rows_ = {};

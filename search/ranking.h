@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -11,15 +12,59 @@
 
 namespace glove {
 
+// The rows that a query ranks: those of a model or of a live index. Exact. One thread at a time.
+class RankedRelation {
+ public:
+  virtual ~RankedRelation() = default;
+
+  // Returns a number that the number of rows does not exceed.
+  virtual int64_t most_rows() const = 0;
+  // True when all_rows() is cheaper than nearest().
+  virtual bool wants_full_pass(int64_t k) const = 0;
+  // As the functions of search/nearest.h.
+  virtual Result<Answers> nearest(std::span<const Query> queries, int64_t k, const SearchOptions& options,
+                                  SearchReport& report) = 0;
+  virtual Result<OrderedRows> all_rows(const Query& query, const SearchOptions& options,
+                                       SearchReport& report) = 0;
+  // Returns only the rows with these ids that are in the relation, in any order.
+  virtual Result<std::vector<Neighbor>> score(const Query& query, std::span<const int64_t> ids,
+                                              const InterruptCheck& interrupted) = 0;
+};
+
+// The words of a model.
+class ModelRelation final : public RankedRelation {
+ public:
+  explicit ModelRelation(ModelSearchersPtr searchers) : searchers_(std::move(searchers)) {}
+
+  int64_t most_rows() const override { return searchers_->model()->words(); }
+  bool wants_full_pass(int64_t k) const override { return glove::wants_full_pass(*searchers_->model(), k); }
+  Result<Answers> nearest(std::span<const Query> queries, int64_t k, const SearchOptions& options,
+                          SearchReport& report) override {
+    return glove::nearest(*searchers_, queries, k, options, report);
+  }
+  Result<OrderedRows> all_rows(const Query& query, const SearchOptions& options,
+                               SearchReport& report) override {
+    return glove::all_rows(*searchers_, query, options, report);
+  }
+  Result<std::vector<Neighbor>> score(const Query& query, std::span<const int64_t> ids,
+                                      const InterruptCheck& interrupted) override {
+    return score_words(*searchers_->model(), query, ids, interrupted);
+  }
+
+ private:
+  ModelSearchersPtr searchers_;
+};
+
 // A query's relation, best first, computed in growing pieces as rows are requested: searches for the nearest
 // rows, each for eight times as many as the previous one, then one pass over all rows that is sorted only as
 // far as it is read. One thread at a time may use it.
 class Ranking {
  public:
   // `first_piece`: how many rows to compute first (a hint such as LIMIT + OFFSET; 0 = a default). `limit`:
-  // rows beyond it are never computed (k); -1 = no limit.
-  Ranking(ModelSearchersPtr searchers, Query query, SearchOptions options, int64_t first_piece,
-          int64_t limit);
+  // rows beyond it are never computed (k); -1 = no limit. `labels`: what the report says besides the cost.
+  // The relation must outlive the ranking.
+  Ranking(RankedRelation& relation, Query query, SearchOptions options, int64_t first_piece, int64_t limit,
+          SearchReport labels = {});
 
   // Returns the computed rows from `position` (0-based; rank = position + 1) on: at least one, or none past
   // the end. Valid until the next call. After an error the same rows may be requested again.
@@ -32,7 +77,7 @@ class Ranking {
   Status compute_through(int64_t position);
   std::span<const Neighbor> ready() const;
 
-  ModelSearchersPtr searchers_;
+  RankedRelation& relation_;
   Query query_;
   SearchOptions options_;
   int64_t next_piece_;

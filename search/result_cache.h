@@ -6,8 +6,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/fork_safe_mutex.h"
+#include "base/status.h"
 
 namespace glove {
 
@@ -18,10 +20,20 @@ class ResultCache {
   static constexpr int64_t kMostBytes = int64_t{256} << 20;
   static constexpr size_t kMostResults = 256;  // a search compares the key of each
 
-  // Returns nullptr if there is none. REQUIRES: a result with this key was added as a Result.
-  template <class Result>
-  std::shared_ptr<const Result> find(std::string_view key) {
-    return std::static_pointer_cast<const Result>(find_any(key));
+  // Returns nullptr if there is none. REQUIRES: a result with this key was added as a Value.
+  template <class Value>
+  std::shared_ptr<const Value> find(std::string_view key) {
+    return std::static_pointer_cast<const Value>(find_any(key));
+  }
+
+  // The same, but if there is none, adds what make() returns, a Result of a Value with the member bytes().
+  template <class Value, class Make>
+  Result<std::shared_ptr<const Value>> find_or_add(const std::string& key, const Make& make) {
+    if (auto found = find<Value>(key); found != nullptr) return found;
+    GLOVE_ASSIGN_OR_RETURN(Value value, make());
+    auto added = std::make_shared<const Value>(std::move(value));
+    add(key, added, added->bytes());
+    return std::shared_ptr<const Value>(std::move(added));
   }
 
   // Replaces a result with the same key. `key` must name everything that the result depends on, beginning

@@ -27,6 +27,9 @@ struct CommonComponents {
   int64_t count = 0;           // min(kMostCommonComponents, dims - 1)
   std::vector<float> vectors;  // [count, dims]: row c is component c, of length 1 up to the rounding to float
 
+  // Memory that the vectors take.
+  int64_t bytes() const { return static_cast<int64_t>(vectors.size() * sizeof(float)); }
+
   // Removes the first `components` components, one after the other, from a vector. REQUIRES: 0 <= components
   // <= count; vector[dims]; the float environment.
   void remove(int64_t components, std::span<double> vector) const;

@@ -118,7 +118,7 @@ class KernelBench {
     return ms * 1e3;
   }
 
-  // Pads the arrays to whole tiles, as gpu/residency/residency.cpp does.
+  // Pads the arrays to whole tiles, as gpu/residency/arena.cpp does.
   gpu::DeviceLevel upload_level(const CodeLevel& level) {
     std::vector<float> residuals(level.residuals.begin(), level.residuals.end());
     residuals.resize(static_cast<size_t>(rows_), INFINITY);

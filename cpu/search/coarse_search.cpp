@@ -70,18 +70,8 @@ bool wants_coarse_search(const ScanContext& context, const SearchRequest& reques
 
 void SharedBest::offer(std::span<const Neighbor> rows) {
   const Lock lock(mutex_);
-  for (const Neighbor& row : rows) {
-    if (!(row.similarity > kNoSimilarity)) continue;
-    if (rows_.size() == k_) {
-      if (!ranks_before(row, rows_.front())) continue;
-      std::pop_heap(rows_.begin(), rows_.end(), ranks_before);
-      rows_.back() = row;
-    } else {
-      rows_.push_back(row);
-    }
-    std::push_heap(rows_.begin(), rows_.end(), ranks_before);
-  }
-  if (rows_.size() == k_) threshold_.raise(round_down_to_float(rows_.front().similarity));
+  for (const Neighbor& row : rows) best_.offer(row);
+  if (best_.threshold() > kNoSimilarity) threshold_.raise(round_down_to_float(best_.threshold()));
 }
 
 CoarseSearch::CoarseSearch(const ScanContext& context, const SearchRequest& request)

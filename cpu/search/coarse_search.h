@@ -12,6 +12,7 @@
 #include "cpu/kernels/wide_query.h"
 #include "cpu/search/part_chunks.h"
 #include "cpu/search/scan.h"
+#include "search/candidates.h"
 #include "search/searcher.h"
 
 namespace glove::cpu {
@@ -23,21 +24,18 @@ bool wants_coarse_search(const ScanContext& context, const SearchRequest& reques
 // The best k rows of one query so far. Thread-safe.
 class SharedBest {
  public:
-  SharedBest(int64_t k, SharedThreshold& threshold) : k_(static_cast<size_t>(k)), threshold_(threshold) {}
+  SharedBest(int64_t k, SharedThreshold& threshold) : threshold_(threshold), best_(k) {}
 
-  // Adds rows with their exact similarities, and raises the threshold once there are k. Rows without a
-  // similarity are omitted. Each row may be offered once.
+  // Adds rows as BestRows does, and raises the threshold once there are k.
   void offer(std::span<const Neighbor> rows);
 
   // The rows, in any order. REQUIRES: nobody offers any more.
-  const std::vector<Neighbor>& rows() const GLOVE_NOT_CHECKED { return rows_; }
+  const std::vector<Neighbor>& rows() const GLOVE_NOT_CHECKED { return best_.rows(); }
 
  private:
-  const size_t k_;
   SharedThreshold& threshold_;
   Mutex mutex_;
-  std::vector<Neighbor> rows_
-      GLOVE_GUARDED_BY(mutex_);  // a heap of at most k rows, the last in rank in front
+  BestRows best_ GLOVE_GUARDED_BY(mutex_);
 };
 
 // One search. References outlive it.

@@ -1,14 +1,11 @@
 #include "gpu/analysis/cuda_kmeans.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <span>
-#include <thread>
 #include <vector>
 
-#include "base/timer.h"
 #include "gpu/device/cuda_memory.h"
 #include "gpu/kernels/kmeans.h"
 #include "gpu/kernels/kmeans_wgmma.h"
@@ -23,7 +20,6 @@ namespace {
 
 constexpr int64_t kStagingBytes = int64_t{8} << 20;
 constexpr int64_t kProductsAtOnce = int64_t{2} << 40;  // products per launch: at most about 10 ms
-constexpr double kUsOfSpinning = 20000;
 
 // Centroids with their memory.
 struct CentroidMemory {
@@ -97,7 +93,6 @@ class CudaPass final : public KMeansPass {
   Status clear_undecided();
   Status move_rows(bool always);
   Status set_centroids(const Centroids& centroids, const KMeansParams& params);
-  Status wait();
   template <class T>
   Status upload(const T* from, T* to, int64_t count);
   template <class T>
@@ -164,17 +159,6 @@ Status CudaPass::create(const FixedSums& format, int64_t count) {
   return launched(launch_kmeans_rows(params_, stream_.get()));
 }
 
-// Sleeps between polls of long work.
-Status CudaPass::wait() {
-  const Timer timer;
-  while (true) {
-    const cudaError_t state = cudaStreamQuery(stream_.get());
-    if (state == cudaSuccess) return {};
-    if (state != cudaErrorNotReady) return cuda_failure(state, "clustering");
-    if (timer.microseconds() > kUsOfSpinning) std::this_thread::sleep_for(std::chrono::microseconds(100));
-  }
-}
-
 template <class T>
 Status CudaPass::upload(const T* from, T* to, int64_t count) {
   const auto bytes = std::as_bytes(std::span(from, static_cast<size_t>(count)));
@@ -183,7 +167,7 @@ Status CudaPass::upload(const T* from, T* to, int64_t count) {
     const auto piece = bytes.subspan(done, std::min<size_t>(kStagingBytes, bytes.size() - done));
     std::ranges::copy(piece, staging_.data());
     GLOVE_RETURN_IF_ERROR(stream_.upload(target + done, staging_.data(), std::ssize(piece)));
-    GLOVE_RETURN_IF_ERROR(wait());
+    GLOVE_RETURN_IF_ERROR(stream_.poll("clustering"));
   }
   return {};
 }
@@ -196,7 +180,7 @@ Status CudaPass::download(const T* from, T* to, int64_t count) {
     const auto piece = bytes.subspan(done, std::min<size_t>(kStagingBytes, bytes.size() - done));
     GLOVE_RETURN_IF_ERROR(
         stream_.download(staging_.data(), source + done, std::ssize(piece), "copying from the device"));
-    GLOVE_RETURN_IF_ERROR(wait());
+    GLOVE_RETURN_IF_ERROR(stream_.poll("clustering"));
     std::copy_n(staging_.data(), piece.size(), piece.begin());
   }
   return {};
@@ -236,7 +220,7 @@ Status CudaPass::assign(const KMeansParams& params, const InterruptCheck& interr
                                                       static_cast<int32_t>(last), shape_, stream_.get())));
     GLOVE_RETURN_IF_ERROR(launched(launch_kmeans_resolve(params, shape_, stream_.get())));
     if (last == rows) break;
-    GLOVE_RETURN_IF_ERROR(wait());
+    GLOVE_RETURN_IF_ERROR(stream_.poll("clustering"));
     GLOVE_RETURN_IF_ERROR(clear_undecided());
   }
   return {};
@@ -262,7 +246,7 @@ Status CudaPass::move_rows(bool always) {
   GLOVE_RETURN_IF_ERROR(launched(launch_kmeans_update(params_, always, stream_.get())));
   GLOVE_RETURN_IF_ERROR(launched(launch_kmeans_bound(
       params_, always ? CentroidMoves::kAll : CentroidMoves::kUnlessEmpty, stream_.get())));
-  return wait();
+  return stream_.poll("clustering");
 }
 
 // Empties the lists of rows that the scan could not decide, which have been decided.

@@ -4,10 +4,14 @@
 
 #include <cuda_runtime_api.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <thread>
 
+#include "base/cancel.h"
 #include "base/status.h"
+#include "base/timer.h"
 #include "gpu/device/cuda_error.h"
 
 namespace glove::gpu {
@@ -65,6 +69,23 @@ class Stream {
   // Waits until everything that was enqueued has finished.
   Status wait(const char* what) const { return cuda_status(cudaStreamSynchronize(stream_), what); }
 
+  // The same by polling, so that an interrupt is noticed in long work; it takes effect when all has finished.
+  // Sleeps between polls after a while.
+  Status poll(const char* what, const InterruptCheck& interrupted = {}) const {
+    constexpr double kUsBeforeInterrupts = 5000;  // most work has finished by then
+    constexpr double kUsOfSpinning = 20000;
+    const Timer timer;
+    InterruptPoll interrupt(interrupted);
+    while (true) {
+      const cudaError_t state = cudaStreamQuery(stream_);
+      if (state == cudaSuccess) return interrupt.stopped() ? Status(interrupted_error()) : Status();
+      if (state != cudaErrorNotReady) return cuda_failure(state, what);
+      const double waited_us = timer.microseconds();
+      if (waited_us > kUsBeforeInterrupts) static_cast<void>(interrupt.stop());
+      if (waited_us > kUsOfSpinning) std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+  }
+
  private:
   template <class T>
   static size_t bytes_of(int64_t count) {
@@ -114,8 +135,11 @@ class CudaArray {
   int64_t capacity_ = 0;
 };
 
+// Device memory, which the host cannot read.
 template <class T>
 using DeviceArray = CudaArray<T, false>;
+
+// Pinned host memory.
 template <class T>
 using PinnedArray = CudaArray<T, true>;
 

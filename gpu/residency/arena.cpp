@@ -8,7 +8,6 @@
 #include <thread>
 #include <utility>
 
-#include "gpu/device/memory_error.h"
 #include "model/quantize.h"
 #include "search/candidates.h"
 
@@ -115,7 +114,10 @@ Result<std::shared_ptr<Arena>> Arena::make(const std::shared_ptr<SharedDevice>& 
     lay_out(tiles);
   }
   if (layout.bytes() > room)
-    return no_room_error(model->path(), layout.bytes(), room, device->device().info().name);
+    return Error{ErrorCode::kOutOfMemory, model->path() + " needs at least " + megabytes(layout.bytes()) +
+                                              " of device memory, and " +
+                                              megabytes(std::max<int64_t>(room, 0)) + " of " +
+                                              device->device().info().name + " are there for it"};
   const std::shared_ptr<Arena> arena =
       shared_on(device, new Arena(device, model->dims(), std::move(stretches), layout.bytes()));
   GLOVE_RETURN_IF_ERROR(arena->add(model, interrupted));

@@ -39,7 +39,7 @@ class Arena {
                                              const ModelPtr& model, int64_t room,
                                              const InterruptCheck& interrupted);
 
-  // Waits until the background upload has stopped, at the next block boundary.
+  // Waits until the background upload has stopped, at the next block boundary. REQUIRES: no search uses it.
   ~Arena();
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;

@@ -13,6 +13,10 @@ Error forked_child_error() {
           "CUDA was started before this process was forked and does not work in the child"};
 }
 
+std::string megabytes(int64_t bytes) {
+  return std::to_string((bytes + 999'999) / 1'000'000) + " MB";
+}
+
 Status SharedDevice::available() {
   if (in_forked_child()) return forked_child_error();
   if (works_.load(std::memory_order_acquire)) return {};
@@ -65,16 +69,11 @@ std::string SharedDevice::name() const {
 
 Status SharedDevice::in_turn(const InterruptCheck& interrupted, const std::function<Status()>& work) {
   GLOVE_RETURN_IF_ERROR(available());
-  switch (uploads_.enter(interrupted)) {
-    case Turnstile::Entry::kInterrupted:
-      return interrupted_error();
-    case Turnstile::Entry::kAlreadyInside:
-      return Error{
-          ErrorCode::kInvalidArgument,
-          "this thread is uploading a model to the device, and cannot search on it until that has ended"};
-    case Turnstile::Entry::kEntered:
-      break;
-  }
+  const Turnstile::Entry entry = uploads_.enter(interrupted);
+  if (entry == Turnstile::Entry::kInterrupted) return interrupted_error();
+  if (entry == Turnstile::Entry::kAlreadyInside)
+    return {ErrorCode::kInvalidArgument,
+            "this thread is uploading a model to the device, and cannot search on it until that has ended"};
   const TurnstileExit leaving(uploads_);
   Status status = work();
   if (!status.ok()) note_error(status.error());

@@ -1,5 +1,5 @@
-// A device of a backend with everything that its searchers and analyses share: whether it works, what is
-// resident on it, and whose turn it is to upload.
+// A device of a backend with everything that its searchers and analyses share: whether it works, how much of
+// its memory models use, and whose turn it is to upload.
 #pragma once
 
 #include <sys/types.h>
@@ -31,6 +31,9 @@ using MemoryLimit = std::function<Result<int64_t>()>;
 // The error of a forked child, which has its parent's addresses but not its driver, and so must not call
 // CUDA.
 Error forked_child_error();
+
+// Returns "12 MB", rounded up, for messages about device memory.
+std::string megabytes(int64_t bytes);
 
 // Thread-safe.
 class SharedDevice {

@@ -1,9 +1,7 @@
 #include "gpu/search/batch_search.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
-#include <thread>
 
 #include "base/cores.h"
 #include "base/thread_pool.h"
@@ -15,8 +13,6 @@
 namespace glove::gpu {
 namespace {
 
-constexpr double kUsBeforeInterrupts = 5000;  // most rounds have finished by then
-constexpr double kUsOfSpinning = 20000;
 constexpr int64_t kPackedAtOnce = 32;      // queries; packing them takes much longer than scheduling a chunk
 constexpr int64_t kPackedPerThread = 128;  // queries; packing them takes about as long as waking a thread
 constexpr int64_t kPaddedTo = 32;          // queries, for the kernels
@@ -123,22 +119,6 @@ Status BatchSearch::pack(const DevicePart& part, const Layout& layout,
   return {};
 }
 
-// Polls, so that an interrupt is noticed, and sleeps between polls of a long round.
-Status BatchSearch::wait(const InterruptCheck& interrupted) {
-  const Timer timer;
-  InterruptPoll poll(interrupted);
-  while (true) {
-    const cudaError_t state = cudaStreamQuery(stream_.get());
-    if (state == cudaSuccess) break;
-    if (state != cudaErrorNotReady) return cuda_failure(state, "scanning a batch");
-    const double waited_us = timer.microseconds();
-    // Takes effect when the round has finished.
-    if (waited_us > kUsBeforeInterrupts) static_cast<void>(poll.stop());
-    if (waited_us > kUsOfSpinning) std::this_thread::sleep_for(std::chrono::microseconds(100));
-  }
-  return poll.stopped() ? Status(interrupted_error()) : Status();
-}
-
 // Fills scan_ in for this round.
 void BatchSearch::describe(const DevicePart& part, const Layout& layout, const BatchPlan& plan,
                            int64_t top_rows) {
@@ -196,7 +176,7 @@ Status BatchSearch::round(const DevicePart& part, const BatchShape& shape, const
   GLOVE_RETURN_IF_ERROR(pack(part, layout, requests));
   describe(part, layout, plan, top_rows);
   GLOVE_RETURN_IF_ERROR(launch(layout, shape));
-  GLOVE_RETURN_IF_ERROR(wait(interrupted));
+  GLOVE_RETURN_IF_ERROR(stream_.poll("scanning a batch", interrupted));
 
   const double select_us = microseconds_between(events_[0], events_[1]);
   const double rescore_us = microseconds_between(events_[2], events_[3]);

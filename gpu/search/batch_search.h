@@ -34,7 +34,6 @@ class BatchSearch {
   Status pack(const DevicePart& part, const Layout& layout, std::span<const SearchRequest> requests);
   void describe(const DevicePart& part, const Layout& layout, const BatchPlan& plan, int64_t top_rows);
   Status launch(const Layout& layout, const BatchShape& shape);
-  Status wait(const InterruptCheck& interrupted);
 
   Stream stream_;
   Event events_[4];

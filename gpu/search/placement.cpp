@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "gpu/device/memory_error.h"
 #include "gpu/residency/model_slice.h"
 #include "gpu/search/device_searcher.h"
 #include "gpu/search/segment_searcher.h"
@@ -14,23 +13,17 @@
 
 namespace glove::gpu {
 
-// REQUIRES: the caller is within device->in_turn().
-Result<std::shared_ptr<Arena>> Placement::make_arena(const std::shared_ptr<SharedDevice>& device,
-                                                     const ModelPtr& model,
-                                                     const InterruptCheck& interrupted) {
-  GLOVE_ASSIGN_OR_RETURN(const int64_t room, device->room_for(model->words()));
-  GLOVE_ASSIGN_OR_RETURN(auto arena, Arena::make(device, model, room, interrupted));
-  const Lock lock(mutex_);
-  std::erase_if(arenas_, [](const auto& entry) { return entry.second.expired(); });
-  arenas_.emplace_back(has_vectors(*model) ? model->id() : 0, arena);
-  return arena;
-}
-
-Result<std::shared_ptr<Arena>> Placement::upload(const std::shared_ptr<SharedDevice>& device,
-                                                 const ModelPtr& model, const InterruptCheck& interrupted) {
+Result<std::shared_ptr<Arena>> Placement::upload(
+    const std::shared_ptr<SharedDevice>& device, const ModelPtr& model, const InterruptCheck& interrupted,
+    const std::function<void(const std::shared_ptr<Arena>&)>& use) {
   std::shared_ptr<Arena> arena;
   const auto work = [&]() -> Status {
-    GLOVE_ASSIGN_OR_RETURN(arena, make_arena(device, model, interrupted));
+    GLOVE_ASSIGN_OR_RETURN(const int64_t room, device->room_for(model->words()));
+    GLOVE_ASSIGN_OR_RETURN(arena, Arena::make(device, model, room, interrupted));
+    if (use) use(arena);
+    const Lock lock(mutex_);
+    std::erase_if(arenas_, [](const auto& entry) { return entry.second.expired(); });
+    arenas_.emplace_back(has_vectors(*model) ? model->id() : 0, arena);
     return {};
   };
   GLOVE_RETURN_IF_ERROR(device->in_turn(interrupted, work));
@@ -190,15 +183,12 @@ Placement::Opened Placement::open_segments(Devices devices, const ModelPtr& mode
   if (devices.size() > 1) sort_by_use(devices);
   Status first_failure;
   for (const auto& device : devices) {
-    const auto work = [&]() -> Status {
-      GLOVE_ASSIGN_OR_RETURN(auto arena, make_arena(device, model, interrupted));
-      opened = std::make_shared<SegmentSearcher>(std::move(arena), model);
-      return {};
-    };
-    Status status = device->in_turn(interrupted, work);
-    if (status.ok()) return opened;
-    if (!is_device_failure(status.error())) return status.error();
-    if (first_failure.ok()) first_failure = std::move(status);
+    const auto made = upload(device, model, interrupted, [&](const std::shared_ptr<Arena>& arena) {
+      opened = std::make_shared<SegmentSearcher>(arena, model);
+    });
+    if (made.ok()) return opened;
+    if (!is_device_failure(made.error())) return made.error();
+    if (first_failure.ok()) first_failure = made.status();
   }
   return first_failure.error();
 }

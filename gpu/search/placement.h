@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -36,17 +37,16 @@ class Placement {
   // the first device that was tried. REQUIRES: !devices.empty()
   Opened open(Devices devices, const ModelPtr& model, const InterruptCheck& interrupted);
 
-  // Makes an arena for the model on this device, in_turn().
+  // Makes an arena for the model on this device, in_turn(), and calls use(arena) before others can find it.
   Result<std::shared_ptr<Arena>> upload(const std::shared_ptr<SharedDevice>& device, const ModelPtr& model,
-                                        const InterruptCheck& interrupted);
+                                        const InterruptCheck& interrupted,
+                                        const std::function<void(const std::shared_ptr<Arena>&)>& use = {});
 
   // Returns the arena of a model with vectors that is on one device as a whole, so that an analysis need not
   // upload it again, or null if there is none.
   std::shared_ptr<Arena> find(const Model& model);
 
  private:
-  Result<std::shared_ptr<Arena>> make_arena(const std::shared_ptr<SharedDevice>& device,
-                                            const ModelPtr& model, const InterruptCheck& interrupted);
   std::vector<std::shared_ptr<Arena>> arenas_of(uint64_t model);
   Opened open_whole(const std::shared_ptr<SharedDevice>& device, const ModelPtr& model,
                     const InterruptCheck& interrupted);

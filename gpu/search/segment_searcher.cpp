@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
-#include <numeric>
 #include <utility>
 
 #include "base/timer.h"
@@ -39,21 +38,15 @@ double upper_bound(const ModelPart& part, int64_t row, const QuantizedQuery& que
 }  // namespace
 
 SegmentSearcher::SegmentSearcher(std::shared_ptr<Arena> arena, ModelPtr model)
-    : arena_(std::move(arena)), model_(std::move(model)), first_tiles_(arena_->tiles_of(*model_)) {
-  parts_in_order_.resize(first_tiles_.size());
-  std::iota(parts_in_order_.begin(), parts_in_order_.end(), size_t{0});
-  std::ranges::sort(parts_in_order_, {}, [this](size_t part) { return first_tiles_[part]; });
-  const size_t last = parts_in_order_.back();
-  const int64_t tiles = first_tiles_[last] + tile_count(model_->parts()[last].rows);
+    : arena_(std::move(arena)), model_(std::move(model)) {
+  const std::vector<int64_t> first_tiles = arena_->tiles_of(*model_);
+  for (const ModelPart& part : model_->parts())
+    placed_.push_back({first_tiles[placed_.size()] * kTileRows, &part});
+  std::ranges::sort(placed_, {}, &Placed::first_row);
+  const Placed& last = placed_.back();
+  const int64_t tiles = last.first_row / kTileRows + tile_count(last.part->rows);
   part_ = arena_->first_tiles(tiles);
   has_foreign_tiles_ = tiles != tiles_of_parts(*model_);
-}
-
-// Returns the part of the model that has this tile, or the one before it.
-size_t SegmentSearcher::part_at(int64_t tile) const {
-  const auto after =
-      std::ranges::upper_bound(parts_in_order_, tile, {}, [this](size_t part) { return first_tiles_[part]; });
-  return after == parts_in_order_.begin() ? *after : *(after - 1);
 }
 
 // Replaces the device's candidates by those that a caller may have, with the model's ids and bounds.
@@ -63,10 +56,12 @@ void SegmentSearcher::take_candidates(SearchRequest& request) const {
   std::vector<Neighbor> rows;
   rows.reserve(request.rows.size());
   for (const Neighbor& found : request.rows) {
-    const size_t at = part_at(found.id / kTileRows);
-    const ModelPart& part = model_->parts()[at];
-    const int64_t row = found.id - first_tiles_[at] * kTileRows;
-    if (row < 0 || row >= part.rows) continue;
+    const auto after = std::ranges::upper_bound(placed_, int64_t{found.id}, {}, &Placed::first_row);
+    if (after == placed_.begin()) continue;
+    const auto& [first_row, part_there] = *(after - 1);
+    const ModelPart& part = *part_there;
+    const int64_t row = found.id - first_row;
+    if (row >= part.rows) continue;
     const auto id = static_cast<int32_t>(part.first_row + row);
     if (std::ranges::binary_search(query.excluded, id)) continue;
     double bound = found.similarity;
@@ -110,18 +105,16 @@ void SegmentSearcher::fill_residuals(const std::vector<int32_t>& hidden, int64_t
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const int64_t last = first + static_cast<int64_t>(residuals.size());
   std::ranges::fill(residuals, kInfinity);
-  for (const size_t at : parts_in_order_) {
-    const ModelPart& part = model_->parts()[at];
-    const int64_t part_first = first_tiles_[at] * kTileRows;
+  for (const auto& [part_first, part] : placed_) {
     const int64_t begin = std::max(first, part_first);
-    const int64_t end = std::min(last, part_first + part.rows);
+    const int64_t end = std::min(last, part_first + part->rows);
     if (begin >= end) continue;
     const auto rows = static_cast<size_t>(end - begin);
     const std::span<const float> own =
-        part.level(8).residuals.subspan(static_cast<size_t>(begin - part_first), rows);
+        part->level(8).residuals.subspan(static_cast<size_t>(begin - part_first), rows);
     const auto to = residuals.subspan(static_cast<size_t>(begin - first), rows);
     std::ranges::copy(own, to.begin());
-    const int64_t first_id = part.first_row + begin - part_first;
+    const int64_t first_id = part->first_row + begin - part_first;
     for (auto row = std::ranges::lower_bound(hidden, first_id);
          row != hidden.end() && *row < first_id + (end - begin); ++row)
       to[static_cast<size_t>(*row - first_id)] = kInfinity;

@@ -29,6 +29,12 @@ class SegmentSearcher final : public Searcher {
   SearcherInfo info() const override;
 
  private:
+  // A part of the model, and the row of part_ with which it begins.
+  struct Placed {
+    int64_t first_row;
+    const ModelPart* part;
+  };
+
   // Residuals for all rows of part_, +infinity for those that are not rows of the model or that are hidden.
   // Its memory counts as used by models.
   struct Mask {
@@ -53,14 +59,12 @@ class SegmentSearcher final : public Searcher {
   Result<MaskPtr> make_mask(const std::vector<int32_t>& hidden, const InterruptCheck& interrupted);
   Status search_alike(std::span<SearchRequest> requests, const InterruptCheck& interrupted);
   void take_candidates(SearchRequest& request) const;
-  size_t part_at(int64_t tile) const;
 
   const std::shared_ptr<Arena> arena_;
   const ModelPtr model_;
-  std::vector<int64_t> first_tiles_;    // of each part of the model
-  std::vector<size_t> parts_in_order_;  // by first tile
-  DevicePart part_;                     // everything up to the model's last tile
-  bool has_foreign_tiles_;              // part_ includes tiles of other models
+  std::vector<Placed> placed_;  // by first row
+  DevicePart part_;             // everything up to the model's last tile
+  bool has_foreign_tiles_;      // part_ includes tiles of other models
   mutable ForkSafeMutex mutex_;
   MaskPtr mask_ GLOVE_GUARDED_BY(mutex_);  // the last one; null if none was needed so far
 };

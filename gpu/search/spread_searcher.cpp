@@ -48,71 +48,51 @@ void add_side_by_side(std::span<const ScanCost> costs, ScanCost& to) {
 
 }  // namespace
 
-struct SpreadSearcher::Slice {
-  explicit Slice(SearchedSlice searched) : of(std::move(searched)), handed_over(of.on_device == nullptr) {}
-
-  SearchedSlice of;  // `failure` is written once, before handed_over is set
-  std::atomic<bool> handed_over;
-};
-
 SpreadSearcher::SpreadSearcher(std::string path, std::vector<SearchedSlice> slices,
                                std::shared_ptr<SideThreads> threads, Log* log)
-    : path_(std::move(path)), threads_(std::move(threads)), log_(log), process_(getpid()) {
-  for (SearchedSlice& slice : slices) {
-    if (slice.on_device == nullptr) log_hand_over(slice, slice.failure);
-    slices_.push_back(std::make_unique<Slice>(std::move(slice)));
+    : path_(std::move(path)),
+      threads_(std::move(threads)),
+      log_(log),
+      process_(getpid()),
+      slices_(std::move(slices)),
+      on_host_(slices_.size()) {
+  for (size_t i = 0; i < slices_.size(); ++i) {
+    on_host_[i] = slices_[i].on_device == nullptr;
+    if (on_host_[i]) log_hand_over(slices_[i]);
   }
 }
-
-SpreadSearcher::~SpreadSearcher() = default;
 
 bool SpreadSearcher::in_forked_child() const {
   return process_ != getpid();
 }
 
 template <class Question>
-Status SpreadSearcher::ask(Slice& slice, const Question& question) {
-  if (!slice.handed_over.load(std::memory_order_acquire)) {
-    Status status = question(*slice.of.on_device);
-    if (status.ok() || !is_device_failure(status.error()) || !hand_over(slice, status.error().message))
+Status SpreadSearcher::ask(size_t i, const Question& question) {
+  if (!on_host_[i].load(std::memory_order_acquire)) {
+    Status status = question(*slices_[i].on_device);
+    if (status.ok() || !is_device_failure(status.error()) || !hand_over(i, status.error().message))
       return status;
   }
-  return question(*slice.of.on_host);
+  return question(*slices_[i].on_host);
 }
 
 // Leaves the slice to the host. Returns false if there is none, or if no other device is left.
-bool SpreadSearcher::hand_over(Slice& slice, const std::string& reason) {
+bool SpreadSearcher::hand_over(size_t i, const std::string& reason) {
   {
     const Lock lock(mutex_);
-    if (slice.handed_over) return true;
-    const auto on_devices =
-        std::count_if(slices_.begin(), slices_.end(), [](const auto& other) { return !other->handed_over; });
-    if (on_devices == 1 || slice.of.on_host == nullptr) return false;
-    slice.of.failure = reason;
-    slice.handed_over.store(true, std::memory_order_release);
+    if (on_host_[i]) return true;
+    if (std::count(on_host_.begin(), on_host_.end(), false) == 1 || slices_[i].on_host == nullptr) return false;
+    slices_[i].failure = reason;
+    on_host_[i].store(true, std::memory_order_release);
   }
-  log_hand_over(slice.of, reason);
+  log_hand_over(slices_[i]);
   return true;
 }
 
-void SpreadSearcher::log_hand_over(const SearchedSlice& slice, const std::string& reason) const {
+void SpreadSearcher::log_hand_over(const SearchedSlice& slice) const {
   if (log_ == nullptr) return;
-  log_->write(slice.device + " cannot search rows " + std::to_string(slice.first_row) + " to " +
-              std::to_string(slice.first_row + slice.rows - 1) + " of the model " + path_ +
-              ", and the CPU does so from now on: " + reason);
-}
-
-// Searches one slice.
-//   asked  what the slice is asked, with its answers
-Status SpreadSearcher::answer(Slice& slice, std::span<const SearchRequest> requests,
-                              const InterruptCheck& interrupted, std::vector<SearchRequest>& asked) {
-  return ask(slice, [&](Searcher& searcher) {
-    asked.clear();
-    asked.reserve(requests.size());
-    for (const SearchRequest& request : requests)
-      asked.push_back({request.query, request.k, &interrupted, {}, {}, {}});
-    return searcher.search(asked);
-  });
+  log_->write(slice.device + " cannot search rows " + slice.range() + " of the model " + path_ +
+              ", and the CPU does so from now on: " + slice.failure);
 }
 
 Status SpreadSearcher::search(std::span<SearchRequest> requests) {
@@ -123,7 +103,13 @@ Status SpreadSearcher::search(std::span<SearchRequest> requests) {
   const bool finished = threads_->run(
       slices_.size(),
       [&](size_t i, const InterruptCheck& interrupted) {
-        statuses[i] = answer(*slices_[i], requests, interrupted, asked[i]);
+        statuses[i] = ask(i, [&](Searcher& searcher) {
+          asked[i].clear();
+          asked[i].reserve(requests.size());
+          for (const SearchRequest& request : requests)
+            asked[i].push_back({request.query, request.k, &interrupted, {}, {}, {}});
+          return searcher.search(asked[i]);
+        });
       },
       shared.check());
   GLOVE_RETURN_IF_ERROR(first_error(statuses));
@@ -161,11 +147,10 @@ Status SpreadSearcher::score_all(const Query& query, std::span<double> dots,
   std::vector<ScanCost> costs(slices_.size());
   std::vector<Status> statuses(slices_.size());
   const auto score_slice = [&](size_t i, const InterruptCheck& own_check) {
-    Slice& slice = *slices_[i];
     const auto own_dots =
-        dots.subspan(static_cast<size_t>(slice.of.first_row), static_cast<size_t>(slice.of.rows));
-    statuses[i] = ask(
-        slice, [&](Searcher& searcher) { return searcher.score_all(query, own_dots, own_check, costs[i]); });
+        dots.subspan(static_cast<size_t>(slices_[i].first_row), static_cast<size_t>(slices_[i].rows));
+    statuses[i] =
+        ask(i, [&](Searcher& searcher) { return searcher.score_all(query, own_dots, own_check, costs[i]); });
   };
   const bool finished = threads_->run(slices_.size(), score_slice, interrupted);
   GLOVE_RETURN_IF_ERROR(first_error(statuses));
@@ -180,14 +165,14 @@ SearcherInfo SpreadSearcher::info() const {
   if (in_forked_child()) return info;
   std::vector<std::pair<std::string, int>> devices;  // the names, each with its number of slices
   std::string on_host;
-  for (const auto& slice : slices_) {
-    if (slice->handed_over.load(std::memory_order_acquire)) {
-      on_host += "; rows " + std::to_string(slice->of.first_row) + " to " +
-                 std::to_string(slice->of.first_row + slice->of.rows - 1) + " are on the CPU because " +
-                 slice->of.device + " failed: " + slice->of.failure;
+  for (size_t i = 0; i < slices_.size(); ++i) {
+    const SearchedSlice& slice = slices_[i];
+    if (on_host_[i].load(std::memory_order_acquire)) {
+      on_host +=
+          "; rows " + slice.range() + " are on the CPU because " + slice.device + " failed: " + slice.failure;
       continue;
     }
-    const SearcherInfo own = slice->of.on_device->info();
+    const SearcherInfo own = slice.on_device->info();
     if (own.state != "resident") info.state = own.state;
     info.device_bytes += own.device_bytes;
     const auto found = std::find_if(devices.begin(), devices.end(),

@@ -3,6 +3,8 @@
 
 #include <sys/types.h>
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -24,6 +26,11 @@ struct SearchedSlice {
   std::shared_ptr<Searcher> on_device;  // null if the device failed before
   std::shared_ptr<Searcher> on_host;    // null if nobody answers in place of the device
   std::string failure;                  // why on_device is null
+
+  // Returns "0 to 319".
+  std::string range() const {
+    return std::to_string(first_row) + " to " + std::to_string(first_row + rows - 1);
+  }
 };
 
 // Searches all slices side by side, one on the calling thread, and merges their answers. A slice whose device
@@ -35,7 +42,6 @@ class SpreadSearcher final : public Searcher {
   // REQUIRES: the slices are contiguous from row 0 on, and at least one has its device.
   SpreadSearcher(std::string path, std::vector<SearchedSlice> slices, std::shared_ptr<SideThreads> threads,
                  Log* log);
-  ~SpreadSearcher() override;
 
   Status search(std::span<SearchRequest> requests) override;
   Status score_all(const Query& query, std::span<double> dots, const InterruptCheck& interrupted,
@@ -43,15 +49,12 @@ class SpreadSearcher final : public Searcher {
   SearcherInfo info() const override;
 
  private:
-  struct Slice;
-
-  // Calls question(searcher) with the device's searcher and, if the device fails, with the host's.
+  // Calls question(searcher) with the searcher of slice i on its device and, if the device fails, on the
+  // host.
   template <class Question>
-  Status ask(Slice& slice, const Question& question);
-  bool hand_over(Slice& slice, const std::string& reason);
-  void log_hand_over(const SearchedSlice& slice, const std::string& reason) const;
-  Status answer(Slice& slice, std::span<const SearchRequest> requests, const InterruptCheck& interrupted,
-                std::vector<SearchRequest>& asked);
+  Status ask(size_t i, const Question& question);
+  bool hand_over(size_t i, const std::string& reason);
+  void log_hand_over(const SearchedSlice& slice) const;
   void merge(std::span<SearchRequest> requests, std::span<const std::vector<SearchRequest>> asked);
   bool in_forked_child() const;
 
@@ -59,8 +62,9 @@ class SpreadSearcher final : public Searcher {
   const std::shared_ptr<SideThreads> threads_;
   Log* const log_;
   const pid_t process_;
-  std::vector<std::unique_ptr<Slice>> slices_;
-  ForkSafeMutex mutex_;  // held while a slice is handed over
+  std::vector<SearchedSlice> slices_;       // each failure is written once, before the slice is handed over
+  std::vector<std::atomic<bool>> on_host_;  // of each slice: the host answers for it
+  ForkSafeMutex mutex_;                     // held while a slice is handed over
 };
 
 }  // namespace glove::gpu

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
+#include "base/json.h"
 #include "base/utf8.h"
 #include "loader/formats/formats.h"
 #include "loader/formats/matrix.h"
@@ -17,8 +17,6 @@
 
 namespace glove {
 namespace {
-
-using nlohmann::json;
 
 constexpr std::string_view kTableFile = "model.safetensors";
 constexpr std::string_view kNestedFolder = "0_StaticEmbedding";
@@ -60,37 +58,62 @@ Result<std::string> read_file(const std::string& path, int64_t most, const std::
   return text;
 }
 
-Result<json> read_config(const std::string& path) {
+// Reads "normalize" of an object, and "type" of each object in an array.
+class ConfigHandler final : public JsonHandler {
+ public:
+  JsonKind root = JsonKind::kNull;
+  JsonValue normalize;
+  std::vector<std::string> types;  // an element per element of the array; empty if it has no such text
+
+  bool value(JsonValue& value) override {
+    const bool is_container = value.kind == JsonKind::kObject || value.kind == JsonKind::kArray;
+    if (depth_ == 0) root = value.kind;
+    if (depth_ == 1 && root == JsonKind::kObject && key_ == "normalize") normalize = value;
+    if (depth_ == 1 && root == JsonKind::kArray) types.emplace_back();
+    if (depth_ == 2 && key_ == "type" && value.kind == JsonKind::kText) types.back() = value.text;
+    const bool enters = depth_ == 0
+                            ? is_container
+                            : depth_ == 1 && root == JsonKind::kArray && value.kind == JsonKind::kObject;
+    if (enters) ++depth_;
+    return enters;
+  }
+  void key(std::string& name) override { key_ = name; }
+  void end() override { --depth_; }
+
+ private:
+  int depth_ = 0;
+  std::string key_;
+};
+
+Result<ConfigHandler> read_config(const std::string& path, JsonKind root, const std::string& what) {
   GLOVE_ASSIGN_OR_RETURN(const std::string text, read_file(path, kMostConfigBytes, "a configuration"));
-  json config = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (config.is_discarded()) return corrupt(path, "the file is not valid JSON");
+  ConfigHandler config;
+  GLOVE_ASSIGN_OR_RETURN(const bool is_json, read_json(text, config));
+  if (!is_json) return corrupt(path, "the file is not valid JSON");
+  if (config.root != root) return corrupt(path, "the file must be " + what);
   return config;
 }
 
 // Returns the value of "normalize", and false if there is none.
 Result<bool> read_normalize(const std::string& path) {
-  GLOVE_ASSIGN_OR_RETURN(const json config, read_config(path));
-  if (!config.is_object()) return corrupt(path, "the file must be a JSON object");
-  const auto value = config.find("normalize");
-  if (value == config.end() || value->is_null()) return false;
-  if (!value->is_boolean()) return corrupt(path, "\"normalize\" must be true or false");
-  return value->get<bool>();
+  GLOVE_ASSIGN_OR_RETURN(const ConfigHandler config, read_config(path, JsonKind::kObject, "a JSON object"));
+  if (config.normalize.kind == JsonKind::kNull) return false;
+  if (config.normalize.kind != JsonKind::kBoolean)
+    return corrupt(path, "\"normalize\" must be true or false");
+  return config.normalize.flag;
 }
 
 // Whether one of the modules of sentence-transformers normalizes. StaticEmbedding must be the first one.
 Result<bool> has_normalize_module(const std::string& path) {
-  GLOVE_ASSIGN_OR_RETURN(const json modules, read_config(path));
-  if (!modules.is_array()) return corrupt(path, "the file must be a JSON array of modules");
+  GLOVE_ASSIGN_OR_RETURN(const ConfigHandler config,
+                         read_config(path, JsonKind::kArray, "a JSON array of modules"));
   bool normalizes = false;
-  for (size_t i = 0; i < modules.size(); ++i) {
-    const auto type = modules[i].is_object() ? modules[i].find("type") : modules[i].end();
-    if (!modules[i].is_object() || type == modules[i].end() || !type->is_string())
-      return corrupt(path, "module " + std::to_string(i) + " must have the text \"type\"");
-    const auto& name = type->get_ref<const std::string&>();
-    const bool normalize = name.ends_with(".Normalize");
-    if (name.ends_with(".StaticEmbedding") ? i != 0 : !normalize || i == 0)
+  for (size_t i = 0; i < config.types.size(); ++i) {
+    const std::string& type = config.types[i];
+    const bool normalize = type.ends_with(".Normalize");
+    if (type.ends_with(".StaticEmbedding") ? i != 0 : !normalize || i == 0)
       return Error{ErrorCode::kInvalidArgument,
-                   path + ": module " + std::to_string(i) + " is of the type " + quoted_value(name) +
+                   path + ": module " + std::to_string(i) + " is of the type " + quoted_value(type) +
                        ", which is not supported there; StaticEmbedding and then Normalize are"};
     normalizes = normalizes || normalize;
   }

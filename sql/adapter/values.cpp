@@ -84,4 +84,8 @@ Error named_error(std::string_view object, const Error& error) {
   return {error.code, std::string(object) + ": " + error.message};
 }
 
+Error named_argument_error(std::string_view object, const Error& error) {
+  return error.code == ErrorCode::kInvalidArgument ? named_error(object, error) : error;
+}
+
 }  // namespace glove::sql

@@ -26,5 +26,7 @@ Error invalid_value(std::string_view object, const std::string& rest);
 
 // Returns the error with the name of the function or table before its message.
 Error named_error(std::string_view object, const Error& error);
+// The same if the error is about an argument or input; otherwise returns the error itself.
+Error named_argument_error(std::string_view object, const Error& error);
 
 }  // namespace glove::sql

@@ -1,23 +1,24 @@
 #include "sql/nn/glove_nn_plan.h"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 namespace glove::sql::nn {
 
-const std::array<const char*, kColumns> kColumnNames = {"neighbor", "similarity", "rank",  "word",
-                                                        "expr",     "k",          "model", "backend"};
+namespace {
 
-const vtab::InputColumns kInputColumns = {"glove_nn", kFirstInput,
-                                          std::span(kColumnNames).subspan(kFirstInput), "word = 'king'"};
+constexpr std::array<const char*, kColumns> kNames = {"neighbor", "similarity", "rank",  "word",
+                                                      "expr",     "k",          "model", "backend"};
+constexpr std::array<Column, kColumns> kMeanings = {kNeighbor, kSimilarity, kRank,  kWord,
+                                                    kExpr,     kK,          kModel, kBackend};
+
+}  // namespace
 
 const RankedColumns kNnColumns = {
-    .names = kColumnNames,
-    .inputs = kInputColumns,
-    .batch_order = kBatchOrder,
-    .queries = vtab::bit_of(kWord) | vtab::bit_of(kExpr),
-    .literal_query = kWord,
-    .k = kK,
-    .model = kModel,
+    .names = kNames,
+    .meanings = kMeanings,
+    .inputs = {"glove_nn", kFirstInput, std::span(kNames).subspan(kFirstInput), "word = 'king'"},
     .how_to_ask = "WHERE word = 'king' AND k = 10, or WHERE expr = 'king - man + woman' AND k = 10",
     .query_not_passed =
         " has no query: SQLite could pass it neither word nor expr, although the statement names one. Use a "
@@ -66,15 +67,15 @@ std::string_view next_token(std::string_view& text, char separator) {
   return token;
 }
 
-Argument decode_argument(std::string_view token, std::span<const char* const> names) {
+Argument decode_argument(std::string_view token, const RankedColumns& columns) {
   Argument argument;
   for (const auto& [relation, mark] : kRelationMarks) {
     if (!consume_suffix(token, mark)) continue;
     argument.relation = relation;
     break;
   }
-  for (size_t column = 0; column < names.size(); ++column)
-    if (token == names[column]) argument.column = static_cast<int>(column);
+  for (size_t column = 0; column < columns.names.size(); ++column)
+    if (token == columns.names[column]) argument.column = columns.meanings[column];
   return argument;
 }
 
@@ -100,20 +101,26 @@ Result<Pushdowns> read_pushdowns(const char* disabled) {
   return pushdowns;
 }
 
-std::string Plan::encode(std::span<const char* const> names) const {
+int RankedColumns::with(Column meaning) const {
+  const auto found = std::find(meanings.begin(), meanings.end(), meaning);
+  return found == meanings.end() ? -1 : static_cast<int>(found - meanings.begin());
+}
+
+std::string Plan::encode(const RankedColumns& columns) const {
   std::string text;
   for (const Argument& argument : arguments) {
     if (!text.empty()) text += ' ';
-    if (argument.column >= 0) text += names[static_cast<size_t>(argument.column)];
+    if (argument.column >= 0)
+      text += columns.names[static_cast<size_t>(columns.with(static_cast<Column>(argument.column)))];
     text += mark_of(argument.relation);
   }
   return text;
 }
 
-Plan Plan::decode(int idx_num, std::string_view idx_str, std::span<const char* const> names) {
+Plan Plan::decode(int idx_num, std::string_view idx_str, const RankedColumns& columns) {
   Plan plan;
   plan.reads_rank = (idx_num & kReadsRank) != 0;
-  while (!idx_str.empty()) plan.arguments.push_back(decode_argument(next_token(idx_str, ' '), names));
+  while (!idx_str.empty()) plan.arguments.push_back(decode_argument(next_token(idx_str, ' '), columns));
   return plan;
 }
 

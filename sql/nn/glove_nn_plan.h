@@ -17,30 +17,28 @@
 namespace glove::sql::nn {
 
 // The columns in declared order. kWord and those after it are inputs.
-enum Column { kNeighbor, kSimilarity, kRank, kWord, kExpr, kK, kModel, kBackend, kColumns };
+enum Column : int { kNeighbor, kSimilarity, kRank, kWord, kExpr, kK, kModel, kBackend, kColumns };
 constexpr int kFirstInput = kWord;
 constexpr int kInputs = kColumns - kFirstInput;
 // If several inputs are batches, their combinations are searched in this order, where the last input varies
 // fastest.
-constexpr std::array<int, kInputs> kBatchOrder = {kModel, kBackend, kK, kWord, kExpr};
-extern const std::array<const char*, kColumns> kColumnNames;
-extern const vtab::InputColumns kInputColumns;
+constexpr std::array<Column, kInputs> kBatchOrder = {kModel, kBackend, kK, kWord, kExpr};
 
-// What the planner knows of a table that ranks rows: glove_nn, or a table of glove_index. The first three
-// columns of each are the row's key (kNeighbor), kSimilarity and kRank. Outlives the plans made with it.
+// What the planner and the cursor know of a table that ranks rows: glove_nn, or a table of glove_index. Each
+// of its columns has the meaning of a column of glove_nn; the first three are the row's key (kNeighbor),
+// kSimilarity and kRank. Outlives the plans made with it.
 struct RankedColumns {
   std::span<const char* const> names;  // of the columns that plans may name, in declared order
+  std::span<const Column> meanings;    // of the same columns
   vtab::InputColumns inputs;
-  std::span<const int> batch_order;  // the inputs, in the order of kBatchOrder
-  vtab::InputSet queries;            // the inputs that say what to search for
-  int literal_query;                 // the one of them whose literal makes estimates reliable
-  int k;
-  int model;               // -1: the table has no such input
   const char* how_to_ask;  // the end of a message, after "write "
   // Messages, after the name of the table: SQLite passed no query although the statement names one, or it
   // names none.
   const char* query_not_passed;
   const char* no_query;
+
+  // Returns the column with this meaning; -1 if the table has none.
+  int with(Column meaning) const;
 };
 extern const RankedColumns kNnColumns;
 
@@ -72,7 +70,7 @@ enum class Relation {
 };
 struct Argument {
   Relation relation = Relation::kEqual;
-  int column = -1;
+  int column = -1;  // its meaning, a Column
 };
 
 // A plan as xBestIndex passes it to xFilter. EXPLAIN QUERY PLAN shows both numbers:
@@ -97,11 +95,11 @@ struct Plan {
   std::vector<Argument> arguments;
   bool reads_rank = false;
 
-  // Returns the idxStr. `names` are those of the columns.
-  std::string encode(std::span<const char* const> names) const;
+  // Returns the idxStr.
+  std::string encode(const RankedColumns& columns) const;
   int number() const { return reads_rank ? kReadsRank : 0; }
-  // REQUIRES: idx_num and idx_str came from a Plan without kError, and the names are the same.
-  static Plan decode(int idx_num, std::string_view idx_str, std::span<const char* const> names);
+  // REQUIRES: idx_num and idx_str came from a Plan without kError, and the columns are the same.
+  static Plan decode(int idx_num, std::string_view idx_str, const RankedColumns& columns);
 };
 
 // The size of a relation, for estimates. The default is a guess.

@@ -22,6 +22,13 @@ struct Condition {
   bool whole = false;      // taken whole
 };
 
+vtab::InputSet bits_of(const RankedColumns& columns, std::initializer_list<Column> meanings) {
+  vtab::InputSet bits = 0;
+  for (const Column meaning : meanings)
+    if (const int column = columns.with(meaning); column >= 0) bits |= vtab::bit_of(column);
+  return bits;
+}
+
 class Planner {
  public:
   Planner(const RankedColumns& columns, sqlite3_index_info* info, Pushdowns pushdowns, sqlite3* db,
@@ -31,6 +38,8 @@ class Planner {
         pushdowns_(pushdowns),
         db_(db),
         size_(size),
+        k_(columns.with(kK)),
+        queries_(bits_of(columns, {kWord, kExpr})),
         asked_(vtab::asked_inputs(*info, columns.inputs)),
         unseen_(vtab::unseen_inputs(*info, columns.inputs)) {}
 
@@ -51,7 +60,7 @@ class Planner {
     plan_.reads_rank = (info_->colUsed >> kRank & 1) != 0;
     estimate();
     info_->idxNum = plan_.number();
-    return vtab::set_plan_text(info_, plan_.encode(columns_.names));
+    return vtab::set_plan_text(info_, plan_.encode(columns_));
   }
 
  private:
@@ -86,7 +95,7 @@ class Planner {
         return table() + " does not support MATCH; write " + columns_.how_to_ask;
       const bool range = op == SQLITE_INDEX_CONSTRAINT_LT || op == SQLITE_INDEX_CONSTRAINT_LE ||
                          op == SQLITE_INDEX_CONSTRAINT_GT || op == SQLITE_INDEX_CONSTRAINT_GE;
-      if (column == columns_.k && range && !asked(columns_.k))
+      if (column == k_ && range && !asked(k_))
         return table() + ": k is an input, so it must be a value and not a range; use k = 10 or rank <= 10";
     }
     return {};
@@ -95,7 +104,7 @@ class Planner {
   bool sees_query_columns() const {
     for (int i = 0; i < info_->nConstraint; ++i)
       if (const int column = constraint(i).iColumn;
-          columns_.inputs.contains(column) && (columns_.queries & vtab::bit_of(column)) != 0)
+          columns_.inputs.contains(column) && (queries_ & vtab::bit_of(column)) != 0)
         return true;
     return false;
   }
@@ -112,15 +121,15 @@ class Planner {
              table() + " n ON n." + name + " = i." + name;
     }
     if (has_query()) return {};
-    return table() + (!sees_query_columns() && (unseen_ & columns_.queries) != 0 ? columns_.query_not_passed
-                                                                                 : columns_.no_query);
+    return table() + (!sees_query_columns() && (unseen_ & queries_) != 0 ? columns_.query_not_passed
+                                                                         : columns_.no_query);
   }
 
   std::string table() const { return columns_.inputs.table; }
 
   bool has_query() {
     for (int column = columns_.inputs.first; columns_.inputs.contains(column); ++column)
-      if ((columns_.queries & vtab::bit_of(column)) != 0 && input(column)) return true;
+      if ((queries_ & vtab::bit_of(column)) != 0 && input(column)) return true;
     return false;
   }
 
@@ -133,7 +142,7 @@ class Planner {
     usage.argvIndex = static_cast<int>(plan_.arguments.size()) + 1;
     usage.omit = omit;
     const bool hint = relation == Relation::kLimit || relation == Relation::kOffset;
-    plan_.arguments.push_back({relation, hint ? -1 : constraint(index).iColumn});
+    plan_.arguments.push_back({relation, hint ? -1 : columns_.meanings[constraint(index).iColumn]});
   }
 
   // Tells SQLite to omit its own check of an input, because NULL = NULL is not true. SQLite omits checks only
@@ -237,14 +246,14 @@ class Planner {
   bool order_consumed() {
     size_t batch = 0;
     const auto next_batch = [&] {
-      while (batch < columns_.batch_order.size() && !is_batch(columns_.batch_order[batch])) ++batch;
-      return batch < columns_.batch_order.size() ? columns_.batch_order[batch] : -1;
+      while (batch < kBatchOrder.size() && !is_batch(columns_.with(kBatchOrder[batch]))) ++batch;
+      return batch < kBatchOrder.size() ? columns_.with(kBatchOrder[batch]) : -1;
     };
     for (int i = 0; i < info_->nOrderBy; ++i) {
       const auto& [column, descending] = info_->aOrderBy[i];
       if (is_fixed(column)) continue;
       if (const int expected = next_batch(); expected >= 0) {
-        if (column != expected || descending || (column != columns_.k && !stores_utf8(db_))) return false;
+        if (column != expected || descending || (column != k_ && !stores_utf8(db_))) return false;
         ++batch;
         continue;
       }
@@ -278,12 +287,12 @@ class Planner {
   // cheaper than another for no reason.
   double rows_of_search(double words) {
     double rows = words;
-    if (const auto& k = input(columns_.k)) {
+    if (const auto& k = input(k_)) {
       sqlite3_value* value = literal(k->index);
       if (value == nullptr || !is_null(value))
         rows = std::min(rows, value == nullptr ? 10.0 : sqlite3_value_double(value));
     }
-    const auto& query = input(columns_.literal_query);
+    const auto& query = input(columns_.with(columns_.with(kWord) >= 0 ? kWord : kExpr));
     if (!query || literal(query->index) == nullptr || has_null_input()) return std::max(rows, 1.0);
     for (const Argument& argument : plan_.arguments) {
       const int index = index_of(argument);
@@ -314,14 +323,15 @@ class Planner {
   // Sets the cost, in units of about one row that SQLite reads: a search reads words x dims codes, and each
   // row that it returns costs one unit.
   void estimate() {
-    const auto named = columns_.model >= 0 ? input(columns_.model) : std::nullopt;
+    const int model = columns_.with(kModel);
+    const auto named = model >= 0 ? input(model) : std::nullopt;
     const RelationSize size = size_(named ? literal(named->index) : nullptr);
     const double scan = 100 + size.rows * size.dims / 1000;
     double rows = rows_of_search(size.rows);
     double cost = scan + rows;
     if (neighbor_equal_ || neighbor_in_) {
       const double asked = neighbor_equal_ ? 1 : 25;
-      const bool needs_rank = plan_.reads_rank || input(columns_.k);
+      const bool needs_rank = plan_.reads_rank || input(k_);
       // Just below the plan without the neighbors: the same cost would make SQLite's estimates of an OR
       // meaningless.
       cost = needs_rank ? cost * 0.9 : 10 * asked;
@@ -341,8 +351,10 @@ class Planner {
   Pushdowns pushdowns_;
   sqlite3* db_;
   const SizeOfRelation& size_;
-  const vtab::InputSet asked_;   // inputs that some condition gives, usable or not
-  const vtab::InputSet unseen_;  // inputs that the statement uses but no visible condition gives
+  const int k_;                   // its column
+  const vtab::InputSet queries_;  // the inputs that say what to search for
+  const vtab::InputSet asked_;    // inputs that some condition gives, usable or not
+  const vtab::InputSet unseen_;   // inputs that the statement uses but no visible condition gives
   std::array<std::optional<Condition>, kInputs> inputs_;
   bool neighbor_equal_ = false;
   bool neighbor_in_ = false;

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/json.h"
 #include "search/expression.h"
 #include "search/query.h"
 #include "sql/adapter/arguments.h"
@@ -20,7 +21,6 @@
 #include "sql/adapter/scalar_function.h"
 #include "sql/adapter/values.h"
 #include "sql/register.h"
-#include "sql/values/json_reader.h"
 #include "sql/values/row_vector.h"
 
 namespace glove::sql {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "analysis/exact_sum.h"
-#include "sql/adapter/aggregate_state.h"
+#include "sql/adapter/aggregate.h"
 #include "sql/adapter/arguments.h"
 #include "sql/adapter/boundary.h"
 #include "sql/adapter/interrupt.h"

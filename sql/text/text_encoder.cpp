@@ -60,16 +60,6 @@ constexpr JsonOption<TextOptions> kTextOptions[] = {
     {"lower_case", "true or false", take_lower_case},
     {"method", "\"words\" or \"tokenizer\"", take_method}};
 
-std::shared_ptr<const WordIndex> index_of(Engine& engine, const Model& model) {
-  const std::string key = "word index " + std::to_string(model.id());
-  auto index = engine.results().find<WordIndex>(key);
-  if (index == nullptr) {
-    index = std::make_shared<const WordIndex>(model.vocabulary());
-    engine.results().add(key, index, index->bytes());
-  }
-  return index;
-}
-
 Result<WordWeights> weights_of(const Model& model, const TextOptions& options, std::string_view function) {
   switch (options.weights) {
     case WeightSource::kZipf:
@@ -98,21 +88,21 @@ Result<std::shared_ptr<const CommonComponents>> components_of(Connection& connec
   const std::string key = "common components " + std::to_string(model->id()) + " " +
                           std::to_string(static_cast<int>(options.weights)) + " " +
                           std::to_string(std::bit_cast<uint64_t>(options.a));
-  auto common = engine.results().find<CommonComponents>(key);
-  if (common != nullptr) return common;
-  GLOVE_ASSIGN_OR_RETURN(const AnalysisBackends backends, analysis_backends(engine, function, nullptr));
-  InterruptPoller poller(connection.db());
-  std::string backend;
-  auto derived = with_takeover(
-      engine, backends, "compute the common components of the model " + model->path(), backend,
-      [&](Analysis& analysis) { return derive_common_components(analysis, model, weights, poller.check()); });
-  if (!derived.ok() && derived.error().code == ErrorCode::kInvalidArgument)
-    return invalid_value(function, derived.error().message + "; the option \"components\":0 needs none");
-  GLOVE_RETURN_IF_ERROR(derived);
-  GLOVE_RETURN_IF_ERROR(model->health());
-  common = std::make_shared<const CommonComponents>(std::move(derived.value()));
-  engine.results().add(key, common, static_cast<int64_t>(common->vectors.size() * sizeof(float)));
-  return common;
+  return engine.results().find_or_add<CommonComponents>(key, [&]() -> Result<CommonComponents> {
+    GLOVE_ASSIGN_OR_RETURN(const AnalysisBackends backends, analysis_backends(engine, function, nullptr));
+    InterruptPoller poller(connection.db());
+    std::string backend;
+    const auto derive = [&](Analysis& analysis) {
+      return derive_common_components(analysis, model, weights, poller.check());
+    };
+    auto derived = with_takeover(
+        engine, backends, "compute the common components of the model " + model->path(), backend, derive);
+    if (!derived.ok() && derived.error().code == ErrorCode::kInvalidArgument)
+      return invalid_value(function, derived.error().message + "; the option \"components\":0 needs none");
+    GLOVE_RETURN_IF_ERROR(derived);
+    GLOVE_RETURN_IF_ERROR(model->health());
+    return derived;
+  });
 }
 
 // Adds a row to glove_stats.
@@ -157,9 +147,12 @@ Result<std::shared_ptr<const TextEncoder>> make_word_encoder(Connection& connect
     GLOVE_ASSIGN_OR_RETURN(common, components_of(connection, model, weights, parsed, function));
     components = std::min(components, common->count);
   }
-  return std::shared_ptr<const TextEncoder>(std::make_shared<const SentenceEncoder>(
-      index_of(connection.engine(), *model), std::move(weights), std::move(common), components,
-      TokenizerOptions{parsed.lower_case}));
+  GLOVE_ASSIGN_OR_RETURN(auto index, connection.engine().results().find_or_add<WordIndex>(
+                                         "word index " + std::to_string(model->id()),
+                                         [&] { return Result<WordIndex>(WordIndex(model->vocabulary())); }));
+  return std::shared_ptr<const TextEncoder>(
+      std::make_shared<const SentenceEncoder>(std::move(index), std::move(weights), std::move(common),
+                                              components, TokenizerOptions{parsed.lower_case}));
 }
 
 // The tokenizer depends on the model only.

@@ -33,8 +33,7 @@ Status glove_convolve(sqlite3_context* context, Arguments arguments) {
   const auto result =
       convolve_somewhere(engine_of(context), kFunction, grid, std::span(&kernel, 1), interrupted);
   if (result.ok()) return return_grid(context, result.value(), kFunction, interrupted);
-  if (result.error().code != ErrorCode::kInvalidArgument) return result.error();
-  return named_error(kFunction, result.error());
+  return named_argument_error(kFunction, result.error());
 }
 
 }  // namespace

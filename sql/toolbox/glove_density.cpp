@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "analysis/density.h"
-#include "sql/adapter/aggregate_state.h"
+#include "sql/adapter/aggregate.h"
 #include "sql/adapter/arguments.h"
 #include "sql/adapter/boundary.h"
 #include "sql/adapter/interrupt.h"
@@ -53,10 +53,8 @@ struct DensityRows {
 };
 
 Status DensityRows::step(sqlite3_context*, Arguments row) {
-  if (!has_options && row.size() > 2) {
-    GLOVE_ASSIGN_OR_RETURN(const std::string_view json, options_text(row[2], kFunction));
-    GLOVE_RETURN_IF_ERROR(parse_options(json, kFunction, "{\"width\":100}", kOptions, options));
-  }
+  if (!has_options && row.size() > 2)
+    GLOVE_RETURN_IF_ERROR(read_options(row[2], kFunction, "{\"width\":100}", kOptions, options));
   has_options = true;
   GLOVE_ASSIGN_OR_RETURN(const auto place, read_place(row, kFunction));
   if (!place) return {};

@@ -72,8 +72,7 @@ Result<std::vector<float>> find_mean(Engine& engine, const ToolboxSubject& subje
   auto mean = with_takeover(
       engine, subject.backends, "compute the mean of the model " + subject.entry.model->path(), backend,
       [&](Analysis& analysis) { return mean_of_rows(analysis, set.points(), interrupted); });
-  if (!mean.ok() && mean.error().code == ErrorCode::kInvalidArgument)
-    return named_error(kFunction, mean.error());
+  if (!mean.ok()) return named_argument_error(kFunction, mean.error());
   return mean;
 }
 
@@ -83,7 +82,8 @@ Result<RowMap> find_map(Engine& engine, const ToolboxSubject& subject, const Der
   ToolboxSubject fit = subject;
   GLOVE_RETURN_IF_ERROR(choose_rows(kFunction, "fit", request.fit, fit, interrupted));
   if (needs_components(request)) {
-    GLOVE_ASSIGN_OR_RETURN(components, find_components(engine, kFunction, fit, PcaOptions(), interrupted));
+    GLOVE_ASSIGN_OR_RETURN(components,
+                           find_components(engine, kFunction, fit, PrincipalOptions(), interrupted));
   } else {
     PrincipalComponents mean;
     mean.dims = subject.entry.model->dims();

@@ -10,7 +10,7 @@
 // and glove_clusters of the same inputs do not compute it again.
 
 #include "sql/register.h"
-#include "sql/toolbox/kmeans_scan.h"
+#include "sql/toolbox/kmeans_rows.h"
 
 namespace glove::sql {
 namespace {
@@ -18,85 +18,54 @@ namespace {
 enum MemberColumn : int { kWord, kCluster, kSimilarity, kDistance, kSilhouette, kFirstInput };
 
 constexpr const char* kInputNames[] = {"k", "words", "model", "backend", "options"};
-const KMeansColumns kColumns = {{"glove_kmeans", kFirstInput, kInputNames, "k = 8"}, kWord, kCluster, 400000};
 
-class GloveKMeans : public KMeansTable {
+class MemberRows : public KMeansRows {
  public:
   static constexpr const char* kName = "glove_kmeans";
   static constexpr const char* kSchema =
       "CREATE TABLE glove_kmeans(word TEXT, cluster INTEGER, similarity REAL, distance REAL, silhouette "
       "REAL, "
       "k INTEGER HIDDEN, words TEXT HIDDEN, model TEXT HIDDEN, backend TEXT HIDDEN, options TEXT HIDDEN)";
+  static constexpr vtab::InputColumns kInputs = {kName, kFirstInput, kInputNames, "k = 8"};
+  static constexpr KMeansColumns kColumns = {kInputs, kWord, kCluster, 400000};
 
-  using KMeansTable::KMeansTable;
-  Status plan(sqlite3_index_info* info) { return plan_kmeans(info, kColumns); }
+  static Status plan(sqlite3_index_info* info) { return plan_kmeans(info, kColumns); }
 
-  class Cursor {
-   public:
-    Cursor(GloveKMeans& table, Connection::Pin& models) : scan_(table, models, kColumns) {}
+  Result<FitRange> start(Connection::Pin& models, const vtab::InputValues& inputs, int plan,
+                         Arguments values) {
+    GLOVE_RETURN_IF_ERROR(find(models, inputs, kColumns, plan, values));
+    if (!row_) return range(0, fit().rows());
+    return *row_ < 0 ? range(0, 0) : range(*row_, *row_ + 1);
+  }
 
-    Status start(int plan, const char* plan_text, Arguments values) {
-      row_ = end_ = 0;
-      GLOVE_RETURN_IF_ERROR(scan_.start(plan, plan_text, values));
-      row_ = scan_.row().value_or(0);
-      end_ = scan_.row() ? row_ + 1 : scan_.fit().rows();
-      if (row_ < 0) row_ = end_;
-      return skip();
+  bool has(int64_t row) const { return cluster_of(row) >= 0 && (!cluster_ || cluster_of(row) == *cluster_); }
+
+  void column(sqlite3_context* context, int64_t row, int column) {
+    switch (column) {
+      case kWord:
+        return return_word(context, words(), id(row));
+      case kCluster:
+        return sqlite3_result_int64(context, cluster_of(row) + 1);
+      case kSimilarity:
+        return sqlite3_result_double(context, fit().similarity(row));  // NaN becomes NULL
+      case kDistance:
+        return sqlite3_result_double(context, fit().clustering.distance(row));
+      default:
+        return sqlite3_result_double(context, fit().clustering.silhouette(row));
     }
+  }
 
-    Status next() {
-      ++row_;
-      return skip();
-    }
+  int64_t id(int64_t row) const { return fit().row_id(row); }
 
-    bool at_end() const noexcept { return row_ >= end_; }
-
-    Status column(sqlite3_context* context, int column) {
-      const KMeansFit& fit = scan_.fit();
-      switch (column) {
-        case kWord:
-          return_word(context, scan_.model().vocabulary(), fit.row_id(row_));
-          break;
-        case kCluster:
-          sqlite3_result_int64(context, cluster() + 1);
-          break;
-        case kSimilarity:
-          sqlite3_result_double(context, fit.similarity(row_));  // NaN becomes NULL
-          break;
-        case kDistance:
-          sqlite3_result_double(context, fit.clustering.distance(row_));
-          break;
-        case kSilhouette:
-          sqlite3_result_double(context, fit.clustering.silhouette(row_));
-          break;
-        default:
-          return scan_.return_input(context, column);
-      }
-      return {};
-    }
-
-    Result<int64_t> rowid() { return scan_.rowid(scan_.fit().row_id(row_)); }
-
-   private:
-    int64_t cluster() const { return scan_.fit().clustering.rows[static_cast<size_t>(row_)].first; }
-
-    // Moves to the next row to visit, if the current one is not.
-    Status skip() {
-      while (row_ < end_ && (cluster() < 0 || (scan_.cluster() && cluster() != *scan_.cluster()))) ++row_;
-      return row_ < end_ ? Status() : scan_.model().health();  // of the words that were read
-    }
-
-    KMeansScan scan_;
-    int64_t row_ = 0;
-    int64_t end_ = 0;
-  };
+ private:
+  int64_t cluster_of(int64_t row) const { return fit().clustering.rows[static_cast<size_t>(row)].first; }
 };
 
 }  // namespace
 
 int register_glove_kmeans(sqlite3* db, Engine& engine) {
   // No security flag, as glove_nn: it depends on the models, and changes nothing.
-  return vtab::register_table<GloveKMeans>(db, engine);
+  return vtab::register_table<FitTable<MemberRows>>(db, engine);
 }
 
 }  // namespace glove::sql

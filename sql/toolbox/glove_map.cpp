@@ -14,16 +14,11 @@
 // process.
 #include <memory>
 #include <string>
-#include <string_view>
 
-#include "sql/adapter/arguments.h"
-#include "sql/adapter/input_numbers.h"
-#include "sql/adapter/inputs.h"
 #include "sql/adapter/interrupt.h"
-#include "sql/adapter/table.h"
 #include "sql/register.h"
+#include "sql/toolbox/fit_table.h"
 #include "sql/toolbox/map_fit.h"
-#include "sql/values/json_options.h"
 
 namespace glove::sql {
 namespace {
@@ -31,91 +26,51 @@ namespace {
 enum MapColumn : int { kWord, kX, kY, kWords, kModel, kBackend, kOptions };
 
 constexpr const char* kInputNames[] = {"words", "model", "backend", "options"};
-const vtab::InputColumns kInputs = {"glove_map", kWords, kInputNames, "words = 1000"};
-constexpr double kCost = 10000;
-constexpr double kRows = 10000;
 
-class GloveMap {
+class MapRows {
  public:
   static constexpr const char* kName = "glove_map";
   static constexpr const char* kSchema =
       "CREATE TABLE glove_map(word TEXT, x REAL, y REAL, words TEXT HIDDEN, model TEXT HIDDEN, backend TEXT "
       "HIDDEN, options TEXT HIDDEN)";
+  static constexpr vtab::InputColumns kInputs = {kName, kWords, kInputNames, "words = 1000"};
 
-  explicit GloveMap(Connection&) {}
-  Status plan(sqlite3_index_info* info) { return vtab::plan_inputs(info, kInputs, 0, kCost, kRows); }
+  static Status plan(sqlite3_index_info* info) {
+    constexpr double kCost = 10000, kRows = 10000;
+    return vtab::plan_inputs(info, kInputs, 0, kCost, kRows);
+  }
 
-  class Cursor {
-   public:
-    Cursor(GloveMap& table, Connection::Pin& models)
-        : models_(models), inputs_(kInputs), rowids_(table.numbers_, kName) {}
+  Result<FitRange> start(Connection::Pin& models, const vtab::InputValues& inputs, int, Arguments) {
+    sqlite3_value* const backend = inputs[kBackend];
+    InterruptPoller poller(models.connection().db());
+    GLOVE_ASSIGN_OR_RETURN(
+        subject_, read_subject(models, kName, inputs[kWords], inputs[kModel], backend, poller.check()));
+    GLOVE_ASSIGN_OR_RETURN(const MapOptions options,
+                           read_map_options(inputs[kOptions], kName, subject_.count()));
+    if (subject_.count() == 0) return FitRange();
+    GLOVE_ASSIGN_OR_RETURN(places_, find_map(models.connection(), kName, subject_, options,
+                                             std::string(backend == nullptr ? "auto" : text_of(backend))));
+    return FitRange{map_key(subject_, options), subject_.entry.model, 0,
+                    static_cast<int64_t>(places_->rows.size())};
+  }
 
-    Status start(int plan, const char* plan_text, Arguments values) {
-      places_ = nullptr;
-      next_ = 0;
-      GLOVE_RETURN_IF_ERROR(inputs_.read(plan, plan_text, values));
-      sqlite3_value* const backend = inputs_[kBackend];
-      InterruptPoller poller(models_.connection().db());
-      GLOVE_ASSIGN_OR_RETURN(
-          subject_, read_subject(models_, kName, inputs_[kWords], inputs_[kModel], backend, poller.check()));
-      GLOVE_ASSIGN_OR_RETURN(const std::string_view json, options_text(inputs_[kOptions], kName));
-      GLOVE_ASSIGN_OR_RETURN(const MapOptions options, parse_map_options(json, kName, subject_.count()));
-      if (subject_.count() == 0) return {};
-      rowids_.start(map_key(subject_, options));
-      GLOVE_ASSIGN_OR_RETURN(places_, find_map(models_.connection(), kName, subject_, options,
-                                               std::string(backend == nullptr ? "auto" : text_of(backend))));
-      return {};
-    }
+  void column(sqlite3_context* context, int64_t row, int column) {
+    if (column == kWord) return return_word(context, subject_.entry.model->vocabulary(), id(row));
+    sqlite3_result_double(context, (column == kX ? places_->x : places_->y)[static_cast<size_t>(row)]);
+  }
 
-    Status next() {
-      ++next_;
-      return at_end() ? subject_.entry.model->health() : Status();  // of the words that were read
-    }
-
-    bool at_end() const noexcept { return places_ == nullptr || next_ >= places_->rows.size(); }
-
-    Status column(sqlite3_context* context, int column) {
-      switch (column) {
-        case kWord:
-          return_word(context, subject_.entry.model->vocabulary(), id());
-          break;
-        case kX:
-          sqlite3_result_double(context, places_->x[next_]);
-          break;
-        case kY:
-          sqlite3_result_double(context, places_->y[next_]);
-          break;
-        default:
-          return inputs_.return_input(context, column);
-      }
-      return {};
-    }
-
-    Result<int64_t> rowid() { return rowids_.rowid(id()); }
-
-   private:
-    int64_t id() const {
-      const int64_t row = places_->rows[next_];
-      return subject_.chosen ? subject_.ids[static_cast<size_t>(row)] : row;
-    }
-
-    Connection::Pin& models_;
-    vtab::InputValues inputs_;
-    vtab::ScanRowids rowids_;
-    ToolboxSubject subject_;
-    std::shared_ptr<const PlanePlaces> places_;  // null: no words
-    size_t next_ = 0;
-  };
+  int64_t id(int64_t row) const { return subject_.row_id(places_->rows[static_cast<size_t>(row)]); }
 
  private:
-  vtab::InputNumbers numbers_;
+  ToolboxSubject subject_;
+  std::shared_ptr<const PlanePlaces> places_;
 };
 
 }  // namespace
 
 int register_glove_map(sqlite3* db, Engine& engine) {
   // No security flag, as glove_nn: it depends on the models, and changes nothing.
-  return vtab::register_table<GloveMap>(db, engine);
+  return vtab::register_table<FitTable<MapRows>>(db, engine);
 }
 
 }  // namespace glove::sql

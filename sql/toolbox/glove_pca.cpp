@@ -13,14 +13,11 @@
 #include <string>
 #include <vector>
 
-#include "sql/adapter/input_numbers.h"
-#include "sql/adapter/inputs.h"
 #include "sql/adapter/interrupt.h"
-#include "sql/adapter/table.h"
 #include "sql/adapter/values.h"
 #include "sql/register.h"
+#include "sql/toolbox/fit_table.h"
 #include "sql/toolbox/pca_fit.h"
-#include "sql/values/json_options.h"
 
 namespace glove::sql {
 namespace {
@@ -39,9 +36,6 @@ enum PcaColumn : int {
 };
 
 constexpr const char* kInputNames[] = {"components", "words", "model", "backend", "options"};
-const vtab::InputColumns kInputs = {"glove_pca", kComponents, kInputNames, "components = 3"};
-constexpr double kCost = 1000;
-constexpr double kRows = 10;
 
 // Returns how many components are requested; nullptr means NULL, which requests all.
 Result<int64_t> component_count(sqlite3_value* value, int64_t dims) {
@@ -56,7 +50,7 @@ Result<int64_t> component_count(sqlite3_value* value, int64_t dims) {
   return *count;
 }
 
-class GlovePca {
+class PcaRows {
  public:
   static constexpr const char* kName = "glove_pca";
   static constexpr const char* kSchema =
@@ -64,94 +58,52 @@ class GlovePca {
       "BLOB, "
       "components INTEGER HIDDEN, words TEXT HIDDEN, model TEXT HIDDEN, backend TEXT HIDDEN, options TEXT "
       "HIDDEN)";
+  static constexpr vtab::InputColumns kInputs = {kName, kComponents, kInputNames, "components = 3"};
 
-  explicit GlovePca(Connection&) {}
-  Status plan(sqlite3_index_info* info) { return vtab::plan_inputs(info, kInputs, 0, kCost, kRows); }
+  static Status plan(sqlite3_index_info* info) {
+    constexpr double kCost = 1000, kAssumedRows = 10;
+    return vtab::plan_inputs(info, kInputs, 0, kCost, kAssumedRows);
+  }
 
-  class Cursor {
-   public:
-    Cursor(GlovePca& table, Connection::Pin& models)
-        : models_(models), inputs_(kInputs), rowids_(table.numbers_, kName) {}
+  Result<FitRange> start(Connection::Pin& models, const vtab::InputValues& inputs, int, Arguments) {
+    InterruptPoller poller(models.connection().db());
+    GLOVE_ASSIGN_OR_RETURN(
+        const ToolboxSubject subject,
+        read_subject(models, kName, inputs[kWords], inputs[kModel], inputs[kBackend], poller.check()));
+    GLOVE_ASSIGN_OR_RETURN(const int64_t count,
+                           component_count(inputs[kComponents], subject.entry.model->dims()));
+    GLOVE_ASSIGN_OR_RETURN(const PrincipalOptions options, read_pca_options(inputs[kOptions], kName));
+    if (subject.count() == 0) return FitRange();
+    Engine& engine = models.connection().engine();
+    GLOVE_ASSIGN_OR_RETURN(fit_, find_components(engine, kName, subject, options, poller.check()));
+    return FitRange{.key = std::to_string(count) + " " + pca_key(subject, options), .end = count + 1};
+  }
 
-    Status start(int plan, const char* plan_text, Arguments values) {
-      component_ = end_ = 0;
-      GLOVE_RETURN_IF_ERROR(inputs_.read(plan, plan_text, values));
-      InterruptPoller poller(models_.connection().db());
-      const InterruptCheck interrupted = poller.check();
-      GLOVE_ASSIGN_OR_RETURN(
-          const ToolboxSubject subject,
-          read_subject(models_, kName, inputs_[kWords], inputs_[kModel], inputs_[kBackend], interrupted));
-      GLOVE_ASSIGN_OR_RETURN(const int64_t count,
-                             component_count(inputs_[kComponents], subject.entry.model->dims()));
-      GLOVE_ASSIGN_OR_RETURN(const std::string_view json, options_text(inputs_[kOptions], kName));
-      GLOVE_ASSIGN_OR_RETURN(const PcaOptions options, parse_pca_options(json, kName));
-      if (subject.count() == 0) return {};
-      Engine& engine = models_.connection().engine();
-      GLOVE_ASSIGN_OR_RETURN(fit_, find_components(engine, kName, subject, options, interrupted));
-      rowids_.start(std::to_string(count) + " " + pca_key(subject, options));
-      end_ = count + 1;
-      return {};
-    }
-
-    Status next() {
-      ++component_;
-      return {};
-    }
-
-    bool at_end() const noexcept { return component_ >= end_; }
-
-    Status column(sqlite3_context* context, int column) {
-      const int64_t index = component_ - 1;  // -1: the mean, whose numbers are NULL
-      switch (column) {
-        case kComponent:
-          sqlite3_result_int64(context, component_);
-          break;
-        case kVariance:
-          if (index >= 0) sqlite3_result_double(context, fit_->variances[static_cast<size_t>(index)]);
-          break;
-        case kRatio:  // NaN, where the rows are all equal, becomes NULL
-          if (index >= 0)
-            sqlite3_result_double(context,
-                                  fit_->variances[static_cast<size_t>(index)] / fit_->total_variance);
-          break;
-        case kSingularValue:
-          if (index >= 0) sqlite3_result_double(context, fit_->singular_values[static_cast<size_t>(index)]);
-          break;
-        case kVector:
-          return_vector(context, index);
-          break;
-        default:
-          return inputs_.return_input(context, column);
-      }
-      return {};
-    }
-
-    Result<int64_t> rowid() { return rowids_.rowid(component_); }
-
-   private:
-    void return_vector(sqlite3_context* context, int64_t index) {
+  void column(sqlite3_context* context, int64_t row, int column) {
+    if (column == kComponent) return sqlite3_result_int64(context, row);
+    const auto index = static_cast<size_t>(row - 1);
+    if (column == kVector) {
       std::vector<float> vector = fit_->mean;
-      if (index >= 0) std::copy_n(fit_->vector(index), fit_->dims, vector.begin());
-      sqlite3_result_blob64(context, vector.data(), vector.size() * sizeof(float), SQLITE_TRANSIENT);
+      if (row > 0) std::copy_n(fit_->vector(row - 1), fit_->dims, vector.begin());
+      return sqlite3_result_blob64(context, vector.data(), vector.size() * sizeof(float), SQLITE_TRANSIENT);
     }
+    if (row == 0) return;  // the mean, whose numbers are NULL
+    if (column == kSingularValue) return sqlite3_result_double(context, fit_->singular_values[index]);
+    // A ratio is NaN, which becomes NULL, where the rows are all equal.
+    sqlite3_result_double(context, fit_->variances[index] / (column == kRatio ? fit_->total_variance : 1));
+  }
 
-    Connection::Pin& models_;
-    vtab::InputValues inputs_;
-    vtab::ScanRowids rowids_;
-    std::shared_ptr<const PrincipalComponents> fit_;
-    int64_t component_ = 0;
-    int64_t end_ = 0;
-  };
+  int64_t id(int64_t row) const { return row; }
 
  private:
-  vtab::InputNumbers numbers_;
+  std::shared_ptr<const PrincipalComponents> fit_;
 };
 
 }  // namespace
 
 int register_glove_pca(sqlite3* db, Engine& engine) {
   // No security flag, as glove_nn: it depends on the models, and changes nothing.
-  return vtab::register_table<GlovePca>(db, engine);
+  return vtab::register_table<FitTable<PcaRows>>(db, engine);
 }
 
 }  // namespace glove::sql

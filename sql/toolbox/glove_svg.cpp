@@ -20,7 +20,7 @@
 #include <utility>
 
 #include "drawing/svg_map.h"
-#include "sql/adapter/aggregate_state.h"
+#include "sql/adapter/aggregate.h"
 #include "sql/adapter/arguments.h"
 #include "sql/adapter/boundary.h"
 #include "sql/adapter/interrupt.h"
@@ -101,10 +101,8 @@ void order_groups(SvgRows& rows) {
 }
 
 Status SvgRows::step(sqlite3_context*, Arguments row) {
-  if (!has_options && row.size() > 4) {
-    GLOVE_ASSIGN_OR_RETURN(const std::string_view json, options_text(row[4], kFunction));
-    GLOVE_RETURN_IF_ERROR(parse_options(json, kFunction, "{\"width\":800}", kOptions, options));
-  }
+  if (!has_options && row.size() > 4)
+    GLOVE_RETURN_IF_ERROR(read_options(row[4], kFunction, "{\"width\":800}", kOptions, options));
   has_options = true;
   GLOVE_ASSIGN_OR_RETURN(const auto place, read_place(row, kFunction));
   if (!place) return {};

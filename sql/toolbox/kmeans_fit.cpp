@@ -51,17 +51,8 @@ std::string key_of(const ToolboxSubject& subject, int64_t k, const KMeansOptions
          std::to_string(std::bit_cast<uint64_t>(options.tolerance)) + " " + subject.key();
 }
 
-int64_t bytes_of(const KMeansFit& fit) {
-  return static_cast<int64_t>(fit.ids.size() * sizeof(int32_t) + fit.norms_squared.size() * sizeof(double) +
-                              fit.clustering.rows.size() * sizeof(NearestTwo) +
-                              fit.clustering.centroids.vectors.size() * sizeof(float) +
-                              fit.clustering.clusters.size() * sizeof(Clustering::Cluster) +
-                              sizeof(KMeansFit));
-}
-
-Result<std::shared_ptr<const KMeansFit>> compute(Engine& engine, const ToolboxSubject& subject, int64_t k,
-                                                 const KMeansOptions& options,
-                                                 const InterruptCheck& interrupted) {
+Result<KMeansFit> compute(Engine& engine, const ToolboxSubject& subject, int64_t k,
+                          const KMeansOptions& options, const InterruptCheck& interrupted) {
   const Timer timer;
   GLOVE_ASSIGN_OR_RETURN(const PointSet set, subject.points(interrupted));
   SearchReport report;
@@ -73,17 +64,13 @@ Result<std::shared_ptr<const KMeansFit>> compute(Engine& engine, const ToolboxSu
       with_takeover(engine, subject.backends, "cluster the model " + subject.entry.model->path(),
                     report.backend, cluster));
   GLOVE_RETURN_IF_ERROR(subject.entry.model->health());
-  auto fit = std::make_shared<KMeansFit>(KMeansFit{subject.chosen, subject.ids, {}, std::move(clustering)});
+  KMeansFit fit = {subject.chosen, subject.ids, {}, std::move(clustering)};
   if (options.metric == Metric::kEuclidean)
-    fit->norms_squared.assign(set.points().norms_squared, set.points().norms_squared + set.rows());
-  report.model = subject.entry.name;
-  report.kind = "kmeans";
-  report.queries = 1;
+    fit.norms_squared.assign(set.points().norms_squared, set.points().norms_squared + set.rows());
   report.k = k;
-  report.cost.rows_scanned = set.rows() * fit->clustering.iterations;
-  report.total_us = timer.microseconds();
-  engine.statistics().record(std::move(report));
-  return std::shared_ptr<const KMeansFit>(std::move(fit));
+  report.cost.rows_scanned = set.rows() * fit.clustering.iterations;
+  record_fit(engine, subject, "kmeans", timer, std::move(report));
+  return fit;
 }
 
 }  // namespace
@@ -98,39 +85,42 @@ double KMeansFit::similarity(int64_t row) const {
   return clustering.similarity(row, norms_squared.empty() ? 0 : norms_squared[static_cast<size_t>(row)]);
 }
 
-Result<KMeansOptions> parse_kmeans_options(std::string_view json, std::string_view table) {
+int64_t KMeansFit::bytes() const {
+  return static_cast<int64_t>(ids.size() * sizeof(int32_t) + norms_squared.size() * sizeof(double) +
+                              clustering.rows.size() * sizeof(NearestTwo) +
+                              clustering.centroids.vectors.size() * sizeof(float) +
+                              clustering.clusters.size() * sizeof(Clustering::Cluster) + sizeof(*this));
+}
+
+Result<KMeansOptions> read_kmeans_options(sqlite3_value* value, std::string_view table) {
   KMeansOptions options;
-  GLOVE_RETURN_IF_ERROR(parse_options(json, table, "{\"seed\":1}", kOptions, options));
+  GLOVE_RETURN_IF_ERROR(read_options(value, table, "{\"seed\":1}", kOptions, options));
   return options;
 }
 
 Result<FoundFit> find_kmeans_fit(Connection::Pin& models, std::string_view table,
-                                 sqlite3_value* const (&inputs)[5]) {
-  Engine& engine = models.connection().engine();
+                                 const vtab::InputValues& inputs, int first) {
+  Connection& connection = models.connection();
   FoundFit found;
-  if (inputs[kKMeansK] == nullptr)
-    return invalid_value(table, "k must be the number of clusters, but is NULL");
-  const std::optional<int64_t> k = whole_number(inputs[kKMeansK]);
-  if (!k) return invalid_value(table, "k must be an integer, but is " + shown_value(inputs[kKMeansK]));
-  GLOVE_ASSIGN_OR_RETURN(const std::string_view json, options_text(inputs[kKMeansOptions], table));
-  GLOVE_ASSIGN_OR_RETURN(const KMeansOptions options, parse_kmeans_options(json, table));
-  InterruptPoller poller(models.connection().db());
-  GLOVE_ASSIGN_OR_RETURN(found.subject,
-                         read_subject(models, table, inputs[kKMeansWords], inputs[kKMeansModel],
-                                      inputs[kKMeansBackend], poller.check()));
+  sqlite3_value* const count = inputs[first + kKMeansK];
+  if (count == nullptr) return invalid_value(table, "k must be the number of clusters, but is NULL");
+  const std::optional<int64_t> k = whole_number(count);
+  if (!k) return invalid_value(table, "k must be an integer, but is " + shown_value(count));
+  GLOVE_ASSIGN_OR_RETURN(const KMeansOptions options,
+                         read_kmeans_options(inputs[first + kKMeansOptions], table));
+  InterruptPoller poller(connection.db());
+  GLOVE_ASSIGN_OR_RETURN(
+      found.subject, read_subject(models, table, inputs[first + kKMeansWords], inputs[first + kKMeansModel],
+                                  inputs[first + kKMeansBackend], poller.check()));
   found.key = key_of(found.subject, *k, options);
-  found.fit = engine.results().find<KMeansFit>(found.key);
-  if (found.fit != nullptr) return found;
-  FitWatch watch(models.connection(), std::string(table) + ": " + std::to_string(*k) + " clusters of " +
-                                          std::to_string(found.subject.count()) + " words of the model '" +
-                                          found.subject.entry.name + "'");
-  auto fit = compute(engine, found.subject, *k, options, watch.interrupted());
-  if (!fit.ok()) {
-    if (fit.error().code == ErrorCode::kInvalidArgument) return named_error(table, fit.error());
-    return fit.error();
-  }
+  auto fit = connection.engine().results().find_or_add<KMeansFit>(found.key, [&] {
+    FitWatch watch(connection, std::string(table) + ": " + std::to_string(*k) + " clusters of " +
+                                   std::to_string(found.subject.count()) + " words of the model '" +
+                                   found.subject.entry.name + "'");
+    return compute(connection.engine(), found.subject, *k, options, watch.interrupted());
+  });
+  if (!fit.ok()) return named_argument_error(table, fit.error());
   found.fit = std::move(fit.value());
-  engine.results().add(found.key, found.fit, bytes_of(*found.fit));
   return found;
 }
 

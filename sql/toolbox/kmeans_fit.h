@@ -10,7 +10,7 @@
 #include "analysis/kmeans.h"
 #include "base/status.h"
 #include "search/engine.h"
-#include "sql/adapter/boundary.h"
+#include "sql/adapter/inputs.h"
 #include "sql/values/toolbox_inputs.h"
 
 namespace glove::sql {
@@ -31,6 +31,8 @@ struct KMeansFit {
   int64_t row_of(int64_t id) const;
   // Returns the cosine of the row and its centroid, or NaN if one of them has no direction.
   double similarity(int64_t row) const;
+  // Memory that the fit takes.
+  int64_t bytes() const;
 };
 
 // A fit and the model that its rows belong to.
@@ -40,10 +42,10 @@ struct FoundFit {
   std::shared_ptr<const KMeansFit> fit;
 };
 
-// Returns the fit for these inputs, where nullptr means NULL. Computes it unless the process has it in its
-// cache. Errors name the input; `table` begins the messages.
+// Returns the fit for the inputs of a scan, of which k is the column `first`. Computes it unless the process
+// has it in its cache. Errors name the input; `table` begins the messages.
 Result<FoundFit> find_kmeans_fit(Connection::Pin& models, std::string_view table,
-                                 sqlite3_value* const (&inputs)[5]);
+                                 const vtab::InputValues& inputs, int first);
 
 // option    value                       meaning
 // metric    "cosine", "euclidean"       how rows are compared (default "cosine")
@@ -53,6 +55,6 @@ Result<FoundFit> find_kmeans_fit(Connection::Pin& models, std::string_view table
 // n_init    a positive integer          runs, of which the one with the least inertia is kept (default 1)
 // max_iter  a positive integer          iterations at most (default 100)
 // tol       a number from 0 to 1        stops when at most this share of the rows changes its cluster (0.001)
-Result<KMeansOptions> parse_kmeans_options(std::string_view json, std::string_view table);
+Result<KMeansOptions> read_kmeans_options(sqlite3_value* value, std::string_view table);
 
 }  // namespace glove::sql

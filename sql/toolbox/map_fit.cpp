@@ -24,12 +24,6 @@ bool take_method(const JsonValue& value, MapOptions& options) {
 constexpr JsonOption<MapOptions> kMapOptions[] = {
     {"method", "\"auto\", \"neighbors\" or \"pca\"", take_method}, {"unit_rows", &MapOptions::unit_rows}};
 
-int64_t bytes_of(const PlanePlaces& places) {
-  return static_cast<int64_t>(places.rows.capacity() * sizeof(int64_t) +
-                              (places.x.capacity() + places.y.capacity()) * sizeof(double) +
-                              sizeof(PlanePlaces));
-}
-
 // Moves the places, which are nearly those of the principal components, by the neighbours of each row.
 Status lay_out_neighbors(Engine& engine, const ToolboxSubject& subject, const PointSet& set,
                          const std::string& backend, FitWatch& watch, PlanePlaces& places) {
@@ -44,12 +38,8 @@ Status lay_out_neighbors(Engine& engine, const ToolboxSubject& subject, const Po
                                  watch.interrupted(), watch.progress()));
   places.x = std::move(layout.x);
   places.y = std::move(layout.y);
-  report.model = subject.entry.name;
-  report.kind = "map";
-  report.queries = 1;
   report.k = kLayoutNeighbors;
-  report.total_us = timer.microseconds();
-  engine.statistics().record(std::move(report));
+  record_fit(engine, subject, "map", timer, std::move(report));
   return {};
 }
 
@@ -62,9 +52,9 @@ Result<PlanePlaces> compute(Connection& connection, std::string_view table, cons
   std::shared_ptr<const PrincipalComponents> components;
   const bool too_wide = subject.entry.model->dims() > kMostPrincipalDims;
   if (options.method == MapMethod::kPca && !(too_wide && options.unit_rows)) {
-    PcaOptions pca;
-    pca.unit_rows = options.unit_rows;
-    GLOVE_ASSIGN_OR_RETURN(components, find_components(engine, table, subject, pca, watch.interrupted()));
+    GLOVE_ASSIGN_OR_RETURN(
+        components,
+        find_components(engine, table, subject, {.unit_rows = options.unit_rows}, watch.interrupted()));
   }
   const auto find_plane = [&](Analysis& analysis) {
     return components == nullptr ? approximate_plane(analysis, set.points(), watch.interrupted())
@@ -84,9 +74,9 @@ Result<PlanePlaces> compute(Connection& connection, std::string_view table, cons
 
 }  // namespace
 
-Result<MapOptions> parse_map_options(std::string_view json, std::string_view table, int64_t words) {
+Result<MapOptions> read_map_options(sqlite3_value* value, std::string_view table, int64_t words) {
   MapOptions options;
-  GLOVE_RETURN_IF_ERROR(parse_options(json, table, "{\"method\":\"pca\"}", kMapOptions, options));
+  GLOVE_RETURN_IF_ERROR(read_options(value, table, "{\"method\":\"pca\"}", kMapOptions, options));
   if (options.method == MapMethod::kNeighbors && words > kMostNeighborWords)
     return invalid_value(table, "the method \"neighbors\" places at most " +
                                     std::to_string(kMostNeighborWords) + " words, but there are " +
@@ -109,14 +99,8 @@ std::string map_key(const ToolboxSubject& subject, const MapOptions& options) {
 Result<std::shared_ptr<const PlanePlaces>> find_map(Connection& connection, std::string_view table,
                                                     const ToolboxSubject& subject, const MapOptions& options,
                                                     const std::string& backend) {
-  ResultCache& results = connection.engine().results();
-  const std::string key = map_key(subject, options);
-  if (auto found = results.find<PlanePlaces>(key); found != nullptr) return found;
-  auto places = compute(connection, table, subject, options, backend);
-  if (!places.ok()) return places.error();
-  auto kept = std::make_shared<const PlanePlaces>(std::move(places.value()));
-  results.add(key, kept, bytes_of(*kept));
-  return std::shared_ptr<const PlanePlaces>(std::move(kept));
+  return connection.engine().results().find_or_add<PlanePlaces>(
+      map_key(subject, options), [&] { return compute(connection, table, subject, options, backend); });
 }
 
 }  // namespace glove::sql

@@ -29,14 +29,14 @@ struct MapOptions {
 };
 
 // Reads the options and chooses the method; an error if the method cannot place this many words.
-Result<MapOptions> parse_map_options(std::string_view json, std::string_view table, int64_t words);
+Result<MapOptions> read_map_options(sqlite3_value* value, std::string_view table, int64_t words);
 
 // Returns a string that identifies everything that the places depend on.
 std::string map_key(const ToolboxSubject& subject, const MapOptions& options);
 
 // Returns the places of the subject's rows. Computes them unless the process has them in its cache; a layout
 // by neighbours is recorded in glove_stats. `backend` is "auto" or the name of the backend that searches.
-// `table` begins the messages. REQUIRES: parse_map_options() made the options; the subject has rows.
+// `table` begins the messages. REQUIRES: read_map_options() made the options; the subject has rows.
 Result<std::shared_ptr<const PlanePlaces>> find_map(Connection& connection, std::string_view table,
                                                     const ToolboxSubject& subject, const MapOptions& options,
                                                     const std::string& backend);

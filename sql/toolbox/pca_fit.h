@@ -16,20 +16,16 @@ namespace glove::sql {
 // option     value           meaning
 // center     true, false     subtracts the mean first (default true)
 // unit_rows  true, false     divides each row by its length first, and leaves zero rows out (default false)
-struct PcaOptions {
-  bool center = true;
-  bool unit_rows = false;
-};
-Result<PcaOptions> parse_pca_options(std::string_view json, std::string_view table);
+Result<PrincipalOptions> read_pca_options(sqlite3_value* value, std::string_view table);
 
 // Returns a string that identifies everything that the components depend on.
-std::string pca_key(const ToolboxSubject& subject, const PcaOptions& options);
+std::string pca_key(const ToolboxSubject& subject, const PrincipalOptions& options);
 
 // Returns all components of the subject's rows. Computes them unless the process has them in its cache; a
 // computation is recorded in glove_stats. `object` begins the messages. REQUIRES: the subject has rows.
 Result<std::shared_ptr<const PrincipalComponents>> find_components(Engine& engine, std::string_view object,
                                                                    const ToolboxSubject& subject,
-                                                                   const PcaOptions& options,
+                                                                   const PrincipalOptions& options,
                                                                    const InterruptCheck& interrupted);
 
 }  // namespace glove::sql

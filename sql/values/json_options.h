@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "base/cancel.h"
+#include "base/json.h"
 #include "base/status.h"
 #include "sql/adapter/boundary.h"
-#include "sql/values/json_reader.h"
 
 namespace glove::sql {
 
@@ -113,6 +113,14 @@ Status parse_options(std::string_view json, std::string_view object, std::string
     if (!option->take(value, options)) return wrong_option(object, name, value, option->expects());
   }
   return {};
+}
+
+// The same for the text of an options input, as options_text() reads it.
+template <class Options>
+Status read_options(sqlite3_value* value, std::string_view object, std::string_view example,
+                    std::type_identity_t<std::span<const JsonOption<Options>>> known, Options& options) {
+  GLOVE_ASSIGN_OR_RETURN(const std::string_view json, options_text(value, object));
+  return parse_options(json, object, example, known, options);
 }
 
 }  // namespace glove::sql

@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/json.h"
 #include "sql/adapter/arguments.h"
 #include "sql/values/json_options.h"
-#include "sql/values/json_reader.h"
 
 namespace glove::sql {
 namespace {
@@ -38,8 +38,8 @@ class VectorHandler final : public JsonHandler {
     vector_.push_back(static_cast<float>(value.number));
     return false;
   }
-  void too_large() override {
-    if (!inside_) return;
+  void malformed(size_t, bool too_large) override {
+    if (!inside_ || !too_large) return;
     vector_.push_back(std::numeric_limits<float>::infinity());
     ends_too_large = true;
   }

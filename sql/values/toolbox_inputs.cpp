@@ -111,6 +111,15 @@ Result<AnalysisBackends> analysis_backends(Engine& engine, std::string_view tabl
   return chosen;
 }
 
+void record_fit(Engine& engine, const ToolboxSubject& subject, const char* kind, const Timer& timer,
+                SearchReport report) {
+  report.model = subject.entry.name;
+  report.kind = kind;
+  report.queries = 1;
+  report.total_us = timer.microseconds();
+  engine.statistics().record(std::move(report));
+}
+
 std::string ToolboxSubject::key() const {
   std::string key = std::to_string(entry.model->id()) + (chosen ? " of " : " first ");
   if (!chosen) return key + std::to_string(rows);

@@ -10,12 +10,14 @@
 #include "analysis/points.h"
 #include "analysis/takeover.h"
 #include "base/cancel.h"
+#include "base/json.h"
 #include "base/status.h"
+#include "base/timer.h"
 #include "search/backend.h"
 #include "search/engine.h"
+#include "search/statistics.h"
 #include "sql/adapter/boundary.h"
 #include "sql/adapter/connection.h"
-#include "sql/values/json_reader.h"
 
 namespace glove::sql {
 
@@ -27,6 +29,8 @@ struct ToolboxSubject {
   std::vector<int32_t> ids;  // ascending, each once
   AnalysisBackends backends;
 
+  // The model's row that row `index` of the subject is.
+  int64_t row_id(int64_t index) const { return chosen ? ids[static_cast<size_t>(index)] : index; }
   int64_t count() const { return chosen ? static_cast<int64_t>(ids.size()) : rows; }
   // Copies chosen rows. Errors: an interrupt.
   Result<PointSet> points(const InterruptCheck& interrupted) const;
@@ -38,6 +42,10 @@ struct ToolboxSubject {
 // first one that is available and offers the toolbox. If the named backend does not offer it, the CPU does
 // the work. Error messages begin with `table`.
 Result<AnalysisBackends> analysis_backends(Engine& engine, std::string_view table, sqlite3_value* value);
+
+// Adds a fit of the subject to glove_stats. The report has its backend, `k` and cost.
+void record_fit(Engine& engine, const ToolboxSubject& subject, const char* kind, const Timer& timer,
+                SearchReport report);
 
 // words    NULL means all words; an integer n means the first n; a JSON array means these words, in the
 //          order of the model, without NULLs, repetitions and words that the model lacks.

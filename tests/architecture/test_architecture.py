@@ -328,7 +328,7 @@ BREAKERS = {
         "text/f.cpp": '#include "analysis/moments.h"\n#include "loader/open.h"\n',
         "cpu/g.cpp": '#include "text/tokenizer.h"\n', "drawing/m.cpp": '#include "sql/register.h"\n#include "analysis/grid.h"\n',
         "cpu/search/n.cpp": '#include "cpu/cpu_backend.h"\n#include "cpu/kernels/kernels.h"\n#include "search/merge.h"\n',
-        "gpu/kernels/o.cu": '#include "gpu/search/part_search.h"\n#include "gpu/layout/tile.h"\n',
+        "gpu/kernels/o.cu": '#include "gpu/search/placement.h"\n#include "gpu/layout/tile.h"\n',
         "tools/verify/ptx/h.cpp": '#include "base/status.h"\n#include "ptx/parser.h"\n', "gpu/i.cpp": '#include "tools/verify/ptx/j.h"\n',
         "tools/verify/ptx/l.cpp": '#include "run/run.h"\n#include "glove_verify/finding.h"\n',
         "tools/verify/tests/k.cpp": '#include "base/status.h"\n',

@@ -56,14 +56,15 @@ TEST(FloatEnvironment, AHostWithFlushedDenormalsGetsTheSameBits) {
         for (const char* backend : {"cpu", "plain"})
           for (const int64_t k : {5, 600})
             add(nearest(*test.searchers(model), {&*query, 1}, k, {backend, {}}, report).value()[0]);
-        Ranking ranking(test.searchers(model), *query, {}, 3, -1);
+        ModelRelation words(test.searchers(model));
+        Ranking ranking(words, *query, {}, 3, -1);
         for (const int64_t position : {0, 20, 400}) {
           const Neighbor row = ranking.rows_from(position).value().front();
-          const int32_t ids[] = {row.id};
+          const int64_t ids[] = {row.id};
           add({&row, 1});
           add(score_words(*model, *query, ids).value());
           rows.push_back(
-              {static_cast<int32_t>(rank_of(*test.searchers(model), *query, row, {}, report).value()),
+              {rank_of(*test.searchers(model), *query, row, {}, report).value(),
                *cosine_similarity(query->vector, {model->vector(row.id), 13})});
         }
       }

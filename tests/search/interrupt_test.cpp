@@ -74,7 +74,7 @@ TEST_F(Interrupt, StopsRankOf) {
 }
 
 TEST_F(Interrupt, StopsAListOfWords) {
-  std::vector<int32_t> ids(30000);
+  std::vector<int64_t> ids(30000);
   std::iota(ids.begin(), ids.end(), 0);
   EXPECT_GE(checks_of([&](const SearchOptions& options) {
               return score_words(*model_, query_, ids, options.interrupted);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 
 #include "search/candidates.h"
 #include "tests/loader/random.h"
@@ -128,8 +129,8 @@ TEST(Engine, ScoreWordsAndRankOf) {
     const ModelPtr model = random_model(random, 400, 9, kind);
     for (const Query& query : random_queries(random, *model, kind)) {
       const auto relation = reference_relation(*model, query);
-      std::vector<int32_t> ids(400);
-      for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<int32_t>(i);
+      std::vector<int64_t> ids(400);
+      std::iota(ids.begin(), ids.end(), int64_t{0});
       auto scored = score_words(*model, query, ids).value();
       ASSERT_TRUE(std::is_sorted(scored.begin(), scored.end(), [](auto& a, auto& b) { return a.id < b.id; }));
       std::sort(scored.begin(), scored.end(), ranks_before);

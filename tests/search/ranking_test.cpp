@@ -33,7 +33,8 @@ TEST(Ranking, IsTheRelationWithAnyHintAndLimit) {
     const auto relation = reference_relation(*model, query);
     for (const int64_t first : {0, 1, 10, 312, 313, 9999})
       for (const int64_t limit : {-1, 0, 1, 40, 1300, 9999}) {
-        Ranking ranking(test.searchers(model), query, {}, first, limit);
+        ModelRelation words(test.searchers(model));
+        Ranking ranking(words, query, {}, first, limit);
         const auto kept = limit < 0 ? relation.size() : std::min(relation.size(), static_cast<size_t>(limit));
         ASSERT_EQ(difference(read_all(ranking), std::span(relation).first(kept)), "")
             << first << ", " << limit;
@@ -49,7 +50,8 @@ TEST(Ranking, MayBeReadInAnyOrder) {
   const Query query = query_for_vector(*model, bytes_of({1, 2, 3, 4})).value().value();
   const auto relation = reference_relation(*model, query);
   for (int run = 0; run < 20; ++run) {
-    Ranking ranking(test.searchers(model), query, {}, 0, -1);
+    ModelRelation words(test.searchers(model));
+    Ranking ranking(words, query, {}, 0, -1);
     for (int i = 0; i < 20; ++i) {
       const auto position = static_cast<int64_t>(random() % (relation.size() >> random() % 12));
       const auto piece = ranking.rows_from(position).value();
@@ -67,7 +69,8 @@ TEST(Ranking, SearchesForEightTimesAsManyThenMakesOnePass) {
   std::mt19937_64 random(1);
   const ModelPtr model = random_model(random, 20000, 4, Rows::kGaussian);
   const Query query = query_for_vector(*model, bytes_of({1, 2, 3, 4})).value().value();
-  Ranking ranking(test.searchers(model), query, {"plain", {}}, 0, -1);
+  ModelRelation words(test.searchers(model));
+  Ranking ranking(words, query, {"plain", {}}, 0, -1);
   const auto rows_scanned_for = [&](int64_t position) {
     EXPECT_FALSE(ranking.rows_from(position).value().empty());
     return ranking.report().cost.rows_scanned;
@@ -91,7 +94,8 @@ TEST(Ranking, AnErrorCanBeTriedAgain) {
   const Query query = query_for_vector(*model, bytes_of({1, 2, 3, 4})).value().value();
   const auto relation = reference_relation(*model, query);
   bool stop = false;
-  Ranking ranking(test.searchers(model), query, {"auto", [&] { return stop; }}, 0, -1);
+  ModelRelation words(test.searchers(model));
+  Ranking ranking(words, query, {"auto", [&] { return stop; }}, 0, -1);
   for (const int64_t position : {0, 100, 5000, 19999}) {
     stop = true;
     EXPECT_EQ(ranking.rows_from(position).error().code, ErrorCode::kInterrupted) << position;

@@ -1,5 +1,5 @@
-// Reads the JSON that users pass: options, arrays of words, vectors and matrices. Writes numbers and text as
-// JSON.
+// Reads the JSON of users (options, arrays of words, vectors and matrices) and of files. Writes numbers and
+// text as JSON.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include "base/cancel.h"
 #include "base/status.h"
 
-namespace glove::sql {
+namespace glove {
 
 // What a value in JSON text is. Numbers without a fraction and an exponent that int64_t holds are kInteger.
 enum class JsonKind { kNull, kBoolean, kInteger, kReal, kText, kArray, kObject };
@@ -42,9 +42,9 @@ class JsonHandler {
   virtual void key(std::string& /*name*/) {}
   // The innermost array or object that the handler receives has ended.
   virtual void end() {}
-  // A number follows whose magnitude no double can hold. The reading ends there, as if the text were not
-  // JSON.
-  virtual void too_large() {}
+  // The text is not JSON at this byte, from 1. `too_large`: because of a number that the handler would
+  // receive, but whose magnitude no double can hold. The reading ends there.
+  virtual void malformed(size_t /*position*/, bool /*too_large*/) {}
 };
 
 // Passes the values to the handler. Returns false if the text is not JSON; the handler may then have received
@@ -57,4 +57,4 @@ std::string json_text(double number);
 // A string as JSON, with quotes. Bytes that are not valid UTF-8 become U+FFFD, because JSON has none.
 std::string json_text(std::string_view text);
 
-}  // namespace glove::sql
+}  // namespace glove

@@ -1,4 +1,4 @@
-#include "sql/toolbox/kmeans_scan.h"
+#include "sql/toolbox/kmeans_rows.h"
 
 #include "sql/adapter/constraints.h"
 #include "sql/text/text_encoding.h"
@@ -45,34 +45,24 @@ Status plan_kmeans(sqlite3_index_info* info, const KMeansColumns& columns) {
   return {};
 }
 
-KMeansScan::KMeansScan(KMeansTable& table, Connection::Pin& models, const KMeansColumns& columns)
-    : models_(models),
-      columns_(columns),
-      inputs_(columns.inputs),
-      rowids_(table.numbers, columns.inputs.table) {}
-
-Status KMeansScan::start(int plan, const char* plan_text, Arguments values) {
+Status KMeansRows::find(Connection::Pin& models, const vtab::InputValues& inputs,
+                        const KMeansColumns& columns, int plan, Arguments values) {
   row_.reset();
   cluster_.reset();
-  GLOVE_RETURN_IF_ERROR(inputs_.read(plan, plan_text, values));
-  const int first = columns_.inputs.first;
-  sqlite3_value* const inputs[5] = {inputs_[first], inputs_[first + 1], inputs_[first + 2],
-                                    inputs_[first + 3], inputs_[first + 4]};
-  GLOVE_ASSIGN_OR_RETURN(found_, find_kmeans_fit(models_, columns_.inputs.table, inputs));
-  rowids_.start(found_.key);
-  if ((plan & kKMeansByWord) != 0) look_up_word(values.back());
+  GLOVE_ASSIGN_OR_RETURN(found_, find_kmeans_fit(models, columns.inputs.table, inputs, columns.inputs.first));
+  if ((plan & kKMeansByWord) != 0) look_up_word(models.connection().db(), values.back());
   if ((plan & kKMeansByCluster) != 0 && sqlite3_value_numeric_type(values.back()) == SQLITE_INTEGER)
     cluster_ = sqlite3_value_int64(values.back()) - 1;
   return {};
 }
 
 // If SQLite may compare the value by other rules than its bytes, all rows are visited.
-void KMeansScan::look_up_word(sqlite3_value* value) {
-  if (sqlite3_value_type(value) != SQLITE_TEXT || model().vocabulary().key_type() != KeyType::kText) return;
+void KMeansRows::look_up_word(sqlite3* db, sqlite3_value* value) {
+  if (sqlite3_value_type(value) != SQLITE_TEXT || words().key_type() != KeyType::kText) return;
   const std::string_view word = text_of(value);
-  if (!equals_by_bytes(models_.connection().db(), word)) return;
+  if (!equals_by_bytes(db, word)) return;
   std::vector<int32_t> ids;
-  model().vocabulary().find_all(word, ids);
+  words().find_all(word, ids);
   if (ids.size() > 1) return;  // equal tokens of a tokenizer
   row_ = ids.empty() ? -1 : fit().row_of(ids.front());
 }

@@ -1,11 +1,10 @@
 // Aggregates as classes:
 //
-//   class State {                                             // one group of rows, or one window
+//   class State {                                               // of one group of rows
 //    public:
-//     Status step(sqlite3_context* context, Arguments row);   // a row enters
-//     Status result(sqlite3_context* context);                // sets the result, which is NULL by default
-//     Status inverse(sqlite3_context* context, Arguments row);  // optional: a row leaves; a window function
-//     then
+//     Status step(sqlite3_context* context, Arguments row);     // a row enters
+//     Status inverse(sqlite3_context* context, Arguments row);  // only of window functions: a row leaves
+//     Status result(sqlite3_context* context);                  // sets the result, which is NULL by default
 //   };
 #pragma once
 

@@ -1,4 +1,4 @@
-#include "sql/values/json_reader.h"
+#include "base/json.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-namespace glove::sql {
+namespace glove {
 namespace {
 
 using Json = nlohmann::json;
@@ -93,9 +93,9 @@ class JsonEvents {
   bool end_object() { return end(); }
   bool start_array(std::size_t) { return begin(JsonKind::kArray); }
   bool end_array() { return end(); }
-  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& problem) {
+  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& problem) {
     constexpr int kNumberOverflow = 406;
-    if (problem.id == kNumberOverflow && skipped_ == 0) handler_.too_large();
+    handler_.malformed(position, problem.id == kNumberOverflow && skipped_ == 0);
     return false;
   }
   // NOLINTEND(readability-identifier-naming)
@@ -171,4 +171,4 @@ std::string json_text(std::string_view text) {
   return Json(text).dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
 }
 
-}  // namespace glove::sql
+}  // namespace glove

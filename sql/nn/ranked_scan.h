@@ -1,0 +1,139 @@
+// Returns the rows of one xFilter call of a table that ranks rows, one at a time, in the order that the
+// planner promised.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "search/engine.h"
+#include "search/ranking.h"
+#include "sql/nn/answer_cache.h"
+#include "sql/nn/glove_nn_inputs.h"
+#include "sql/nn/rank_cache.h"
+
+namespace glove::sql::nn {
+
+// The caches that the scans of a connection share.
+struct Caches {
+  explicit Caches(Engine& engine) : answers(engine), ranks(engine) {}
+  AnswerCache answers;
+  RankCache ranks;
+};
+
+// What a scan ranks: the words of a model, or the rows of a live index. What it refers to must outlive it.
+struct RankedSource {
+  std::string name;  // for glove_stats
+  std::unique_ptr<RankedRelation> relation;
+  // Returns the query of the inputs; nullopt if it has no rows. If there are words, any thread may call it.
+  std::function<Result<MaybeQuery>(const Inputs& inputs, const InterruptCheck& interrupted)> resolve;
+  // The model whose words the rows are; null if the ids are keys of the user's table.
+  ModelSearchersPtr words;
+  Caches* caches = nullptr;        // of a model; nullptr: caching is disabled
+  bool* hinted_at_expr = nullptr;  // set when the hint about `expr` has been logged for the statement
+};
+
+// Executes one setting of a FilterCall with as little work as possible. Used by one thread at a time.
+class RankedScan {
+ public:
+  // `inputs` are those of the setting. The engine, the source and the call must outlive the scan.
+  // `options.backend` applies if the setting names no backend. REQUIRES: call.query_count() > 0.
+  RankedScan(Engine& engine, const RankedSource& source, const FilterCall& call, Inputs inputs,
+             SearchOptions options);
+  ~RankedScan() { end_ranking(); }
+  RankedScan(const RankedScan&) = delete;
+  RankedScan& operator=(const RankedScan&) = delete;
+
+  // Moves to the first row and then to the next one. Returns false after the last row.
+  Result<bool> next();
+
+  // Moves to the next row if it has already been computed, without work that can fail. If this returns false,
+  // there may still be rows: call next().
+  bool next_buffered() noexcept;
+
+  // The current row. REQUIRES: the last call of next() or next_buffered() returned true.
+  const Neighbor& neighbor() const { return row_.neighbor; }
+  Result<int64_t> rank();
+  // Returns the rank if it is known already, otherwise 0.
+  int64_t known_rank() const { return row_.rank; }
+
+  // Returns how many queries the scan has begun. It changes when the inputs do.
+  size_t query_count() const { return next_query_; }
+
+  // Returns the inputs of the current row, with the values of its query if there is a batch.
+  const Inputs& inputs() const { return inputs_; }
+  // The words that the ids stand for; nullptr if they are keys.
+  const Vocabulary* vocabulary() const { return vocabulary_; }
+  // As Model::health().
+  Status health() const;
+
+ private:
+  using Answer = AnswerCache::Answer;
+  struct Row {
+    Neighbor neighbor{};
+    int64_t rank = 0;  // 0: not known
+  };
+  // How the rows of each query are found.
+  enum class Strategy {
+    kNothing,    // there are none
+    kRequested,  // score only the requested rows
+    kListed,     // compute all rows at once, for many queries together
+    kRanked,     // compute rows on demand, in growing pieces
+  };
+  // Queries that were searched together: answers[i] is that of query first_query + i of the call.
+  struct Block {
+    size_t first_query = 0;
+    std::vector<Answer> answers;
+  };
+  void look_ids_up();
+  Strategy choose_strategy() const;
+  int64_t limit() const;
+
+  Result<bool> open_next_query();
+  Status open_query();
+  Status score_requested(SearchReport report);
+  void end_ranking() noexcept;
+  Result<RankCache::Ranks> find_ranks();
+  Result<MaybeQuery> resolve(SearchReport& labels);
+  Result<std::vector<Result<MaybeQuery>>> resolve_block() const;
+  void hint_at_expr(const Inputs& inputs) const;
+  void set_piece(std::span<const Neighbor> piece);
+  [[gnu::always_inline]] void prefetch_places(std::span<const Neighbor> rows, size_t begin, size_t end) const;
+  [[gnu::always_inline]] void prefetch_bytes(std::span<const Neighbor> rows, size_t begin, size_t end) const;
+  Result<Answer> answer_of_query();
+  Result<Answer> answer_of_block();
+  Status fill_block();
+  int64_t block_size() const;
+  void record(SearchReport report) const;
+  enum class Verdict { kTake, kSkip, kEnd };
+  Verdict judge() const;
+
+  Engine& engine_;
+  const RankedSource& source_;
+  const FilterCall& call_;
+  Inputs inputs_;
+  SearchOptions options_;
+  const Vocabulary* const vocabulary_;
+  RowRange range_;                           // the call's, and k
+  std::optional<std::vector<int64_t>> ids_;  // the only rows to return, ascending; nullopt: all
+  int64_t row_hint_;                         // rows that a first piece should have, or 0
+  Strategy strategy_ = Strategy::kNothing;
+  size_t next_query_ = 0;  // of the call
+  Block block_;
+
+  // The current query, best row first.
+  std::optional<Query> query_;       // where one was needed
+  RankCache::Ranks ranks_;           // of its rows, where they are kept
+  Answer answer_;                    // kRequested, kListed: all rows
+  std::optional<Ranking> ranking_;   // kRanked: returns them in pieces; nullopt after the last one
+  std::span<const Neighbor> piece_;  // of either: the next computed rows
+  int64_t next_rank_ = 0;            // of piece_.front(); 0: not known
+  size_t requested_left_ = 0;        // of ids_
+  Row row_;
+};
+
+}  // namespace glove::sql::nn

@@ -1,0 +1,152 @@
+#include "sql/nn/ranked_table.h"
+
+#include <cstdlib>
+#include <string>
+#include <utility>
+
+namespace glove::sql::nn {
+namespace {
+
+// Returns an input as it was given. REQUIRES: inputs.has(column).
+void return_input(sqlite3_context* context, const Inputs& inputs, Column column) {
+  const ExprValue& expr = inputs.expr;
+  if (column == kWord) return_text(context, inputs.word);
+  if (column == kExpr && !expr.blob) return_text(context, expr.bytes);
+  if (column == kExpr && expr.blob)
+    sqlite3_result_blob64(context, expr.bytes.data(), expr.bytes.size(), SQLITE_TRANSIENT);
+  if (column == kK) sqlite3_result_int64(context, inputs.k);
+  if (column == kModel) return_text(context, inputs.model);
+  if (column == kBackend) return_text(context, inputs.backend);
+}
+
+// An input that was not given has no value in this plan, not even NULL. Reading it is an error, so that
+// SQLite cannot discard rows by checking `expr = NULL` where it does not omit the check (see push_inputs()).
+Error missing_input(const Inputs& inputs, const vtab::InputColumns& columns, int index, Column column) {
+  if (inputs.state(column) == Given::kNo)
+    return {ErrorCode::kInvalidArgument, vtab::not_given(columns, index)};
+  return {ErrorCode::kInvalidArgument,
+          std::string(columns.table) + ": the input " + columns.name(index) +
+              " is NULL, which counts as not given, so it can be neither read nor compared. Beside an OR or "
+              "16 other conditions SQLite compares it itself; omit the condition there"};
+}
+
+}  // namespace
+
+RankedTable::RankedTable(Connection& connection, const RankedColumns& columns)
+    : connection_(connection),
+      columns_(columns),
+      pushdowns_(read_pushdowns(std::getenv("GLOVE_NN_DISABLE"))) {}
+
+Status RankedTable::plan(sqlite3_index_info* info) {
+  if (!pushdowns_.ok()) return pushdowns_.error();
+  return best_index(columns_, info, pushdowns_.value(), connection_.db(),
+                    [this](sqlite3_value* model) { return size_for(model); });
+}
+
+RankedCursor::RankedCursor(RankedTable& table, Connection::Pin& models)
+    : table_(table), models_(models), rowids_(table.numbers_, table.columns_.inputs.table) {
+  if (table_.numbers_.cursors() == 1) table_.hinted_at_expr_ = false;  // a statement begins
+}
+
+// Runs body(), during which the search may poll for an interrupt.
+template <class Body>
+Status RankedCursor::run(Body&& body) {
+  InterruptPoller poller(table_.connection_.db());
+  struct Scope {
+    InterruptPoller*& slot;
+    ~Scope() { slot = nullptr; }
+  } scope{active_poller_ = &poller};
+  return table_.run(body);
+}
+
+Status RankedCursor::start(int plan, const char* plan_text, Arguments values) {
+  at_end_ = true;
+  scan_.reset();
+  source_ = {};
+  Status status = search(plan, plan_text, values);
+  return status.ok() ? status : table_.explained(status.error(), plan == Plan::kError);
+}
+
+Status RankedCursor::search(int plan, const char* plan_text, Arguments values) {
+  if (plan == Plan::kError) return {ErrorCode::kInvalidArgument, plan_text};
+  Connection& connection = table_.connection_;
+  GLOVE_ASSIGN_OR_RETURN(
+      call_, FilterCall::read(Plan::decode(plan, plan_text, table_.columns_), values, connection.db(),
+                              connection.engine().backends(), table_.columns_.inputs.table));
+  next_setting_ = 0;
+  return run([this]() -> Status {
+    GLOVE_RETURN_IF_ERROR(table_.begin_call(source_));
+    GLOVE_RETURN_IF_ERROR(open_scan());
+    return advance();
+  });
+}
+
+// Begins the next setting of the call, or sets at_end_ after the last one.
+Status RankedCursor::open_scan() {
+  scan_.reset();
+  numbered_query_ = 0;
+  at_end_ = call_->query_count() == 0 || next_setting_ == call_->setting_count();
+  if (at_end_) return {};
+  Inputs inputs = call_->inputs_of(next_setting_++);
+  GLOVE_RETURN_IF_ERROR(table_.begin_setting(models_, inputs, source_));
+  SearchOptions options;
+  options.interrupted = [this] { return active_poller_ != nullptr && active_poller_->interrupted(); };
+  scan_.emplace(table_.connection_.engine(), source_, *call_, std::move(inputs), std::move(options));
+  return {};
+}
+
+Status RankedCursor::next() {
+  return run([this] { return advance(); });
+}
+
+Status RankedCursor::advance() {
+  while (!at_end_) {
+    GLOVE_ASSIGN_OR_RETURN(const bool more, scan_->next());
+    if (more) break;
+    // If the file was truncated or overwritten meanwhile, the values that xColumn has read are invalid.
+    GLOVE_RETURN_IF_ERROR(scan_->health());
+    GLOVE_RETURN_IF_ERROR(open_scan());
+  }
+  return {};
+}
+
+bool RankedCursor::column_buffered(sqlite3_context* context, int index) noexcept {
+  const RankedColumns& columns = table_.columns_;
+  if (static_cast<size_t>(index) >= columns.meanings.size()) return true;  // without a value
+  const Column column = columns.meanings[static_cast<size_t>(index)];
+  const RankedScan& scan = *scan_;
+  if (column == kNeighbor && scan.vocabulary() != nullptr) {
+    return_word(context, *scan.vocabulary(), scan.neighbor().id);
+  } else if (column == kNeighbor) {
+    sqlite3_result_int64(context, scan.neighbor().id);
+  } else if (column == kSimilarity) {
+    sqlite3_result_double(context, scan.neighbor().similarity);
+  } else if (column == kRank && scan.known_rank() > 0) {
+    sqlite3_result_int64(context, scan.known_rank());
+  } else if (column >= kFirstInput && scan.inputs().has(column)) {
+    return_input(context, scan.inputs(), column);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+Status RankedCursor::column(sqlite3_context* context, int index) {
+  const Column column = table_.columns_.meanings[static_cast<size_t>(index)];
+  if (column != kRank) return missing_input(scan_->inputs(), table_.columns_.inputs, index, column);
+  return run([&]() -> Status {
+    GLOVE_ASSIGN_OR_RETURN(const int64_t rank, scan_->rank());
+    if (rank > 0) sqlite3_result_int64(context, rank);
+    return {};
+  });
+}
+
+Result<int64_t> RankedCursor::rowid() {
+  if (numbered_query_ != scan_->query_count()) {
+    rowids_.start(scan_->inputs().key());
+    numbered_query_ = scan_->query_count();
+  }
+  return rowids_.rowid(scan_->neighbor().id);
+}
+
+}  // namespace glove::sql::nn

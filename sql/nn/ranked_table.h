@@ -1,0 +1,98 @@
+// A virtual table that ranks rows by their similarity to a query: glove_nn, or a table of glove_index. Both
+// have one planner, one reader of arguments, one scan and one cursor, and differ in their names of columns
+// and in the source of the rows.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "sql/adapter/connection.h"
+#include "sql/adapter/input_numbers.h"
+#include "sql/adapter/interrupt.h"
+#include "sql/nn/glove_nn_plan.h"
+#include "sql/nn/ranked_scan.h"
+
+namespace glove::sql::nn {
+
+class RankedCursor;
+
+// What sql/adapter/table.h needs of such a table, except its names.
+class RankedTable {
+ public:
+  using Cursor = RankedCursor;
+
+  // Both must outlive the table. `columns` is not read yet.
+  RankedTable(Connection& connection, const RankedColumns& columns);
+  virtual ~RankedTable() = default;
+  RankedTable(const RankedTable&) = delete;
+  RankedTable& operator=(const RankedTable&) = delete;
+
+  Status plan(sqlite3_index_info* info);
+
+ protected:
+  Connection& connection() const { return connection_; }
+  bool enabled(Pushdown pushdown) const { return (pushdowns_.value() & pushdown) != 0; }
+  // Is set when the hint about `expr` has been logged for the running statement.
+  bool& hinted_at_expr() { return hinted_at_expr_; }
+
+ private:
+  friend RankedCursor;
+
+  // Returns the size of the relation for a literal that the statement gives as the model, or nullptr.
+  virtual RelationSize size_for(sqlite3_value* model) const = 0;
+  // Makes `source`, which is empty, that of a call of xFilter.
+  virtual Status begin_call(RankedSource& /*source*/) { return {}; }
+  // Makes `source` that of a setting with these inputs. `models` outlives it.
+  virtual Status begin_setting(Connection::Pin& /*models*/, const Inputs& /*inputs*/,
+                               RankedSource& /*source*/) {
+    return {};
+  }
+  // Runs body(), which opens a source or searches.
+  virtual Status run(const std::function<Status()>& body) { return body(); }
+  // Returns what xFilter reports for an error. `no_query`: it is one of the plan.
+  virtual Error explained(Error error, bool /*no_query*/) { return error; }
+
+  Connection& connection_;
+  const RankedColumns& columns_;
+  const Result<Pushdowns> pushdowns_;
+  vtab::InputNumbers numbers_;
+  bool hinted_at_expr_ = false;
+};
+
+class RankedCursor {
+ public:
+  RankedCursor(RankedTable& table, Connection::Pin& models);
+  RankedCursor(const RankedCursor&) = delete;
+  RankedCursor& operator=(const RankedCursor&) = delete;
+
+  Status start(int plan, const char* plan_text, Arguments values);
+  Status next();
+  bool next_buffered() noexcept { return scan_->next_buffered(); }
+  bool at_end() const noexcept { return at_end_; }
+  // Returns every value except a rank that is not known yet, and the error for an input that was not given.
+  bool column_buffered(sqlite3_context* context, int index) noexcept;
+  Status column(sqlite3_context* context, int index);
+  // Identifies the inputs and the row, so that a row that two branches of an OR find is one row, and rows of
+  // different inputs are distinct.
+  Result<int64_t> rowid();
+
+ private:
+  template <class Body>
+  Status run(Body&& body);
+  Status search(int plan, const char* plan_text, Arguments values);
+  Status open_scan();
+  Status advance();
+
+  RankedTable& table_;
+  Connection::Pin& models_;
+  InterruptPoller* active_poller_ = nullptr;  // while run() runs
+  std::optional<FilterCall> call_;
+  RankedSource source_;             // of the call and the setting
+  size_t next_setting_ = 0;         // of the call
+  std::optional<RankedScan> scan_;  // of the setting before; refers to the call and the source
+  bool at_end_ = true;
+  vtab::ScanRowids rowids_;
+  size_t numbered_query_ = 0;  // the query_count() whose inputs rowids_ has; 0: none yet
+};
+
+}  // namespace glove::sql::nn

@@ -1,0 +1,92 @@
+// Tables whose rows are parts of a fit, such as the words of glove_kmeans:
+//
+//   class Rows {                           // of one scan
+//    public:
+//     static constexpr const char* kName = "glove_t";
+//     static constexpr const char* kSchema = "CREATE TABLE glove_t(...)";   // whose last columns are
+//     static constexpr vtab::InputColumns kInputs = {...};
+//     static Status plan(sqlite3_index_info* info);                         // xBestIndex; by
+//     vtab::plan_inputs()
+//     // Finds the fit for the inputs; `plan` and `values` are those of xFilter.
+//     Result<FitRange> start(Connection::Pin& models, const vtab::InputValues& inputs, int plan, Arguments
+//     values); bool has(int64_t row) const;           // only if the scan does not visit all rows of the
+//     range void column(sqlite3_context* context, int64_t row, int column);       // one that is not an input
+//     int64_t id(int64_t row) const;         // what tells the rows of a fit apart, from 0 to 2^31 - 1
+//   };
+//   int register_glove_t(sqlite3* db, Engine& engine) { return vtab::register_table<FitTable<Rows>>(db,
+//   engine); }
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "sql/adapter/input_numbers.h"
+#include "sql/adapter/inputs.h"
+#include "sql/adapter/table.h"
+
+namespace glove::sql {
+
+// The rows that a scan visits.
+struct FitRange {
+  std::string key = {};      // identifies everything that the rows depend on
+  ModelPtr model = nullptr;  // whose words are read from its file; null: there are none
+  int64_t first = 0;
+  int64_t end = 0;
+};
+
+// The table of such a class.
+template <class Rows>
+class FitTable {
+ public:
+  static constexpr const char* kName = Rows::kName;
+  static constexpr const char* kSchema = Rows::kSchema;
+
+  explicit FitTable(Connection&) {}
+  Status plan(sqlite3_index_info* info) { return Rows::plan(info); }
+
+  class Cursor {
+   public:
+    Cursor(FitTable& table, Connection::Pin& models)
+        : models_(models), inputs_(Rows::kInputs), rowids_(table.numbers_, kName) {}
+
+    Status start(int plan, const char* plan_text, Arguments values) {
+      range_ = {};
+      GLOVE_RETURN_IF_ERROR(inputs_.read(plan, plan_text, values));
+      GLOVE_ASSIGN_OR_RETURN(range_, rows_.start(models_, inputs_, plan, values));
+      rowids_.start(std::move(range_.key));
+      return visit();
+    }
+    Status next() {
+      ++range_.first;
+      return visit();
+    }
+    bool at_end() const noexcept { return range_.first >= range_.end; }
+    Status column(sqlite3_context* context, int column) {
+      if (Rows::kInputs.contains(column)) return inputs_.return_input(context, column);
+      rows_.column(context, range_.first, column);
+      return {};
+    }
+    Result<int64_t> rowid() { return rowids_.rowid(rows_.id(range_.first)); }
+
+   private:
+    // Moves to the next row to visit, if the current one is not. After the last, checks the words that were
+    // read.
+    Status visit() {
+      if constexpr (requires { rows_.has(0); })
+        while (!at_end() && !rows_.has(range_.first)) ++range_.first;
+      return at_end() && range_.model != nullptr ? range_.model->health() : Status();
+    }
+
+    Connection::Pin& models_;
+    vtab::InputValues inputs_;
+    vtab::ScanRowids rowids_;
+    Rows rows_;
+    FitRange range_;
+  };
+
+ private:
+  vtab::InputNumbers numbers_;
+};
+
+}  // namespace glove::sql
