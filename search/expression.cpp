@@ -88,9 +88,9 @@ std::optional<double> number_of(const Token& token) {
 }
 
 // Splits a text into tokens, one per call.
-class Tokenizer {
+class ExpressionTokenizer {
  public:
-  Tokenizer(std::string_view text, InterruptPoll& poll) : text_(text), poll_(poll) {}
+  ExpressionTokenizer(std::string_view text, InterruptPoll& poll) : text_(text), poll_(poll) {}
 
   Result<Token> next() {
     GLOVE_RETURN_IF_ERROR(poll_.check());
@@ -158,7 +158,7 @@ class Tokenizer {
 };
 
 Result<Tokens> tokenize(std::string_view text, InterruptPoll& poll) {
-  Tokenizer tokenizer(text, poll);
+  ExpressionTokenizer tokenizer(text, poll);
   Tokens tokens;
   do {
     GLOVE_ASSIGN_OR_RETURN(Token token, tokenizer.next());

@@ -3,6 +3,7 @@
 make_corpus.py GLOVE_CONVERT
 """
 import gzip
+import json
 import os
 import pathlib
 import subprocess
@@ -64,6 +65,10 @@ def main():
     for i, text in enumerate(["The U.S. doesn't say it's 1,000.50 at 12:30 p.m.", "don\u2019t \u4e2d\u6587 e\u0301 co\u00adop",
                               "O'Brien's 1990's \U0001f468\u200d\U0001f469 \u05e9\u05dc\u05d5\u05dd", "\u0130\u212a\u023a n't 's"]):
         seed("tokenizer", str(i), text.encode())
+    golden = json.loads((HERE.parent / "text" / "tokenizers" / "golden.json").read_text())
+    for i, entry in enumerate(golden["tokenizers"]):
+        seed("tokenizer-json", entry["name"], json.dumps(entry["json"], ensure_ascii=False).encode())
+        seed("tokenizer-text", entry["name"], bytes([i]) + b" ".join(bytes.fromhex(text) for text in golden["texts"][i::9]))
 
 
 main()

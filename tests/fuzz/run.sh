@@ -16,7 +16,7 @@ build=build/fuzz
 # Executions with --fixed, about ten seconds of a processor each; 20,000 for a fuzzer that is not named here.
 declare -A fixed=([expression]=300000 [glove-model]=40000 [glove-shards]=20000 [glove-text]=80000 [launch]=60000
   [norm-binary]=40000 [norm-text]=80000 [number]=3000000 [numpy]=80000 [ptx]=10000 [safetensors]=100000 [search]=1500
-  [tokenizer]=300000 [word2vec-binary]=80000 [word2vec-text]=80000 [wrapped]=80000)
+  [tokenizer]=300000 [tokenizer-json]=20000 [tokenizer-text]=20000 [word2vec-binary]=80000 [word2vec-text]=80000 [wrapped]=80000)
 
 clang=$(command -v clang++ || command -v clang++-14 || true)
 [[ -n "$clang" ]] || { echo "tests/fuzz/run.sh: skipped, because there is no clang++ (./build.sh --packages-only fuzz installs it)"; exit 0; }

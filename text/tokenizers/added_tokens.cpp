@@ -6,7 +6,7 @@
 
 namespace glove::tokenizers {
 
-Result<AddedTokens> AddedTokens::read(const JsonField& field, const Vocabulary& model,
+Result<AddedTokens> AddedTokens::read(const JsonField& field, const TokenVocabulary& model,
                                       const Normalizers* normalizers) {
   GLOVE_ASSIGN_OR_RETURN(const std::vector<JsonField> elements, field.elements());
   std::vector<Token> tokens;
@@ -35,7 +35,7 @@ Result<AddedTokens::Token> AddedTokens::read_token(const JsonField& field) {
 
 // Follows the reference where a file has the same content several times: a special token counts once, and the
 // options of the last one hold for all.
-void AddedTokens::assign_ids(std::vector<Token> tokens, const Vocabulary& model) {
+void AddedTokens::assign_ids(std::vector<Token> tokens, const TokenVocabulary& model) {
   std::map<std::string, uint32_t, std::less<>> ids;
   std::set<std::string, std::less<>> special;
   std::vector<Token> others;
@@ -61,7 +61,7 @@ void AddedTokens::assign_ids(std::vector<Token> tokens, const Vocabulary& model)
     if (token.is_special) special_ids_.push_back(token.id);
   }
   std::sort(special_ids_.begin(), special_ids_.end());
-  vocabulary_ = Vocabulary({ids.begin(), ids.end()});
+  vocabulary_ = TokenVocabulary({ids.begin(), ids.end()});
 }
 
 AddedTokens::Finder AddedTokens::finder(bool of_normalized, const Normalizers* normalizers) const {
@@ -71,13 +71,13 @@ AddedTokens::Finder AddedTokens::finder(bool of_normalized, const Normalizers* n
   NormalizerBuffers buffers;
   const InterruptCheck never;
   InterruptPoll poll(never);
-  Work work(poll);
+  TextWork work(poll);
   for (uint32_t i = 0; i < tokens_.size(); ++i) {
     if (tokens_[i].is_normalized != of_normalized) continue;
-    bool from_first = true;
+    size_t origin = 0;
     const bool changes = of_normalized && normalizers != nullptr;
     contents[i] =
-        changes ? normalizers->apply(tokens_[i].content, buffers, from_first, work) : tokens_[i].content;
+        changes ? normalizers->apply(tokens_[i].content, buffers, origin, work) : tokens_[i].content;
     if (contents[i].empty()) continue;
     entries.emplace_back(contents[i], i);
     finder.begins[static_cast<unsigned char>(contents[i][0])] = true;
@@ -89,7 +89,7 @@ AddedTokens::Finder AddedTokens::finder(bool of_normalized, const Normalizers* n
 
 // The leftmost matches, of those the longest. A match that is no single word is passed over as a whole.
 void AddedTokens::split(const Finder& finder, std::string_view text, std::vector<Section>& sections,
-                        Work& work) const {
+                        TextWork& work) const {
   sections.clear();
   size_t begin = 0;  // of the text that is not in a section yet
   for (size_t at = 0; !finder.is_empty && at < text.size() && !work.stop();) {
@@ -124,7 +124,7 @@ void AddedTokens::split(const Finder& finder, std::string_view text, std::vector
 // Returns a match with the white space that it takes in, at most from `least` on; or one without an id if it
 // is no single word.
 Section AddedTokens::widened(const Token& token, Section match, size_t least, std::string_view text,
-                             Work& work) const {
+                             TextWork& work) const {
   const auto is = [&](size_t at, uint16_t flags) { return has(next_code(text, at), flags); };
   if (token.single_word && ((match.begin > 0 && is(previous(text, match.begin), kWord)) ||
                             (match.end < text.size() && is(match.end, kWord)))) {

@@ -26,19 +26,19 @@ class AddedTokens {
   // Reads "added_tokens" of a tokenizer.json. As in the reference, a token that `model` has keeps its id
   // there, the others get the ids behind those of the model, and the ids in the file are ignored.
   // `normalizers` is for tokens that are to be found in normalized text.
-  static Result<AddedTokens> read(const JsonField& field, const Vocabulary& model,
+  static Result<AddedTokens> read(const JsonField& field, const TokenVocabulary& model,
                                   const Normalizers* normalizers);
 
   // Replaces `sections` by those of a text: before its normalization, and after.
-  void split_source(std::string_view text, std::vector<Section>& sections, Work& work) const {
+  void split_source(std::string_view text, std::vector<Section>& sections, TextWork& work) const {
     split(source_, text, sections, work);
   }
-  void split_normalized(std::string_view text, std::vector<Section>& sections, Work& work) const {
+  void split_normalized(std::string_view text, std::vector<Section>& sections, TextWork& work) const {
     split(normalized_, text, sections, work);
   }
 
   // The added tokens by id.
-  const Vocabulary& vocabulary() const { return vocabulary_; }
+  const TokenVocabulary& vocabulary() const { return vocabulary_; }
   bool is_special(uint32_t id) const;
 
  private:
@@ -59,13 +59,15 @@ class AddedTokens {
   };
 
   static Result<Token> read_token(const JsonField& field);
-  void assign_ids(std::vector<Token> tokens, const Vocabulary& model);
+  void assign_ids(std::vector<Token> tokens, const TokenVocabulary& model);
   Finder finder(bool of_normalized, const Normalizers* normalizers) const;
-  void split(const Finder& finder, std::string_view text, std::vector<Section>& sections, Work& work) const;
-  Section widened(const Token& token, Section match, size_t least, std::string_view text, Work& work) const;
+  void split(const Finder& finder, std::string_view text, std::vector<Section>& sections,
+             TextWork& work) const;
+  Section widened(const Token& token, Section match, size_t least, std::string_view text,
+                  TextWork& work) const;
 
   std::vector<Token> tokens_;  // in the order of matching: the special ones first
-  Vocabulary vocabulary_;
+  TokenVocabulary vocabulary_;
   std::vector<uint32_t> special_ids_;  // in rising order
   Finder source_, normalized_;
 };

@@ -33,8 +33,8 @@ class BertNormalizer : public Normalizer {
     return std::unique_ptr<const Normalizer>(std::move(made));
   }
 
-  bool append(std::string_view text, NormalizerBuffers& buffers, std::string& out,
-              Work& work) const override {
+  void append(std::string_view text, NormalizerBuffers& buffers, std::string& out,
+              TextWork& work) const override {
     // ASCII characters do not take part in normalization forms, so what is between them can be treated by
     // itself.
     for (size_t at = 0; at < text.size() && !work.stop();) {
@@ -43,17 +43,11 @@ class BertNormalizer : public Normalizer {
       while (at < text.size() && static_cast<unsigned char>(text[at]) >= 0x80 && !work.stop()) ++at;
       if (begin < at) append_other(text.substr(begin, at - begin), buffers, out, work);
     }
-    return text.empty() || !is_dropped(text);
   }
 
  private:
-  bool is_dropped(std::string_view text) const {
-    size_t at = 0;
-    return cleans_ && has(next_code(text, at), kBertDropped);
-  }
-
   // Appends characters as long as they are ASCII. Returns the position of the first other one.
-  size_t append_ascii(std::string_view text, size_t at, std::string& out, Work& work) const {
+  size_t append_ascii(std::string_view text, size_t at, std::string& out, TextWork& work) const {
     for (; at < text.size() && !work.stop(); ++at) {
       const auto byte = static_cast<unsigned char>(text[at]);
       if (byte >= 0x80) break;
@@ -63,7 +57,8 @@ class BertNormalizer : public Normalizer {
   }
 
   // Appends other characters, step by step.
-  void append_other(std::string_view text, NormalizerBuffers& buffers, std::string& out, Work& work) const {
+  void append_other(std::string_view text, NormalizerBuffers& buffers, std::string& out,
+                    TextWork& work) const {
     std::string& cleaned = buffers.clean;
     cleaned.clear();
     for (size_t at = 0; at < text.size() && !work.stop();) append_cleaned(next_code(text, at), cleaned);

@@ -10,6 +10,6 @@
 namespace glove::tokenizers {
 
 // Appends each byte of `bytes` as its character.
-void append_spelled(std::string_view bytes, std::string& out, Work& work);
+void append_spelled(std::string_view bytes, std::string& out, TextWork& work);
 
 }  // namespace glove::tokenizers

@@ -24,7 +24,7 @@ constexpr uint16_t kClasses = kLetter | kNumber | kSpace;  // a character has at
 // one after the other. They cover the whole text.
 class Words {
  public:
-  Words(std::string_view text, Work& work) : text_(text), work_(work) {}
+  Words(std::string_view text, TextWork& work) : text_(text), work_(work) {}
 
   // Returns where the word that begins at `begin` ends.
   size_t end(size_t begin) const {
@@ -56,7 +56,7 @@ class Words {
   }
 
   std::string_view text_;
-  Work& work_;
+  TextWork& work_;
 };
 
 class ByteLevel : public PreTokenizer {
@@ -68,7 +68,7 @@ class ByteLevel : public PreTokenizer {
     return std::unique_ptr<const PreTokenizer>(std::move(made));
   }
 
-  void apply(Pieces& pieces, Work& work) const override {
+  void apply(PieceList& pieces, TextWork& work) const override {
     pieces.rewrite([&](std::string_view piece, std::string& out, const PieceSink& sink) {
       std::string_view text = piece;
       if (adds_space_ && !piece.starts_with(' ')) {
@@ -93,7 +93,7 @@ class ByteLevel : public PreTokenizer {
 
 }  // namespace
 
-void append_spelled(std::string_view bytes, std::string& out, Work& work) {
+void append_spelled(std::string_view bytes, std::string& out, TextWork& work) {
   static const std::array<std::string, 256> characters = alphabet();
   for (const char byte : bytes) {
     if (work.stop()) return;

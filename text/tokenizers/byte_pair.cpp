@@ -42,12 +42,12 @@ class Word {
 
   // Merges the pair of the lowest rank, of those the leftmost, until no pair is left. `results` has the
   // merged token by rank.
-  void merge(const Merges& merges, const std::vector<uint32_t>& results, Work& work) {
+  void merge(const Merges& merges, const std::vector<uint32_t>& results, TextWork& work) {
     candidates_.reserve(count_);
     for (uint32_t i = 0; i + 1 < count_ && !work.stop(); ++i) push(merges, i);
     while (!candidates_.empty() && !work.stop()) {
       std::pop_heap(candidates_.begin(), candidates_.end(), later);
-      const Candidate top = candidates_.back();
+      const MergeCandidate top = candidates_.back();
       candidates_.pop_back();
       Symbol& left = symbols_[top.position];
       if (left.next >= kMerged) continue;
@@ -60,14 +60,14 @@ class Word {
     }
   }
 
-  void append(std::vector<uint32_t>& ids, Work& work) const {
+  void append(std::vector<uint32_t>& ids, TextWork& work) const {
     for (uint32_t i = count_ == 0 ? kNoSymbol : 0; i != kNoSymbol && !work.stop(); i = symbols_[i].next) {
       ids.push_back(symbols_[i].id);
     }
   }
 
  private:
-  static bool later(const Candidate& left, const Candidate& right) {
+  static bool later(const MergeCandidate& left, const MergeCandidate& right) {
     return left.rank != right.rank ? left.rank > right.rank : left.position > right.position;
   }
 
@@ -87,20 +87,22 @@ class Word {
   }
 
   Symbol* symbols_;
-  std::vector<Candidate>& candidates_;
+  std::vector<MergeCandidate>& candidates_;
   uint32_t count_ = 0;
 };
 
-class BytePair : public Model {
+class BytePair : public TokenModel {
  public:
-  static Result<std::unique_ptr<const Model>> read(const JsonField& model) {
+  static Result<std::unique_ptr<const TokenModel>> read(const JsonField& model) {
     auto made = std::make_unique<BytePair>();
     GLOVE_RETURN_IF_ERROR(made->read_options(model));
     GLOVE_RETURN_IF_ERROR(made->read_merges(model));
-    return std::unique_ptr<const Model>(std::move(made));
+    return std::unique_ptr<const TokenModel>(std::move(made));
   }
 
-  Status encode(std::string_view piece, ModelBuffers& buffers, Work& work,
+  bool is_slow() const override { return true; }
+
+  Status encode(std::string_view piece, ModelBuffers& buffers, TextWork& work,
                 std::vector<uint32_t>& ids) const override {
     // A symbol per character, or per byte of what the vocabulary would spell.
     const size_t most = has_bytes_ ? piece.size() * (1 + prefix_.size()) + suffix_.size() : piece.size();
@@ -188,7 +190,7 @@ class BytePair : public Model {
 
   // Adds the characters of a piece as symbols. Returns false if there must be a token for unknown pieces and
   // there is none.
-  bool add_characters(std::string_view piece, ModelBuffers& buffers, Word& word, Work& work) const {
+  bool add_characters(std::string_view piece, ModelBuffers& buffers, Word& word, TextWork& work) const {
     bool has_pending = false;  // an unknown character, which is added before the next known one
     for (size_t at = 0; at < piece.size() && !work.stop();) {
       const size_t length = length_of(piece[at]);
@@ -233,7 +235,7 @@ class BytePair : public Model {
 
 }  // namespace
 
-Result<std::unique_ptr<const Model>> read_byte_pair(const JsonField& model) {
+Result<std::unique_ptr<const TokenModel>> read_byte_pair(const JsonField& model) {
   return BytePair::read(model);
 }
 

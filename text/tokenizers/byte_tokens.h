@@ -14,7 +14,7 @@ class ByteTokens {
  public:
   // None.
   ByteTokens() { ids_.fill(Trie::kNone); }
-  explicit ByteTokens(const Vocabulary& vocabulary) {
+  explicit ByteTokens(const TokenVocabulary& vocabulary) {
     constexpr std::string_view kDigits = "0123456789ABCDEF";
     for (size_t byte = 0; byte < ids_.size(); ++byte) {
       const char token[] = {'<', '0', 'x', kDigits[byte / 16], kDigits[byte % 16], '>'};

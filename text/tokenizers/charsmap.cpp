@@ -90,7 +90,7 @@ bool Charsmap::append_replacement(std::string_view key, std::string& out) const 
   return false;
 }
 
-void Charsmap::append_normalized(std::string_view text, std::string& out, Work& work) const {
+void Charsmap::append_normalized(std::string_view text, std::string& out, TextWork& work) const {
   constexpr size_t kMostWhole = 5;
   const auto is_ascii = [&](size_t at) {
     return at >= text.size() || static_cast<unsigned char>(text[at]) < 0x80;

@@ -20,7 +20,7 @@ class Charsmap {
 
   // Appends the normalized text. As in the reference, a grapheme cluster of fewer than 6 bytes is replaced as
   // a whole by the replacement of the shortest key that begins it, and otherwise each character is.
-  void append_normalized(std::string_view text, std::string& out, Work& work) const;
+  void append_normalized(std::string_view text, std::string& out, TextWork& work) const;
 
  private:
   bool append_replacement(std::string_view key, std::string& out) const;

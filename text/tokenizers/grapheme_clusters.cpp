@@ -61,7 +61,7 @@ class Cluster {
 
 }  // namespace
 
-size_t cluster_end(std::string_view text, size_t begin, Work& work) {
+size_t cluster_end(std::string_view text, size_t begin, TextWork& work) {
   size_t end = begin;
   Cluster cluster(character(next_code(text, end)));
   while (end < text.size() && !work.stop()) {

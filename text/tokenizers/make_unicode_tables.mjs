@@ -206,6 +206,6 @@ process.stdout.write('// Written by make_unicode_tables.mjs, and included by uni
   array('Character', 'Characters', records.map((r) => `{${r[0]},${r[1]},ClusterKind(${r[2]}),ConjunctKind(${r[3]})}`)) +
   decompositions('Canonical', canonical) + decompositions('Compatible', compatible) +
   array('Composition', 'Compositions', compositions.map((r) => `{${r}}`)) +
-  array('LowerRange', 'LowerRanges', lower_ranges.map((r) => `{${r}}`)));
+  array('LowerCaseRange', 'LowerRanges', lower_ranges.map((r) => `{${r}}`)));
 console.error(`${records.length} records, ${pages.length} pages, ${canonical.length} + ${compatible.length} decompositions, ` +
   `${compositions.length} compositions, ${lower_ranges.length} lower-case ranges`);

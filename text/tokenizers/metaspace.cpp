@@ -31,7 +31,9 @@ class Metaspace : public PreTokenizer {
     return std::unique_ptr<const PreTokenizer>(std::move(made));
   }
 
-  void apply(Pieces& pieces, Work& work) const override {
+  bool needs_origin() const override { return scheme_ == PrependScheme::kFirst; }
+
+  void apply(PieceList& pieces, TextWork& work) const override {
     pieces.rewrite([&](std::string_view piece, std::string& out, const PieceSink& sink) {
       size_t begin = out.size();
       const bool has_prefix = piece.starts_with(' ') || piece.starts_with(replacement_);

@@ -4,7 +4,7 @@
 
 namespace glove::tokenizers {
 
-Result<std::unique_ptr<const Model>> read_model(const JsonField& model) {
+Result<std::unique_ptr<const TokenModel>> read_model(const JsonField& model) {
   if (!model.value().is_object()) return model.corrupt("must be an object");
   std::string type;
   if (model.has("type")) {
@@ -20,7 +20,7 @@ Result<std::unique_ptr<const Model>> read_model(const JsonField& model) {
                            ", which is not supported: WordPiece, WordLevel, Unigram and BPE are");
 }
 
-Result<Vocabulary> read_vocabulary(const JsonField& vocabulary) {
+Result<TokenVocabulary> read_vocabulary(const JsonField& vocabulary) {
   if (!vocabulary.value().is_object()) return vocabulary.corrupt("must be an object of tokens and ids");
   std::vector<std::pair<std::string, uint32_t>> tokens;
   tokens.reserve(vocabulary.value().size());
@@ -31,7 +31,7 @@ Result<Vocabulary> read_vocabulary(const JsonField& vocabulary) {
       return vocabulary.corrupt("must have a whole number as the id of " + quoted_value(token));
     tokens.emplace_back(token, number.value());
   }
-  return Vocabulary(std::move(tokens));
+  return TokenVocabulary(std::move(tokens));
 }
 
 Error no_unknown_token() {

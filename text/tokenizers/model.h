@@ -20,7 +20,7 @@ struct Symbol {
   uint32_t id, previous, next;
 };
 // A pair that may be merged: the rank of the merge, and the position of the left symbol.
-struct Candidate {
+struct MergeCandidate {
   uint32_t rank, position;
 };
 // The best segmentation of a text that ends at a byte: its score, and its last piece.
@@ -32,7 +32,7 @@ struct PathNode {
 // Buffers of all models.
 struct ModelBuffers {
   Buffer<Symbol> symbols;
-  std::vector<Candidate> candidates;
+  std::vector<MergeCandidate> candidates;
   Buffer<PathNode> path;
   std::string token;
 };
@@ -47,33 +47,40 @@ T* make_room(Buffer<T>& buffer, size_t count) {
 }
 
 // Immutable.
-class Model {
+class TokenModel {
  public:
-  virtual ~Model() = default;
+  virtual ~TokenModel() = default;
 
   // Appends the ids of a piece, which is well-formed UTF-8 and not empty. If the work is stopped, the ids are
   // meaningless.
-  virtual Status encode(std::string_view piece, ModelBuffers& buffers, Work& work,
+  virtual Status encode(std::string_view piece, ModelBuffers& buffers, TextWork& work,
                         std::vector<uint32_t>& ids) const = 0;
 
-  const Vocabulary& vocabulary() const { return vocabulary_; }
+  // Whether finding the ids of a piece in a cache is faster than encode().
+  virtual bool is_slow() const { return false; }
+
+  const TokenVocabulary& vocabulary() const { return vocabulary_; }
   std::optional<uint32_t> unknown_id() const { return unknown_id_; }
 
  protected:
-  Vocabulary vocabulary_;
+  TokenVocabulary vocabulary_;
   std::optional<uint32_t> unknown_id_;
 };
 
 // Reads "model" of a tokenizer.json.
-Result<std::unique_ptr<const Model>> read_model(const JsonField& model);
+Result<std::unique_ptr<const TokenModel>> read_model(const JsonField& model);
 
-Result<std::unique_ptr<const Model>> read_word_piece(const JsonField& model);
-Result<std::unique_ptr<const Model>> read_word_level(const JsonField& model);
-Result<std::unique_ptr<const Model>> read_unigram(const JsonField& model);
-Result<std::unique_ptr<const Model>> read_byte_pair(const JsonField& model);
+// Reads a model of the longest tokens that begin and continue a word ("type" has its name).
+Result<std::unique_ptr<const TokenModel>> read_word_piece(const JsonField& model);
+// Reads a model whose tokens are whole words ("type" has its name).
+Result<std::unique_ptr<const TokenModel>> read_word_level(const JsonField& model);
+// Reads a model of scored tokens ("type" has its name).
+Result<std::unique_ptr<const TokenModel>> read_unigram(const JsonField& model);
+// Reads a model of merges ("type" has its name).
+Result<std::unique_ptr<const TokenModel>> read_byte_pair(const JsonField& model);
 
 // Reads {"token": id, ...}.
-Result<Vocabulary> read_vocabulary(const JsonField& vocabulary);
+Result<TokenVocabulary> read_vocabulary(const JsonField& vocabulary);
 
 // The error of a text that needs the token for unknown pieces, when there is none.
 Error no_unknown_token();

@@ -47,7 +47,7 @@ char32_t compose(char32_t first, char32_t second) {
 // Receives decomposed characters, and appends them in canonical order and, if asked, composed.
 class Reorder {
  public:
-  Reorder(bool composes, MarkBuffers& buffers, std::string& out, Work& work)
+  Reorder(bool composes, MarkBuffers& buffers, std::string& out, TextWork& work)
       : composes_(composes), run_(buffers.run), sorted_(buffers.sorted), out_(out), work_(work) {
     run_.clear();
   }
@@ -123,7 +123,7 @@ class Reorder {
   std::vector<Mark>& run_;
   std::vector<Mark>& sorted_;
   std::string& out_;
-  Work& work_;
+  TextWork& work_;
 };
 
 void add_decomposed(char32_t code, bool compatible, Reorder& reorder) {
@@ -141,7 +141,8 @@ void add_decomposed(char32_t code, bool compatible, Reorder& reorder) {
 
 }  // namespace
 
-void append_normalized(std::string_view text, Form form, MarkBuffers& buffers, std::string& out, Work& work) {
+void append_normalized(std::string_view text, Form form, MarkBuffers& buffers, std::string& out,
+                       TextWork& work) {
   const bool compatible = form == Form::kNfkc || form == Form::kNfkd;
   const bool composes = form == Form::kNfc || form == Form::kNfkc;
   const auto is_ascii = [&](size_t at) {

@@ -11,10 +11,9 @@ namespace {
 class FormNormalizer : public Normalizer {
  public:
   explicit FormNormalizer(Form form) : form_(form) {}
-  bool append(std::string_view text, NormalizerBuffers& buffers, std::string& out,
-              Work& work) const override {
+  void append(std::string_view text, NormalizerBuffers& buffers, std::string& out,
+              TextWork& work) const override {
     append_normalized(text, form_, buffers.marks, out, work);
-    return true;
   }
 
  private:
@@ -24,58 +23,47 @@ class FormNormalizer : public Normalizer {
 // Normalizers that look at one character at a time.
 class CharacterNormalizer : public Normalizer {
  public:
-  // Appends what a character becomes. Returns false if it is removed.
-  using Rule = bool (*)(char32_t code, std::string& out);
+  // Appends what a character becomes.
+  using Rule = void (*)(char32_t code, std::string& out);
   explicit CharacterNormalizer(Rule rule) : rule_(rule) {}
 
-  bool append(std::string_view text, NormalizerBuffers&, std::string& out, Work& work) const override {
-    bool from_first = true;
-    for (size_t at = 0; at < text.size() && !work.stop();) {
-      const bool is_first = at == 0;
-      const bool kept = rule_(next_code(text, at), out);
-      from_first &= kept || !is_first;
-    }
-    return from_first;
+  void append(std::string_view text, NormalizerBuffers&, std::string& out, TextWork& work) const override {
+    for (size_t at = 0; at < text.size() && !work.stop();) rule_(next_code(text, at), out);
   }
 
  private:
   Rule rule_;
 };
 
-bool lower(char32_t code, std::string& out) {
+void lower(char32_t code, std::string& out) {
   append_lower(out, code);
-  return true;
 }
 
-bool strip_accent(char32_t code, std::string& out) {
-  if (has(code, kMark)) return false;
-  append_code(out, code);
-  return true;
+void strip_accent(char32_t code, std::string& out) {
+  if (!has(code, kMark)) append_code(out, code);
 }
 
 // SentencePiece's rules for machine translation.
-bool nmt(char32_t code, std::string& out) {
+void nmt(char32_t code, std::string& out) {
   if ((code >= 1 && code <= 8) || code == 0xb || (code >= 0xe && code <= 0x1f) || code == 0x7f ||
       code == 0x8f || code == 0x9f) {
-    return false;
+    return;
   }
   const bool is_space = code == 9 || code == 0xa || code == 0xc || code == 0xd || code == 0x1680 ||
                         (code >= 0x200b && code <= 0x200f) || code == 0x2028 || code == 0x2029 ||
                         code == 0x2581 || code == 0xfeff || code == 0xfffd;
   append_code(out, is_space ? ' ' : code);
-  return true;
 }
 
 class Strip : public Normalizer {
  public:
   Strip(bool left, bool right) : left_(left), right_(right) {}
-  bool append(std::string_view text, NormalizerBuffers&, std::string& out, Work& work) const override {
+  void append(std::string_view text, NormalizerBuffers&, std::string& out, TextWork& work) const override {
     size_t begin = 0, end = text.size();
     while (left_ && begin < end && is_white(text, begin) && !work.stop()) begin += length_of(text[begin]);
     while (right_ && begin < end && is_white(text, previous(text, end)) && !work.stop())
       end = previous(text, end);
     out += text.substr(begin, end - begin);
-    return begin == 0;
   }
 
  private:
@@ -88,18 +76,22 @@ class Replace : public Normalizer {
  public:
   Replace(Pattern pattern, std::string content)
       : pattern_(std::move(pattern)), content_(std::move(content)) {}
-  bool append(std::string_view text, NormalizerBuffers&, std::string& out, Work& work) const override {
-    bool from_first = true;
+  void append(std::string_view text, NormalizerBuffers&, std::string& out, TextWork& work) const override {
     for (size_t at = 0; at < text.size() && !work.stop();) {
       const Match match = pattern_.find(text, at, work);
       out += text.substr(at, match.begin - at);
       if (match.begin == text.size()) break;
       out += content_;
-      // The reference ascribes the replacement to the last character that it replaces.
-      if (match.begin == 0) from_first = !content_.empty() && match.end == length_of(text[0]);
       at = match.end;
     }
-    return from_first;
+  }
+
+  // The reference ascribes a replacement to the last character that it replaces.
+  size_t origin_after(std::string_view text, size_t origin, NormalizerBuffers& buffers, std::string& out,
+                      TextWork& work) const override {
+    const Match match = pattern_.find(text, 0, work);
+    if (match.begin < origin && match.end > origin) return match.begin;
+    return Normalizer::origin_after(text, origin, buffers, out, work);
   }
 
  private:
@@ -110,10 +102,9 @@ class Replace : public Normalizer {
 class Prepend : public Normalizer {
  public:
   explicit Prepend(std::string prefix) : prefix_(std::move(prefix)) {}
-  bool append(std::string_view text, NormalizerBuffers&, std::string& out, Work&) const override {
+  void append(std::string_view text, NormalizerBuffers&, std::string& out, TextWork&) const override {
     if (!text.empty()) out += prefix_;
     out += text;
-    return true;
   }
 
  private:
@@ -123,9 +114,20 @@ class Prepend : public Normalizer {
 class Precompiled : public Normalizer {
  public:
   explicit Precompiled(Charsmap map) : map_(std::move(map)) {}
-  bool append(std::string_view text, NormalizerBuffers&, std::string& out, Work& work) const override {
+  void append(std::string_view text, NormalizerBuffers&, std::string& out, TextWork& work) const override {
     map_.append_normalized(text, out, work);
-    return true;
+  }
+
+  // The reference does not account for characters that are removed at the beginning.
+  size_t origin_after(std::string_view text, size_t origin, NormalizerBuffers&, std::string& out,
+                      TextWork& work) const override {
+    out.clear();
+    for (size_t begin = 0, end = origin; out.empty() && begin < text.size() && !work.stop();) {
+      map_.append_normalized(text.substr(begin, end - begin), out, work);
+      begin = end;
+      if (begin < text.size()) end += length_of(text[begin]);
+    }
+    return out.size();
   }
 
  private:
@@ -134,9 +136,8 @@ class Precompiled : public Normalizer {
 
 class ByteLevelNormalizer : public Normalizer {
  public:
-  bool append(std::string_view text, NormalizerBuffers&, std::string& out, Work& work) const override {
+  void append(std::string_view text, NormalizerBuffers&, std::string& out, TextWork& work) const override {
     append_spelled(text, out, work);
-    return true;
   }
 };
 
@@ -202,13 +203,21 @@ Result<Normalizers> Normalizers::read(const JsonField& field) {
   return normalizers;
 }
 
-std::string_view Normalizers::apply(std::string_view text, NormalizerBuffers& buffers, bool& from_first,
-                                    Work& work) const {
+size_t Normalizer::origin_after(std::string_view text, size_t origin, NormalizerBuffers& buffers,
+                                std::string& out, TextWork& work) const {
+  out.clear();
+  append(text.substr(0, origin), buffers, out, work);
+  return out.size();
+}
+
+std::string_view Normalizers::apply(std::string_view text, NormalizerBuffers& buffers, size_t& origin,
+                                    TextWork& work) const {
   std::string* out = &buffers.first;
   for (const auto& step : steps_) {
     if (work.stopped()) break;
+    if (origin > 0) origin = step->origin_after(text, origin, buffers, *out, work);
     out->clear();
-    from_first &= step->append(text, buffers, *out, work);
+    step->append(text, buffers, *out, work);
     text = *out;
     out = out == &buffers.first ? &buffers.second : &buffers.first;
   }

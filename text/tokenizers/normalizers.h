@@ -24,10 +24,14 @@ class Normalizer {
  public:
   virtual ~Normalizer() = default;
 
-  // Appends the normalized text, which is well-formed UTF-8 as `text` is. Returns whether its first character
-  // comes from the first one of `text`, as the reference keeps account.
-  virtual bool append(std::string_view text, NormalizerBuffers& buffers, std::string& out,
-                      Work& work) const = 0;
+  // Appends the normalized text, which is well-formed UTF-8 as `text` is.
+  virtual void append(std::string_view text, NormalizerBuffers& buffers, std::string& out,
+                      TextWork& work) const = 0;
+
+  // Of a text whose first `origin` bytes come from the first character of the source, returns the number of
+  // bytes of the normalized text that do. Overwrites `out`.
+  virtual size_t origin_after(std::string_view text, size_t origin, NormalizerBuffers& buffers,
+                              std::string& out, TextWork& work) const;
 };
 
 // All steps, in order.
@@ -36,10 +40,10 @@ class Normalizers {
   // Reads "normalizer" of a tokenizer.json.
   static Result<Normalizers> read(const JsonField& field);
 
-  // Returns the normalized text, in a buffer or `text` itself. `from_first` becomes false if its first
-  // character does not come from the first one of `text`.
-  std::string_view apply(std::string_view text, NormalizerBuffers& buffers, bool& from_first,
-                         Work& work) const;
+  // Returns the normalized text, in a buffer or `text` itself. The first `origin` bytes of `text`, and then
+  // of the result, come from the first character of the source; 0 if nobody asks.
+  std::string_view apply(std::string_view text, NormalizerBuffers& buffers, size_t& origin,
+                         TextWork& work) const;
 
  private:
   std::vector<std::unique_ptr<const Normalizer>> steps_;

@@ -54,7 +54,7 @@ bool Pattern::repeats(std::string_view text, size_t at) const {
   return has(next_code(text, at), kSpace);
 }
 
-Match Pattern::find(std::string_view text, size_t from, Work& work) const {
+Match Pattern::find(std::string_view text, size_t from, TextWork& work) const {
   const auto length = [&](size_t at) { return is_space_ ? length_of(text[at]) : literal_.size(); };
   const char first = is_space_ ? '\0' : literal_[0];
   for (size_t begin = from; begin < text.size() && !work.stop();) {

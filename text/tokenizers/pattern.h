@@ -16,6 +16,7 @@ struct Match {
   size_t begin, end;
 };
 
+// What Replace and Split look for. Immutable.
 class Pattern {
  public:
   // A literal string. REQUIRES: it is not empty.
@@ -26,7 +27,7 @@ class Pattern {
   static Result<Pattern> read(const JsonField& field);
 
   // Finds the first match at or behind `from`. Returns {text.size(), text.size()} if there is none.
-  Match find(std::string_view text, size_t from, Work& work) const;
+  Match find(std::string_view text, size_t from, TextWork& work) const;
 
  private:
   Pattern() = default;

@@ -13,7 +13,7 @@ class CharacterSplit : public PreTokenizer {
  public:
   CharacterSplit(uint16_t flags, SplitBehavior behavior) : flags_(flags), behavior_(behavior) {}
 
-  void apply(Pieces& pieces, Work& work) const override {
+  void apply(PieceList& pieces, TextWork& work) const override {
     pieces.split([&](std::string_view piece, const auto& sink) {
       Splitter splitter(behavior_, sink);
       size_t begin = 0;  // of what is not a match
@@ -37,7 +37,7 @@ class CharacterSplit : public PreTokenizer {
 // At white space, which is dropped, and around each punctuation character, in one pass.
 class BertPreTokenizer : public PreTokenizer {
  public:
-  void apply(Pieces& pieces, Work& work) const override {
+  void apply(PieceList& pieces, TextWork& work) const override {
     pieces.split([&](std::string_view piece, const auto& sink) {
       size_t begin = 0;
       for (size_t at = 0; at < piece.size() && !work.stop();) {
@@ -56,7 +56,7 @@ class BertPreTokenizer : public PreTokenizer {
 // The matches of \w+|[^\w\s]+
 class Whitespace : public PreTokenizer {
  public:
-  void apply(Pieces& pieces, Work& work) const override {
+  void apply(PieceList& pieces, TextWork& work) const override {
     pieces.split([&](std::string_view piece, const auto& sink) {
       size_t begin = 0;
       uint16_t kind = kWhite;  // of the characters from `begin` on
@@ -78,7 +78,7 @@ class Split : public PreTokenizer {
   Split(Pattern pattern, SplitBehavior behavior, bool inverts)
       : pattern_(std::move(pattern)), behavior_(behavior), inverts_(inverts) {}
 
-  void apply(Pieces& pieces, Work& work) const override {
+  void apply(PieceList& pieces, TextWork& work) const override {
     pieces.split([&](std::string_view piece, const auto& sink) {
       Splitter splitter(behavior_, sink);
       for (size_t at = 0; at < piece.size() && !work.stop();) {

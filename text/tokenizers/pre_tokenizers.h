@@ -1,6 +1,7 @@
 // The second step of a tokenizer: the text is cut into pieces, and no token will contain parts of two.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -29,13 +30,13 @@ class PieceSink {
 };
 
 // A text and its pieces. An object is reused for many texts.
-class Pieces {
+class PieceList {
  public:
-  // Begins with the whole text as one piece. `is_first`: whether it begins with the first character of the
+  // Begins with the whole text as one piece. Its first `origin` bytes come from the first character of the
   // source.
-  void start(std::string_view text, bool is_first) {
+  void start(std::string_view text, size_t origin) {
     text_ = text;
-    is_first_ = is_first;
+    origin_ = origin;
     spans_.clear();
     PieceSink{spans_}(0, text.size());
   }
@@ -43,8 +44,10 @@ class Pieces {
   const std::vector<Span>& spans() const { return spans_; }
   std::string_view text(Span span) const { return text_.substr(span.begin, span.end - span.begin); }
 
-  // Whether a piece begins with the first character of the source.
-  bool is_first(std::string_view piece) const { return is_first_ && piece.data() == text_.data(); }
+  // Whether a piece begins with what comes from the first character of the source.
+  bool is_first(std::string_view piece) const {
+    return static_cast<size_t>(piece.data() - text_.data()) < origin_;
+  }
 
   // Replaces each piece by its parts. Calls cut(piece, sink) for each, with positions in the piece.
   template <class Cut>
@@ -67,6 +70,7 @@ class Pieces {
     next_.clear();
     const PieceSink sink(next_);
     for (const Span span : spans_) rewrite(text(span), out, sink);
+    origin_ = !spans_.empty() && spans_[0].begin < origin_ ? 1 : 0;
     spans_.swap(next_);
     text_ = out;
   }
@@ -75,7 +79,7 @@ class Pieces {
 
  private:
   std::string_view text_;
-  bool is_first_ = true;
+  size_t origin_ = 0;
   std::vector<Span> spans_, next_;
   std::string texts_[2];
 };
@@ -84,7 +88,9 @@ class Pieces {
 class PreTokenizer {
  public:
   virtual ~PreTokenizer() = default;
-  virtual void apply(Pieces& pieces, Work& work) const = 0;
+  virtual void apply(PieceList& pieces, TextWork& work) const = 0;
+  // Whether it asks is_first().
+  virtual bool needs_origin() const { return false; }
 };
 
 // All steps, in order.
@@ -93,8 +99,11 @@ class PreTokenizers {
   // Reads "pre_tokenizer" of a tokenizer.json.
   static Result<PreTokenizers> read(const JsonField& field);
 
-  void apply(Pieces& pieces, Work& work) const {
+  void apply(PieceList& pieces, TextWork& work) const {
     for (const auto& step : steps_) step->apply(pieces, work);
+  }
+  bool needs_origin() const {
+    return std::any_of(steps_.begin(), steps_.end(), [](const auto& step) { return step->needs_origin(); });
   }
 
  private:
@@ -105,7 +114,9 @@ class PreTokenizers {
 Result<std::unique_ptr<const PreTokenizer>> read_pre_tokenizer(const JsonField& field,
                                                                const std::string& type);
 
+// Reads a step that spells bytes as GPT-2 does.
 Result<std::unique_ptr<const PreTokenizer>> read_byte_level(const JsonField& field);
+// Reads a step that keeps spaces as SentencePiece does.
 Result<std::unique_ptr<const PreTokenizer>> read_metaspace(const JsonField& field);
 
 }  // namespace glove::tokenizers

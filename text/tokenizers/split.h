@@ -19,6 +19,7 @@ enum class SplitBehavior {
   kContiguous,          // the - final -- countdown
 };
 
+// Reads the member "behavior".
 Result<SplitBehavior> read_behavior(const JsonField& field);
 
 // Receives the matches and what is between them, in order and covering a piece, and passes parts on.

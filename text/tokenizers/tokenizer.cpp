@@ -1,6 +1,7 @@
 #include "text/tokenizers/tokenizer.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "base/utf8.h"
@@ -8,30 +9,36 @@
 #include "text/tokenizers/json.h"
 #include "text/tokenizers/model.h"
 #include "text/tokenizers/normalizers.h"
+#include "text/tokenizers/piece_cache.h"
 #include "text/tokenizers/post_processor.h"
 #include "text/tokenizers/pre_tokenizers.h"
+#include "text/tokenizers/unicode.h"
 
 namespace glove {
 
 using namespace tokenizers;
 
 struct Tokenizer::Parts {
-  std::unique_ptr<const Model> model;
+  std::unique_ptr<const TokenModel> model;
   std::optional<Normalizers> normalizers;
   std::optional<PreTokenizers> pre_tokenizers;
   AddedTokens added;
   PostProcessor post_processor;
   bool names_unknown = false;
+  uint64_t number = 0;  // no two tokenizers of a process have the same
 
-  Status encode_text(std::string_view text, bool is_first, Scratch::Buffers& buffers, Work& work,
+  Status encode_piece(std::string_view piece, Scratch::Buffers& buffers, TextWork& work,
+                      std::vector<uint32_t>& ids) const;
+  Status encode_text(std::string_view text, bool is_first, Scratch::Buffers& buffers, TextWork& work,
                      std::vector<uint32_t>& ids) const;
 };
 
 struct Tokenizer::Scratch::Buffers {
   std::string source;  // well-formed
   NormalizerBuffers normalizers;
-  Pieces pieces;
+  PieceList pieces;
   ModelBuffers model;
+  PieceCache cache;
   std::vector<Section> sections, normalized_sections;
 };
 
@@ -51,7 +58,9 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::parse(std::string_view json,
     if (version != "1.0")
       return root.unsupported("has the version " + quoted_value(version) + ": only 1.0 is supported");
   }
+  static std::atomic<uint64_t> last_number{0};
   auto parts = std::make_unique<Parts>();
+  parts->number = ++last_number;
   GLOVE_ASSIGN_OR_RETURN(const JsonField model, root.at("model"));
   GLOVE_ASSIGN_OR_RETURN(parts->model, read_model(model));
   parts->names_unknown = model.has("unk_token");
@@ -95,23 +104,35 @@ bool Tokenizer::is_special(uint32_t id) const {
   return parts_->added.is_special(id);
 }
 
+Status Tokenizer::Parts::encode_piece(std::string_view piece, Scratch::Buffers& buffers, TextWork& work,
+                                      std::vector<uint32_t>& ids) const {
+  if (!model->is_slow()) return model->encode(piece, buffers.model, work, ids);
+  if (buffers.cache.append(piece, ids)) return {};
+  const size_t first = ids.size();
+  GLOVE_RETURN_IF_ERROR(model->encode(piece, buffers.model, work, ids));
+  if (!work.stopped()) buffers.cache.keep(piece, std::span(ids).subspan(first));
+  return {};
+}
+
 // Appends the ids of a part of the source between added tokens that stand there as they are.
 Status Tokenizer::Parts::encode_text(std::string_view text, bool is_first, Scratch::Buffers& buffers,
-                                     Work& work, std::vector<uint32_t>& ids) const {
-  bool from_first = is_first;
-  if (normalizers) text = normalizers->apply(text, buffers.normalizers, from_first, work);
+                                     TextWork& work, std::vector<uint32_t>& ids) const {
+  const bool needs_origin = is_first && pre_tokenizers && pre_tokenizers->needs_origin();
+  size_t origin = needs_origin ? length_of(text[0]) : 0;
+  if (normalizers) text = normalizers->apply(text, buffers.normalizers, origin, work);
   added.split_normalized(text, buffers.normalized_sections, work);
   for (const Section& section : buffers.normalized_sections) {
     if (section.id != Trie::kNone) {
       ids.push_back(section.id);
       continue;
     }
-    Pieces& pieces = buffers.pieces;
-    pieces.start(text.substr(section.begin, section.end - section.begin), from_first && section.begin == 0);
+    PieceList& pieces = buffers.pieces;
+    pieces.start(text.substr(section.begin, section.end - section.begin),
+                 origin > section.begin ? origin - section.begin : 0);
     if (pre_tokenizers) pre_tokenizers->apply(pieces, work);
     for (const Span span : pieces.spans()) {
       if (work.stop()) return {};
-      GLOVE_RETURN_IF_ERROR(model->encode(pieces.text(span), buffers.model, work, ids));
+      GLOVE_RETURN_IF_ERROR(encode_piece(pieces.text(span), buffers, work, ids));
     }
   }
   return {};
@@ -121,9 +142,10 @@ Status Tokenizer::encode(std::string_view text, bool add_special_tokens, Scratch
                          const InterruptCheck& interrupted, std::vector<uint32_t>& ids) const {
   constexpr size_t kMostKept = size_t{1} << 20;  // a scratch gives the memory of longer texts back
   InterruptPoll poll(interrupted);
-  Work work(poll);
+  TextWork work(poll);
   Scratch::Buffers& buffers = *scratch.buffers_;
   const size_t first = ids.size();
+  if (parts_->model->is_slow()) buffers.cache.use_for(parts_->number);
   Status status;
   const std::string_view source = well_formed(text, buffers.source, work);
   parts_->added.split_source(source, buffers.sections, work);

@@ -40,7 +40,7 @@ void append_lower(std::string& text, char32_t code) {
   const auto ranges = lower_ranges();
   const auto after =
       std::upper_bound(ranges.begin(), ranges.end(), code,
-                       [](char32_t left, const LowerRange& right) { return left < right.first; });
+                       [](char32_t left, const LowerCaseRange& right) { return left < right.first; });
   append_code(text, static_cast<char32_t>(static_cast<int>(code) + std::prev(after)->delta));
 }
 
@@ -58,7 +58,7 @@ size_t broken_length(std::string_view bytes) {
 }
 
 // Returns the position of the first character that is not well-formed, or the length of the text.
-size_t well_formed_length(std::string_view text, Work& work) {
+size_t well_formed_length(std::string_view text, TextWork& work) {
   size_t at = 0;
   while (at < text.size() && !work.stop()) {
     if (static_cast<unsigned char>(text[at]) < 0x80) {
@@ -74,7 +74,7 @@ size_t well_formed_length(std::string_view text, Work& work) {
 
 }  // namespace
 
-std::string_view well_formed(std::string_view text, std::string& buffer, Work& work) {
+std::string_view well_formed(std::string_view text, std::string& buffer, TextWork& work) {
   size_t good = well_formed_length(text, work);
   if (good == text.size()) return text;
   buffer.clear();

@@ -49,6 +49,7 @@ enum class ClusterKind : uint8_t {
 // The role of a character in the conjuncts of Indic scripts (Indic_Conjunct_Break).
 enum class ConjunctKind : uint8_t { kNone, kConsonant, kLinker, kExtend };
 
+// The properties of a character.
 struct Character {
   uint16_t flags;
   uint8_t combining_class;
@@ -59,6 +60,7 @@ struct Character {
 // The properties of a code point up to U+10FFFF.
 const Character& character(char32_t code);
 
+// Whether a character has any of these properties.
 inline bool has(char32_t code, uint16_t flags) {
   return (character(code).flags & flags) != 0;
 }
@@ -104,8 +106,9 @@ void append_lower(std::string& text, char32_t code);
 
 // Returns `text`, any bytes, if it is well-formed UTF-8. Otherwise writes it to `buffer`, each maximal part
 // of a character that is not well-formed replaced by U+FFFD, and returns that.
-std::string_view well_formed(std::string_view text, std::string& buffer, Work& work);
+std::string_view well_formed(std::string_view text, std::string& buffer, TextWork& work);
 
+// The normalization forms of UAX #15.
 enum class Form { kNfc, kNfd, kNfkc, kNfkd };
 
 // A character on its way to its place in a normalization form, and buffers of them.
@@ -118,9 +121,10 @@ struct MarkBuffers {
 };
 
 // Appends a normalization form of `text`.
-void append_normalized(std::string_view text, Form form, MarkBuffers& buffers, std::string& out, Work& work);
+void append_normalized(std::string_view text, Form form, MarkBuffers& buffers, std::string& out,
+                       TextWork& work);
 
 // Returns where the grapheme cluster that begins at `begin` ends.
-size_t cluster_end(std::string_view text, size_t begin, Work& work);
+size_t cluster_end(std::string_view text, size_t begin, TextWork& work);
 
 }  // namespace glove::tokenizers

@@ -24,7 +24,7 @@ std::span<const Composition> compositions() {
   return kCompositions;
 }
 
-std::span<const LowerRange> lower_ranges() {
+std::span<const LowerCaseRange> lower_ranges() {
   return kLowerRanges;
 }
 

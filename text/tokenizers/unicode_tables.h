@@ -24,16 +24,18 @@ struct DecompositionTable {
   std::span<const uint8_t> text;
 };
 
+// The canonical composition of two characters.
 struct Composition {
   char32_t first, second, composed;
 };
 
 // Every `step`-th code point from first to last has a lower-case code point, `delta` away.
-struct LowerRange {
+struct LowerCaseRange {
   char32_t first, last;
   int step, delta;
 };
 
+// The properties of all characters.
 const CharacterTable& character_table();
 
 // The canonical decompositions, or the compatibility decompositions that differ from them.
@@ -41,6 +43,6 @@ const DecompositionTable& decomposition_table(bool compatible);
 
 // In rising order of (first, second), and of first.
 std::span<const Composition> compositions();
-std::span<const LowerRange> lower_ranges();
+std::span<const LowerCaseRange> lower_ranges();
 
 }  // namespace glove::tokenizers

@@ -14,9 +14,9 @@ namespace {
 constexpr double kUnknownPenalty = 10;
 constexpr uint32_t kNowhere = UINT32_MAX;
 
-class Unigram : public Model {
+class Unigram : public TokenModel {
  public:
-  static Result<std::unique_ptr<const Model>> read(const JsonField& model) {
+  static Result<std::unique_ptr<const TokenModel>> read(const JsonField& model) {
     auto made = std::make_unique<Unigram>();
     GLOVE_RETURN_IF_ERROR(made->read_scores(model));
     if (model.has("unk_id")) {
@@ -29,10 +29,12 @@ class Unigram : public Model {
     }
     GLOVE_ASSIGN_OR_RETURN(const bool byte_fallback, model.boolean("byte_fallback", false));
     if (byte_fallback) made->bytes_ = ByteTokens(made->vocabulary_);
-    return std::unique_ptr<const Model>(std::move(made));
+    return std::unique_ptr<const TokenModel>(std::move(made));
   }
 
-  Status encode(std::string_view piece, ModelBuffers& buffers, Work& work,
+  bool is_slow() const override { return true; }
+
+  Status encode(std::string_view piece, ModelBuffers& buffers, TextWork& work,
                 std::vector<uint32_t>& ids) const override {
     if (piece.size() >= kNowhere)
       return Error{ErrorCode::kOutOfMemory, "the text is too long for a tokenizer"};
@@ -72,14 +74,14 @@ class Unigram : public Model {
     }
     unknown_score_ = least - kUnknownPenalty;
     std::reverse(tokens.begin(), tokens.end());  // of equal tokens, the last counts
-    vocabulary_ = Vocabulary(std::move(tokens));
+    vocabulary_ = TokenVocabulary(std::move(tokens));
     return {};
   }
 
   // Offers each token that begins at `begin`. Returns whether one of them is a single character, which ends
   // at `end`.
   bool extend(std::string_view piece, size_t begin, size_t end, PathNode* path, size_t& reached,
-              Work& work) const {
+              TextWork& work) const {
     const Trie& trie = vocabulary_.trie();
     uint32_t node = Trie::kRoot;
     bool has_character = false;
@@ -104,7 +106,7 @@ class Unigram : public Model {
 
   // Appends the ids of the best path, from its end to its beginning, and turns them around. Neighbouring
   // unknown characters are one piece.
-  void append_path(std::string_view piece, const PathNode* path, Work& work,
+  void append_path(std::string_view piece, const PathNode* path, TextWork& work,
                    std::vector<uint32_t>& ids) const {
     const size_t first = ids.size();
     const auto is_unknown = [&](size_t end) { return unknown_id_ && path[end].id == *unknown_id_; };
@@ -137,7 +139,7 @@ class Unigram : public Model {
 
 }  // namespace
 
-Result<std::unique_ptr<const Model>> read_unigram(const JsonField& model) {
+Result<std::unique_ptr<const TokenModel>> read_unigram(const JsonField& model) {
   return Unigram::read(model);
 }
 

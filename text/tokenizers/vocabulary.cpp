@@ -4,7 +4,8 @@
 
 namespace glove::tokenizers {
 
-Vocabulary::Vocabulary(std::vector<std::pair<std::string, uint32_t>> tokens) : tokens_(std::move(tokens)) {
+TokenVocabulary::TokenVocabulary(std::vector<std::pair<std::string, uint32_t>> tokens)
+    : tokens_(std::move(tokens)) {
   std::vector<Trie::Entry> entries;
   entries.reserve(tokens_.size());
   for (const auto& [token, id] : tokens_) entries.emplace_back(token, id);
@@ -13,7 +14,7 @@ Vocabulary::Vocabulary(std::vector<std::pair<std::string, uint32_t>> tokens) : t
                    [](const auto& left, const auto& right) { return left.second < right.second; });
 }
 
-std::string_view Vocabulary::token(uint32_t id) const {
+std::string_view TokenVocabulary::token(uint32_t id) const {
   if (id < tokens_.size() && tokens_[id].second == id && (id == 0 || tokens_[id - 1].second != id)) {
     return tokens_[id].first;
   }

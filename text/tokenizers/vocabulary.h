@@ -14,14 +14,14 @@
 namespace glove::tokenizers {
 
 // Immutable. Ids need not be dense: a hole costs nothing.
-class Vocabulary {
+class TokenVocabulary {
  public:
-  Vocabulary() = default;
+  TokenVocabulary() = default;
   // Of equal tokens, the first counts. Of equal ids, token() returns the first. REQUIRES: no id is
   // Trie::kNone.
-  explicit Vocabulary(std::vector<std::pair<std::string, uint32_t>> tokens);
-  Vocabulary(Vocabulary&&) = default;
-  Vocabulary& operator=(Vocabulary&&) = default;
+  explicit TokenVocabulary(std::vector<std::pair<std::string, uint32_t>> tokens);
+  TokenVocabulary(TokenVocabulary&&) = default;
+  TokenVocabulary& operator=(TokenVocabulary&&) = default;
 
   // The number of tokens, and the largest id + 1.
   size_t count() const { return tokens_.size(); }

@@ -6,9 +6,9 @@
 namespace glove::tokenizers {
 namespace {
 
-class WordPiece : public Model {
+class WordPiece : public TokenModel {
  public:
-  static Result<std::unique_ptr<const Model>> read(const JsonField& model) {
+  static Result<std::unique_ptr<const TokenModel>> read(const JsonField& model) {
     auto made = std::make_unique<WordPiece>();
     GLOVE_ASSIGN_OR_RETURN(const JsonField vocabulary, model.at("vocab"));
     GLOVE_ASSIGN_OR_RETURN(made->vocabulary_, read_vocabulary(vocabulary));
@@ -17,10 +17,10 @@ class WordPiece : public Model {
     GLOVE_ASSIGN_OR_RETURN(const std::string prefix, model.string("continuing_subword_prefix"));
     made->continues_ = made->vocabulary_.trie().walk(made->continuation_, prefix);
     GLOVE_ASSIGN_OR_RETURN(made->most_characters_, model.number("max_input_chars_per_word"));
-    return std::unique_ptr<const Model>(std::move(made));
+    return std::unique_ptr<const TokenModel>(std::move(made));
   }
 
-  Status encode(std::string_view piece, ModelBuffers&, Work& work,
+  Status encode(std::string_view piece, ModelBuffers&, TextWork& work,
                 std::vector<uint32_t>& ids) const override {
     const size_t first = ids.size();
     bool known = !is_too_long(piece, work);
@@ -35,7 +35,7 @@ class WordPiece : public Model {
   }
 
  private:
-  bool is_too_long(std::string_view piece, Work& work) const {
+  bool is_too_long(std::string_view piece, TextWork& work) const {
     if (piece.size() <= most_characters_) return false;
     if (piece.size() / 4 > most_characters_) return true;
     uint64_t count = 0;
@@ -44,7 +44,7 @@ class WordPiece : public Model {
   }
 
   // Appends the longest token at `begin`, and moves behind it. Returns false if there is none.
-  bool take_longest(std::string_view piece, size_t& begin, Work& work, std::vector<uint32_t>& ids) const {
+  bool take_longest(std::string_view piece, size_t& begin, TextWork& work, std::vector<uint32_t>& ids) const {
     const Trie& trie = vocabulary_.trie();
     if (begin > 0 && !continues_) return false;
     uint32_t node = begin > 0 ? continuation_ : Trie::kRoot;
@@ -68,18 +68,18 @@ class WordPiece : public Model {
   uint64_t most_characters_ = 0;
 };
 
-class WordLevel : public Model {
+class WordLevel : public TokenModel {
  public:
-  static Result<std::unique_ptr<const Model>> read(const JsonField& model) {
+  static Result<std::unique_ptr<const TokenModel>> read(const JsonField& model) {
     auto made = std::make_unique<WordLevel>();
     GLOVE_ASSIGN_OR_RETURN(const JsonField vocabulary, model.at("vocab"));
     GLOVE_ASSIGN_OR_RETURN(made->vocabulary_, read_vocabulary(vocabulary));
     GLOVE_ASSIGN_OR_RETURN(const std::string unknown, model.string("unk_token"));
     made->unknown_id_ = made->vocabulary_.find(unknown);
-    return std::unique_ptr<const Model>(std::move(made));
+    return std::unique_ptr<const TokenModel>(std::move(made));
   }
 
-  Status encode(std::string_view piece, ModelBuffers&, Work&, std::vector<uint32_t>& ids) const override {
+  Status encode(std::string_view piece, ModelBuffers&, TextWork&, std::vector<uint32_t>& ids) const override {
     const auto found = vocabulary_.find(piece);
     if (!found && !unknown_id_) return no_unknown_token();
     ids.push_back(found ? *found : *unknown_id_);
@@ -89,11 +89,11 @@ class WordLevel : public Model {
 
 }  // namespace
 
-Result<std::unique_ptr<const Model>> read_word_piece(const JsonField& model) {
+Result<std::unique_ptr<const TokenModel>> read_word_piece(const JsonField& model) {
   return WordPiece::read(model);
 }
 
-Result<std::unique_ptr<const Model>> read_word_level(const JsonField& model) {
+Result<std::unique_ptr<const TokenModel>> read_word_level(const JsonField& model) {
   return WordLevel::read(model);
 }
 

@@ -9,9 +9,9 @@ namespace glove::tokenizers {
 
 // A loop over a text calls stop() in each iteration and returns at once if it is true. Whoever called the
 // loop then returns interrupted_error().
-class Work {
+class TextWork {
  public:
-  explicit Work(InterruptPoll& poll) : poll_(poll) {}
+  explicit TextWork(InterruptPoll& poll) : poll_(poll) {}
   bool stop() { return (++count_ & 0xfff) == 0 && poll_.stop(); }
   bool stopped() const { return poll_.stopped(); }
 

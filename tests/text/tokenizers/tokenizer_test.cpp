@@ -1,0 +1,329 @@
+// Tokenizers of embedding models. The expected ids are those of the reference (make_golden.mjs).
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <fstream>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "text/tokenizers/tokenizer.h"
+
+namespace {
+
+std::atomic<size_t> allocations{0};
+
+}  // namespace
+
+// Not inlined, because the compiler would warn about pairs of malloc and delete.
+[[gnu::noinline]] void* operator new(size_t size) {
+  ++allocations;
+  if (void* place = std::malloc(size == 0 ? 1 : size)) return place;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* place) noexcept {
+  std::free(place);
+}
+[[gnu::noinline]] void operator delete(void* place, size_t) noexcept {
+  std::free(place);
+}
+
+namespace glove {
+namespace {
+
+using nlohmann::json;
+using Ids = std::vector<uint32_t>;
+
+const json& golden() {
+  static const json document = json::parse(std::ifstream(GLOVE_TEST_DATA "/golden.json"));
+  return document;
+}
+
+std::string from_hex(const std::string& hex) {
+  std::string bytes;
+  for (size_t i = 0; i < hex.size(); i += 2)
+    bytes += static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16));
+  return bytes;
+}
+
+std::vector<std::string> golden_texts() {
+  std::vector<std::string> texts;
+  for (const json& text : golden()["texts"]) texts.push_back(from_hex(text));
+  return texts;
+}
+
+const json& golden_tokenizer(const std::string& name) {
+  for (const json& entry : golden()["tokenizers"]) {
+    if (entry["name"] == name) return entry;
+  }
+  throw std::out_of_range(name);
+}
+
+std::shared_ptr<const Tokenizer> parsed(const json& document) {
+  auto tokenizer = Tokenizer::parse(document.dump(), "tokenizer.json");
+  EXPECT_TRUE(tokenizer.ok()) << tokenizer.error().message;
+  return tokenizer.ok() ? std::move(tokenizer).value() : nullptr;
+}
+
+Ids ids_of(const Tokenizer& tokenizer, std::string_view text, bool special = true) {
+  Tokenizer::Scratch scratch;
+  Ids ids;
+  const Status status = tokenizer.encode(text, special, scratch, {}, ids);
+  EXPECT_TRUE(status.ok()) << status.error().message;
+  return ids;
+}
+
+std::string error_of(const json& document) {
+  const auto tokenizer = Tokenizer::parse(document.dump(), "tokenizer.json");
+  return tokenizer.ok() ? "no error" : tokenizer.error().message;
+}
+
+TEST(Tokenizers, GiveTheIdsOfTheReference) {
+  const std::vector<std::string> texts = golden_texts();
+  Tokenizer::Scratch scratch;  // shared, so that nothing of one text or tokenizer may appear in the next
+  size_t compared = 0;
+  for (const json& entry : golden()["tokenizers"]) {
+    const auto tokenizer = parsed(entry["json"]);
+    ASSERT_NE(tokenizer, nullptr) << entry["name"];
+    for (size_t i = 0; i < texts.size(); ++i) {
+      for (int round = 0; round < 2; ++round) {
+        Ids ids;
+        ASSERT_TRUE(tokenizer->encode(texts[i], true, scratch, {}, ids).ok());
+        EXPECT_EQ(ids, entry["ids"][i].get<Ids>()) << entry["name"] << ": " << texts[i];
+        ++compared;
+      }
+    }
+  }
+  EXPECT_GT(compared, 2000u);
+}
+
+TEST(Tokenizers, AddSpecialTokensOnlyIfAsked) {
+  const auto bert = parsed(golden_tokenizer("bert")["json"]);
+  const Ids with = ids_of(*bert, "hello"), without = ids_of(*bert, "hello", false);
+  ASSERT_EQ(with.size(), without.size() + 2);
+  EXPECT_EQ(bert->token(with.front()), "[CLS]");
+  EXPECT_EQ(bert->token(with.back()), "[SEP]");
+  EXPECT_EQ(bert->token(without.front()), "hello");
+}
+
+TEST(Tokenizers, AppendToTheIdsThatAreThere) {
+  const auto added = parsed(golden_tokenizer("added")["json"]);  // truncates to 9 ids, from the left
+  Tokenizer::Scratch scratch;
+  Ids ids = {7, 7, 7};
+  ASSERT_TRUE(added->encode("a b c d e f g h i j k", true, scratch, {}, ids).ok());
+  ASSERT_EQ(ids.size(), 3u + 9u);
+  EXPECT_EQ(ids[2], 7u);
+  EXPECT_EQ(added->token(ids.back()), "k");
+}
+
+TEST(Tokenizers, ListTheirVocabulary) {
+  json document = golden_tokenizer("bert")["json"];
+  document["model"]["vocab"] = {{"[UNK]", 5}, {"a", 7}, {"##b", 4000000000u}};
+  document["added_tokens"] = json::array();
+  for (const char* token : {"[UNK]", "[NEW]"}) {
+    document["added_tokens"].push_back({{"id", 9},
+                                        {"content", token},
+                                        {"single_word", false},
+                                        {"lstrip", false},
+                                        {"rstrip", false},
+                                        {"normalized", false},
+                                        {"special", token[1] == 'N'}});
+  }
+  const auto tokenizer = parsed(document);
+  EXPECT_EQ(tokenizer->vocabulary_size(), 4000000001u);
+  EXPECT_EQ(tokenizer->token(7), "a");
+  EXPECT_EQ(tokenizer->token(6), "");
+  EXPECT_EQ(tokenizer->token(4000000000u), "##b");
+  EXPECT_EQ(tokenizer->token(4000000001u), "");
+  EXPECT_EQ(tokenizer->id_of("a"), 7u);
+  EXPECT_EQ(tokenizer->id_of("[NEW]"), 3u) << "the number of tokens of the model, as in the reference";
+  EXPECT_EQ(tokenizer->id_of("b"), std::nullopt);
+  EXPECT_EQ(tokenizer->unknown_id(), 5u);
+  EXPECT_TRUE(tokenizer->is_special(3));
+  EXPECT_FALSE(tokenizer->is_special(5));
+  EXPECT_EQ(ids_of(*tokenizer, "ab[NEW]c", false), (Ids{7, 4000000000u, 3, 5}));
+}
+
+TEST(Tokenizers, AllocateNothingOnceWarm) {
+  const std::vector<std::string> texts = golden_texts();
+  for (const json& entry : golden()["tokenizers"]) {
+    const auto tokenizer = parsed(entry["json"]);
+    Tokenizer::Scratch scratch;
+    Ids ids;
+    size_t before = 0;
+    for (int round = 0; round < 5; ++round) {  // a step and the next one swap their buffers
+      before = allocations;
+      for (const std::string& text : texts) {
+        ids.clear();
+        ASSERT_TRUE(tokenizer->encode(text, true, scratch, {}, ids).ok());
+      }
+    }
+    EXPECT_EQ(allocations - before, 0u) << entry["name"];
+  }
+}
+
+// A text of one word, or of marks in descending order of their classes, takes time in proportion to its
+// length.
+std::vector<std::string> long_texts() {
+  std::string letters, marks;
+  for (size_t i = 0; i < 600'000; ++i) letters += static_cast<char>('a' + i * i % 13);
+  for (size_t i = 0; i < 200'000; ++i) marks += i % 2 == 0 ? "\u0301" : "\u0323";
+  return {letters, std::string(600'000, 'a'), "e" + marks, std::string(600'000, '\x80'),
+          std::string(600'000, ' ')};
+}
+
+TEST(Tokenizers, EncodeLongTexts) {
+  for (const char* name :
+       {"bert", "nfkc", "gpt2", "gpt2_whole", "llama", "unigram", "unigram_bytes", "added", "replaced"}) {
+    const auto tokenizer = parsed(golden_tokenizer(name)["json"]);
+    for (const std::string& text : long_texts()) {
+      Tokenizer::Scratch scratch;
+      Ids ids;
+      EXPECT_TRUE(tokenizer->encode(text, true, scratch, {}, ids).ok()) << name;
+    }
+  }
+}
+
+TEST(Tokenizers, StopWhenInterrupted) {
+  for (const char* name :
+       {"bert", "nfkc", "gpt2", "gpt2_whole", "llama", "unigram", "unigram_bytes", "added", "replaced"}) {
+    const auto tokenizer = parsed(golden_tokenizer(name)["json"]);
+    for (const std::string& text : long_texts()) {
+      Tokenizer::Scratch scratch;
+      for (const int most : {1, 3, 10}) {
+        int asked = 0;
+        Ids ids;
+        const Status status = tokenizer->encode(
+            text, true, scratch, [&] { return ++asked == most; }, ids);
+        EXPECT_EQ(status.ok(), asked < most) << name;
+        EXPECT_TRUE(status.ok() || status.error().code == ErrorCode::kInterrupted) << name;
+        EXPECT_LE(asked, most) << name << ": asked again after it said stop";
+        EXPECT_GE(asked, 1) << name;
+      }
+    }
+  }
+}
+
+TEST(Tokenizers, NameThePartThatIsNotSupported) {
+  const json& bert = golden_tokenizer("bert")["json"];
+  const auto with = [&](const char* part, const json& value) {
+    json document = bert;
+    document[json::json_pointer(part)] = value;
+    return error_of(document);
+  };
+  EXPECT_EQ(with("/normalizer/type", "Foo"),
+            "tokenizer.json: normalizer has the type 'Foo', which is not supported: BertNormalizer, "
+            "ByteLevel, Lowercase, NFC, NFD, "
+            "NFKC, NFKD, Nmt, Precompiled, Prepend, Replace, Sequence, Strip and StripAccents are");
+  EXPECT_EQ(with("/pre_tokenizer", {{"type", "Sequence"}, {"pretokenizers", {{{"type", "UnicodeScripts"}}}}}),
+            "tokenizer.json: pre_tokenizer.pretokenizers[0] has the type 'UnicodeScripts', which is not "
+            "supported: BertPreTokenizer, "
+            "ByteLevel, CharDelimiterSplit, Digits, Metaspace, Punctuation, Sequence, Split, Whitespace and "
+            "WhitespaceSplit are");
+  EXPECT_EQ(with("/model/type", "Foo"),
+            "tokenizer.json: model has the type 'Foo', which is not supported: WordPiece, WordLevel, Unigram "
+            "and BPE are");
+  EXPECT_NE(with("/post_processor/type", "Foo").find("post_processor has the type 'Foo'"), std::string::npos);
+  EXPECT_NE(with("/normalizer", {{"type", "Replace"}, {"pattern", {{"Regex", "(a|b)"}}}, {"content", ""}})
+                .find("normalizer.pattern is the regular expression '(a|b)', which is not supported"),
+            std::string::npos);
+  EXPECT_NE(with("/version", "2.0").find("version '2.0'"), std::string::npos);
+  json random = golden_tokenizer("gpt2")["json"];
+  random["model"]["dropout"] = 0.1;
+  EXPECT_NE(error_of(random).find("model.dropout makes tokens random"), std::string::npos);
+}
+
+TEST(Tokenizers, NameThePartThatIsWrong) {
+  const auto with = [&](const char* name, const char* part, const json& value) {
+    json document = golden_tokenizer(name)["json"];
+    document[json::json_pointer(part)] = value;
+    return error_of(document);
+  };
+  const auto expect = [](const std::string& message, const char* part) {
+    EXPECT_NE(message.find(part), std::string::npos) << message << " lacks " << part;
+  };
+  expect(with("bert", "/model", nullptr), "the file lacks 'model'");
+  expect(with("bert", "/model", 3), "model must be an object");
+  expect(with("bert", "/model/vocab", nullptr), "model lacks 'vocab'");
+  expect(with("bert", "/model/vocab", json::array()), "model.vocab must be an object");
+  expect(with("bert", "/model/vocab/the", -1), "model.vocab must have a whole number as the id of 'the'");
+  expect(with("bert", "/model/vocab/the", 4294967295u),
+         "model.vocab must have a whole number as the id of 'the'");
+  expect(with("bert", "/model/vocab/the", 1.5), "as the id of 'the'");
+  expect(with("bert", "/model/unk_token", 1), "model.unk_token must be a string");
+  expect(with("bert", "/normalizer/lowercase", "yes"), "normalizer.lowercase must be true or false");
+  expect(with("bert", "/normalizer/clean_text", nullptr), "normalizer lacks 'clean_text'");
+  expect(with("bert", "/added_tokens", 1), "added_tokens must be an array");
+  expect(with("bert", "/added_tokens/0/content", nullptr), "added_tokens[0] lacks 'content'");
+  expect(with("bert", "/post_processor/special_tokens", json::object()), "special_tokens lacks '[CLS]'");
+  expect(with("bert_lower", "/truncation/max_length", 1), "truncation has a max_length of 1");
+  expect(with("bert_lower", "/truncation/strategy", "Some"), "strategy 'Some'");
+  expect(with("gpt2", "/model/merges/3", "a"), "model.merges must have a pair of tokens at place 3");
+  expect(with("gpt2", "/model/merges/3", {"q", "zz"}), "model.merges needs the token 'zz' at place 3");
+  expect(with("unigram", "/model/unk_id", 1000), "model has the unk_id 1000, but only");
+  expect(with("unigram", "/model/vocab/2", {"a"}), "an array of a token and its score at place 2");
+  expect(with("unigram", "/pre_tokenizer/replacement", "ab"), "one character as its 'replacement'");
+  expect(with("unigram", "/normalizer/normalizers/0/precompiled_charsmap", "AAAA"),
+         "normalizer.normalizers[0] has a precompiled_charsmap");
+  expect(with("unigram", "/normalizer/normalizers/0/precompiled_charsmap", "???"), "is not base64");
+  expect(with("next", "/pre_tokenizer/pretokenizers/0/behavior", "Foo"), "behavior 'Foo'");
+  expect(with("next", "/pre_tokenizer/pretokenizers/0/pattern", {{"String", ""}}), "is an empty string");
+}
+
+TEST(Tokenizers, RefuseWhatIsNoTokenizer) {
+  const auto error = [](const std::string& text) {
+    const auto tokenizer = Tokenizer::parse(text, "t.json");
+    return tokenizer.ok() ? "no error" : tokenizer.error().message;
+  };
+  const std::string whole = golden_tokenizer("bert")["json"].dump();
+  for (size_t length = 0; length < whole.size(); length += 97) {
+    EXPECT_NE(error(whole.substr(0, length)).find("t.json: malformed JSON at byte"), std::string::npos)
+        << length;
+  }
+  EXPECT_EQ(error("[]"), "t.json: the file must be an object");
+  const std::string deep = std::string(1'000'000, '[');
+  EXPECT_EQ(error(deep), "t.json: the JSON is nested deeper than 64 levels, so it is no tokenizer.json");
+  EXPECT_EQ(error("{\"normalizer\":" + deep),
+            "t.json: the JSON is nested deeper than 64 levels, so it is no tokenizer.json");
+  // Nothing of a text beyond the limit is looked at.
+  EXPECT_EQ(error(std::string((size_t{256} << 20) + 1, ' ')),
+            "t.json: a tokenizer.json of 268435457 bytes is too long: at most 268435456 are read");
+}
+
+TEST(Tokenizers, NeedAnUnknownTokenOnlyForUnknownPieces) {
+  json document = golden_tokenizer("bert")["json"];
+  document["model"]["unk_token"] = "[NONE]";
+  const auto tokenizer = parsed(document);
+  EXPECT_EQ(tokenizer->unknown_id(), std::nullopt);
+  EXPECT_EQ(ids_of(*tokenizer, "hello", false).size(), 1u);
+  Tokenizer::Scratch scratch;
+  Ids ids;
+  const Status status = tokenizer->encode("☃", false, scratch, {}, ids);
+  ASSERT_FALSE(status.ok());
+  EXPECT_NE(status.error().message.find("names no token for unknown pieces"), std::string::npos);
+}
+
+// Damaged tables of a charsmap must not be followed out of their bounds.
+TEST(Tokenizers, SurviveDamagedCharsmaps) {
+  json document = golden_tokenizer("unigram")["json"];
+  json& charsmap = document["normalizer"]["normalizers"][0]["precompiled_charsmap"];
+  const std::string whole = charsmap;
+  const std::vector<std::string> texts = golden_texts();
+  uint32_t random = 35;
+  for (int round = 0; round < 300; ++round) {
+    std::string damaged = whole;
+    for (int i = 0; i < 40; ++i) {
+      random = random * 1664525 + 1013904223;
+      damaged[8 + random % (damaged.size() - 12)] = static_cast<char>('A' + random % 26);
+    }
+    charsmap = damaged;
+    const auto tokenizer = Tokenizer::parse(document.dump(), "t.json");
+    if (!tokenizer.ok()) continue;
+    for (const std::string& text : texts) ids_of(*tokenizer.value(), text);
+  }
+}
+
+}  // namespace
+}  // namespace glove
