@@ -26,8 +26,8 @@ class AddedTokens {
   // Reads "added_tokens" of a tokenizer.json. As in the reference, a token that `model` has keeps its id
   // there, the others get the ids behind those of the model, and the ids in the file are ignored.
   // `normalizers` is for tokens that are to be found in normalized text.
-  static Result<AddedTokens> read(const JsonField& field, const TokenVocabulary& model,
-                                  const Normalizers* normalizers);
+  [[gnu::cold]] static Result<AddedTokens> read(const JsonField& field, const TokenVocabulary& model,
+                                                const Normalizers* normalizers);
 
   // Replaces `sections` by those of a text: before its normalization, and after.
   void split_source(std::string_view text, std::vector<Section>& sections, TextWork& work) const {
@@ -58,9 +58,9 @@ class AddedTokens {
     bool is_empty = true;
   };
 
-  static Result<Token> read_token(const JsonField& field);
-  void assign_ids(std::vector<Token> tokens, const TokenVocabulary& model);
-  Finder finder(bool of_normalized, const Normalizers* normalizers) const;
+  [[gnu::cold]] static Result<Token> read_token(const JsonField& field);
+  [[gnu::cold]] void assign_ids(std::vector<Token> tokens, const TokenVocabulary& model);
+  [[gnu::cold]] Finder finder(bool of_normalized, const Normalizers* normalizers) const;
   void split(const Finder& finder, std::string_view text, std::vector<Section>& sections,
              TextWork& work) const;
   Section widened(const Token& token, Section match, size_t least, std::string_view text,

@@ -16,7 +16,7 @@ bool is_ideograph(char32_t code) {
 
 class BertNormalizer : public Normalizer {
  public:
-  static Result<std::unique_ptr<const Normalizer>> read(const JsonField& field) {
+  [[gnu::cold]] static Result<std::unique_ptr<const Normalizer>> read(const JsonField& field) {
     auto made = std::make_unique<BertNormalizer>();
     GLOVE_ASSIGN_OR_RETURN(made->cleans_, field.boolean("clean_text"));
     GLOVE_ASSIGN_OR_RETURN(made->separates_, field.boolean("handle_chinese_chars"));

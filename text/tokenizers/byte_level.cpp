@@ -61,7 +61,7 @@ class Words {
 
 class ByteLevel : public PreTokenizer {
  public:
-  static Result<std::unique_ptr<const PreTokenizer>> read(const JsonField& field) {
+  [[gnu::cold]] static Result<std::unique_ptr<const PreTokenizer>> read(const JsonField& field) {
     auto made = std::make_unique<ByteLevel>();
     GLOVE_ASSIGN_OR_RETURN(made->adds_space_, field.boolean("add_prefix_space"));
     GLOVE_ASSIGN_OR_RETURN(made->finds_words_, field.boolean("use_regex", true));

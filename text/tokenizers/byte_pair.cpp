@@ -93,7 +93,7 @@ class Word {
 
 class BytePair : public TokenModel {
  public:
-  static Result<std::unique_ptr<const TokenModel>> read(const JsonField& model) {
+  [[gnu::cold]] static Result<std::unique_ptr<const TokenModel>> read(const JsonField& model) {
     auto made = std::make_unique<BytePair>();
     GLOVE_RETURN_IF_ERROR(made->read_options(model));
     GLOVE_RETURN_IF_ERROR(made->read_merges(model));
@@ -121,7 +121,7 @@ class BytePair : public TokenModel {
   }
 
  private:
-  Status read_options(const JsonField& model) {
+  [[gnu::cold]] Status read_options(const JsonField& model) {
     GLOVE_ASSIGN_OR_RETURN(const JsonField vocabulary, model.at("vocab"));
     GLOVE_ASSIGN_OR_RETURN(vocabulary_, read_vocabulary(vocabulary));
     GLOVE_ASSIGN_OR_RETURN(prefix_, model.string("continuing_subword_prefix", ""));
@@ -142,7 +142,7 @@ class BytePair : public TokenModel {
     return {};
   }
 
-  Status read_merges(const JsonField& model) {
+  [[gnu::cold]] Status read_merges(const JsonField& model) {
     GLOVE_ASSIGN_OR_RETURN(const JsonField merges, model.at("merges"));
     if (!merges.value().is_array()) return merges.corrupt("must be an array of pairs of tokens");
     merges_ = Merges(merges.value().size());
@@ -168,11 +168,11 @@ class BytePair : public TokenModel {
     return {};
   }
 
-  Error bad_merge(const JsonField& merges) const {
+  [[gnu::cold]] Error bad_merge(const JsonField& merges) const {
     return merges.corrupt("must have a pair of tokens at place " + std::to_string(results_.size()));
   }
 
-  Status add_merge(const JsonField& merges, const std::string& left, const std::string& right) {
+  [[gnu::cold]] Status add_merge(const JsonField& merges, const std::string& left, const std::string& right) {
     const auto rank = static_cast<uint32_t>(results_.size());
     if (right.size() < prefix_.size()) return bad_merge(merges);
     const std::string merged = left + right.substr(prefix_.size());

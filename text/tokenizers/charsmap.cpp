@@ -20,7 +20,7 @@ uint32_t offset(uint32_t unit) {
 }
 
 // Decodes base64 with padding. Returns false if it is malformed.
-bool decode_base64(std::string_view text, std::string& bytes) {
+[[gnu::cold]] bool decode_base64(std::string_view text, std::string& bytes) {
   constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   if (text.size() % 4 != 0) return false;
   for (size_t padding = 0; padding < 2 && !text.empty() && text.back() == '='; ++padding)

@@ -16,7 +16,7 @@ namespace glove::tokenizers {
 class Charsmap {
  public:
   // Reads the base64 text of a charsmap.
-  static Result<Charsmap> read(const JsonField& field);
+  [[gnu::cold]] static Result<Charsmap> read(const JsonField& field);
 
   // Appends the normalized text. As in the reference, a grapheme cluster of fewer than 6 bytes is replaced as
   // a whole by the replacement of the shortest key that begins it, and otherwise each character is.

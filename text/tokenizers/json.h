@@ -15,7 +15,7 @@
 namespace glove::tokenizers {
 
 // Parses a whole file. Fails with kCorrupt if it is larger or nested deeper than any tokenizer.
-Result<nlohmann::json> parse_json(std::string_view text, const std::string& file);
+[[gnu::cold]] Result<nlohmann::json> parse_json(std::string_view text, const std::string& file);
 
 // A value of the file. The document must outlive it.
 class JsonField {
@@ -26,31 +26,33 @@ class JsonField {
   const nlohmann::json& value() const { return *value_; }
 
   // "tokenizer.json: model.vocab WHAT"
-  Error corrupt(std::string_view what) const { return error(ErrorCode::kCorrupt, what); }
-  Error unsupported(std::string_view what) const { return error(ErrorCode::kInvalidArgument, what); }
+  [[gnu::cold]] Error corrupt(std::string_view what) const { return error(ErrorCode::kCorrupt, what); }
+  [[gnu::cold]] Error unsupported(std::string_view what) const {
+    return error(ErrorCode::kInvalidArgument, what);
+  }
 
   // A member; of the other functions, the first fails if it is missing, and the second takes null for
   // missing.
-  bool has(const char* name) const;
-  Result<JsonField> at(const char* name) const;
-  std::optional<JsonField> find(const char* name) const;
+  [[gnu::cold]] bool has(const char* name) const;
+  [[gnu::cold]] Result<JsonField> at(const char* name) const;
+  [[gnu::cold]] std::optional<JsonField> find(const char* name) const;
 
   // The elements of an array.
-  Result<std::vector<JsonField>> elements() const;
+  [[gnu::cold]] Result<std::vector<JsonField>> elements() const;
 
   // Members of a type. With a default, they may be missing.
-  Result<std::string> string(const char* name) const;
-  Result<std::string> string(const char* name, std::string otherwise) const;
-  Result<bool> boolean(const char* name) const;
-  Result<bool> boolean(const char* name, bool otherwise) const;
-  Result<uint32_t> id(const char* name) const;
-  Result<uint64_t> number(const char* name) const;
+  [[gnu::cold]] Result<std::string> string(const char* name) const;
+  [[gnu::cold]] Result<std::string> string(const char* name, std::string otherwise) const;
+  [[gnu::cold]] Result<bool> boolean(const char* name) const;
+  [[gnu::cold]] Result<bool> boolean(const char* name, bool otherwise) const;
+  [[gnu::cold]] Result<uint32_t> id(const char* name) const;
+  [[gnu::cold]] Result<uint64_t> number(const char* name) const;
 
   // The value itself as an id.
-  Result<uint32_t> id() const;
+  [[gnu::cold]] Result<uint32_t> id() const;
 
  private:
-  Error error(ErrorCode code, std::string_view what) const;
+  [[gnu::cold]] Error error(ErrorCode code, std::string_view what) const;
 
   const nlohmann::json* value_;
   std::string path_;

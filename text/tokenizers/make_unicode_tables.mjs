@@ -73,7 +73,7 @@ const probes = [
   [21, 0x5bc], [22, 0x5bd], [23, 0x5bf], [24, 0x5c1], [25, 0x5c2], [26, 0xfb1e], [27, 0x64b], [28, 0x64c],
   [29, 0x64d], [30, 0x618], [31, 0x619], [32, 0x61a], [33, 0x651], [34, 0x652], [35, 0x670], [36, 0x711],
   [84, 0xc55], [91, 0xc56], [103, 0xe38], [107, 0xe48], [118, 0xeb8], [122, 0xec8], [129, 0xf71], [130, 0xf72],
-  [132, 0xf74], [202, 0x321], [214, 0x1dce], [216, 0x31b], [218, 0x1dfa], [220, 0x316], [222, 0x59a], [224, 0x302e],
+  [132, 0xf74], [202, 0x321], [214, 0x1dce], [216, 0x31b], [218, 0x302a], [220, 0x316], [222, 0x59a], [224, 0x302e],
   [226, 0x1d16d], [228, 0x5ae], [230, 0x300], [232, 0x315], [233, 0x35c], [234, 0x35d], [240, 0x345],
 ].filter(([, code]) => nfd.normalizeString(text(0x61, 0x345, code)) !== text(0x61, 0x345, code) || code === 0x345);
 
@@ -171,6 +171,12 @@ for (let first = 0; first <= kLast; first += kPage) {
   if (!page_of.has(key)) page_of.set(key, pages.push(page) - 1);
   index.push(page_of.get(key));
 }
+const kBlock = 128, blocks = [], block_of = new Map(), block_index = [];
+for (let first = 0; first < index.length; first += kBlock) {
+  const block = index.slice(first, first + kBlock), key = block.join();
+  if (!block_of.has(key)) block_of.set(key, blocks.push(block) - 1);
+  block_index.push(block_of.get(key));
+}
 const lower_ranges = [];  // [first, last, step, delta]
 for (const [code, to] of lowers) {
   const last = lower_ranges.at(-1), gap = last ? code - last[1] : 0;
@@ -202,7 +208,7 @@ function array(type, name, values) {
 }
 compositions.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
 process.stdout.write('// Written by make_unicode_tables.mjs, and included by unicode_tables.cpp only.\n' +
-  array('uint16_t', 'Pages', index) + array('uint8_t', 'Records', pages.flat()) +
+  array('uint8_t', 'Blocks', block_index) + array('uint16_t', 'Pages', blocks.flat()) + array('uint8_t', 'Records', pages.flat()) +
   array('Character', 'Characters', records.map((r) => `{${r[0]},${r[1]},ClusterKind(${r[2]}),ConjunctKind(${r[3]})}`)) +
   decompositions('Canonical', canonical) + decompositions('Compatible', compatible) +
   array('Composition', 'Compositions', compositions.map((r) => `{${r}}`)) +

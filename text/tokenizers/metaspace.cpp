@@ -10,7 +10,7 @@ enum class PrependScheme { kAlways, kFirst, kNever };
 
 class Metaspace : public PreTokenizer {
  public:
-  static Result<std::unique_ptr<const PreTokenizer>> read(const JsonField& field) {
+  [[gnu::cold]] static Result<std::unique_ptr<const PreTokenizer>> read(const JsonField& field) {
     auto made = std::make_unique<Metaspace>();
     GLOVE_ASSIGN_OR_RETURN(made->replacement_, field.string("replacement"));
     if (made->replacement_.empty() || made->replacement_.size() != length_of(made->replacement_[0])) {

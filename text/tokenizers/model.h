@@ -68,19 +68,19 @@ class TokenModel {
 };
 
 // Reads "model" of a tokenizer.json.
-Result<std::unique_ptr<const TokenModel>> read_model(const JsonField& model);
+[[gnu::cold]] Result<std::unique_ptr<const TokenModel>> read_model(const JsonField& model);
 
 // Reads a model of the longest tokens that begin and continue a word ("type" has its name).
-Result<std::unique_ptr<const TokenModel>> read_word_piece(const JsonField& model);
+[[gnu::cold]] Result<std::unique_ptr<const TokenModel>> read_word_piece(const JsonField& model);
 // Reads a model whose tokens are whole words ("type" has its name).
-Result<std::unique_ptr<const TokenModel>> read_word_level(const JsonField& model);
+[[gnu::cold]] Result<std::unique_ptr<const TokenModel>> read_word_level(const JsonField& model);
 // Reads a model of scored tokens ("type" has its name).
-Result<std::unique_ptr<const TokenModel>> read_unigram(const JsonField& model);
+[[gnu::cold]] Result<std::unique_ptr<const TokenModel>> read_unigram(const JsonField& model);
 // Reads a model of merges ("type" has its name).
-Result<std::unique_ptr<const TokenModel>> read_byte_pair(const JsonField& model);
+[[gnu::cold]] Result<std::unique_ptr<const TokenModel>> read_byte_pair(const JsonField& model);
 
 // Reads {"token": id, ...}.
-Result<TokenVocabulary> read_vocabulary(const JsonField& vocabulary);
+[[gnu::cold]] Result<TokenVocabulary> read_vocabulary(const JsonField& vocabulary);
 
 // The error of a text that needs the token for unknown pieces, when there is none.
 Error no_unknown_token();

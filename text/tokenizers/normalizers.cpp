@@ -143,20 +143,20 @@ class ByteLevelNormalizer : public Normalizer {
 
 using Made = std::unique_ptr<const Normalizer>;
 
-Result<Made> read_strip(const JsonField& field) {
+[[gnu::cold]] Result<Made> read_strip(const JsonField& field) {
   GLOVE_ASSIGN_OR_RETURN(const bool left, field.boolean("strip_left"));
   GLOVE_ASSIGN_OR_RETURN(const bool right, field.boolean("strip_right"));
   return Made(std::make_unique<Strip>(left, right));
 }
 
-Result<Made> read_replace(const JsonField& field) {
+[[gnu::cold]] Result<Made> read_replace(const JsonField& field) {
   GLOVE_ASSIGN_OR_RETURN(const JsonField given, field.at("pattern"));
   GLOVE_ASSIGN_OR_RETURN(Pattern pattern, Pattern::read(given));
   GLOVE_ASSIGN_OR_RETURN(std::string content, field.string("content"));
   return Made(std::make_unique<Replace>(std::move(pattern), std::move(content)));
 }
 
-Status read_steps(const JsonField& field, std::vector<Made>& steps) {
+[[gnu::cold]] Status read_steps(const JsonField& field, std::vector<Made>& steps) {
   GLOVE_ASSIGN_OR_RETURN(const std::string type, field.string("type"));
   if (type != "Sequence") {
     GLOVE_ASSIGN_OR_RETURN(Made step, read_normalizer(field, type));

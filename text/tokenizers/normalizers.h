@@ -38,7 +38,7 @@ class Normalizer {
 class Normalizers {
  public:
   // Reads "normalizer" of a tokenizer.json.
-  static Result<Normalizers> read(const JsonField& field);
+  [[gnu::cold]] static Result<Normalizers> read(const JsonField& field);
 
   // Returns the normalized text, in a buffer or `text` itself. The first `origin` bytes of `text`, and then
   // of the result, come from the first character of the source; 0 if nobody asks.
@@ -50,9 +50,10 @@ class Normalizers {
 };
 
 // Makes a step of a type other than Sequence.
-Result<std::unique_ptr<const Normalizer>> read_normalizer(const JsonField& field, const std::string& type);
+[[gnu::cold]] Result<std::unique_ptr<const Normalizer>> read_normalizer(const JsonField& field,
+                                                                        const std::string& type);
 
 // The normalizer of BERT.
-Result<std::unique_ptr<const Normalizer>> read_bert_normalizer(const JsonField& field);
+[[gnu::cold]] Result<std::unique_ptr<const Normalizer>> read_bert_normalizer(const JsonField& field);
 
 }  // namespace glove::tokenizers

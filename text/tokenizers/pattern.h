@@ -24,14 +24,14 @@ class Pattern {
 
   // Reads {"String": "..."} or {"Regex": "..."}. Of regular expressions, a single character or \s with +,
   // {n,} or nothing behind it is supported.
-  static Result<Pattern> read(const JsonField& field);
+  [[gnu::cold]] static Result<Pattern> read(const JsonField& field);
 
   // Finds the first match at or behind `from`. Returns {text.size(), text.size()} if there is none.
   Match find(std::string_view text, size_t from, TextWork& work) const;
 
  private:
   Pattern() = default;
-  static Result<Pattern> read_expression(const JsonField& field, std::string_view expression);
+  [[gnu::cold]] static Result<Pattern> read_expression(const JsonField& field, std::string_view expression);
   bool repeats(std::string_view text, size_t at) const;
 
   std::string literal_;    // if not empty, what one repetition is

@@ -14,16 +14,16 @@ namespace glove::tokenizers {
 class PostProcessor {
  public:
   // Reads "post_processor" and "truncation" of a tokenizer.json, of which each may be missing.
-  static Result<PostProcessor> read(const JsonField& root);
+  [[gnu::cold]] static Result<PostProcessor> read(const JsonField& root);
 
   // Changes the ids from `first` on, which are those of one text.
   void apply(bool add_special_tokens, size_t first, std::vector<uint32_t>& ids) const;
 
  private:
-  Status read_processor(const JsonField& field);
-  Status read_around(const JsonField& field);
-  Status read_template(const JsonField& field);
-  Status read_truncation(const JsonField& field);
+  [[gnu::cold]] Status read_processor(const JsonField& field);
+  [[gnu::cold]] Status read_around(const JsonField& field);
+  [[gnu::cold]] Status read_template(const JsonField& field);
+  [[gnu::cold]] Status read_truncation(const JsonField& field);
 
   std::vector<uint32_t> before_, after_;
   std::optional<size_t> most_ids_;

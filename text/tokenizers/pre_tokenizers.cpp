@@ -99,7 +99,7 @@ class Split : public PreTokenizer {
 
 using Made = std::unique_ptr<const PreTokenizer>;
 
-Result<Made> read_split(const JsonField& field) {
+[[gnu::cold]] Result<Made> read_split(const JsonField& field) {
   GLOVE_ASSIGN_OR_RETURN(const JsonField given, field.at("pattern"));
   GLOVE_ASSIGN_OR_RETURN(Pattern pattern, Pattern::read(given));
   GLOVE_ASSIGN_OR_RETURN(const SplitBehavior behavior, read_behavior(field));
@@ -107,7 +107,7 @@ Result<Made> read_split(const JsonField& field) {
   return Made(std::make_unique<Split>(std::move(pattern), behavior, inverts));
 }
 
-Result<Made> read_delimiter(const JsonField& field) {
+[[gnu::cold]] Result<Made> read_delimiter(const JsonField& field) {
   GLOVE_ASSIGN_OR_RETURN(const std::string delimiter, field.string("delimiter"));
   if (delimiter.empty() || delimiter.size() != length_of(delimiter[0])) {
     return field.corrupt("must have one character as its 'delimiter'");
@@ -115,13 +115,13 @@ Result<Made> read_delimiter(const JsonField& field) {
   return Made(std::make_unique<Split>(Pattern(delimiter), SplitBehavior::kRemoved, false));
 }
 
-Result<Made> read_digits(const JsonField& field) {
+[[gnu::cold]] Result<Made> read_digits(const JsonField& field) {
   GLOVE_ASSIGN_OR_RETURN(const bool individual, field.boolean("individual_digits"));
   return Made(std::make_unique<CharacterSplit>(
       kNumeric, individual ? SplitBehavior::kIsolated : SplitBehavior::kContiguous));
 }
 
-Status read_steps(const JsonField& field, std::vector<Made>& steps) {
+[[gnu::cold]] Status read_steps(const JsonField& field, std::vector<Made>& steps) {
   GLOVE_ASSIGN_OR_RETURN(const std::string type, field.string("type"));
   if (type != "Sequence") {
     GLOVE_ASSIGN_OR_RETURN(Made step, read_pre_tokenizer(field, type));

@@ -97,7 +97,7 @@ class PreTokenizer {
 class PreTokenizers {
  public:
   // Reads "pre_tokenizer" of a tokenizer.json.
-  static Result<PreTokenizers> read(const JsonField& field);
+  [[gnu::cold]] static Result<PreTokenizers> read(const JsonField& field);
 
   void apply(PieceList& pieces, TextWork& work) const {
     for (const auto& step : steps_) step->apply(pieces, work);
@@ -111,12 +111,12 @@ class PreTokenizers {
 };
 
 // Makes a step of a type other than Sequence.
-Result<std::unique_ptr<const PreTokenizer>> read_pre_tokenizer(const JsonField& field,
-                                                               const std::string& type);
+[[gnu::cold]] Result<std::unique_ptr<const PreTokenizer>> read_pre_tokenizer(const JsonField& field,
+                                                                             const std::string& type);
 
 // Reads a step that spells bytes as GPT-2 does.
-Result<std::unique_ptr<const PreTokenizer>> read_byte_level(const JsonField& field);
+[[gnu::cold]] Result<std::unique_ptr<const PreTokenizer>> read_byte_level(const JsonField& field);
 // Reads a step that keeps spaces as SentencePiece does.
-Result<std::unique_ptr<const PreTokenizer>> read_metaspace(const JsonField& field);
+[[gnu::cold]] Result<std::unique_ptr<const PreTokenizer>> read_metaspace(const JsonField& field);
 
 }  // namespace glove::tokenizers

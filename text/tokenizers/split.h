@@ -20,7 +20,7 @@ enum class SplitBehavior {
 };
 
 // Reads the member "behavior".
-Result<SplitBehavior> read_behavior(const JsonField& field);
+[[gnu::cold]] Result<SplitBehavior> read_behavior(const JsonField& field);
 
 // Receives the matches and what is between them, in order and covering a piece, and passes parts on.
 template <class Sink>

@@ -42,7 +42,8 @@ class Tokenizer {
   // violates the format, and with kInvalidArgument if it needs a part that is not supported; the message
   // names the part
   // ("normalizer.type 'Foo'") and those that are supported.
-  static Result<std::shared_ptr<const Tokenizer>> parse(std::string_view json, const std::string& file);
+  [[gnu::cold]] static Result<std::shared_ptr<const Tokenizer>> parse(std::string_view json,
+                                                                      const std::string& file);
 
   ~Tokenizer();
 

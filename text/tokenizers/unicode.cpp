@@ -9,7 +9,8 @@ namespace glove::tokenizers {
 
 const Character& character(char32_t code) {
   static const CharacterTable table = character_table();
-  return table.characters[table.records[table.pages[code / 128] * size_t{128} + code % 128]];
+  const size_t page = table.pages[table.blocks[code / 16384] * size_t{128} + code / 128 % 128];
+  return table.characters[table.records[page * 128 + code % 128]];
 }
 
 void append_code(std::string& text, char32_t code) {

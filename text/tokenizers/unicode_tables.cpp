@@ -8,7 +8,7 @@ namespace {
 }  // namespace
 
 const CharacterTable& character_table() {
-  static constexpr CharacterTable table{kPages, kRecords, kCharacters};
+  static constexpr CharacterTable table{kBlocks, kPages, kRecords, kCharacters};
   return table;
 }
 

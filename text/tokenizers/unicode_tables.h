@@ -9,8 +9,10 @@
 
 namespace glove::tokenizers {
 
-// The character of a code point is characters[records[pages[code / 128] * 128 + code % 128]].
+// The character of a code point is characters[records[page * 128 + code % 128]], where page is
+// pages[blocks[code / 16384] * 128 + code / 128 % 128].
 struct CharacterTable {
+  std::span<const uint8_t> blocks;
   std::span<const uint16_t> pages;
   std::span<const uint8_t> records;
   std::span<const Character> characters;

@@ -16,7 +16,7 @@ constexpr uint32_t kNowhere = UINT32_MAX;
 
 class Unigram : public TokenModel {
  public:
-  static Result<std::unique_ptr<const TokenModel>> read(const JsonField& model) {
+  [[gnu::cold]] static Result<std::unique_ptr<const TokenModel>> read(const JsonField& model) {
     auto made = std::make_unique<Unigram>();
     GLOVE_RETURN_IF_ERROR(made->read_scores(model));
     if (model.has("unk_id")) {
@@ -56,7 +56,7 @@ class Unigram : public TokenModel {
   }
 
  private:
-  Status read_scores(const JsonField& model) {
+  [[gnu::cold]] Status read_scores(const JsonField& model) {
     GLOVE_ASSIGN_OR_RETURN(const JsonField vocabulary, model.at("vocab"));
     if (!vocabulary.value().is_array())
       return vocabulary.corrupt("must be an array of tokens with their scores");

@@ -8,7 +8,7 @@ namespace {
 
 class WordPiece : public TokenModel {
  public:
-  static Result<std::unique_ptr<const TokenModel>> read(const JsonField& model) {
+  [[gnu::cold]] static Result<std::unique_ptr<const TokenModel>> read(const JsonField& model) {
     auto made = std::make_unique<WordPiece>();
     GLOVE_ASSIGN_OR_RETURN(const JsonField vocabulary, model.at("vocab"));
     GLOVE_ASSIGN_OR_RETURN(made->vocabulary_, read_vocabulary(vocabulary));
@@ -70,7 +70,7 @@ class WordPiece : public TokenModel {
 
 class WordLevel : public TokenModel {
  public:
-  static Result<std::unique_ptr<const TokenModel>> read(const JsonField& model) {
+  [[gnu::cold]] static Result<std::unique_ptr<const TokenModel>> read(const JsonField& model) {
     auto made = std::make_unique<WordLevel>();
     GLOVE_ASSIGN_OR_RETURN(const JsonField vocabulary, model.at("vocab"));
     GLOVE_ASSIGN_OR_RETURN(made->vocabulary_, read_vocabulary(vocabulary));
