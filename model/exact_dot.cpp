@@ -11,12 +11,9 @@ namespace {
 
 constexpr int kLanes = 8;
 
-double sum_of_lanes(const double* p) {
-  return ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));
-}
-
 // Adds the products of the components from `j` on to the lanes. REQUIRES: j is a multiple of kLanes.
-void add_plain(const float* a, const float* b, int64_t j, int64_t dims, double* p) {
+template <class A>
+void add_plain(const A* a, const float* b, int64_t j, int64_t dims, double* p) {
   for (; j + kLanes <= dims; j += kLanes)
     for (int l = 0; l < kLanes; ++l) p[l] += static_cast<double>(a[j + l]) * static_cast<double>(b[j + l]);
   for (int l = 0; j < dims; ++j, ++l) p[l] += static_cast<double>(a[j]) * static_cast<double>(b[j]);
@@ -53,6 +50,12 @@ void add_products(const float* a, const float* b, int64_t dims, double* p) {
 }  // namespace
 
 double exact_dot_plain(const float* a, const float* b, int64_t dims) {
+  double p[kLanes] = {};
+  add_plain(a, b, 0, dims, p);
+  return sum_of_lanes(p);
+}
+
+double exact_dot(const double* a, const float* b, int64_t dims) {
   double p[kLanes] = {};
   add_plain(a, b, 0, dims, p);
   return sum_of_lanes(p);

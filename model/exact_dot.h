@@ -14,6 +14,14 @@ namespace glove {
 // and the fixed order makes all instruction sets agree. REQUIRES: the float environment of
 // float_environment.h.
 double exact_dot(const float* a, const float* b, int64_t dims);
+// The same sums of products that are rounded to double.
+double exact_dot(const double* a, const float* b, int64_t dims);
+
+// Adds eight sums, [8], in the order of D.
+template <class T>
+T sum_of_lanes(const T* p) {
+  return ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));
+}
 
 // Returns the same bits without SIMD, for comparison.
 double exact_dot_plain(const float* a, const float* b, int64_t dims);

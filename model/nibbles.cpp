@@ -10,6 +10,7 @@
 #endif
 
 #include "base/x86_features.h"
+#include "model/exact_dot.h"
 #include "model/round_up.h"
 
 namespace glove {
@@ -41,11 +42,6 @@ struct NibbleLoops {
   double (*distance)(const float* x, double inverse_norm, double s, double fitted, int64_t dims);
 };
 
-template <class T>
-T lanes_sum(const T* p) {
-  return ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));
-}
-
 // Returns the code bits v of a component.
 double plain_bits(float x, double inverse_norm, double inverse_step) {
   const double v = (static_cast<double>(x) * inverse_norm) * inverse_step + 7.5;
@@ -70,7 +66,7 @@ struct FactorErrors {
   float best_factor() const {
     int best = 0;
     for (int f = 1; f < kFactors; ++f)
-      if (lanes_sum(squares[f]) < lanes_sum(squares[best])) best = f;
+      if (sum_of_lanes(squares[f]) < sum_of_lanes(squares[best])) best = f;
     return factor(best);
   }
 };
@@ -93,7 +89,7 @@ struct Fit {
       byte = static_cast<int8_t>(static_cast<uint8_t>(byte) | static_cast<int>(v) << nibble_shift(j));
     }
   }
-  double scale() const { return lanes_sum(dots) / lanes_sum(norms); }
+  double scale() const { return sum_of_lanes(dots) / sum_of_lanes(norms); }
 };
 
 struct Distance {
@@ -107,7 +103,7 @@ struct Distance {
       squares[j % kLanes] += error * error;
     }
   }
-  double value() const { return std::sqrt(lanes_sum(squares)); }
+  double value() const { return std::sqrt(sum_of_lanes(squares)); }
 };
 
 float choose_plain(const float* x, double to_largest, int64_t dims) {

@@ -11,6 +11,7 @@
 #endif
 
 #include "base/x86_features.h"
+#include "model/exact_dot.h"
 #include "model/round_up.h"
 
 namespace glove {
@@ -21,10 +22,6 @@ constexpr int kLanes = 8;
 // Adding and subtracting this number rounds a double below 2^51 to an integer, ties to even, with any
 // instruction set.
 constexpr double kRoundingMagic = 0x1.8p52;
-
-double lanes_sum(const double* p) {
-  return ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));
-}
 
 // The two loops over a row, compiled once per worthwhile instruction set. All return the same bits: the
 // operations and their order are fixed. |u/s| exceeds 127 by no more than the rounding of s, so codes need no
@@ -56,7 +53,7 @@ double code_plain(const float* x, double inverse_norm, double s, int64_t dims, i
     squares[j % kLanes] += error * error;
     codes[j / kTileComponents * stride + j % kTileComponents] = static_cast<int8_t>(code);
   }
-  return std::sqrt(lanes_sum(squares));
+  return std::sqrt(sum_of_lanes(squares));
 }
 
 constexpr RowLoops kPlainLoops = {largest_plain, code_plain};
@@ -111,7 +108,7 @@ GLOVE_AVX2 double code_avx2(const float* x, double inverse_norm, double s, int64
   double lanes[kLanes];
   _mm256_storeu_pd(lanes, squares[0]);
   _mm256_storeu_pd(lanes + 4, squares[1]);
-  return std::sqrt(lanes_sum(lanes));
+  return std::sqrt(sum_of_lanes(lanes));
 }
 
 constexpr RowLoops kAvx2Loops = {largest_avx2, code_avx2};

@@ -1,7 +1,6 @@
 #include "text/common_components.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
 
@@ -9,23 +8,10 @@
 #include "analysis/points.h"
 #include "analysis/principal.h"
 #include "base/float_environment.h"
+#include "model/exact_dot.h"
 
 namespace glove {
 namespace {
-
-// Returns the sum of a_j * b_j in the order of the exact dot product: eight sums over j mod 8, added in
-// pairs.
-double dot(const double* a, const float* b, int64_t dims) {
-  constexpr int64_t kLanes = 8;
-  std::array<double, kLanes> sums{};
-  int64_t j = 0;
-  for (; j + kLanes <= dims; j += kLanes)
-    for (int64_t lane = 0; lane < kLanes; ++lane)
-      sums[static_cast<size_t>(lane)] += a[j + lane] * static_cast<double>(b[j + lane]);
-  for (int64_t lane = 0; j < dims; ++j, ++lane)
-    sums[static_cast<size_t>(lane)] += a[j] * static_cast<double>(b[j]);
-  return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
-}
 
 // Returns the factors of rows [first, first + count) in the second moment.
 std::vector<double> row_factors(const WordWeights& weights, int64_t first, int64_t count) {
@@ -69,7 +55,7 @@ CommonComponents leading_components(const PrincipalComponents& principal) {
 void CommonComponents::remove(int64_t components, std::span<double> vector) const {
   for (int64_t c = 0; c < components; ++c) {
     const float* const component = vectors.data() + c * dims;
-    const double share = dot(vector.data(), component, dims);
+    const double share = exact_dot(vector.data(), component, dims);
     for (int64_t j = 0; j < dims; ++j)
       vector[static_cast<size_t>(j)] -= share * static_cast<double>(component[j]);
   }

@@ -29,28 +29,21 @@ struct CentroidMemory {
   // `count` centroids of `dims` dimensions, with zero fragments.
   Status reserve(int64_t count, int64_t dims, const Stream& stream) {
     const int64_t chunks = (count + kChunkCentroids - 1) / kChunkCentroids;
-    const int64_t padded = chunks * kChunkCentroids;
+    const int64_t fragments = chunks * half_steps(dims) * kChunkStepWords;
+    view.count = static_cast<int32_t>(count);
+    view.padded = static_cast<int32_t>(chunks * kChunkCentroids);
     BlockLayout layout;
-    const auto vectors = layout.add<float>(count * dims);
-    const auto norms_squared = layout.add<double>(count);
-    const auto scaled = layout.add<double>(count * dims);
-    const auto fragments = layout.add<uint4>(chunks * half_steps(dims) * kChunkStepWords);
-    const auto half_squares = layout.add<float>(padded);
-    const auto extents = layout.add<CentroidExtent>(count);
-    const auto bound = layout.add<ScoreBound>(1);
+    layout.bind(view.vectors, count * dims);
+    layout.bind(view.norms_squared, count);
+    layout.bind(view.scaled, count * dims);
+    layout.bind(view.fragments, fragments);
+    layout.bind(view.half_squares, view.padded);
+    layout.bind(view.extents, count);
+    layout.bind(view.bound, 1);
     GLOVE_RETURN_IF_ERROR(block.reserve(layout.bytes()));
-    std::byte* const at = block.data();
-    view = {static_cast<int32_t>(count),
-            static_cast<int32_t>(padded),
-            vectors.in(at),
-            norms_squared.in(at),
-            scaled.in(at),
-            fragments.in(at),
-            half_squares.in(at),
-            extents.in(at),
-            bound.in(at)};
-    GLOVE_RETURN_IF_ERROR(stream.fill(view.scaled, 0, scaled.count, "clearing centroids"));
-    return stream.fill(view.fragments, 0, fragments.count, "clearing centroids");
+    layout.place(block.data());
+    GLOVE_RETURN_IF_ERROR(stream.fill(view.scaled, 0, count * dims, "clearing centroids"));
+    return stream.fill(view.fragments, 0, fragments, "clearing centroids");
   }
 };
 
@@ -121,41 +114,30 @@ Status CudaPass::create(const FixedSums& format, int64_t count) {
   GLOVE_RETURN_IF_ERROR(centroids_.reserve(count, format.dims, stream_));
   GLOVE_RETURN_IF_ERROR(report_.reserve(1));
   GLOVE_RETURN_IF_ERROR(staging_.reserve(kStagingBytes));
-  const int64_t row_words = half_row_words(format.dims);
-  BlockLayout layout;
-  const auto words = layout.add<uint4>(rows * row_words);
-  const auto lengths = layout.add<float>(rows);
-  const auto residuals = layout.add<float>(rows);
-  const auto counters = layout.add<KMeansCounters>(1);
-  const auto undecided = layout.add<RowCandidates>(rows);
-  const auto open = layout.add<int32_t>(rows);
-  const auto visits = layout.add<int32_t>(rows);
-  const auto limits = layout.add<float>(rows);
-  const auto travelled = layout.add<double>(count + 1);
-  const auto sums = layout.add<int64_t>(count * format.dims);
-  const auto sizes = layout.add<int64_t>(count);
-  const auto labels = layout.add<int32_t>(rows);
-  const auto changes = layout.add<ClusterChange>(rows);
-  const bool by_warpgroups = kmeans_wgmma_fits(format.dims, count, shape_);  // where that is faster
-  const auto columns = layout.add<uint4>(by_warpgroups ? column_words(format.dims, count) : 0);
-  const auto tops = layout.add<ChunkTop>(by_warpgroups ? centroid_chunks(count) * rows : 0);
-  const auto grouped = layout.add<RowCandidates>(by_warpgroups ? rows : 0);
-  GLOVE_RETURN_IF_ERROR(state_.reserve(layout.bytes()));
-  std::byte* const at = state_.data();
   use_centroids(centroids_.view, params_);
-  params_.halves = {static_cast<int32_t>(row_words), words.in(at), lengths.in(at), residuals.in(at)};
-  params_.counters = counters.in(at);
-  params_.undecided = undecided.in(at);
-  params_.open = open.in(at);
-  params_.fit.visits = visits.in(at);
-  params_.fit.limits = limits.in(at);
-  params_.fit.travelled = travelled.in(at);
-  params_.fit.sums = sums.in(at);
-  params_.fit.sizes = sizes.in(at);
-  params_.fit.labels = labels.in(at);
-  params_.fit.changes = changes.in(at);
+  params_.halves.row_words = static_cast<int32_t>(half_row_words(format.dims));
   params_.fit.report = report_.data();
-  if (by_warpgroups) params_.wgmma = {columns.in(at), tops.in(at), grouped.in(at)};
+  BlockLayout layout;
+  layout.bind(params_.halves.words, rows * params_.halves.row_words);
+  layout.bind(params_.halves.lengths, rows);
+  layout.bind(params_.halves.residuals, rows);
+  layout.bind(params_.counters, 1);
+  layout.bind(params_.undecided, rows);
+  layout.bind(params_.open, rows);
+  layout.bind(params_.fit.visits, rows);
+  layout.bind(params_.fit.limits, rows);
+  layout.bind(params_.fit.travelled, count + 1);
+  layout.bind(params_.fit.sums, count * format.dims);
+  layout.bind(params_.fit.sizes, count);
+  layout.bind(params_.fit.labels, rows);
+  layout.bind(params_.fit.changes, rows);
+  if (kmeans_wgmma_fits(format.dims, count, shape_)) {  // warpgroups are faster
+    layout.bind(params_.wgmma.columns, column_words(format.dims, count));
+    layout.bind(params_.wgmma.tops, centroid_chunks(count) * rows);
+    layout.bind(params_.wgmma.grouped, rows);
+  }
+  GLOVE_RETURN_IF_ERROR(state_.reserve(layout.bytes()));
+  layout.place(state_.data());
   return launched(launch_kmeans_rows(params_, stream_.get()));
 }
 

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <vector>
 
 namespace glove::gpu {
 
@@ -29,8 +31,18 @@ class BlockLayout {
   }
   int64_t bytes() const { return end_; }  // of a block that holds all arrays
 
+  // Adds an array whose address place() writes to `array`, which must stay where it is until then.
+  template <class T>
+  void bind(T*& array, int64_t count) {
+    bound_.push_back([&array, slot = add<T>(count)](std::byte* block) { array = slot.in(block); });
+  }
+  void place(std::byte* block) const {
+    for (const auto& write : bound_) write(block);
+  }
+
  private:
   int64_t end_ = 0;
+  std::vector<std::function<void(std::byte* block)>> bound_;
 };
 
 }  // namespace glove::gpu

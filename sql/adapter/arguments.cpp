@@ -128,7 +128,7 @@ Result<ModelPtr> model_input(Connection::Pin& pin, sqlite3_value* name, std::str
 
 Status check_health(const Model& model, sqlite3* db) {
   InterruptPoller poller(db);
-  return model.health(poller.check());
+  return model.health(poller);
 }
 
 // SQLite copies the terminating NUL of a text only if no length is passed. Otherwise it adds the NUL when the

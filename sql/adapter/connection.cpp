@@ -57,7 +57,7 @@ Result<CatalogEntry> Connection::find_in(CatalogSnapshotPtr& models, std::option
                                          int others) {
   if (models->entries().empty()) {
     InterruptPoller poller(db_);
-    GLOVE_RETURN_IF_ERROR(engine_.catalog().load_from_environment(poller.check()));
+    GLOVE_RETURN_IF_ERROR(engine_.catalog().load_from_environment(poller));
     models = engine_.catalog().snapshot();
     if (pinned_ != nullptr && pinned_->entries().empty()) pinned_ = models;
   }

@@ -34,7 +34,7 @@ class InterruptPoller {
   // Cheap enough to be called every few microseconds. Once true, always true.
   bool interrupted();
   // The same as a function, which must not outlive the poller.
-  InterruptCheck check() {
+  operator InterruptCheck() {
     return [this] { return interrupted(); };
   }
 

@@ -72,11 +72,15 @@ Error database_error(sqlite3* db, int code, std::string_view table) {
   return {error_code_of(code), std::move(message)};
 }
 
-Status OwnStatement::prepare(sqlite3* db, const std::string& sql, const std::string& table) {
+Status OwnStatement::prepare(sqlite3* db, std::string_view sql, std::string_view table,
+                             std::string_view* tail) {
   if (statement_ != nullptr) return {};
   table_ = table;
-  const int code = sqlite3_prepare_v2(db, sql.c_str(), static_cast<int>(sql.size()), &statement_, nullptr);
-  return code == SQLITE_OK ? Status() : database_error(db, code, table);
+  const char* rest = nullptr;
+  const int code = sqlite3_prepare_v2(db, sql.data(), static_cast<int>(sql.size()), &statement_, &rest);
+  if (code != SQLITE_OK) return database_error(db, code, table);
+  if (tail != nullptr) *tail = sql.substr(static_cast<size_t>(rest - sql.data()));
+  return {};
 }
 
 OwnStatement::Run& OwnStatement::Run::bound(int code) {

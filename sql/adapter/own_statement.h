@@ -28,10 +28,14 @@ class OwnStatement {
   OwnStatement& operator=(const OwnStatement&) = delete;
 
   // Prepares the statement unless that was done before. `table` begins the message of an error, and outlives
-  // the statement.
-  Status prepare(sqlite3* db, const std::string& sql, const std::string& table);
+  // the statement. `tail`, if given, receives the text behind the first statement of `sql`.
+  Status prepare(sqlite3* db, std::string_view sql, std::string_view table, std::string_view* tail = nullptr);
 
+  // False also for a text without a statement.
   bool prepared() const { return statement_ != nullptr; }
+  // REQUIRES: prepared().
+  bool is_read_only() const { return sqlite3_stmt_readonly(statement_) != 0; }
+  int columns() const { return sqlite3_column_count(statement_); }
 
   // A run of the statement; SQLite holds its locks no longer than this object lives. REQUIRES: prepare()
   // succeeded, and no other run exists.

@@ -120,7 +120,7 @@ Result<bool> ContentRows::encode_query(std::string_view text, std::vector<float>
   }
   if (encoder_ == nullptr) GLOVE_RETURN_IF_ERROR(find_encoder());
   InterruptPoller poller(connection_.db());
-  GLOVE_ASSIGN_OR_RETURN(const bool found, encoder_->encode(*model_, text, scratch_, poller.check()));
+  GLOVE_ASSIGN_OR_RETURN(const bool found, encoder_->encode(*model_, text, scratch_, poller));
   vector = scratch_.vector;
   return found;
 }
@@ -155,7 +155,7 @@ Result<RowVector> ContentRows::encode_row(OwnStatement::Run& run, int first_colu
     if (!run.null(column)) text_ += run.text(column);
   }
   InterruptPoller poller(connection_.db());
-  const Result<bool> found = encoder_->encode(*model_, text_, scratch_, poller.check());
+  const Result<bool> found = encoder_->encode(*model_, text_, scratch_, poller);
   if (!found.ok() && found.error().code == ErrorCode::kInterrupted) return found.error();
   if (!found.ok()) {
     fault_ = "has a text without a vector: " + found.error().message;
@@ -175,7 +175,7 @@ Result<RowVector> ContentRows::vector_of(OwnStatement::Run& run, int first_colum
   sqlite3_value* const value = run.value(first_column);
   if (is_null(value)) return RowVector::kNone;
   InterruptPoller poller(connection_.db());
-  const Status read = read_row_vector(value, vector_, poller.check());
+  const Status read = read_row_vector(value, vector_, poller);
   if (read.ok())
     check_vector();
   else if (read.error().code == ErrorCode::kInterrupted)

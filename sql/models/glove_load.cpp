@@ -43,7 +43,7 @@ Status glove_load(sqlite3_context* context, Arguments arguments) {
     GLOVE_ASSIGN_OR_RETURN(options, parse_load_options(*json, LoadSource::kFile, "glove_load"));
   }
   InterruptPoller poller(sqlite3_context_db_handle(context));
-  options.interrupted = poller.check();
+  options.interrupted = poller;
   GLOVE_ASSIGN_OR_RETURN(
       const std::string loaded,
       connection_of(context).load(std::string(path), std::string(name.value_or("")), options));

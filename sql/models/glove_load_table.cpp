@@ -10,7 +10,6 @@
 // transaction of the caller; the model is a copy and does not reflect later changes. If a word occurs twice,
 // its first row is used.
 #include <cmath>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,6 +24,7 @@
 #include "sql/adapter/boundary.h"
 #include "sql/adapter/direct_call.h"
 #include "sql/adapter/interrupt.h"
+#include "sql/adapter/own_statement.h"
 #include "sql/adapter/values.h"
 #include "sql/models/load_options.h"
 #include "sql/register.h"
@@ -34,44 +34,25 @@
 namespace glove::sql {
 namespace {
 
-struct FinalizeStatement {
-  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
-};
-using Statement = std::unique_ptr<sqlite3_stmt, FinalizeStatement>;
-
 Error load_error(const std::string& rest) {
   return invalid_value("glove_load_table", rest);
 }
 
-// Returns the error of the connection for a code that is neither SQLITE_ROW nor SQLITE_DONE.
-Error connection_error(sqlite3* db, int code) {
-  if (code == SQLITE_NOMEM) throw std::bad_alloc();
-  if (code == SQLITE_INTERRUPT) return interrupted_error();
-  return load_error(std::string("the SELECT failed: ") + sqlite3_errmsg(db));
-}
-
 // Prepares the only statement of `sql`, which must be read-only and return two or three columns.
-Result<Statement> prepare_select(sqlite3* db, std::string_view sql) {
-  sqlite3_stmt* first = nullptr;
-  const char* tail = nullptr;
-  int code = sqlite3_prepare_v2(db, sql.data(), static_cast<int>(sql.size()), &first, &tail);
-  Statement select(first);
-  if (code != SQLITE_OK) return connection_error(db, code);
-  if (select == nullptr) return load_error("the SQL is empty; write SELECT word, vector FROM ...");
-
-  sqlite3_stmt* second = nullptr;
-  code = sqlite3_prepare_v2(db, tail, static_cast<int>(sql.data() + sql.size() - tail), &second, nullptr);
-  const Statement rest(second);
-  if (code != SQLITE_OK || rest != nullptr)
+Status prepare_select(sqlite3* db, std::string_view sql, OwnStatement& select) {
+  std::string_view tail;
+  GLOVE_RETURN_IF_ERROR(select.prepare(db, sql, "glove_load_table: the SELECT failed", &tail));
+  if (!select.prepared()) return load_error("the SQL is empty; write SELECT word, vector FROM ...");
+  OwnStatement second;
+  if (!second.prepare(db, tail, "glove_load_table").ok() || second.prepared())
     return load_error("the SQL has more than one statement; write one SELECT");
-  if (sqlite3_stmt_readonly(select.get()) == 0)
-    return load_error("the SQL writes to the database; write one SELECT");
-  if (const int columns = sqlite3_column_count(select.get()); columns != 2 && columns != 3)
+  if (!select.is_read_only()) return load_error("the SQL writes to the database; write one SELECT");
+  if (select.columns() != 2 && select.columns() != 3)
     return load_error(
         "the SELECT must return two columns, the word and its vector, or a third with its frequency, but "
         "returns " +
-        std::to_string(columns));
-  return select;
+        std::to_string(select.columns()));
+  return {};
 }
 
 // Returns the end of a message about a row; model_of_rows() adds the beginning.
@@ -80,17 +61,16 @@ Error wrong_row(const std::string& what) {
 }
 
 // Reads the vector of a row and checks the type of its word. An error has the end of a message (wrong_row).
-Status read_row(sqlite3_stmt* row, std::vector<float>& vector, const InterruptCheck& interrupted) {
-  const int word_type = sqlite3_column_type(row, 0);
+Status read_row(const OwnStatement::Run& row, std::vector<float>& vector, const InterruptCheck& interrupted) {
+  const int word_type = sqlite3_value_type(row.value(0));
   if (word_type != SQLITE_TEXT && word_type != SQLITE_INTEGER)
     return wrong_row(std::string("has a word of type ") + type_name_of(word_type) +
                      "; a word must be TEXT or INTEGER");
-  return read_row_vector(sqlite3_column_value(row, 1), vector, interrupted);
+  return read_row_vector(row.value(1), vector, interrupted);
 }
 
 // Reads the frequency of a word.
-Result<double> read_count(sqlite3_stmt* row) {
-  sqlite3_value* const value = sqlite3_column_value(row, 2);
+Result<double> read_count(sqlite3_value* value) {
   const int type = sqlite3_value_type(value);
   const double count = sqlite3_value_double(value);
   if ((type != SQLITE_INTEGER && type != SQLITE_FLOAT) || !std::isfinite(count) || count < 0)
@@ -109,32 +89,32 @@ Result<ModelPtr> with_frequencies(ModelPtr model, std::vector<double> counts, co
   return with_counts(model, std::move(counts));
 }
 
-Result<ModelPtr> model_of_rows(sqlite3* db, sqlite3_stmt* select, std::string_view name, int threads) {
+Result<ModelPtr> model_of_rows(sqlite3* db, OwnStatement& select, std::string_view name, int threads) {
   const std::string source = "glove_load_table(" + quoted_value(name) + ")";
   ModelBuilder builder(source);
-  InterruptPoller poller(db);
-  const InterruptCheck interrupted = poller.check();
+  InterruptPoller interrupted(db);
   std::vector<float> vector;
   std::vector<double> counts;
-  const bool has_counts = sqlite3_column_count(select) == 3;
-  int code = sqlite3_step(select);
-  for (int64_t row = 1; code == SQLITE_ROW; code = sqlite3_step(select), ++row) {
-    const Status read = read_row(select, vector, interrupted);
+  const bool has_counts = select.columns() == 3;
+  OwnStatement::Run run(select);
+  for (int64_t row = 1;; ++row) {
+    GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
+    if (!more) break;
+    const Status read = read_row(run, vector, interrupted);
     if (!read.ok() && read.error().code == ErrorCode::kInterrupted) return read.error();
     if (!read.ok())
       return Error{read.error().code, source + ": row " + std::to_string(row) + " " + read.error().message};
     // The builder also numbers rows in its messages, so every row must reach it.
-    sqlite3_value* word = sqlite3_column_value(select, 0);
+    sqlite3_value* word = run.value(0);
     GLOVE_ASSIGN_OR_RETURN(const bool is_new, sqlite3_value_type(word) == SQLITE_INTEGER
                                                   ? builder.add(sqlite3_value_int64(word), vector)
                                                   : builder.add(text_of(word), vector));
     if (!has_counts || !is_new) continue;
-    const Result<double> count = read_count(select);
+    const Result<double> count = read_count(run.value(2));
     if (!count.ok())
       return Error{count.error().code, source + ": row " + std::to_string(row) + " " + count.error().message};
     counts.push_back(count.value());
   }
-  if (code != SQLITE_DONE) return connection_error(db, code);
   GLOVE_ASSIGN_OR_RETURN(ModelPtr model, builder.finish(threads, interrupted));
   return with_frequencies(std::move(model), std::move(counts), source);
 }
@@ -155,8 +135,9 @@ Status glove_load_table(sqlite3_context* context, Arguments arguments) {
   // The rows could call glove_load_table again, with SQL from a table, and so recurse without end; during a
   // load, check_direct_call() forbids that.
   const Connection::LoadOfRows load(connection_of(context));
-  GLOVE_ASSIGN_OR_RETURN(const Statement select, prepare_select(db, sql));
-  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, model_of_rows(db, select.get(), name, options.threads));
+  OwnStatement select;
+  GLOVE_RETURN_IF_ERROR(prepare_select(db, sql, select));
+  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, model_of_rows(db, select, name, options.threads));
   connection_of(context).add(std::string(name), std::move(model));
   return_text(context, name);
   return Status();

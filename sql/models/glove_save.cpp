@@ -41,7 +41,7 @@ Status glove_save(sqlite3_context* context, Arguments arguments) {
   GLOVE_ASSIGN_OR_RETURN(const CatalogEntry entry, connection_of(context).find(name));
   GLOVE_ASSIGN_OR_RETURN(const int threads, engine_of(context).settings().threads());
   InterruptPoller poller(sqlite3_context_db_handle(context));
-  GLOVE_RETURN_IF_ERROR(save_model(*entry.model, std::string(path), threads, poller.check(),
+  GLOVE_RETURN_IF_ERROR(save_model(*entry.model, std::string(path), threads, poller,
                                    options.overwrite ? Replaces::kAnyFile : Replaces::kModelFile));
   return_text(context, path);
   return {};

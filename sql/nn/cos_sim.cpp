@@ -156,7 +156,7 @@ Status cos_sim(sqlite3_context* context, Arguments arguments) {
   if (is_null(arguments[0]) || is_null(arguments[1])) return Status();  // the result is NULL by default
 
   InterruptPoller poller(sqlite3_context_db_handle(context));
-  const InterruptCheck interrupted = poller.check();
+  const InterruptCheck interrupted = poller;
   Operands operands;
   GLOVE_ASSIGN_OR_RETURN(const bool has_word, operands.find_vectors(context, arguments, interrupted));
   const bool names_model = arguments.size() > 2 && !is_null(arguments[2]);

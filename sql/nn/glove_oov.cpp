@@ -32,7 +32,7 @@ Status glove_oov(sqlite3_context* context, Arguments arguments) {
                          required_text(arguments, 0, "glove_oov", "expression"));
   GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, model_argument(context, arguments, 1, "glove_oov"));
   InterruptPoller poller(sqlite3_context_db_handle(context));
-  const InterruptCheck interrupted = poller.check();
+  const InterruptCheck interrupted = poller;
   std::vector<float> vector;
   GLOVE_ASSIGN_OR_RETURN(const bool is_vector, read_vector_text(expression, vector, interrupted));
   std::vector<Term> terms;  // of a vector: none

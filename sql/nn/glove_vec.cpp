@@ -30,10 +30,10 @@ Status glove_vec(sqlite3_context* context, Arguments arguments) {
   GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, model_argument(context, arguments, 1, "glove_vec"));
   InterruptPoller poller(sqlite3_context_db_handle(context));
   std::vector<float> vector;
-  GLOVE_ASSIGN_OR_RETURN(const bool is_vector, read_vector_text(expression, vector, poller.check()));
-  GLOVE_ASSIGN_OR_RETURN(const MaybeQuery query,
-                         is_vector ? query_for_vector(*model, std::move(vector))
-                                   : query_for_expression(*model, expression, poller.check()));
+  GLOVE_ASSIGN_OR_RETURN(const bool is_vector, read_vector_text(expression, vector, poller));
+  GLOVE_ASSIGN_OR_RETURN(const MaybeQuery query, is_vector
+                                                     ? query_for_vector(*model, std::move(vector))
+                                                     : query_for_expression(*model, expression, poller));
   if (query)
     sqlite3_result_blob64(context, query->vector.data(), query->vector.size() * sizeof(float),
                           SQLITE_TRANSIENT);

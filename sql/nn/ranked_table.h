@@ -59,6 +59,7 @@ class RankedTable {
   bool hinted_at_expr_ = false;
 };
 
+// One scan of such a table, which outlives it.
 class RankedCursor {
  public:
   RankedCursor(RankedTable& table, Connection::Pin& models);

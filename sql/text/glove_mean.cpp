@@ -94,8 +94,7 @@ Result<ModelPtr> MeanState::find_model(sqlite3_context* context, Arguments argum
 Result<bool> MeanState::read_x(sqlite3_context* context, Arguments arguments) {
   if (is_null(arguments[0])) return false;
   InterruptPoller poller(sqlite3_context_db_handle(context));
-  GLOVE_ASSIGN_OR_RETURN(const bool is_vector,
-                         read_vector(arguments[0], kFunction, "x", vector_, poller.check()));
+  GLOVE_ASSIGN_OR_RETURN(const bool is_vector, read_vector(arguments[0], kFunction, "x", vector_, poller));
   if (is_vector && vector_.empty())
     return invalid_value(kFunction, std::string("x is an empty ") +
                                         (is_blob(arguments[0]) ? "BLOB" : "JSON array") +

@@ -50,7 +50,7 @@ Status glove_text_vec(sqlite3_context* context, Arguments arguments) {
   GLOVE_ASSIGN_OR_RETURN(const TextEncoder* const encoder,
                          state.encoder.find(connection_of(context), model, options, kFunction));
   InterruptPoller poller(sqlite3_context_db_handle(context));
-  auto encoded = encoder->encode(*model, *text, state.scratch, poller.check());
+  auto encoded = encoder->encode(*model, *text, state.scratch, poller);
   if (!encoded.ok() && encoded.error().code == ErrorCode::kInterrupted) return encoded.error();
   if (!encoded.ok()) return named_error(kFunction, encoded.error());
   if (encoded.value())

@@ -65,13 +65,13 @@ class GloveTokens::Cursor {
     GLOVE_ASSIGN_OR_RETURN(encoder_, kept_.find(models_.connection(), model_, options, kName,
                                                 /*for_words_only=*/true));
     InterruptPoller poller(models_.connection().db());
-    GLOVE_ASSIGN_OR_RETURN(tokens_, encoder_->tokens(*model_, *text, poller.check()));
+    GLOVE_ASSIGN_OR_RETURN(tokens_, encoder_->tokens(*model_, *text, poller));
     return next();
   }
 
   Status next() {
     InterruptPoller poller(models_.connection().db());
-    GLOVE_ASSIGN_OR_RETURN(const bool found, tokens_->next(token_, poller.check()));
+    GLOVE_ASSIGN_OR_RETURN(const bool found, tokens_->next(token_, poller));
     at_end_ = !found;
     if (at_end_) return model_->health();  // of the words that were read
     ++position_;

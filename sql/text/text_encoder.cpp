@@ -93,7 +93,7 @@ Result<std::shared_ptr<const CommonComponents>> components_of(Connection& connec
     InterruptPoller poller(connection.db());
     std::string backend;
     const auto derive = [&](Analysis& analysis) {
-      return derive_common_components(analysis, model, weights, poller.check());
+      return derive_common_components(analysis, model, weights, poller);
     };
     auto derived = with_takeover(
         engine, backends, "compute the common components of the model " + model->path(), backend, derive);

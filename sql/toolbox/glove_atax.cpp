@@ -39,8 +39,7 @@ Status glove_atax(sqlite3_context* context, Arguments arguments) {
     return invalid_value(kFunction, "the vector has " + component_count(x.size()) + ", but the model '" +
                                         subject.entry.name + "' has " + std::to_string(model.dims()) +
                                         " dimensions");
-  InterruptPoller poller(sqlite3_context_db_handle(context));
-  const InterruptCheck interrupted = poller.check();
+  InterruptPoller interrupted(sqlite3_context_db_handle(context));
   GLOVE_ASSIGN_OR_RETURN(const PointSet set, subject.points(interrupted));
   std::vector<double> product(x.size());
   const auto work = [&](Analysis& analysis) {

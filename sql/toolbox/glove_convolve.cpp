@@ -24,8 +24,7 @@ constexpr std::string_view kFunction = "glove_convolve";
 Status glove_convolve(sqlite3_context* context, Arguments arguments) {
   if (is_null(arguments[0]) || is_null(arguments[1])) return {};
   GLOVE_ASSIGN_OR_RETURN(const std::string_view grid_json, required_text(arguments, 0, kFunction, "grid"));
-  InterruptPoller poller(sqlite3_context_db_handle(context));
-  const InterruptCheck interrupted = poller.check();
+  InterruptPoller interrupted(sqlite3_context_db_handle(context));
   GLOVE_ASSIGN_OR_RETURN(const Grid grid, parse_grid(grid_json, kFunction, "grid", interrupted));
   GLOVE_ASSIGN_OR_RETURN(const std::string_view kernel_json,
                          required_text(arguments, 1, kFunction, "kernel"));

@@ -66,8 +66,7 @@ Status DensityRows::step(sqlite3_context*, Arguments row) {
 Status DensityRows::result(sqlite3_context* context) {
   x.resize(y.size());  // the last step may have run out of memory between the two
   if (x.empty()) return {};
-  InterruptPoller poller(sqlite3_context_db_handle(context));
-  const InterruptCheck interrupted = poller.check();
+  InterruptPoller interrupted(sqlite3_context_db_handle(context));
   GLOVE_ASSIGN_OR_RETURN(const Grid grid,
                          convolve_somewhere(engine_of(context), kFunction, point_counts(x, y, options),
                                             gaussian_kernels(options.sigma), interrupted));

@@ -102,8 +102,7 @@ Status glove_derive(sqlite3_context* context, Arguments arguments) {
   if (name.empty()) return {ErrorCode::kInvalidArgument, "glove_derive: the name must not be empty"};
   GLOVE_ASSIGN_OR_RETURN(const std::string_view json, required_text(arguments, 1, kFunction, "options"));
   DeriveRequest request;
-  InterruptPoller poller(sqlite3_context_db_handle(context));
-  const InterruptCheck interrupted = poller.check();
+  InterruptPoller interrupted(sqlite3_context_db_handle(context));
   GLOVE_RETURN_IF_ERROR(parse_options(json, kFunction, "{\"whiten\":true}", kOptions, request, interrupted));
   GLOVE_ASSIGN_OR_RETURN(const auto of, model_name_argument(arguments, 2, kFunction));
   Connection& connection = connection_of(context);

@@ -62,7 +62,7 @@ Result<std::vector<Neighbor>> neighbors_of(sqlite3_context* context, const Catal
   if (!query || k == 0) return std::vector<Neighbor>();
   InterruptPoller poller(sqlite3_context_db_handle(context));
   SearchOptions options;
-  options.interrupted = poller.check();
+  options.interrupted = poller;
   SearchReport report;
   report.model = entry.name;
   report.kind = "word";

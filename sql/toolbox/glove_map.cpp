@@ -43,8 +43,8 @@ class MapRows {
   Result<FitRange> start(Connection::Pin& models, const vtab::InputValues& inputs, int, Arguments) {
     sqlite3_value* const backend = inputs[kBackend];
     InterruptPoller poller(models.connection().db());
-    GLOVE_ASSIGN_OR_RETURN(
-        subject_, read_subject(models, kName, inputs[kWords], inputs[kModel], backend, poller.check()));
+    GLOVE_ASSIGN_OR_RETURN(subject_,
+                           read_subject(models, kName, inputs[kWords], inputs[kModel], backend, poller));
     GLOVE_ASSIGN_OR_RETURN(const MapOptions options,
                            read_map_options(inputs[kOptions], kName, subject_.count()));
     if (subject_.count() == 0) return FitRange();

@@ -69,13 +69,13 @@ class PcaRows {
     InterruptPoller poller(models.connection().db());
     GLOVE_ASSIGN_OR_RETURN(
         const ToolboxSubject subject,
-        read_subject(models, kName, inputs[kWords], inputs[kModel], inputs[kBackend], poller.check()));
+        read_subject(models, kName, inputs[kWords], inputs[kModel], inputs[kBackend], poller));
     GLOVE_ASSIGN_OR_RETURN(const int64_t count,
                            component_count(inputs[kComponents], subject.entry.model->dims()));
     GLOVE_ASSIGN_OR_RETURN(const PrincipalOptions options, read_pca_options(inputs[kOptions], kName));
     if (subject.count() == 0) return FitRange();
     Engine& engine = models.connection().engine();
-    GLOVE_ASSIGN_OR_RETURN(fit_, find_components(engine, kName, subject, options, poller.check()));
+    GLOVE_ASSIGN_OR_RETURN(fit_, find_components(engine, kName, subject, options, poller));
     return FitRange{.key = std::to_string(count) + " " + pca_key(subject, options), .end = count + 1};
   }
 

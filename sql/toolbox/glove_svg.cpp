@@ -123,7 +123,7 @@ Status SvgRows::result(sqlite3_context* context) {
   if (points.x.empty()) return {};
   order_groups(*this);
   InterruptPoller poller(sqlite3_context_db_handle(context));
-  GLOVE_ASSIGN_OR_RETURN(const std::string document, draw_map(points, options, poller.check()));
+  GLOVE_ASSIGN_OR_RETURN(const std::string document, draw_map(points, options, poller));
   return_text(context, document);
   return {};
 }

@@ -111,7 +111,7 @@ Result<FoundFit> find_kmeans_fit(Connection::Pin& models, std::string_view table
   InterruptPoller poller(connection.db());
   GLOVE_ASSIGN_OR_RETURN(
       found.subject, read_subject(models, table, inputs[first + kKMeansWords], inputs[first + kKMeansModel],
-                                  inputs[first + kKMeansBackend], poller.check()));
+                                  inputs[first + kKMeansBackend], poller));
   found.key = key_of(found.subject, *k, options);
   auto fit = connection.engine().results().find_or_add<KMeansFit>(found.key, [&] {
     FitWatch watch(connection, std::string(table) + ": " + std::to_string(*k) + " clusters of " +

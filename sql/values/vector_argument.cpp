@@ -77,8 +77,7 @@ Result<std::vector<float>> vector_argument(sqlite3_context* context, sqlite3_val
                                            std::string_view function) {
   InterruptPoller poller(sqlite3_context_db_handle(context));
   std::vector<float> vector;
-  GLOVE_ASSIGN_OR_RETURN(const bool is_vector,
-                         read_vector(value, function, "the vector", vector, poller.check()));
+  GLOVE_ASSIGN_OR_RETURN(const bool is_vector, read_vector(value, function, "the vector", vector, poller));
   if (!is_vector)
     return invalid_value(
         function,

@@ -2,11 +2,28 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "model/limits.h"
 #include "model/quantize.h"
 
 namespace glove::gpu {
 namespace {
+
+TEST(BlockLayout, PlacesBoundArrays) {
+  BlockLayout layout;
+  float* first = nullptr;
+  double* second = nullptr;
+  layout.bind(first, 65);
+  const Slot<int32_t> between = layout.add<int32_t>(1);
+  layout.bind(second, 3);
+  EXPECT_EQ(layout.bytes(), 512 + 256 + 256);
+  std::vector<std::byte> block(static_cast<size_t>(layout.bytes()));
+  layout.place(block.data());
+  EXPECT_EQ(reinterpret_cast<std::byte*>(first), block.data());
+  EXPECT_EQ(reinterpret_cast<std::byte*>(between.in(block.data())), block.data() + 512);
+  EXPECT_EQ(reinterpret_cast<std::byte*>(second), block.data() + 768);
+}
 
 TEST(MemoryPlan, PadsToTilesAndAlignment) {
   BlockLayout scan, exact;

@@ -30,7 +30,7 @@ TEST(ExactDot, HasTheDocumentedOrder) {
     }
 }
 
-TEST(ExactDot, PiecesGiveTheBitsOfTheWhole) {
+TEST(ExactDot, PiecesAndDoublesGiveTheBitsOfTheWhole) {
   GLOVE_TRACE_SEED();
   std::mt19937_64 random = random_source();
   for (const int64_t dims : {1, 8, 100, 1023}) {
@@ -43,6 +43,8 @@ TEST(ExactDot, PiecesGiveTheBitsOfTheWhole) {
       first += count;
     }
     EXPECT_EQ(pieces.value(), exact_dot(a.data(), b.data(), dims)) << dims;
+    const std::vector<double> wide(a.begin(), a.end());
+    EXPECT_EQ(exact_dot(wide.data(), b.data(), dims), exact_dot(a.data(), b.data(), dims)) << dims;
   }
 }
 
