@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "model/exact_dot.h"
 
 namespace glove {
 namespace {
@@ -37,7 +38,7 @@ size_t median_token_length(const Tokenizer& tokenizer) {
 void normalize(EncodingRules rules, std::span<double> vector) {
   std::array<double, 8> p{};
   for (size_t j = 0; j < vector.size(); ++j) p[j % 8] += vector[j] * vector[j];
-  const double length = std::sqrt(((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7])));
+  const double length = std::sqrt(sum_of_lanes(p.data()));
   const double divisor = rules == EncodingRules::kModel2Vec ? length + kModel2VecEpsilon
                                                             : std::max(length, kStaticEmbeddingEpsilon);
   for (double& value : vector) value /= divisor;
