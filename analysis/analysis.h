@@ -48,11 +48,11 @@ class Analysis {
                              const InterruptCheck& interrupted) = 0;
 
   // product = A^T (A vector), where the rows of A are the points: column_sums() with the weights that dots()
-  // returns, bit for bit. This implementation calls both; another one may read the rows once.
+  // returns, bit for bit.
   //   vector   [dims]
   //   product  [dims]
   virtual Status gram_product(const Points& points, std::span<const float> vector, std::span<double> product,
-                              const InterruptCheck& interrupted);
+                              const InterruptCheck& interrupted) = 0;
 
   // moment[i * dims + j] = the sum of y_i * y_j over the rows, with y as analysis/moments.h says.
   //   moment  [dims, dims]

@@ -21,27 +21,27 @@ double unit_of(const Points& points) {
 
 }  // namespace
 
-Centroids::Centroids(Metric the_metric, int64_t the_count, int64_t the_dims)
-    : metric(the_metric),
-      count(the_count),
-      dims(the_dims),
-      vectors(static_cast<size_t>(the_count * the_dims)),
-      norms_squared(static_cast<size_t>(the_count)) {}
+Centroids::Centroids(Metric by, int64_t clusters, int64_t components)
+    : metric(by),
+      count(clusters),
+      dims(components),
+      vectors(static_cast<size_t>(clusters * components)),
+      norms_squared(static_cast<size_t>(clusters)) {}
 
 void Centroids::set(int64_t cluster, const float* vector) {
   std::copy_n(vector, dims, vectors.data() + cluster * dims);
   norms_squared[static_cast<size_t>(cluster)] = exact_dot(vector, vector, dims);
 }
 
-FixedSums::FixedSums(Metric the_metric, int64_t the_count, const Points& points)
-    : metric(the_metric),
-      count(the_count),
+FixedSums::FixedSums(Metric by, int64_t clusters, const Points& points)
+    : metric(by),
+      count(clusters),
       dims(points.dims),
       bits(std::min(kMostBits, 62 - static_cast<int>(std::bit_width(
                                         static_cast<uint64_t>(std::max<int64_t>(points.rows, 1)) - 1)))),
-      unit(the_metric == Metric::kEuclidean ? unit_of(points) : 1),
-      sums(static_cast<size_t>(the_count * points.dims)),
-      sizes(static_cast<size_t>(the_count)) {}
+      unit(by == Metric::kEuclidean ? unit_of(points) : 1),
+      sums(static_cast<size_t>(clusters * points.dims)),
+      sizes(static_cast<size_t>(clusters)) {}
 
 void FixedSums::clear() {
   std::fill(sums.begin(), sums.end(), 0);

@@ -35,7 +35,7 @@ struct Centroids {
   std::vector<float> vectors;         // [count, dims], row-major
   std::vector<double> norms_squared;  // [count], D(c, c)
 
-  Centroids(Metric the_metric, int64_t the_count, int64_t the_dims);
+  Centroids(Metric by, int64_t clusters, int64_t components);
   const float* vector(int64_t cluster) const { return vectors.data() + cluster * dims; }
   // Copies `vector` and computes its norm. REQUIRES: the float environment.
   void set(int64_t cluster, const float* vector);
@@ -69,7 +69,7 @@ struct FixedSums {
   std::vector<int64_t> sizes;  // [count], rows in each sum
 
   // Zero sums for `count` clusters of these points. REQUIRES: the float environment.
-  FixedSums(Metric the_metric, int64_t the_count, const Points& points);
+  FixedSums(Metric by, int64_t clusters, const Points& points);
 
   // Returns to zero sums.
   void clear();

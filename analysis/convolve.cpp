@@ -3,17 +3,18 @@
 #include <algorithm>
 #include <string>
 
+#include "base/concat.h"
+
 namespace glove {
 namespace {
 
 Status check(const Grid& kernel) {
   if (kernel.rows == 0 || kernel.columns == 0)
-    return {ErrorCode::kInvalidArgument,
-            "the kernel is empty; it must have an odd number of rows and columns"};
+    return invalid_argument("the kernel is empty; it must have an odd number of rows and columns");
   if (kernel.rows % 2 == 0 || kernel.columns % 2 == 0)
-    return {ErrorCode::kInvalidArgument, "the kernel has " + std::to_string(kernel.rows) + " rows and " +
-                                             std::to_string(kernel.columns) +
-                                             " columns; both must be odd, so that it has a middle"};
+    return invalid_argument("the kernel has ", counted(kernel.rows, "rows"), " and ",
+                            counted(kernel.columns, "columns"),
+                            "; both must be odd, so that it has a middle");
   return {};
 }
 

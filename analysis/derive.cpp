@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "analysis/moments.h"
+#include "base/concat.h"
 #include "base/float_environment.h"
 #include "model/model_builder.h"
 
@@ -19,19 +20,13 @@ namespace {
 constexpr double kLeastVariance = 1e-12;
 constexpr int64_t kMappedAtOnce = int64_t{1} << 21;  // components; few, so that they stay in the cache
 
-Error invalid(std::string message) {
-  return {ErrorCode::kInvalidArgument, std::move(message)};
-}
-
 Status check(const PrincipalComponents& components, const DeriveOptions& options) {
-  if (options.remove < 0)
-    return invalid("remove must not be negative, but is " + std::to_string(options.remove));
-  if (options.dims < 0) return invalid("dims must not be negative, but is " + std::to_string(options.dims));
+  if (options.remove < 0) return invalid_argument("remove must not be negative, but is ", options.remove);
+  if (options.dims < 0) return invalid_argument("dims must not be negative, but is ", options.dims);
   const int64_t kept = std::max<int64_t>(1, options.dims);
   if (options.remove > components.dims - kept)
-    return invalid("remove " + std::to_string(options.remove) + " and dims " + std::to_string(options.dims) +
-                   " need more than the " + std::to_string(components.dims) +
-                   " dimensions that the model has");
+    return invalid_argument("remove ", options.remove, " and dims ", options.dims, " need more than the ",
+                            components.dims, " dimensions that the model has");
   return {};
 }
 

@@ -13,6 +13,8 @@
 #include <string>
 #include <utility>
 
+#include "base/concat.h"
+
 namespace glove {
 namespace {
 
@@ -206,8 +208,8 @@ Result<EigenSystem> symmetric_eigen(std::span<const double> matrix, int64_t size
   GLOVE_RETURN_IF_ERROR(vectors.reflect(reduced, poll));
   GLOVE_ASSIGN_OR_RETURN(const bool converged, diagonalize(reduced.diagonal, reduced.beside, vectors, poll));
   if (!converged)
-    return {ErrorCode::kInvalidArgument, "the eigenvalues of a matrix of " + std::to_string(size) + " x " +
-                                             std::to_string(size) + " numbers did not converge"};
+    return invalid_argument("the eigenvalues of a matrix of ", size, " x ", size,
+                            " numbers did not converge");
   return sorted(reduced.diagonal, vectors, scale);
 }
 

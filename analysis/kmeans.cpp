@@ -10,6 +10,7 @@
 
 #include "analysis/kmeans_pass.h"
 #include "analysis/seeding.h"
+#include "base/concat.h"
 #include "base/float_environment.h"
 
 namespace glove {
@@ -195,32 +196,27 @@ class Lloyd {
   double unit_;  // FixedSums::unit
 };
 
-Error invalid(std::string message) {
-  return {ErrorCode::kInvalidArgument, std::move(message)};
-}
-
 Status check_options(const KMeansOptions& options) {
-  if (options.runs < 1) return invalid("n_init must be at least 1, but is " + std::to_string(options.runs));
+  if (options.runs < 1) return invalid_argument("n_init must be at least 1, but is ", options.runs);
   if (options.max_iterations < 1)
-    return invalid("max_iter must be at least 1, but is " + std::to_string(options.max_iterations));
+    return invalid_argument("max_iter must be at least 1, but is ", options.max_iterations);
   if (!(options.tolerance >= 0 && options.tolerance <= 1))
-    return invalid("tol must be a share of the rows, from 0 to 1, but is " +
-                   std::to_string(options.tolerance));
+    return invalid_argument("tol must be a share of the rows, from 0 to 1, but is ", options.tolerance);
   return {};
 }
 
 Status check_k(int64_t k, size_t rows, const KMeansOptions& options) {
-  if (k < 1) return invalid("k must be at least 1, but is " + std::to_string(k));
+  if (k < 1) return invalid_argument("k must be at least 1, but is ", k);
   if (k > static_cast<int64_t>(rows)) {
     const bool one = rows == 1;
     const std::string direction = one ? " that has a direction" : " that have a direction";
-    return invalid("k is " + std::to_string(k) + ", but there " + (one ? "is" : "are") + " only " +
-                   std::to_string(rows) + (one ? " row" : " rows") +
-                   (options.metric == Metric::kCosine ? direction : ""));
+    return invalid_argument("k is ", k, ", but there ", one ? "is" : "are", " only ",
+                            counted(static_cast<int64_t>(rows), "rows"),
+                            options.metric == Metric::kCosine ? direction : "");
   }
   if (!options.start_rows.empty() && static_cast<int64_t>(options.start_rows.size()) != k)
-    return invalid("k is " + std::to_string(k) + ", but " + std::to_string(options.start_rows.size()) +
-                   " rows to start from are given");
+    return invalid_argument("k is ", k, ", but the start names ",
+                            counted(static_cast<int64_t>(options.start_rows.size()), "rows"));
   return {};
 }
 

@@ -48,19 +48,17 @@ class LayoutSteps {
   LayoutSteps(const NeighborGraph& graph, std::vector<Place> start)
       : graph_(graph), places_(std::move(start)), next_(places_.size()) {}
 
-  // Returns false if it was interrupted.
-  bool step(int64_t number, int threads, const InterruptCheck& interrupted) {
+  // Errors: an interrupt.
+  Status step(int64_t number, int threads, const InterruptCheck& interrupted) {
     const double factor =
         kFirstFactor * (1 - static_cast<double>(number) / static_cast<double>(kLayoutSteps));
-    const auto rows = static_cast<int64_t>(places_.size());
-    const auto work = [&](int, int64_t chunk) {
-      const int64_t end = std::min(rows, (chunk + 1) * kRowsPerChunk);
-      for (int64_t row = chunk * kRowsPerChunk; row < end; ++row) move(number, row, factor);
+    const auto work = [&](int, int64_t first, int64_t last) {
+      for (int64_t row = first; row < last; ++row) move(number, row, factor);
     };
-    const int64_t chunks = (rows + kRowsPerChunk - 1) / kRowsPerChunk;
-    if (!ThreadPool::instance().run(threads, chunks, work, interrupted)) return false;
+    GLOVE_RETURN_IF_ERROR(ThreadPool::for_pieces(threads, static_cast<int64_t>(places_.size()), kRowsPerChunk,
+                                                 interrupted, work));
     std::swap(places_, next_);
-    return true;
+    return {};
   }
 
   PlaneLayout result() const {
@@ -116,7 +114,7 @@ Result<PlaneLayout> lay_out(const NeighborGraph& graph, PlaneLayout start, int t
   LayoutSteps layout(graph, starting_places(start));
   for (int64_t step = 0; step < kLayoutSteps; ++step) {
     if (progress) progress("step", step, kLayoutSteps);
-    if (!layout.step(step, threads, interrupted)) return interrupted_error();
+    GLOVE_RETURN_IF_ERROR(layout.step(step, threads, interrupted));
   }
   return layout.result();
 }

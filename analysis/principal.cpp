@@ -7,6 +7,7 @@
 
 #include "analysis/eigen.h"
 #include "analysis/moments.h"
+#include "base/concat.h"
 #include "base/float_environment.h"
 
 namespace glove {
@@ -14,15 +15,15 @@ namespace {
 
 // `what` is computed of the rows.
 Status check_rows(int64_t rows, const std::string& what) {
-  if (rows == 0) return {ErrorCode::kInvalidArgument, "there is no row to compute " + what + " of"};
+  if (rows == 0) return invalid_argument("there is no row to compute ", what, " of");
   return {};
 }
 
 Status check_size(int64_t rows, int64_t dims) {
   if (dims > kMostPrincipalDims)
-    return {ErrorCode::kInvalidArgument, "the model has " + std::to_string(dims) +
-                                             " dimensions; principal components are computed for at most " +
-                                             std::to_string(kMostPrincipalDims)};
+    return invalid_argument("the model has ", dims,
+                            " dimensions; principal components are computed for at most ",
+                            kMostPrincipalDims);
   return check_rows(rows, "principal components");
 }
 

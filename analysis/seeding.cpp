@@ -99,12 +99,4 @@ Result<std::vector<int32_t>> spread_rows(const DotsOfRows& dots_of_rows, const P
   return rows;
 }
 
-Result<std::vector<int32_t>> spread_rows(Analysis& analysis, const Points& points, Metric metric,
-                                         std::span<const int32_t> candidates, int64_t count, uint64_t seed,
-                                         const InterruptCheck& interrupted) {
-  return spread_rows([&](std::span<const float> vector,
-                         std::span<double> dots) { return analysis.dots(points, vector, dots, interrupted); },
-                     points, metric, candidates, count, seed);
-}
-
 }  // namespace glove

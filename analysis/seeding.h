@@ -6,7 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "analysis/analysis.h"
+#include "analysis/clusters.h"
+#include "base/status.h"
 
 namespace glove {
 
@@ -25,9 +26,5 @@ using DotsOfRows = std::function<Status(std::span<const float> vector, std::span
 // if the metric is kCosine; the float environment.
 Result<std::vector<int32_t>> spread_rows(const DotsOfRows& dots_of_rows, const Points& points, Metric metric,
                                          std::span<const int32_t> candidates, int64_t count, uint64_t seed);
-// The same with the dots of an analysis.
-Result<std::vector<int32_t>> spread_rows(Analysis& analysis, const Points& points, Metric metric,
-                                         std::span<const int32_t> candidates, int64_t count, uint64_t seed,
-                                         const InterruptCheck& interrupted);
 
 }  // namespace glove

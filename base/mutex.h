@@ -65,34 +65,32 @@ class GLOVE_LOCK Lock {
   }
 
  private:
-  friend class ConditionVariable;
   AnyMutex& mutex_;
   bool holds_ = true;
 };
 
 // What a thread waits for while others change what the mutex guards. Call in a loop that tests what is waited
-// for: a wait may end without a notification. REQUIRES: the lock holds the mutex, as it does again when a
-// wait returns.
+// for: a wait may end without a notification. The caller holds the mutex, as it does again when a wait returns.
 class ConditionVariable {
  public:
   ConditionVariable() = default;
   ConditionVariable(const ConditionVariable&) = delete;
   ConditionVariable& operator=(const ConditionVariable&) = delete;
 
-  void wait(Lock<Mutex>& lock) {
-    std::unique_lock adopted(lock.mutex_.mutex_, std::adopt_lock);
+  void wait(Mutex& mutex) GLOVE_REQUIRES(mutex) {
+    std::unique_lock adopted(mutex.mutex_, std::adopt_lock);
     condition_.wait(adopted);
     adopted.release();
   }
   // Returns false if the time has passed.
-  bool wait_until(Lock<Mutex>& lock, std::chrono::steady_clock::time_point end) {
-    std::unique_lock adopted(lock.mutex_.mutex_, std::adopt_lock);
+  bool wait_until(Mutex& mutex, std::chrono::steady_clock::time_point end) GLOVE_REQUIRES(mutex) {
+    std::unique_lock adopted(mutex.mutex_, std::adopt_lock);
     const bool in_time = condition_.wait_until(adopted, end) == std::cv_status::no_timeout;
     adopted.release();
     return in_time;
   }
-  bool wait_for(Lock<Mutex>& lock, std::chrono::steady_clock::duration most) {
-    return wait_until(lock, std::chrono::steady_clock::now() + most);
+  bool wait_for(Mutex& mutex, std::chrono::steady_clock::duration most) GLOVE_REQUIRES(mutex) {
+    return wait_until(mutex, std::chrono::steady_clock::now() + most);
   }
 
   void notify_one() { condition_.notify_one(); }

@@ -127,7 +127,7 @@ void ThreadPool::worker_loop() GLOVE_NOT_CHECKED {
   const ScopedFloatEnvironment environment;
   Lock lock(mutex_);
   for (;;) {
-    while (waiting_.empty()) work_ready_.wait(lock);
+    while (waiting_.empty()) work_ready_.wait(mutex_);
     Helpers& helpers = *waiting_.front();
     helpers.take_off_queue();
     --helpers.calls_;
@@ -195,8 +195,8 @@ void ThreadPool::Helpers::dismiss(const std::function<void()>& while_waiting) {
   }
   while (running_ > 0) {
     if (!while_waiting) {
-      idle_.wait(lock);
-    } else if (!idle_.wait_for(lock, InterruptPoll::kInterval)) {
+      idle_.wait(pool_.mutex_);
+    } else if (!idle_.wait_for(pool_.mutex_, InterruptPoll::kInterval)) {
       lock.unlock();
       try {
         while_waiting();

@@ -1,6 +1,6 @@
 # Precompiled headers and unity batches: half of this project's compile time is parsing the standard library. With
-# GLOVE_FAST_BUILD=OFF each source is compiled by itself, which proves that it includes what it needs; tests/fuzz/run.sh and
-# packaging/zig.sh build so.
+# GLOVE_FAST_BUILD=OFF each source is compiled by itself, as packaging/zig.sh does. tests/architecture/check_sources.py checks
+# that each includes what it needs.
 option(GLOVE_FAST_BUILD "Use precompiled headers, and compile small sources together" ON)
 
 set(GLOVE_STANDARD_HEADERS <algorithm> <array> <atomic> <bit> <charconv> <chrono> <cmath> <condition_variable> <cstdint> <cstring>

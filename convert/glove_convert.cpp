@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "analysis/analysis.h"
+#include "base/concat.h"
 #include "base/timer.h"
 #include "base/utf8.h"
 #include "convert/convert.h"
@@ -169,13 +170,13 @@ int info(const Arguments& arguments) {
 void print_report(const glove::ConvertReport& report, double seconds) {
   fmt::print(stderr, "{}: {} words, {} dimensions, {} in {:.2f} s (from {})\n", printable(report.path),
              report.rows, report.dims, glove::format_bytes(report.bytes), seconds, report.format);
-  const auto note = [](int64_t count, const char* text) {
-    if (count > 0) fmt::print(stderr, "  {} {}\n", count, text);
+  const auto note = [](int64_t count, const char* noun, const char* text) {
+    if (count > 0) fmt::print(stderr, "  {} {}\n", glove::counted(count, noun), text);
   };
-  note(report.counts.duplicates, "rows left out: their word was there already");
-  note(report.counts.invalid_utf8, "words are not valid UTF-8; kept as they are");
-  note(report.counts.zero_rows, "vectors are zero; no search finds them");
-  note(report.subset_missing, "words of the list are not in the input");
+  note(report.counts.duplicates, "rows", "left out for a word that was there already");
+  note(report.counts.invalid_utf8, "words", "not valid in UTF-8, kept unchanged");
+  note(report.counts.zero_rows, "vectors", "of zeros, which no search finds");
+  note(report.subset_missing, "words", "of the list not in the input");
 }
 
 int convert(Arguments& arguments) {

@@ -23,8 +23,8 @@ using cpu::Kernels;
 
 // State shared by the backend and its searchers.
 struct Cpu {
-  explicit Cpu(const CpuBackendOptions& the_options)
-      : kernels(cpu::choose_kernels(the_options.target)), options(the_options) {}
+  explicit Cpu(const CpuBackendOptions& chosen)
+      : kernels(cpu::choose_kernels(chosen.target)), options(chosen) {}
 
   SearcherInfo info() const {
     if (!kernels.ok()) return {.state = "failed: " + kernels.error().message, .device = "CPU"};

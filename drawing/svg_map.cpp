@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analysis/density.h"
+#include "base/concat.h"
 #include "base/utf8.h"
 #include "drawing/contours.h"
 #include "drawing/label_placement.h"
@@ -299,7 +300,7 @@ class MapDrawing {
       out_ += "\"/>\n";
       entry(points_.group_names[group]);
     }
-    if (legend_left_out_ > 0) entry("and " + std::to_string(legend_left_out_) + " more");
+    if (legend_left_out_ > 0) entry(concat("and ", legend_left_out_, " more"));
     out_ += "</g>\n";
   }
 

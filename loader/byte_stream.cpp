@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/concat.h"
 #include "base/crc32.h"
 
 namespace glove {
@@ -122,7 +123,7 @@ class InflateStream final : public ByteStream {
 
   Error corrupt(const std::string& what) const {
     return {ErrorCode::kCorrupt,
-            file_->path() + ": offset " + std::to_string(file_position()) + ": the compressed data " + what};
+            concat(file_->path(), ": offset ", file_position(), ": the compressed data ", what)};
   }
 
   std::shared_ptr<const File> file_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/concat.h"
 #include "base/utf8.h"
 #include "loader/formats/formats.h"
 
@@ -54,9 +55,8 @@ Result<const Format*> find_by_content(const Input& input, const ReadOptions& opt
 // Ignoring an option would be wrong, because the caller expects an effect. It is an error instead.
 Status check_options(const std::string& path, const Format& format, const ReadOptions& options) {
   const auto useless = [&](const std::string& option, const std::string& takers) {
-    return Error{ErrorCode::kInvalidArgument, path + ": it is read as " + std::string(format.name) +
-                                                  ", which takes no " + option + "; omit it (it is for " +
-                                                  takers + ")"};
+    return invalid_argument(path, ": it is read as ", format.name, ", which takes no ", option,
+                            "; omit it (it is for ", takers, ")");
   };
   if (!options.words_path.empty() && !format.takes_words)
     return useless("word list (--vocabulary of glove-convert, \"vocabulary\" of glove_load)",
@@ -84,8 +84,8 @@ Result<const Format*> find_format(const Input& input, const ReadOptions& options
     format = std::find_if(std::begin(kFormats), std::end(kFormats),
                           [&](const Format& named) { return named.name == options.format; });
     if (format == std::end(kFormats))
-      return Error{ErrorCode::kInvalidArgument,
-                   "there is no format " + quoted_value(options.format) + "; there are " + format_names()};
+      return invalid_argument("there is no format ", quoted_value(options.format), "; there are ",
+                              format_names());
   }
   GLOVE_RETURN_IF_ERROR(check_options(input.path(), *format, options));
   return format;

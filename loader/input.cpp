@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/concat.h"
 #include "base/utf8.h"
 #include "loader/static_model.h"
 
@@ -103,12 +104,11 @@ Status Input::find_wrapping(const std::string& member) {
     names.add(candidate.name);
   }
   if (members.empty()) return {ErrorCode::kCorrupt, path_ + ": the zip archive holds no file"};
-  return {ErrorCode::kInvalidArgument,
-          path_ +
-              (member.empty()
-                   ? ": the zip archive holds several files; name one as '" + file_->path() + "/NAME': "
-                   : ": the zip archive has no such member, but: ") +
-              names.text()};
+  return invalid_argument(
+      path_,
+      member.empty() ? ": the zip archive holds several files; name one as '" + file_->path() + "/NAME': "
+                     : ": the zip archive has no such member, but: ",
+      names.text());
 }
 
 int64_t Input::content_bytes() const {
@@ -170,8 +170,8 @@ Result<std::shared_ptr<const File>> Input::random_access(int64_t most_bytes, std
   if (wrapping_ == Wrapping::kPlain) return file_;
   if (copy_ != nullptr) return copy_;
   const Error too_many = {ErrorCode::kCorrupt,
-                          path_ + ": there are more bytes inside the compressed file than the " +
-                              std::to_string(most_bytes) + " that " + std::string(limit)};
+                          concat(path_, ": there are more bytes inside the compressed file than the ",
+                                 most_bytes, " that ", limit)};
   if (content_bytes() > most_bytes) return too_many;
   const char* const chosen = std::getenv("TMPDIR");
   const std::string directory = chosen != nullptr && *chosen != '\0' ? chosen : "/tmp";

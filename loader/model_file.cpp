@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/concat.h"
 #include "base/crc32.h"
 #include "base/float_from_chars.h"
 #include "base/utf8.h"
@@ -85,9 +86,8 @@ class ModelFileReader {
     part_.rows = vectors.shape[0];
     part_.dims = vectors.shape[1];
     if (part_.rows < 1 || part_.rows > kMaxRows || part_.dims < 1 || part_.dims > kMaxDims)
-      return corrupt("the tensor 'vectors' is " + std::to_string(part_.rows) + " x " +
-                     std::to_string(part_.dims) + "; a model has 1 to " + std::to_string(kMaxRows) +
-                     " words of 1 to " + std::to_string(kMaxDims) + " dimensions");
+      return corrupt(concat("the tensor 'vectors' is ", part_.rows, " x ", part_.dims, "; a model has 1 to ",
+                            kMaxRows, " words of 1 to ", kMaxDims, " dimensions"));
     return {};
   }
 
@@ -122,13 +122,11 @@ class ModelFileReader {
     const Tensor* const tensor = header_.find(name);
     if (tensor == nullptr) return {};
     if (tensor->dtype != dtype || tensor->shape != shape)
-      return corrupt("the tensor '" + std::string(name) + "' has another type or shape than a model of " +
-                     std::to_string(part_.rows) + " words and " + std::to_string(part_.dims) +
-                     " dimensions needs");
+      return corrupt(concat("the tensor '", name, "' has another type or shape than a model of ", part_.rows,
+                            " words and ", part_.dims, " dimensions needs"));
     if (tensor->offset % safetensors_type_bytes(dtype) != 0)
-      return corrupt("the tensor '" + std::string(name) + "' begins at offset " +
-                     std::to_string(tensor->offset) +
-                     ", which its type cannot; write the file again with glove-convert");
+      return corrupt(concat("the tensor '", name, "' begins at offset ", tensor->offset,
+                            ", which its type cannot; write the file again with glove-convert"));
     return {};
   }
 
@@ -166,8 +164,8 @@ class ModelFileReader {
       return {};  // copy() reports a matrix of another shape
     dims_in = matrix->shape[1];
     if (dims_in >= 1 && dims_in <= kMaxDims) return {};
-    return corrupt("the tensor '" + std::string(kDerivationMatrix) + "' has " + std::to_string(dims_in) +
-                   " columns; vectors have 1 to " + std::to_string(kMaxDims) + " dimensions");
+    return corrupt(concat("the tensor '", kDerivationMatrix, "' has ", dims_in,
+                          " columns; vectors have 1 to ", kMaxDims, " dimensions"));
   }
 
   // Returns a copy of the common components, or nullptr if the file has none for weights that this build
@@ -180,10 +178,9 @@ class ModelFileReader {
     components.count = tensor->shape.empty() ? 0 : tensor->shape.front();
     // Removing as many components as there are dimensions would leave nothing.
     if (components.count < 1 || components.count >= part_.dims)
-      return corrupt("the tensor '" + std::string(kCommonComponents) + "' has " +
-                     std::to_string(components.count) + " rows; a model of " + std::to_string(part_.dims) +
-                     " dimensions has at least 1 and fewer than " + std::to_string(part_.dims) +
-                     " components");
+      return corrupt(concat("the tensor '", kCommonComponents, "' has ", components.count,
+                            " rows; a model of ", part_.dims, " dimensions has at least 1 and fewer than ",
+                            part_.dims, " components"));
     GLOVE_RETURN_IF_ERROR(copy(kCommonComponents, {components.count, part_.dims}, components.vectors));
     if (!std::ranges::all_of(components.vectors, [](float value) { return std::isfinite(value); }))
       return corrupt("the tensor '" + std::string(kCommonComponents) +
@@ -213,8 +210,7 @@ class ModelFileReader {
     double total = 0;
     for (size_t i = 0; i < view.size(); ++i) {
       if (!(view[i] >= 0))
-        return corrupt("the tensor '" + std::string(kWordCounts) + "' at row " + std::to_string(i + 1) +
-                       " is negative or NaN");
+        return corrupt(concat("the tensor '", kWordCounts, "' at row ", i + 1, " is negative or NaN"));
       total += view[i];
     }
     if (!(total > 0) || !std::isfinite(total))
@@ -338,8 +334,8 @@ bool is_model_file(const SafetensorsHeader& header) {
   return header.find(kVectors) && header.find(kWordBytes) && header.find(kWordOffsets);
 }
 
-Result<ModelPtr> open_model_file(const std::string& path, std::shared_ptr<const File> file, int threads,
-                                 const InterruptCheck& interrupted) {
+Result<ModelPtr> open_model_file(const std::string& path, const std::shared_ptr<const File>& file,
+                                 int threads, const InterruptCheck& interrupted) {
   // The file is mapped first, so that later writes to the file are noticed.
   GLOVE_ASSIGN_OR_RETURN(const std::shared_ptr<MappedFile> map, MappedFile::map(path, file));
   std::string raw;

@@ -20,8 +20,8 @@ bool is_model_file(const SafetensorsHeader& header);
 // Maps a model file. Reads the header and checks its checksum and every tensor's type and shape, but does not
 // read the data unless derivable tensors are missing: those are then computed on the heap, on up to `threads`
 // threads. Messages and the model call the file `path`.
-Result<ModelPtr> open_model_file(const std::string& path, std::shared_ptr<const File> file, int threads,
-                                 const InterruptCheck& interrupted = {});
+Result<ModelPtr> open_model_file(const std::string& path, const std::shared_ptr<const File>& file,
+                                 int threads, const InterruptCheck& interrupted = {});
 
 // Reads all data of a model file once and checks every tensor's checksum, and that the arrays match the
 // vectors and words. The error names the tensor, and the row if there is one. If `read_tokens` is not empty,

@@ -4,6 +4,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/concat.h"
 #include "base/crc32.h"
 #include "base/utf8.h"
 

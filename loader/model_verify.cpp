@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 
+#include "base/concat.h"
 #include "base/crc32.h"
 #include "base/float_environment.h"
 #include "base/utf8.h"
@@ -52,7 +53,7 @@ class Verifier {
     return {ErrorCode::kCorrupt, model_.path() + ": the tensor '" + escaped(tensor) + "' " + what};
   }
   Error corrupt_row(std::string_view tensor, int64_t row, const std::string& what) const {
-    return corrupt(tensor, "at row " + std::to_string(row + 1) + " " + what);
+    return corrupt(tensor, concat("at row ", row + 1, " ", what));
   }
 
   // A tensor without a checksum is unknown to this version or was written by another program.

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/concat.h"
 #include "base/float_environment.h"
 #include "loader/format.h"
 #include "loader/model_file.h"
@@ -59,13 +60,13 @@ Result<const Format*> find_format_to_verify(const Input& input, const ReadOption
   const std::string_view head(input.sample().data(), input.sample().size());
   if (!options.format.empty()) return find_format(input, options);
   if (input.is_plain() && looks_like_safetensors(head)) return find_format(input, model);
-  const auto found = find_format(input, options);
+  auto found = find_format(input, options);
   if (found.ok() || found.error().code != ErrorCode::kCorrupt) return found;
   if (input.is_plain() && may_have_been_safetensors(head)) return find_format(input, model);
-  return Error{ErrorCode::kInvalidArgument,
-               input.path() +
-                   ": only a model file can be verified, and this is of no known format; name a file that "
-                   "glove-convert has written"};
+  return invalid_argument(
+      input.path(),
+      ": only a model file can be verified, and this is of no known format; name a file that "
+      "glove-convert has written");
 }
 
 Result<ModelPtr> open_without_counts(const std::string& path, const OpenOptions& options) {

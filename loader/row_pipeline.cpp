@@ -91,7 +91,7 @@ class Pipeline {
       Lock lock(mutex_);
       if (first.done) return {};
       if (waiting_.empty())
-        job_done_.wait_for(lock, InterruptPoll::kInterval);
+        job_done_.wait_for(mutex_, InterruptPoll::kInterval);
       else
         process_next();
     }

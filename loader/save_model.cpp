@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/concat.h"
 #include "base/crc32.h"
 #include "base/file.h"
 #include "base/float_environment.h"
@@ -41,8 +42,8 @@ Status append_rows(const Model& model, const ModelPart& part, int64_t first, int
                            rows.append_row(word, {part.vector(row), static_cast<size_t>(part.dims)}));
     if (!kept) {
       GLOVE_RETURN_IF_ERROR(model.health());  // a file that was cut has many empty words
-      return {ErrorCode::kCorrupt, model.path() + ": row " + std::to_string(part.first_row + row + 1) +
-                                       " has the word of an earlier row; the file is damaged"};
+      return {ErrorCode::kCorrupt, concat(model.path(), ": row ", part.first_row + row + 1,
+                                          " has the word of an earlier row; the file is damaged")};
     }
   }
   return {};
@@ -107,10 +108,10 @@ Status check_replaced(const std::string& path, Replaces replaces) {
     const Result<SafetensorsHeader> header = read_safetensors_header(path, file.value());
     if (header.ok() && is_model_file(header.value())) return {};
   }
-  return {ErrorCode::kInvalidArgument,
-          "'" + path +
-              "' is not a model file, so glove_save does not replace it; choose another path, or pass the "
-              "options '{\"overwrite\":true}'"};
+  return invalid_argument(
+      "'", path,
+      "' is not a model file, so glove_save does not replace it; choose another path, or pass the "
+      "options '{\"overwrite\":true}'");
 }
 
 // Returns the name of a set of shards: it depends on the words, the vectors and the number of shards.
@@ -123,7 +124,7 @@ Result<std::string> set_name(const Model& model, int64_t shards, const Interrupt
     words = crc32_continue(words, word);
   }
   GLOVE_RETURN_IF_ERROR(model.health());
-  return checksum_text(vectors) + checksum_text(words) + "-" + std::to_string(shards);
+  return concat(checksum_text(vectors), checksum_text(words), "-", shards);
 }
 
 // Moves complete files to their places. If one cannot be moved, removes those that are new.
@@ -135,7 +136,7 @@ Status commit_all(std::vector<ReplacementFile>& files, const InterruptCheck& int
   GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
   std::vector<std::string> added;
   for (ReplacementFile& file : files) {
-    const Status status = file.commit();
+    Status status = file.commit();
     if (!status.ok()) {
       for (const std::string& path : added) ::unlink(path.c_str());
       return status;
@@ -162,13 +163,12 @@ std::string shard_file(const std::string& stem, int64_t number, int64_t shards) 
 Status check_shards(const Model& model, const std::string& stem, int64_t shards) {
   const int64_t most = std::min(kMaxShards, tile_count(model.words()));
   if (shards < 1 || shards > most)
-    return {ErrorCode::kInvalidArgument,
-            "'" + stem + "': " + std::to_string(model.words()) + " words make 1 to " + std::to_string(most) +
-                " shards, because each has " + std::to_string(kTileRows) + " words or more, but " +
-                std::to_string(shards) + " were asked for"};
+    return invalid_argument("'", stem, "': ", model.words(), " words make 1 to ", most,
+                            " shards, because each has ", kTileRows, " words or more, but ", shards,
+                            " were asked for");
   if (!is_valid_utf8(stem.substr(stem.rfind('/') + 1)))
-    return {ErrorCode::kInvalidArgument,
-            "'" + stem + "': the names of shards must be valid UTF-8, because the index names them"};
+    return invalid_argument("'", stem,
+                            "': the names of shards must be valid UTF-8, because the index names them");
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/concat.h"
 #include "base/utf8.h"
 #include "loader/model_file.h"
 #include "loader/model_format.h"
@@ -33,8 +34,8 @@ Result<ShardIndex> read_index(const Input& input) {
   std::string text(kMaxIndexBytes + 1, '\0');
   GLOVE_ASSIGN_OR_RETURN(const size_t got, input.stream()->read(text));
   if (got > kMaxIndexBytes)
-    return Error{ErrorCode::kCorrupt, input.path() + ": an index of shards has at most " +
-                                          std::to_string(kMaxIndexBytes) + " bytes; this file has more"};
+    return Error{ErrorCode::kCorrupt, concat(input.path(), ": an index of shards has at most ",
+                                             kMaxIndexBytes, " bytes; this file has more")};
   text.resize(got);
   return parse_shard_index(input.path(), text);
 }
@@ -67,9 +68,9 @@ Status check_shard(const std::string& index_path, const ShardIndex& index, const
     return Error{ErrorCode::kCorrupt, shard.model->path() + ": " + what};
   };
   if (shard.place.set == index.set && shard.place.rows_total != index.rows_total)
-    return corrupt("this shard belongs to a model of " + std::to_string(shard.place.rows_total) +
-                   " rows, but '" + index_path + "' describes one of " + std::to_string(index.rows_total) +
-                   "; use the files of one conversion");
+    return corrupt(concat("this shard belongs to a model of ", shard.place.rows_total, " rows, but '",
+                          index_path, "' describes one of ", index.rows_total,
+                          "; use the files of one conversion"));
   if (shard.place.set != index.set)
     return corrupt("this shard belongs to the set '" + escaped(shard.place.set) + "', but '" + index_path +
                    "' describes the set '" + escaped(index.set) + "'; use the files of one conversion");
@@ -173,9 +174,9 @@ Result<ModelPtr> open_shards(const Input& input, const OpenOptions& options) {
     joined->shards.push_back(std::move(shard.model));
   }
   if (rows != index.rows_total)
-    return Error{ErrorCode::kCorrupt, input.path() + ": the shards have " + std::to_string(rows) +
-                                          " rows, but the index says " + std::to_string(index.rows_total) +
-                                          "; it does not name all shards"};
+    return Error{ErrorCode::kCorrupt,
+                 concat(input.path(), ": the shards have ", rows, " rows, but the index says ",
+                        index.rows_total, "; it does not name all shards")};
   GLOVE_ASSIGN_OR_RETURN(ModelPtr model, join(input.path(), std::move(joined), options));
   if (options.verify && !index.has_tokenizer)
     GLOVE_RETURN_IF_ERROR(check_words_are_distinct(input.path(), model->vocabulary()));

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/concat.h"
 #include "base/float_from_chars.h"
 #include "base/utf8.h"
 #include "loader/word_list.h"
@@ -48,17 +49,17 @@ Result<std::vector<double>> read_word_counts(const std::string& path, const Voca
     if (got == 0) break;
     for (size_t i = 0; i < block.ends.size(); ++i, ++line)
       if (!add_line(block.word(i), vocabulary, counts, counted))
-        return Error{ErrorCode::kCorrupt, path + ": line " + std::to_string(line + 1) + ": '" +
-                                              escaped(block.word(i)) +
-                                              "' must be a word, a space and a number of at least 0"};
+        return Error{ErrorCode::kCorrupt, concat(path, ": line ", line + 1, ": '", escaped(block.word(i)),
+                                                 "' must be a word, a space and a number of at least 0")};
   }
   double total = 0;
   for (const double count : counts) total += count;
   if (!(total > 0) || !std::isfinite(total))
-    return Error{ErrorCode::kCorrupt, path +
-                                          ": the counts of the model's words must have a finite sum above 0, "
-                                          "but it is " +
-                                          std::to_string(total)};
+    return Error{ErrorCode::kCorrupt,
+                 concat(path,
+                        ": the counts of the model's words must have a finite sum above 0, "
+                        "but it is ",
+                        total)};
   return counts;
 }
 

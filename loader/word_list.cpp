@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/concat.h"
 #include "loader/byte_stream.h"
 #include "loader/formats/text.h"
 #include "loader/input.h"
@@ -34,9 +35,8 @@ class WordListFile final : public WordSource {
       line_.insert(line_.end(), begin, stop);
       window_at_ += static_cast<size_t>(stop - begin) + (newline != nullptr ? 1 : 0);
       if (line_.size() > static_cast<size_t>(kMaxWordBytes) + 1)
-        return Error{ErrorCode::kCorrupt, path_ + ": line " + std::to_string(line_number_) +
-                                              ": the word is longer than " + std::to_string(kMaxWordBytes) +
-                                              " bytes"};
+        return Error{ErrorCode::kCorrupt, concat(path_, ": line ", line_number_, ": the word is longer than ",
+                                                 kMaxWordBytes, " bytes")};
       if (newline == nullptr) continue;
       end_line(words);
       ++lines;
@@ -128,12 +128,11 @@ Result<std::string> find_word_list(const std::string& path, const std::string& g
     std::string candidate = stem + std::string(extension);
     if (candidate != path && ::access(candidate.c_str(), R_OK) == 0) return candidate;
   }
-  return Error{ErrorCode::kInvalidArgument,
-               path +
-                   ": the file contains vectors without words; name a file with one "
-                   "word per line (--vocabulary of glove-convert, \"vocabulary\" of glove_load), "
-                   "or put one beside it as '" +
-                   stem + ".words'"};
+  return invalid_argument(path,
+                          ": the file contains vectors without words; name a file with one "
+                          "word per line (--vocabulary of glove-convert, \"vocabulary\" of glove_load), "
+                          "or put one beside it as '",
+                          stem, ".words'");
 }
 
 }  // namespace glove

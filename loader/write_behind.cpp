@@ -30,7 +30,7 @@ Status WriteBehind::write(File& file, int64_t offset, Buffer<char>& bytes, uint3
   Write next = {&file, offset, std::exchange(bytes, {}), &crc, flush};
   if (!thread_.started()) return perform(next);
   Lock lock(mutex_);
-  while (writes_.size() >= kMostWrites) written_.wait(lock);
+  while (writes_.size() >= kMostWrites) written_.wait(mutex_);
   if (!status_.ok()) return status_;
   writes_.push_back(std::move(next));
   queued_.notify_one();
@@ -43,7 +43,7 @@ Status WriteBehind::write(File& file, int64_t offset, Buffer<char>& bytes, uint3
 
 Status WriteBehind::drain() {
   Lock lock(mutex_);
-  while (!writes_.empty()) written_.wait(lock);
+  while (!writes_.empty()) written_.wait(mutex_);
   return status_;
 }
 
@@ -60,7 +60,7 @@ Status WriteBehind::perform(const Write& next) noexcept try {
 void WriteBehind::run() {
   Lock lock(mutex_);
   while (true) {
-    while (!stopping_ && writes_.empty()) queued_.wait(lock);
+    while (!stopping_ && writes_.empty()) queued_.wait(mutex_);
     if (stopping_) return;
     Write& next = writes_.front();
     if (status_.ok()) {

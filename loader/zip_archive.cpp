@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/concat.h"
 #include "base/utf8.h"
 
 namespace glove {
@@ -21,7 +22,7 @@ uint64_t little_endian(std::string_view bytes, size_t offset, size_t width) {
 }
 
 Error corrupt(const File& file, int64_t offset, const std::string& what) {
-  return {ErrorCode::kCorrupt, file.path() + ": offset " + std::to_string(offset) + ": zip archive: " + what};
+  return {ErrorCode::kCorrupt, concat(file.path(), ": offset ", offset, ": zip archive: ", what)};
 }
 
 Result<std::string> read_exactly(const File& file, int64_t offset, int64_t count) {
@@ -111,8 +112,8 @@ Result<std::vector<ZipMember>> list_zip_members(const File& file) {
     if ((flags & 1) != 0) return corrupt(file, place, "member '" + escaped(member.name) + "' is encrypted");
     if (method != 0 && method != 8)
       return corrupt(file, place,
-                     "member '" + escaped(member.name) + "' is compressed by method " +
-                         std::to_string(method) + "; only 0 (stored) and 8 (deflated) are known");
+                     concat("member '", escaped(member.name), "' is compressed by method ", method,
+                            "; only 0 (stored) and 8 (deflated) are known"));
     member.deflated = method == 8;
     members.push_back(std::move(member));
   }

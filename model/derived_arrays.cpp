@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/concat.h"
 #include "model/quantize.h"
 
 namespace glove {
@@ -68,8 +69,8 @@ Status DerivedArrays::append_vectors(const std::string& source, std::span<const 
     const auto block = vectors.first(std::min(vectors.size(), block_floats));
     GLOVE_ASSIGN_OR_RETURN(const auto fault, derive_rows(block, dims, threads, derived, interrupted));
     if (fault)
-      return {ErrorCode::kCorrupt, source + ": row " + std::to_string(rows() + *fault + 1) +
-                                       " of the vectors has a component that is NaN or infinite"};
+      return {ErrorCode::kCorrupt, concat(source, ": row ", rows() + *fault + 1,
+                                          " of the vectors has a component that is NaN or infinite")};
     GLOVE_RETURN_IF_ERROR(append(derived, 0, static_cast<int64_t>(block.size()) / dims));
     vectors = vectors.subspan(block.size());
   }

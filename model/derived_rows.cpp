@@ -47,9 +47,8 @@ Result<std::optional<int64_t>> derive_rows(std::span<const float> vectors, int64
   const int64_t rows = static_cast<int64_t>(vectors.size()) / dims;
   derived.resize(rows, dims);
   const int64_t step = std::max<int64_t>(1, kChunkComponents / dims);
-  const auto work = [&](int, int64_t chunk) {
-    const int64_t last = std::min(rows, (chunk + 1) * step);
-    for (int64_t row = chunk * step; row < last; ++row) {
+  const auto work = [&](int, int64_t first, int64_t last) {
+    for (int64_t row = first; row < last; ++row) {
       const float* const x = vectors.data() + row * dims;
       const double norm_squared = exact_dot(x, x, dims);
       derived.norms_squared[static_cast<size_t>(row)] = norm_squared;
@@ -57,8 +56,7 @@ Result<std::optional<int64_t>> derive_rows(std::span<const float> vectors, int64
       if (std::isfinite(norm_squared)) derived.compute(row, x, norm_squared, dims);
     }
   };
-  if (!ThreadPool::instance().run(thread_count(threads), (rows + step - 1) / step, work, interrupted))
-    return interrupted_error();
+  GLOVE_RETURN_IF_ERROR(ThreadPool::for_pieces(thread_count(threads), rows, step, interrupted, work));
   const auto fault = std::find_if(derived.norms_squared.begin(), derived.norms_squared.end(),
                                   [](double value) { return !std::isfinite(value); });
   if (fault == derived.norms_squared.end()) return std::optional<int64_t>();

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/concat.h"
 #include "base/crc32.h"
 #include "base/fork_safe_mutex.h"
 #include "base/system_calls.h"
@@ -127,9 +128,8 @@ Result<std::shared_ptr<MappedFile>> MappedFile::map(std::string path, std::share
   mapped->file_ = std::move(file);
   mapped->slot_ = guard(address, bytes);
   if (mapped->slot_ < 0)
-    return Error{ErrorCode::kUnavailable, "cannot map '" + mapped->path_ +
-                                              "': " + std::to_string(kMaxRanges) +
-                                              " models are mapped already; unload one"};
+    return Error{ErrorCode::kUnavailable, concat("cannot map '", mapped->path_, "': ", kMaxRanges,
+                                                 " models are mapped already; unload one")};
   return mapped;
 }
 
@@ -181,7 +181,7 @@ Status MappedFile::health(const InterruptCheck& interrupted) const {
   struct stat info {};
   if (::fstat(file_->descriptor(), &info) != 0) return system_error("examine", path_);
   if (static_cast<size_t>(info.st_size) != bytes_)
-    return changed("went from " + std::to_string(bytes_) + " to " + std::to_string(info.st_size) + " bytes");
+    return changed(concat("went from ", bytes_, " to ", info.st_size, " bytes"));
   if (slot_ >= 0 && g_ranges[slot_].failed.load(std::memory_order_acquire))
     return changed("could not be read in part");
   if (good_.equal(info)) return {};

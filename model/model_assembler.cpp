@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/concat.h"
 #include "base/utf8.h"
 #include "model/limits.h"
 
@@ -55,8 +56,7 @@ Result<bool> ModelAssembler::append(int64_t dims, const RowBlock& rows, const De
     if (this->rows() >= max_rows || this->rows() >= kMaxRows) {
       GLOVE_RETURN_IF_ERROR(append_kept(rows, derived, kept_from, row));
       if (this->rows() >= max_rows) return false;
-      return Error{ErrorCode::kInvalidArgument,
-                   "a model holds " + std::to_string(kMaxRows) + " words at most; this file has more"};
+      return invalid_argument("a model holds ", kMaxRows, " words at most; this file has more");
     }
     if (row + kPrefetchedRows < rows.words.size())
       words_.prefetch(derived.word_hashes[row + kPrefetchedRows]);

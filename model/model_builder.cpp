@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/concat.h"
 #include "base/utf8.h"
 #include "model/byte_sink.h"
 #include "model/limits.h"
@@ -35,19 +36,16 @@ std::string fault_of_row(std::string_view word, std::span<const float> vector, i
   const auto length = static_cast<int64_t>(vector.size());
   if (word.empty()) return "has an empty word";
   if (static_cast<int64_t>(word.size()) > kMaxWordBytes)
-    return "has a word of " + std::to_string(word.size()) + " bytes; the most is " +
-           std::to_string(kMaxWordBytes);
+    return concat("has a word of ", word.size(), " bytes; the most is ", kMaxWordBytes);
   if (length == 0) return "has a vector without components";
-  if (length > kMaxDims)
-    return "has a vector of " + std::to_string(length) + " components; the most is " +
-           std::to_string(kMaxDims);
+  if (length > kMaxDims) return concat("has a vector of ", length, " components; the most is ", kMaxDims);
   if (dims != 0 && length != dims)
-    return "has a vector of " + std::to_string(length) + (length == 1 ? " component" : " components") +
-           ", but the rows before have " + std::to_string(dims);
+    return concat("has a vector of ", length, length == 1 ? " component" : " components",
+                  ", but the rows before have ", dims);
   for (size_t j = 0; j < vector.size(); ++j)
     if (!std::isfinite(vector[j]))
-      return "has a component, number " + std::to_string(j + 1) + ", that is " +
-             (std::isnan(vector[j]) ? "NaN" : "infinite");
+      return concat("has a component, number ", j + 1, ", that is ",
+                    std::isnan(vector[j]) ? "NaN" : "infinite");
   return {};
 }
 
@@ -87,9 +85,8 @@ Result<bool> ModelBuilder::add_key(KeyType type, std::string_view word, std::spa
                           ? fault_of_type(type, word)
                           : fault_of_row(word, vector, state.assembler.dims());
   if (fault.empty() && rows() >= kMaxRows)
-    fault = "is one too many; a model holds " + std::to_string(kMaxRows) + " words at most";
-  if (!fault.empty())
-    return Error{ErrorCode::kInvalidArgument, source_ + ": row " + std::to_string(state.calls) + " " + fault};
+    fault = concat("is one too many; a model holds ", kMaxRows, " words at most");
+  if (!fault.empty()) return invalid_argument(source_, ": row ", state.calls, " ", fault);
   state.key_type = type;
   return state.assembler.append_row(word, vector);
 }
@@ -116,8 +113,7 @@ Result<ModelPtr> ModelBuilder::finish(Model::Source source, int threads, const I
   GLOVE_RETURN_IF_ERROR(derive_added_rows(threads, interrupted));
   const std::shared_ptr<State> built = std::exchange(state_, std::make_shared<State>());
   ModelAssembler& rows = built->assembler;
-  if (rows.rows() == 0)
-    return Error{ErrorCode::kInvalidArgument, source_ + ": there is no row to make a model of"};
+  if (rows.rows() == 0) return invalid_argument(source_, ": there is no row to make a model of");
   GLOVE_RETURN_IF_ERROR(rows.finish());
   GLOVE_ASSIGN_OR_RETURN(built->sorted_ids, rows.words().sorted_ids(threads, interrupted));
   ModelPart part;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "base/concat.h"
 #include "model/exact_dot.h"
 #include "model/limits.h"
 
@@ -15,21 +16,19 @@ int64_t row_number(const RowBlock& rows, size_t row) {
 }
 
 Error row_error(const std::string& source, const RowBlock& rows, size_t row, const std::string& what) {
-  return {ErrorCode::kCorrupt, source + ": " + std::string(rows.place) + " " +
-                                   std::to_string(row_number(rows, row)) + ": " + what};
+  return {ErrorCode::kCorrupt, concat(source, ": ", rows.place, " ", row_number(rows, row), ": ", what)};
 }
 
 std::optional<std::string> fault_of_word(std::string_view word, bool empty_words) {
   if (word.empty() && !empty_words) return "the word is empty";
   if (static_cast<int64_t>(word.size()) > kMaxWordBytes)
-    return "the word has " + std::to_string(word.size()) + " bytes; the most is " +
-           std::to_string(kMaxWordBytes);
+    return concat("the word has ", word.size(), " bytes; the most is ", kMaxWordBytes);
   return std::nullopt;
 }
 
 std::string fault_of_vector(const float* x, int64_t dims) {
   const float* const fault = std::find_if(x, x + dims, [](float value) { return !std::isfinite(value); });
-  return "component " + std::to_string(fault - x + 1) + " is " + (std::isnan(*fault) ? "NaN" : "infinite");
+  return concat("component ", fault - x + 1, " is ", std::isnan(*fault) ? "NaN" : "infinite");
 }
 
 // Stores the words contiguously, so that the consumer of the rows does not have to read through the file's

@@ -54,14 +54,11 @@ class WordSort {
         spare_(keys_.size()) {}
 
   Result<std::vector<int32_t>> run() {
-    const auto sort = [this](int, int64_t chunk) { sort_chunk(chunk * kChunkWords); };
-    if (!ThreadPool::instance().run(threads_, (size() + kChunkWords - 1) / kChunkWords, sort, interrupted_))
-      return interrupted_error();
+    const auto sort = [this](int, int64_t first, int64_t) { sort_chunk(first); };
+    GLOVE_RETURN_IF_ERROR(ThreadPool::for_pieces(threads_, size(), kChunkWords, interrupted_, sort));
     for (int64_t width = kChunkWords; width < size(); width *= 2, keys_.swap(spare_)) {
-      const auto merge = [&](int, int64_t chunk) { merge_chunk(chunk, width); };
-      if (!ThreadPool::instance().run(threads_, (size() + kChunkWords - 1) / kChunkWords, merge,
-                                      interrupted_))
-        return interrupted_error();
+      const auto merge = [&](int, int64_t first, int64_t) { merge_chunk(first / kChunkWords, width); };
+      GLOVE_RETURN_IF_ERROR(ThreadPool::for_pieces(threads_, size(), kChunkWords, interrupted_, merge));
     }
     std::vector<int32_t> ids(keys_.size());
     std::transform(keys_.begin(), keys_.end(), ids.begin(), [](const SortKey& key) { return key.id; });

@@ -35,7 +35,7 @@ class CombiningWaiter {
   Call sleep() {
     Lock lock(mutex_);
     const auto end = std::chrono::steady_clock::now() + kPollInterval;
-    while (call_ == Call::kNone && called_.wait_until(lock, end)) {
+    while (call_ == Call::kNone && called_.wait_until(mutex_, end)) {
     }
     return std::exchange(call_, Call::kNone);
   }
@@ -45,7 +45,7 @@ class CombiningWaiter {
   Status check(const InterruptCheck* interrupted) {
     if (interrupted == nullptr) return {};
     set_away(true);
-    const Status status = check_interrupt(*interrupted);
+    Status status = check_interrupt(*interrupted);
     set_away(false);
     return status;
   }

@@ -161,8 +161,8 @@ Result<Tokens> tokenize(std::string_view text, InterruptPoll& poll) {
   ExpressionTokenizer tokenizer(text, poll);
   Tokens tokens;
   do {
-    GLOVE_ASSIGN_OR_RETURN(Token token, tokenizer.next());
-    tokens.push_back(std::move(token));
+    GLOVE_ASSIGN_OR_RETURN(const Token token, tokenizer.next());
+    tokens.push_back(token);
   } while (tokens.back().kind != TokenKind::kEnd);
   return tokens;
 }

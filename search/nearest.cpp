@@ -212,13 +212,4 @@ Result<int64_t> rank_of(ModelSearchers& searchers, const Query& query, const Nei
   return rank;
 }
 
-std::optional<double> cosine_similarity(std::span<const float> a, std::span<const float> b) {
-  ScopedFloatEnvironment float_environment;
-  const auto dims = static_cast<int64_t>(a.size());
-  const double norm_squared_a = exact_dot(a.data(), a.data(), dims);
-  const double norm_squared_b = exact_dot(b.data(), b.data(), dims);
-  if (!(norm_squared_a > 0) || !(norm_squared_b > 0)) return std::nullopt;
-  return cosine_from_dots(exact_dot(a.data(), b.data(), dims), norm_squared_a, norm_squared_b);
-}
-
 }  // namespace glove

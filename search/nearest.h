@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -61,9 +60,5 @@ Result<OrderedRows> all_rows(ModelSearchers& searchers, const Query& query, cons
 // them, and otherwise from a pass over all rows. REQUIRES: `row` came from this query.
 Result<int64_t> rank_of(ModelSearchers& searchers, const Query& query, const Neighbor& row,
                         const SearchOptions& options, SearchReport& report);
-
-// Returns cos_sim of two vectors of the same length; nullopt if either is zero. Has the same bits as
-// Neighbor::similarity.
-std::optional<double> cosine_similarity(std::span<const float> a, std::span<const float> b);
 
 }  // namespace glove

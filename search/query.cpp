@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/concat.h"
 #include "base/float_environment.h"
 #include "model/exact_dot.h"
 #include "search/expression.h"
@@ -76,10 +77,10 @@ MaybeQuery query_for_word(const Model& model, std::string_view word) {
 Result<MaybeQuery> query_for_vector(const Model& model, std::span<const std::byte> blob) {
   const size_t dims = static_cast<size_t>(model.dims());
   if (blob.size() != dims * sizeof(float))
-    return Error{ErrorCode::kInvalidArgument, "the vector has " + std::to_string(blob.size()) +
-                                                  " bytes; the model's " + std::to_string(dims) +
-                                                  " dimensions need " + std::to_string(dims * sizeof(float)) +
-                                                  " (float32, little-endian)"};
+    return Error{ErrorCode::kInvalidArgument,
+                 "the vector has " + counted(static_cast<int64_t>(blob.size()), "bytes") + "; the model's " +
+                     std::to_string(dims) + " dimensions need " + std::to_string(dims * sizeof(float)) +
+                     " (float32, little-endian)"};
   std::vector<float> vector(dims);
   std::memcpy(vector.data(), blob.data(), blob.size());
   return query_for_vector(model, std::move(vector));

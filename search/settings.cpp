@@ -164,6 +164,7 @@ Status Settings::set(std::string_view key, std::string_view text) {
 
 std::vector<std::string> Settings::keys() {
   std::vector<std::string> names;
+  names.reserve(std::size(kRows));
   for (const Row& row : kRows) names.emplace_back(row.key);
   return names;
 }

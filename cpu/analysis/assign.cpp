@@ -300,7 +300,7 @@ CentroidBound CentroidScan::bound_of(const QuantizedQuery& query, double norm_sq
 int64_t CentroidScan::tiles_per_chunk() const {
   const int64_t tile_bytes = component_groups(points_.dims) * kTileRows * kTileComponents;
   const int64_t by_bytes = (kChunkBytes + tile_bytes - 1) / tile_bytes;
-  const int64_t by_products = kernels_.many->chunk_products / (tile_bytes * centroids_.count);
+  const int64_t by_products = kernels_.batch->chunk_products / (tile_bytes * centroids_.count);
   return std::max<int64_t>(1, std::min(by_bytes, by_products));
 }
 

@@ -13,23 +13,16 @@ constexpr int64_t kChunkProducts = 4 << 20;  // a few ms at most
 constexpr int64_t kFewestColumns = 64;       // of a chunk
 constexpr int64_t kCopiedValues = 256 << 10;
 
-// Runs work(chunk) for all chunks.
-template <class Work>
-Status run(int threads, int64_t chunks, const InterruptCheck& interrupted, const Work& work) {
-  const auto chunk_work = [&](int, int64_t chunk) { work(chunk); };
-  if (!ThreadPool::instance().run(threads, chunks, chunk_work, interrupted)) return interrupted_error();
-  return {};
-}
-
 // The grid with zeros before and after each row.
 Result<std::vector<double>> padded(const Grid& grid, int64_t zeros, int64_t stride, int threads,
                                    const InterruptCheck& interrupted) {
   std::vector<double> copy(static_cast<size_t>(grid.rows * stride));
   const int64_t step = std::max<int64_t>(1, kCopiedValues / stride);
-  GLOVE_RETURN_IF_ERROR(run(threads, (grid.rows + step - 1) / step, interrupted, [&](int64_t chunk) {
-    for (int64_t i = chunk * step; i < std::min(grid.rows, (chunk + 1) * step); ++i)
+  const auto work = [&](int, int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i)
       std::copy_n(grid.row(i), grid.columns, copy.data() + i * stride + zeros);
-  }));
+  };
+  GLOVE_RETURN_IF_ERROR(ThreadPool::for_pieces(threads, grid.rows, step, interrupted, work));
   return copy;
 }
 
@@ -49,12 +42,13 @@ Result<Grid> convolve_with(const Kernels& kernels, int threads, const Grid& grid
   const int64_t height = std::max<int64_t>(1, values / (width * kConvolvedRows)) * kConvolvedRows;
   const int64_t across = (grid.columns + width - 1) / width;
   const int64_t down = (grid.rows + height - 1) / height;
-  GLOVE_RETURN_IF_ERROR(run(threads, across * down, interrupted, [&](int64_t chunk) {
+  const auto work = [&](int, int64_t chunk, int64_t) {
     const int64_t first = chunk % across * width;
     const int64_t begin = chunk / across * height;
     for (int64_t i = begin; i < std::min(grid.rows, begin + height); i += kConvolvedRows)
       kernels.convolve_rows(task, i, first, std::min(grid.columns, first + width));
-  }));
+  };
+  GLOVE_RETURN_IF_ERROR(ThreadPool::for_pieces(threads, across * down, 1, interrupted, work));
   return result;
 }
 

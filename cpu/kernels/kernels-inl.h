@@ -268,8 +268,8 @@ constexpr int kSumVectors = 8 / kDoubleLanes;  // vectors that hold the eight pa
 using DoubleVector = hn::VFromD<decltype(kDoubles)>;
 using SumIndices = std::make_index_sequence<kSumVectors>;
 
-// The eight partial sums of one row.
-struct PartialSums {
+// The eight partial sums of one dot product.
+struct EightSums {
   DoubleVector sums[kSumVectors];
 
   template <size_t... I>
@@ -293,8 +293,8 @@ struct PartialSums {
 template <int kRows, size_t... R>
 HWY_INLINE void dots_of_rows(const double* query, const float* const* rows, int64_t dims, double* dots,
                              std::index_sequence<R...>) {
-  PartialSums partial[kRows];
-  for (PartialSums& row : partial)
+  EightSums partial[kRows];
+  for (EightSums& row : partial)
     for (DoubleVector& sum : row.sums) sum = hn::Zero(kDoubles);
   int64_t j = 0;
   for (; j + 8 <= dims; j += 8) (partial[R].add(query + j, rows[R] + j), ...);
@@ -333,12 +333,28 @@ extern const ScanKernel kScan = {Dot::kMaxQueryCode, Dot::kChunkProducts, pack, 
 
 #if defined(GLOVE_KERNELS_AMX)
 #include GLOVE_KERNELS_AMX
-extern const Kernels kAmxKernels = {"amx",       &GLOVE_KERNELS_ONE, &kAmxScan, &kCoarse, exact_dots,
-                                    cached_dots, &GLOVE_KERNELS_FEW, &kCluster, &kMoment, convolve_rows};
+extern const Kernels kAmxKernels = {.name = "amx",
+                                    .single_query = &GLOVE_KERNELS_ONE,
+                                    .batch = &kAmxScan,
+                                    .coarse = &kCoarse,
+                                    .exact_dots = exact_dots,
+                                    .cached_dots = cached_dots,
+                                    .few_clusters = &GLOVE_KERNELS_FEW,
+                                    .many_clusters = &kCluster,
+                                    .moment = &kMoment,
+                                    .convolve_rows = convolve_rows};
 #endif
 
-extern const Kernels kKernels = {GLOVE_KERNELS_NAME, &GLOVE_KERNELS_ONE, &kScan,    &kCoarse, exact_dots,
-                                 cached_dots,        &GLOVE_KERNELS_FEW, &kCluster, &kMoment, convolve_rows};
+extern const Kernels kKernels = {.name = GLOVE_KERNELS_NAME,
+                                 .single_query = &GLOVE_KERNELS_ONE,
+                                 .batch = &kScan,
+                                 .coarse = &kCoarse,
+                                 .exact_dots = exact_dots,
+                                 .cached_dots = cached_dots,
+                                 .few_clusters = &GLOVE_KERNELS_FEW,
+                                 .many_clusters = &kCluster,
+                                 .moment = &kMoment,
+                                 .convolve_rows = convolve_rows};
 
 }  // namespace glove::cpu::GLOVE_KERNELS_NAMESPACE
 #if defined(GLOVE_KERNELS_ATTRIBUTES)

@@ -62,8 +62,8 @@ struct CoarseKernel {
 // The loops of one instruction set. The functions keep no state and may run on any thread.
 struct Kernels {
   std::string_view name;
-  const ScanKernel* one;   // for one query: bound by memory
-  const ScanKernel* many;  // for a batch: bound by arithmetic
+  const ScanKernel* single_query;  // bound by memory
+  const ScanKernel* batch;         // bound by arithmetic
   const CoarseKernel* coarse;
 
   // dots[i] = D(query, rows[i]) for `count` rows, bit for bit. `wide_query` is the query in double,

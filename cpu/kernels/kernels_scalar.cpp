@@ -82,15 +82,15 @@ constexpr CoarseKernel kCoarse = {pack_coarse, scan_coarse};
 
 }  // namespace
 
-const Kernels kScalarKernels = {"scalar",
-                                &kScan,
-                                &kScan,
-                                &kCoarse,
-                                exact_dots,
-                                exact_dots,
-                                &kScalarClusterKernels,
-                                &kScalarClusterKernels,
-                                &kScalarMomentKernels,
-                                convolve_rows_scalar};
+const Kernels kScalarKernels = {.name = "scalar",
+                                .single_query = &kScan,
+                                .batch = &kScan,
+                                .coarse = &kCoarse,
+                                .exact_dots = exact_dots,
+                                .cached_dots = exact_dots,
+                                .few_clusters = &kScalarClusterKernels,
+                                .many_clusters = &kScalarClusterKernels,
+                                .moment = &kScalarMomentKernels,
+                                .convolve_rows = convolve_rows_scalar};
 
 }  // namespace glove::cpu

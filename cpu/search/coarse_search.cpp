@@ -80,13 +80,13 @@ CoarseSearch::CoarseSearch(const ScanContext& context, const SearchRequest& requ
       k_(std::min(request.k, context.model.words())),
       coarse_query_(quantize_query(request.query->vector, request.query->norm_squared, kMaxCoarseQueryCode)),
       fine_query_(quantize_query(request.query->vector, request.query->norm_squared,
-                                 context.kernels.one->max_query_code)),
+                                 context.kernels.single_query->max_query_code)),
       wide_(widen(request.query->vector)),
       bounds_(k_),
       best_(k_, bounds_.threshold()),
       slots_(static_cast<size_t>(context.threads)) {
   context.kernels.coarse->pack(coarse_query_, nibble_words(context.model.dims()), coarse_packed_);
-  context.kernels.one->pack({&fine_query_, 1}, component_groups(context.model.dims()), fine_packed_);
+  context.kernels.single_query->pack({&fine_query_, 1}, component_groups(context.model.dims()), fine_packed_);
 }
 
 bool CoarseSearch::run(const InterruptCheck& interrupted) {
@@ -201,8 +201,8 @@ void CoarseSearch::scan_by_8_bits(Slot& slot, const PartChunks::Chunk& chunk) {
   const auto [part, first, last] = chunk;
   if (slot.collector.empty()) slot.collector.emplace_back(request_.query->excluded, bounds_);
   slot.collector.front().refresh();
-  context_.kernels.one->scan(part, part.level(8), first / kTileRows, tile_count(last), {&fine_query_, 1},
-                             fine_packed_.data(), slot.collector.data());
+  context_.kernels.single_query->scan(part, part.level(8), first / kTileRows, tile_count(last),
+                                      {&fine_query_, 1}, fine_packed_.data(), slot.collector.data());
   const int64_t rows = last - first;
   slot.bytes += code_bytes(rows, part.dims) + rows * 2 * static_cast<int64_t>(sizeof(float));
 }

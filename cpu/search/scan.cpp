@@ -46,7 +46,7 @@ class BatchScan {
  public:
   BatchScan(const ScanContext& context, std::span<const SearchRequest> requests)
       : context_(context),
-        kernel_(requests.size() == 1 ? *context.kernels.one : *context.kernels.many),
+        kernel_(requests.size() == 1 ? *context.kernels.single_query : *context.kernels.batch),
         requests_(requests),
         scan_queries_(requests.size()),
         collectors_(static_cast<size_t>(context.threads)) {

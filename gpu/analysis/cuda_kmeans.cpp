@@ -109,7 +109,7 @@ Status CudaPass::create(const FixedSums& format, int64_t count) {
   params_.metric = format.metric;
   params_.scale = 1 / format.unit;
   params_.fixed_one = std::ldexp(1.0, format.bits);
-  params_.wanted = 1;
+  params_.answer = KMeansAnswer::kLabels;
   GLOVE_RETURN_IF_ERROR(stream_.create());
   GLOVE_RETURN_IF_ERROR(centroids_.reserve(count, format.dims, stream_));
   GLOVE_RETURN_IF_ERROR(report_.reserve(1));
@@ -191,7 +191,8 @@ Status CudaPass::start(const Centroids& centroids) {
 
 // Enqueues the scan and what decides its undecided rows. Waits only between launches of a long one.
 Status CudaPass::assign(const KMeansParams& params, const InterruptCheck& interrupted) {
-  if (params.wanted == 1) GLOVE_RETURN_IF_ERROR(launched(launch_kmeans_select(params, stream_.get())));
+  if (params.answer == KMeansAnswer::kLabels)
+    GLOVE_RETURN_IF_ERROR(launched(launch_kmeans_select(params, stream_.get())));
   const int64_t row_products = int64_t{params.steps} * kHalfStep * params.centroids.padded;
   const int64_t rows = params.part.rows;
   const int64_t step = std::clamp<int64_t>(kProductsAtOnce / row_products, 1024, rows + 1024);
@@ -267,7 +268,7 @@ Status CudaPass::nearest_two(const Centroids& centroids, std::span<NearestTwo> n
                              const InterruptCheck& interrupted) {
   const ScopedDevice current(device_);
   KMeansParams params = params_;
-  params.wanted = 2;
+  params.answer = KMeansAnswer::kNearest;
   params.wgmma = {};  // its memory is for as many centroids as the fit has
   GLOVE_RETURN_IF_ERROR(other_centroids_.reserve(centroids.count, centroids.dims, stream_));
   const auto rows = static_cast<int64_t>(nearest.size());

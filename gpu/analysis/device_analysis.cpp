@@ -154,9 +154,9 @@ class DeviceAnalysis final : public Analysis {
   Status sum_where_resident(const Points& points, const InterruptCheck& interrupted, const Run& run) {
     const auto rows = sums_fit(points) ? placement_.find(*points.model) : nullptr;
     if (rows == nullptr) return run(host_, points);
-    const Status ready = wait_for_vectors(*rows, interrupted);
+    Status ready = wait_for_vectors(*rows, interrupted);
     if (!ready.ok() && ready.error().code == ErrorCode::kOutOfMemory) return run(host_, points);
-    GLOVE_RETURN_IF_ERROR(ready);
+    if (!ready.ok()) return ready;
     DevicePart part = rows->parts().front();
     part.rows = points.rows;
     return rows->device()->run([&](Device& device) { return run(device, part); });

@@ -133,12 +133,18 @@ struct FitState {
   KMeansReport* report;    // mapped host memory
 };
 
+// What a scan computes.
+enum class KMeansAnswer : int32_t {
+  kLabels = 1,   // the rows' clusters, with the fit's state
+  kNearest = 2,  // the rows' two nearest clusters
+};
+
 // The arguments of all launches. Pointers are not owned and, unless noted, point to device memory.
 struct KMeansParams {
   DevicePart part;  // with vectors; rows past part.rows may be other rows of the model
   HalfRows halves;
-  int32_t steps;    // half_steps(part.dims)
-  int32_t wanted;   // 1: labels; 2: `nearest`
+  int32_t steps;  // half_steps(part.dims)
+  KMeansAnswer answer;
   int32_t id_bits;  // low bits of a score that hold its place; id_bits_of(centroids.padded)
   Metric metric;
   double scale;      // kEuclidean: the power of two that brings every norm to at most 1
@@ -147,8 +153,8 @@ struct KMeansParams {
   KMeansCounters* counters;  // zero before an iteration
   RowCandidates* undecided;  // [rows]: rows that belong to one of a few clusters
   int32_t* open;             // [rows]: rows that may belong to any cluster
-  FitState fit;              // not used if `wanted` is 2
-  NearestTwo* nearest;       // [rows], if `wanted` is 2
+  FitState fit;              // for kLabels only
+  NearestTwo* nearest;       // [rows], for kNearest
   WarpgroupScan wgmma;
 };
 
@@ -171,8 +177,8 @@ cudaError_t launch_kmeans_prepare(const KMeansParams& params, cudaStream_t strea
 // Lists the rows whose clusters may have changed.
 cudaError_t launch_kmeans_select(const KMeansParams& params, cudaStream_t stream);
 
-// Scores elements [first, last) of the list, or rows if `wanted` is 2, as far as they exist. Finds their
-// clusters or lists them as undecided.
+// Scores elements [first, last) of the list, or rows for kNearest, as far as they exist. Finds their clusters
+// or lists them as undecided.
 cudaError_t launch_kmeans_scan(const KMeansParams& params, int32_t first, int32_t last,
                                const BatchShape& shape, cudaStream_t stream);
 

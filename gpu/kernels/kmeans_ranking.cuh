@@ -109,7 +109,7 @@ class LaneTops {
   TopScores found_[4];  // by lane, lane ^ 1, lane ^ 2 and lane ^ 3
 };
 
-// At least how far a score of the row, as it was compared, is from the true one.
+// Returns an upper bound of |computed score - true score| for the row.
 __device__ inline float score_error(const KMeansParams& params, float length, float residual) {
   const ScoreBound bound = *params.centroids.bound;
   const float row = length + residual;
@@ -129,13 +129,13 @@ struct OwnRow {
   float length = 0.0f;
   float residual = 0.0f;
 
-  __device__ void load(const KMeansParams& params, int32_t the_row) {
-    row = the_row;
+  __device__ void load(const KMeansParams& params, int32_t listed_row) {
+    row = listed_row;
     if (row < 0) return;
     length = params.halves.lengths[row];
     residual = params.halves.residuals[row];
     // verify: lemma row-listed-once
-    if (params.wanted == 1) label = params.fit.labels[row];
+    if (params.answer == KMeansAnswer::kLabels) label = params.fit.labels[row];
   }
 };
 
@@ -187,7 +187,7 @@ __device__ __forceinline__ void finish(const KMeansParams& params, const Tops& t
   const bool exists = row >= 0;
   bool decided = false;
   bool takes_part = exists;
-  if (params.wanted == 1) {
+  if (params.answer == KMeansAnswer::kLabels) {
     // With the squared distances |x|^2 - 2 * score, the difference of the distances is the difference of the
     // squares divided by their sum.
     const float square = fmaf(own.length, own.length, 2 * error);
@@ -212,7 +212,7 @@ __device__ __forceinline__ void finish(const KMeansParams& params, const Tops& t
   }
   const bool undecided = takes_part && !decided;
   RowCandidates listed = {row, {-1, -1, -1, -1}};
-  const float beaten = (params.wanted == 1 ? best.first : best.certain) - 2 * error;
+  const float beaten = (params.answer == KMeansAnswer::kLabels ? best.first : best.certain) - 2 * error;
   const bool few = undecided && list_candidates(params, tops, bounds, beaten, listed);
   const bool grouped = Tops::kGroups && few && !(bounds.hidden < beaten);
   const uint32_t place = append(&params.counters->undecided, few && !grouped);

@@ -68,7 +68,7 @@ struct BestCosine {
 
 // Records what the lanes with `writes` have found for their rows. Called by a whole warp.
 __device__ void record(const KMeansParams& params, int32_t row, const NearestTwo& nearest, bool writes) {
-  if (params.wanted == 1) {
+  if (params.answer == KMeansAnswer::kLabels) {
     const int32_t from = writes ? params.fit.labels[row] : -1;
     list_change(params, row, from, nearest.first, writes && from != nearest.first);
   } else if (writes) {
@@ -134,7 +134,7 @@ __device__ void decide_open(const KMeansParams& params, NearestTwo* found) {
   const int lane = static_cast<int>(threadIdx.x) & 31;
   const int team = static_cast<int>(threadIdx.x) >> 3;
   const uint32_t count = params.counters->open;
-  const bool only_best = params.wanted == 1 && params.metric == Metric::kCosine;
+  const bool only_best = params.answer == KMeansAnswer::kLabels && params.metric == Metric::kCosine;
   for (uint32_t place = blockIdx.x; place < count; place += gridDim.x) {
     const int32_t row = params.open[place];
     const double row_norm = params.part.norms_squared[row];

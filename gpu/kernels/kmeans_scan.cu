@@ -23,7 +23,7 @@ struct WarpRows {
   // one stands for those past the end.
   __device__ void load(const KMeansParams& params, int place, int count, int lane) {
     const int own = min(place + lane, count - 1);
-    id = params.wanted == 1 ? __ldg(params.fit.visits + own) : own;
+    id = params.answer == KMeansAnswer::kLabels ? __ldg(params.fit.visits + own) : own;
   }
   // The row that is `slot` among the four that a lane sees.
   __device__ int32_t seen(int slot, int lane) const {
@@ -196,8 +196,8 @@ struct ScanRange {
 
   __device__ ScanRange(const KMeansParams& params, int first, int last, int block_rows)
       // verify: range row-count
-      : count(min(last, params.wanted == 1 ? static_cast<int>(params.counters->visits)
-                                           : static_cast<int>(params.part.rows))),
+      : count(min(last, params.answer == KMeansAnswer::kLabels ? static_cast<int>(params.counters->visits)
+                                                               : static_cast<int>(params.part.rows))),
         start(first + static_cast<int>(blockIdx.x) * block_rows),
         stride(static_cast<int>(gridDim.x) * block_rows) {}
 };

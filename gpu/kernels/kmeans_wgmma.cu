@@ -36,8 +36,8 @@ constexpr int shared_bytes(int pairs) {
 // Returns the number of rows that the launch scores.
 __device__ int row_count(const KMeansParams& params, int last) {
   // verify: range row-count
-  return min(last, params.wanted == 1 ? static_cast<int>(params.counters->visits)
-                                      : static_cast<int>(params.part.rows));
+  return min(last, params.answer == KMeansAnswer::kLabels ? static_cast<int>(params.counters->visits)
+                                                          : static_cast<int>(params.part.rows));
 }
 
 // Brings the centroids into the order of core matrices: [padded / 8, words of a row, 8] words. A lane has
@@ -187,7 +187,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   // The last row stands for those past the end, and is loaded again after the last round.
   const auto row_at = [&](int round, int block) -> int64_t {
     const int place = min(base + round * stride + block * kCoreRows + lane / 4, count - 1);
-    return params.wanted == 1 ? __ldg(params.fit.visits + place) : place;
+    return params.answer == KMeansAnswer::kLabels ? __ldg(params.fit.visits + place) : place;
   };
   const auto words_of = [&](int64_t row) {
     return params.halves.words + row * params.halves.row_words + lane % 4;
@@ -262,7 +262,7 @@ __global__ void __launch_bounds__(kMergeThreads)
     const int place = base + lane;
     const bool exists = place < count;
     OwnRow own;
-    if (exists) own.load(params, params.wanted == 1 ? params.fit.visits[place] : place);
+    if (exists) own.load(params, params.answer == KMeansAnswer::kLabels ? params.fit.visits[place] : place);
     finish(params, ChunkTops{params.wgmma.tops + place, params.part.rows, exists ? chunks : 0}, own);
   }
 }

@@ -50,7 +50,7 @@ class SharedDevice {
   // the same free bytes. `interrupted` may run the host's code, which may call back into this class.
   Status in_turn(const InterruptCheck& interrupted, const std::function<Status()>& work);
 
-  // Returns the bytes that an upload of so many rows may use now. REQUIRES: available() has returned ok.
+  // Returns the bytes that an upload of this many rows may use now. REQUIRES: available() has returned ok.
   Result<int64_t> room_for(int64_t rows);
 
   // Returns the bytes that models take, or will once they are uploaded.
@@ -74,7 +74,7 @@ class SharedDevice {
   // REQUIRES: available() has returned ok.
   Device& device() { return *device_; }
 
-  // Describes a model that takes so many bytes of the device or, without a number, is not there. Takes no
+  // Describes a model that takes this many bytes of the device or, without a number, is not there. Takes no
   // lock: reads what works_ and failed_ have published.
   SearcherInfo info(std::optional<int64_t> resident_bytes) const;
 

@@ -88,7 +88,7 @@ void Upload::read_ahead() {
   while (true) {
     if (stopped_ || next_block_ == blocks_.size()) return;
     if (next_block_ >= released_ + static_cast<size_t>(ring_->slots())) {
-      released_changed_.wait(lock);
+      released_changed_.wait(mutex_);
       continue;
     }
     read_slice();
@@ -162,7 +162,7 @@ Status Upload::wait_until_filled(size_t index, const InterruptCheck& interrupted
     if (next_block_ == index)
       read_slice();
     else
-      block_filled_.wait_for(lock, InterruptPoll::kInterval);
+      block_filled_.wait_for(mutex_, InterruptPoll::kInterval);
   }
 }
 

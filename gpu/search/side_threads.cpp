@@ -97,7 +97,7 @@ class SideThreads::Thread {
     if (spin_until(kSpinTime, [this] { return idle(); })) return;
     Lock lock(signal_->mutex);
     while (!idle()) {
-      if (signal_->changed.wait_for(lock, kPollInterval)) continue;
+      if (signal_->changed.wait_for(signal_->mutex, kPollInterval)) continue;
       lock.unlock();
       while_waiting();
       lock.lock();
@@ -123,7 +123,7 @@ class SideThreads::Thread {
     for (;;) {
       if (!spin_until(kSpinTime, [this] { return !idle(); })) {
         Lock lock(signal_->mutex);
-        while (idle()) signal_->changed.wait(lock);
+        while (idle()) signal_->changed.wait(signal_->mutex);
       }
       if (state_.load(std::memory_order_acquire) == State::kStop) return;
       (*work_)();

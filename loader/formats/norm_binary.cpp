@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/concat.h"
 #include "loader/formats/formats.h"
 #include "loader/formats/matrix.h"
 #include "loader/formats/norm.h"
@@ -32,10 +33,9 @@ Result<KeysAndValues> examine(const Input& input, const ReadOptions& options, in
   GLOVE_ASSIGN_OR_RETURN(pair.bytes, pair.values->size());
   const int64_t numbers = pair.bytes / kNumberBytes;
   if (pair.layout.rows == 0 || pair.bytes % kNumberBytes != 0 || numbers % pair.layout.rows != 0)
-    return Error{ErrorCode::kCorrupt, input.path() + ": its " + std::to_string(pair.bytes) +
-                                          " bytes cannot be rows of float32 for the " +
-                                          std::to_string(pair.layout.rows) + " words of '" + pair.keys_path +
-                                          "'"};
+    return Error{ErrorCode::kCorrupt,
+                 concat(input.path(), ": its ", pair.bytes, " bytes cannot be rows of float32 for the ",
+                        pair.layout.rows, " words of '", pair.keys_path, "'")};
   pair.layout.columns = numbers / pair.layout.rows;
   pair.layout.leading_columns = 1;
   GLOVE_RETURN_IF_ERROR(check_matrix(input.path(), pair.layout));

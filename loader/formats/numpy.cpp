@@ -4,6 +4,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/concat.h"
 #include "base/utf8.h"
 #include "loader/formats/formats.h"
 #include "loader/formats/matrix.h"
@@ -62,7 +63,7 @@ Result<NumpyHeader> read_header(const Input& input) {
   if (!bytes.starts_with(kMagic) || bytes.size() < 12) return corrupt("is missing or cut off");
   const auto byte = [&](size_t i) { return static_cast<size_t>(static_cast<unsigned char>(bytes[i])); };
   const size_t major = byte(6);
-  if (major < 1 || major > 3) return corrupt("has version " + std::to_string(major) + "; 1 to 3 are known");
+  if (major < 1 || major > 3) return corrupt(concat("has version ", major, "; 1 to 3 are known"));
   const size_t prefix = major == 1 ? 10 : 12;
   const size_t length = byte(8) | byte(9) << 8 | (major == 1 ? 0 : byte(10) << 16 | byte(11) << 24);
   if (length > bytes.size() - prefix) return corrupt("is cut off");
@@ -102,10 +103,9 @@ Result<std::unique_ptr<RowReader>> open_numpy(const Input& input, const ReadOpti
     GLOVE_ASSIGN_OR_RETURN(auto file, input.random_access(expected, "its header describes"));
     GLOVE_ASSIGN_OR_RETURN(const int64_t bytes, file->size());
     if (bytes != expected)
-      return Error{ErrorCode::kCorrupt, input.path() + ": offset " +
-                                            std::to_string(std::min(bytes, expected)) +
-                                            ": the header describes " + std::to_string(expected) +
-                                            " bytes, but there are " + std::to_string(bytes)};
+      return Error{ErrorCode::kCorrupt,
+                   concat(input.path(), ": offset ", std::min(bytes, expected), ": the header describes ",
+                          expected, " bytes, but there are ", bytes)};
     return read_column_major(input.path(), layout, std::move(file), header.data_offset, std::move(words));
   }
   auto stream = input.stream();

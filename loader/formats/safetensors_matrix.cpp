@@ -2,6 +2,7 @@
 // word list. ReadOptions::tensor names the matrix if there are several.
 #include <optional>
 
+#include "base/concat.h"
 #include "base/utf8.h"
 #include "loader/formats/formats.h"
 #include "loader/formats/matrix.h"
@@ -34,12 +35,11 @@ Result<const Tensor*> find_matrix(const std::string& source, const SafetensorsHe
   if (name.empty() && matrices == 1) return only;
   const std::string found =
       matrices == 0 ? "there is no matrix of F16, BF16, F32 or F64" : "the matrices are " + names.text();
-  return Error{ErrorCode::kInvalidArgument,
-               source + ": " +
-                   (name.empty() ? "name the tensor that holds the vectors (--tensor of glove-convert, "
-                                   "\"tensor\" of glove_load)"
-                                 : "there is no matrix " + quoted_value(name)) +
-                   "; " + found};
+  return invalid_argument(source, ": ",
+                          name.empty() ? "name the tensor that holds the vectors (--tensor of glove-convert, "
+                                         "\"tensor\" of glove_load)"
+                                       : "there is no matrix " + quoted_value(name),
+                          "; ", found);
 }
 
 }  // namespace

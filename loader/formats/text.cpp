@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/concat.h"
 #include "base/number.h"
 #include "base/utf8.h"
 #include "model/limits.h"
@@ -85,8 +86,8 @@ class TextReader final : public RowReader {
     size_t whole = 0;  // bytes in complete lines
     while (whole == 0) {
       if (filled > kMaxLineBytes)
-        return error_at(next_line_, "the line is longer than " + std::to_string(kMaxLineBytes) +
-                                        " bytes; this is not a text of words and numbers");
+        return error_at(next_line_, concat("the line is longer than ", kMaxLineBytes,
+                                           " bytes; this is not a text of words and numbers"));
       if (filled == raw.bytes.size()) raw.bytes.resize(filled * 2);
       const std::span<char> space(raw.bytes.data() + filled, raw.bytes.size() - filled);
       GLOVE_ASSIGN_OR_RETURN(const size_t count, stream_->read(space));
@@ -156,13 +157,13 @@ class TextReader final : public RowReader {
 
   // Explains why a line is not a row: it has too few fields, or one of its last fields is not a number.
   Error explain(std::string_view text, int64_t line) const {
-    const std::string expected = "a word and " + std::to_string(layout_.numbers) + " numbers";
+    const std::string expected = "a word and " + counted(layout_.numbers, "numbers");
     std::string_view rest = text;
     for (int64_t found = 0; found < layout_.numbers; ++found) {
       const size_t split = before_last_fields(rest, 1);
       if (split == std::string_view::npos)
-        return error_at(line, expected + " were expected, but it has " + std::to_string(found) +
-                                  " after its first field");
+        return error_at(line,
+                        concat(expected, " were expected, but it has ", found, " after its first field"));
       const std::string_view field = rest.substr(split + 1);
       float value = 0;
       const char* parsed = parse_float(field.data(), field.data() + field.size(), value);
@@ -175,7 +176,7 @@ class TextReader final : public RowReader {
   }
 
   Error error_at(int64_t line, const std::string& what) const {
-    return {ErrorCode::kCorrupt, path_ + ": line " + std::to_string(line) + ": " + what};
+    return {ErrorCode::kCorrupt, concat(path_, ": line ", line, ": ", what)};
   }
 
   // After a header, every line is a row, and both counts must agree.
@@ -188,17 +189,16 @@ class TextReader final : public RowReader {
       if (newline == nullptr) newline = end;
       const bool blank = trim_end({at, static_cast<size_t>(newline - at)}).empty();
       if (!blank && line > 1 && ++rows_seen_ > layout_.expected_rows)
-        return error_at(line, "the header promises " + std::to_string(layout_.expected_rows) +
-                                  " rows, but there are more" + hint());
+        return error_at(line, concat("the header promises ", counted(layout_.expected_rows, "rows"),
+                                     ", but there are more", hint()));
       at = newline + 1;
     }
     return true;
   }
   Result<bool> check_row_count() const {
     if (layout_.expected_rows >= 0 && rows_seen_ < layout_.expected_rows)
-      return error_at(next_line_, "the file ends after " + std::to_string(rows_seen_) +
-                                      " rows, but its header promises " +
-                                      std::to_string(layout_.expected_rows) + hint());
+      return error_at(next_line_, concat("the file ends after ", counted(rows_seen_, "rows"),
+                                         ", but its header promises ", layout_.expected_rows, hint()));
     return false;
   }
   // If each line has one number, the first line may have been a word and its number (word2vec_text.cpp).
@@ -280,8 +280,8 @@ int64_t usual_numbers(std::span<const std::string_view> lines) {
 
 Status check_dims(const std::string& source, int64_t dims) {
   if (dims <= kMaxDims) return {};
-  return {ErrorCode::kCorrupt, source + ": its lines have " + std::to_string(dims) +
-                                   " components; a model has at most " + std::to_string(kMaxDims)};
+  return {ErrorCode::kCorrupt,
+          concat(source, ": its lines have ", dims, " components; a model has at most ", kMaxDims)};
 }
 
 std::optional<TextHeader> parse_text_header(std::string_view line) {

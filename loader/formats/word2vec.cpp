@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/concat.h"
 #include "model/limits.h"
 
 namespace glove {
@@ -36,9 +37,8 @@ Result<TextHeader> checked_word2vec_header(const Input& input) {
   };
   if (!header) return corrupt("a header with the number of rows and of dimensions was expected");
   if (header->rows < 1 || header->rows > kMaxRows || header->dims < 1 || header->dims > kMaxDims)
-    return corrupt("the header says " + header->rows_text + " rows of " + header->dims_text +
-                   " dimensions; a model has 1 to " + std::to_string(kMaxRows) + " rows of 1 to " +
-                   std::to_string(kMaxDims));
+    return corrupt(concat("the header says ", header->rows_text, " rows of ", header->dims_text,
+                          " dimensions; a model has 1 to ", kMaxRows, " rows of 1 to ", kMaxDims));
   return *header;
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/concat.h"
 #include "loader/formats/formats.h"
 #include "loader/formats/word2vec.h"
 #include "model/limits.h"
@@ -83,11 +84,10 @@ class Word2vecBinaryReader final : public RowReader {
       const auto* const space = static_cast<const char*>(std::memchr(begin + at, ' ', filled - at));
       const size_t word_bytes = (space != nullptr ? static_cast<size_t>(space - begin) : filled) - at;
       if (word_bytes > static_cast<size_t>(kMaxWordBytes))
-        return corrupt(
-            "row " + std::to_string(rows_done_ + 1) + ": offset " +
-            std::to_string(offset_ + static_cast<int64_t>(at)) + ": the word is longer than " +
-            std::to_string(kMaxWordBytes) +
-            " bytes; the rows before have another length than the header says, or the file is damaged");
+        return corrupt(concat(
+            "row ", rows_done_ + 1, ": offset ", offset_ + static_cast<int64_t>(at),
+            ": the word is longer than ", kMaxWordBytes,
+            " bytes; the rows before have another length than the header says, or the file is damaged"));
       if (space == nullptr || filled - at - word_bytes - 1 < vector_bytes_) return {};
       at += word_bytes + 1 + vector_bytes_;
       whole = at;
@@ -98,9 +98,8 @@ class Word2vecBinaryReader final : public RowReader {
   }
 
   Error ends_early(size_t whole) const {
-    return corrupt("row " + std::to_string(rows_done_ + 1) + ": offset " +
-                   std::to_string(offset_ + static_cast<int64_t>(whole)) +
-                   ": the file ends early; its header promises " + std::to_string(header_.rows) + " rows");
+    return corrupt(concat("row ", rows_done_ + 1, ": offset ", offset_ + static_cast<int64_t>(whole),
+                          ": the file ends early; its header promises ", counted(header_.rows, "rows")));
   }
 
   // Only newlines may follow the last row.
@@ -109,8 +108,8 @@ class Word2vecBinaryReader final : public RowReader {
     while (true) {
       const bool blank = std::all_of(rest.begin(), rest.end(), [](char c) { return c == '\n'; });
       if (!blank)
-        return corrupt("offset " + std::to_string(offset_) + ": there are bytes after the " +
-                       std::to_string(header_.rows) + " rows that the header promises");
+        return corrupt(concat("offset ", offset_, ": there are bytes after the ",
+                              counted(header_.rows, "rows"), " that the header promises"));
       rest.resize(4096);
       GLOVE_ASSIGN_OR_RETURN(const size_t got, stream_->read(rest));
       if (got == 0) return false;

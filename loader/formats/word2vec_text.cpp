@@ -2,6 +2,7 @@
 // `word v1 ... vd`, often with a space at the end.
 #include <algorithm>
 
+#include "base/concat.h"
 #include "loader/formats/formats.h"
 #include "loader/formats/text.h"
 #include "loader/formats/word2vec.h"
@@ -36,11 +37,12 @@ Status check_row_length(const std::string& path, const TextHeader& header,
     return trailing_numbers(row) == header.dims;
   });
   if (usual <= header.dims || some_fit) return {};
-  return {ErrorCode::kCorrupt, path + ": line 1: the header says " + header.dims_text +
-                                   " dimensions, but the lines after it have " + std::to_string(usual) +
-                                   " numbers; if their words end in numbers, name the format word2vec-text "
-                                   "(--format of glove-convert, "
-                                   "\"format\" of glove_load)"};
+  return {ErrorCode::kCorrupt,
+          concat(path, ": line 1: the header says ", header.dims_text,
+                 " dimensions, but the lines after it have ", usual,
+                 " numbers; if their words end in numbers, name the format word2vec-text "
+                 "(--format of glove-convert, "
+                 "\"format\" of glove_load)")};
 }
 
 }  // namespace

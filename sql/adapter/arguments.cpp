@@ -4,6 +4,7 @@
 #include <new>
 #include <string>
 
+#include "base/concat.h"
 #include "sql/adapter/interrupt.h"
 #include "sql/adapter/sqlite_features.h"
 
@@ -79,8 +80,8 @@ Result<std::optional<std::string_view>> optional_text(sqlite3_value* value, std:
                                                       std::string_view parameter) {
   if (value == nullptr || is_null(value)) return std::optional<std::string_view>();
   if (is_blob(value))
-    return Error{ErrorCode::kInvalidArgument, std::string(function) + ": the " + std::string(parameter) +
-                                                  " must be text, not a BLOB; use CAST(... AS TEXT)"};
+    return invalid_argument(function, ": the ", parameter,
+                            " must be text, not a BLOB; use CAST(... AS TEXT)");
   return std::optional<std::string_view>(text_of(value));
 }
 
@@ -93,9 +94,7 @@ Result<std::string_view> required_text(Arguments arguments, size_t index, std::s
                                        std::string_view parameter) {
   GLOVE_ASSIGN_OR_RETURN(const std::optional<std::string_view> text,
                          optional_text(arguments, index, function, parameter));
-  if (!text)
-    return Error{ErrorCode::kInvalidArgument,
-                 std::string(function) + ": the " + std::string(parameter) + " must be text, not NULL"};
+  if (!text) return invalid_argument(function, ": the ", parameter, " must be text, not NULL");
   return *text;
 }
 

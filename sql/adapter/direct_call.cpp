@@ -78,14 +78,14 @@ Status check_direct_call(sqlite3_context* context) {
   sqlite3* const db = sqlite3_context_db_handle(context);
   const std::string function(function_name_of(context));
   if (connection_of(context).loads_rows())
-    return invalid_value(function, "the SELECT must not call " + function);
+    return invalid_value(function, "the SELECT must not call ", function);
   if (sqlite3_get_auxdata(context, 0) != nullptr) return {};  // checked before in this run of the statement
   if (!running_statement_calls(db, function))
     return invalid_value(
         function,
         "no statement that runs calls it in its own text; views, triggers, CHECK constraints "
-        "and defaults must not call it; write SELECT " +
-            function + "(...)");
+        "and defaults must not call it; write SELECT ",
+        function, "(...)");
   GLOVE_RETURN_IF_ERROR(check_schemas(db, function));
   sqlite3_set_auxdata(context, 0, sqlite3_user_data(context), nullptr);
   return {};

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/concat.h"
+
 namespace glove::sql::vtab {
 
 void InputNumbers::close() noexcept {
@@ -22,15 +24,17 @@ int64_t InputNumbers::number_of(std::string_view key) {
 }
 
 Result<int64_t> ScanRowids::rowid(int64_t row) {
-  if (number_ < 0) number_ = numbers_.number_of(key_);
-  if (number_ < 0)
-    return Error{ErrorCode::kInvalidArgument,
-                 std::string(table_) + ": the running statements tell the rows of " +
-                     std::to_string(numbers_.size()) +
-                     " different inputs apart by their rowids, and there is no room for more; finish other "
-                     "statements that read the table, or split this one: an OR into a UNION, or its outer "
-                     "rows into parts"};
-  return number_ << 31 | row;
+  constexpr int kRowBits = 31;
+  const bool fits = row >> kRowBits == 0;
+  if (fits && number_ < 0) number_ = numbers_.number_of(key_);
+  const int64_t number = fits ? number_ : numbers_.number_of(key_ + '#' + std::to_string(row));
+  if (number < 0)
+    return invalid_argument(
+        table_, ": the running statements tell the rows of ", numbers_.size(),
+        " different inputs apart by their rowids, and there is no room for more; finish other "
+        "statements that read the table, or split this one: an OR into a UNION, or its outer "
+        "rows into parts");
+  return number << kRowBits | (fits ? row : 0);
 }
 
 }  // namespace glove::sql::vtab

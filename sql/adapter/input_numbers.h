@@ -48,8 +48,8 @@ class InputNumbers {
   std::unordered_map<std::string, int64_t> numbers_;
 };
 
-// Makes the rowids of one cursor from the number of its inputs and the row. The table, to which `numbers`
-// belongs, must outlive it.
+// Makes the rowids of one cursor from the number of its inputs and the row. A row outside [0, 2^31) takes a
+// number of its own. The table, to which `numbers` belongs, must outlive it.
 class ScanRowids {
  public:
   // `table` begins the message of an error.
@@ -60,13 +60,13 @@ class ScanRowids {
   ScanRowids(const ScanRowids&) = delete;
   ScanRowids& operator=(const ScanRowids&) = delete;
 
-  // Begins a scan. `key` identifies everything that its rows depend on.
+  // Begins a scan. `key` identifies everything that its rows depend on, and does not end in '#' and a number.
   void start(std::string key) {
     key_ = std::move(key);
     number_ = -1;
   }
 
-  // It is an error if there is no room for the inputs. REQUIRES: 0 <= row < 2^31.
+  // It is an error if there is no room for the inputs.
   Result<int64_t> rowid(int64_t row);
 
  private:

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <new>
 
+#include "base/concat.h"
+
 namespace glove::sql::vtab {
 namespace {
 
@@ -133,7 +135,7 @@ Status plan_inputs(sqlite3_index_info* info, const InputColumns& inputs, InputSe
 
 Status InputValues::read(int plan, const char* plan_text, Arguments values) {
   clear();
-  if (plan == kRaise) return {ErrorCode::kInvalidArgument, plan_text};
+  if (plan == kRaise) return invalid_argument(plan_text);
   size_t next = 0;
   for (size_t input = 0; input < values_.size() && next < values.size(); ++input) {
     if ((plan >> input & 1) == 0) continue;
@@ -150,7 +152,7 @@ sqlite3_value* InputValues::operator[](int column) const {
 
 Status InputValues::return_input(sqlite3_context* context, int column) const {
   sqlite3_value* value = (*this)[column];
-  if (value == nullptr) return {ErrorCode::kInvalidArgument, not_given(inputs_, column)};
+  if (value == nullptr) return invalid_argument(not_given(inputs_, column));
   sqlite3_result_value(context, value);
   return {};
 }

@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "base/concat.h"
 #include "sql/adapter/database_code.h"
 
 namespace glove::sql {
@@ -39,8 +40,8 @@ std::string low_limit(sqlite3* db) {
   for (const Limit& limit : kNeeded) {
     const int value = sqlite3_limit(db, limit.id, -1);
     if (value < limit.least && (value > 0 || limit.id != SQLITE_LIMIT_EXPR_DEPTH))  // 0 there: none
-      return std::string("; ") + limit.name + " of this connection is " + std::to_string(value) +
-             "; raise the limit, or use a connection that has a higher one";
+      return concat("; ", limit.name, " of this connection is ", value,
+                    "; raise the limit, or use a connection that has a higher one");
   }
   return {};
 }
@@ -62,11 +63,10 @@ Error database_error(sqlite3* db, int code, std::string_view table) {
   remember_database_code(code);
   std::string message = std::string(table) + ": " + sqlite3_errmsg(db);
   if ((code & 0xff) == SQLITE_TOOBIG)
-    message += "; SQLITE_LIMIT_LENGTH of this connection is " +
-               std::to_string(sqlite3_limit(db, SQLITE_LIMIT_LENGTH, -1)) +
-               " and SQLITE_LIMIT_SQL_LENGTH is " +
-               std::to_string(sqlite3_limit(db, SQLITE_LIMIT_SQL_LENGTH, -1)) +
-               "; raise the limit, or use a connection that has a higher one";
+    message +=
+        concat("; SQLITE_LIMIT_LENGTH of this connection is ", sqlite3_limit(db, SQLITE_LIMIT_LENGTH, -1),
+               " and SQLITE_LIMIT_SQL_LENGTH is ", sqlite3_limit(db, SQLITE_LIMIT_SQL_LENGTH, -1),
+               "; raise the limit, or use a connection that has a higher one");
   const std::string limit = (code & 0xff) == SQLITE_ERROR ? low_limit(db) : std::string();
   if (!limit.empty()) return {ErrorCode::kIo, message + limit};
   return {error_code_of(code), std::move(message)};

@@ -76,10 +76,6 @@ void return_json(sqlite3_context* context, std::string_view json) {
   sqlite3_result_subtype(context, kJsonSubtype);
 }
 
-Error invalid_value(std::string_view object, const std::string& rest) {
-  return {ErrorCode::kInvalidArgument, std::string(object) + ": " + rest};
-}
-
 Error named_error(std::string_view object, const Error& error) {
   return {error.code, std::string(object) + ": " + error.message};
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/concat.h"
 #include "base/status.h"
 #include "sql/adapter/boundary.h"
 
@@ -21,8 +22,12 @@ std::string shown_value(sqlite3_value* value);
 // function needs the flag SQLITE_RESULT_SUBTYPE.
 void return_json(sqlite3_context* context, std::string_view json);
 
-// Returns an error about an argument or input. `object`, the name of a function or table, begins the message.
-Error invalid_value(std::string_view object, const std::string& rest);
+// Returns an error about an argument or input. `object`, the name of a function or table, begins the message,
+// and the pieces follow, as concat() joins them.
+template <class... Pieces>
+Error invalid_value(std::string_view object, const Pieces&... pieces) {
+  return invalid_argument(object, ": ", pieces...);
+}
 
 // Returns the error with the name of the function or table before its message.
 Error named_error(std::string_view object, const Error& error);

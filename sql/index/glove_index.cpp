@@ -38,11 +38,13 @@ constexpr int kQuery = 3;  // the first input
 constexpr size_t kCommand = kNames.size();
 constexpr const char* kHowToAsk = "WHERE query = ? AND k = 10";
 constexpr const char* kQueryNotPassed =
-    ": no query reached the index, although the statement names one. Use a condition of its own with =, IS "
+    " has no query: SQLite could pass it none, although the statement names one. Use a condition of its own "
+    "with =, IS "
     "or IN, not one inside an OR. In a RIGHT or FULL JOIN use a subquery: (SELECT id FROM ... WHERE query = "
     "? AND k = 10)";
 constexpr const char* kNoQuery =
-    ": no query reached the index; give one as an argument or in a condition of its own with =, IS or IN "
+    " has no query: SQLite could pass it none; give one as an argument or in a condition of its own with =, "
+    "IS or IN "
     "(in an outer join, in the ON clause), after the table that the value comes from, for example WHERE "
     "query = ? AND k = 10";
 Error cannot_change(const IndexDefinition& index) {

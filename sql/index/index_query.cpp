@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/concat.h"
 #include "sql/adapter/values.h"
 #include "sql/values/row_vector.h"
 
@@ -17,7 +18,8 @@ Result<std::vector<float>> read_blob(std::string_view bytes, const ContentRows& 
   const auto components = static_cast<int64_t>(bytes.size() / sizeof(float));
   if (bytes.size() % sizeof(float) != 0 || bytes.empty() || (dims != 0 && components != dims))
     return Error{ErrorCode::kInvalidArgument,
-                 "the query is a BLOB of " + std::to_string(bytes.size()) + " bytes, but a vector of " +
+                 "the query is a BLOB of " + counted(static_cast<int64_t>(bytes.size()), "bytes") +
+                     ", but a vector of " +
                      (dims == 0 ? "float32 has 4 bytes per component"
                                 : std::to_string(dims) + " float32 has " + std::to_string(dims * 4)) +
                      rows.remedy_of_length(dims == 0 ? 0 : components)};

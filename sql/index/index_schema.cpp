@@ -222,11 +222,12 @@ Status check_log_has_no_trigger(sqlite3* db, const IndexDefinition& index) {
                           index.command("rebuild"));
 }
 
-// Returns the texts of the triggers that exist of kTriggers, from their names on; empty: there is none.
-Result<std::array<std::string, kTriggers.size()>> trigger_texts(sqlite3* db, const IndexDefinition& index) {
+// Returns a column of sqlite_master for the triggers that exist of kTriggers; empty: there is none.
+Result<std::array<std::string, kTriggers.size()>> of_triggers(sqlite3* db, const IndexDefinition& index,
+                                                              const std::string& column) {
   OwnStatement find;
   GLOVE_RETURN_IF_ERROR(find.prepare(db,
-                                     "SELECT substr(sql, 16) FROM " + quoted_name(index.schema) +
+                                     "SELECT " + column + " FROM " + quoted_name(index.schema) +
                                          ".sqlite_master WHERE type = 'trigger' AND name = ?",
                                      index.name));
   std::array<std::string, kTriggers.size()> texts;
@@ -244,7 +245,7 @@ Result<std::array<std::string, kTriggers.size()>> trigger_texts(sqlite3* db, con
 Status check_triggers(sqlite3* db, const IndexDefinition& index, const std::vector<ContentColumn>& columns) {
   GLOVE_RETURN_IF_ERROR(check_log_has_no_trigger(db, index));
   GLOVE_ASSIGN_OR_RETURN(const ContentTraits traits, traits_of(db, index, columns));
-  GLOVE_ASSIGN_OR_RETURN(const auto texts, trigger_texts(db, index));
+  GLOVE_ASSIGN_OR_RETURN(const auto texts, of_triggers(db, index, "substr(sql, 16)"));  // from their names on
   const auto is = [&](size_t i, bool former) {
     return sqlite3_stricmp(texts[i].c_str(), trigger_text(index, i, traits, former).c_str()) == 0;
   };
@@ -265,10 +266,16 @@ Error changed_content(sqlite3* db, const IndexDefinition& index, const Error& pr
                       const std::string& rebuild) {
   const Result<bool> table = has_object(db, index, "table", index.content);
   const Result<bool> view = has_object(db, index, "view", index.content);
-  if (table.ok() && view.ok() && !table.value() && !view.value())
-    return wrong(index, "there is no table '" + index.content + "' in the schema " + index.schema +
-                            "; it was dropped or renamed since it was indexed: create it again and " +
-                            rebuild + ", or drop the index");
+  if (table.ok() && view.ok() && !table.value() && !view.value()) {
+    const std::string missing = "there is no table '" + index.content + "' in the schema " + index.schema;
+    const auto tables = of_triggers(db, index, "tbl_name");  // SQLite drops a table's triggers with it
+    if (!tables.ok() || tables.value()[0].empty())
+      return wrong(index, missing + "; it was dropped since it was indexed: create it again and " + rebuild +
+                              ", or drop the index");
+    return wrong(index, missing + "; it was renamed to '" + tables.value()[0] +
+                            "' since it was indexed: give it its old name again, or drop the index and "
+                            "create it for that table");
+  }
   return {problem.code, problem.message +
                             "; the table was changed since it was indexed: change it back and " + rebuild +
                             ", or drop the index and create it for the table as it is now"};

@@ -75,8 +75,8 @@ class SegmentStore {
   // Reads the bytes of a segment from the database and checks them.
   Result<live::SegmentPtr> read(const SegmentRecord& record, int64_t dims);
 
-  // An error if SQLITE_LIMIT_LENGTH of the connection does not allow a segment of so many bytes, or a list of
-  // dead rows of so many, to be written.
+  // An error if SQLITE_LIMIT_LENGTH of the connection does not allow a segment of this many bytes, or a list
+  // of dead rows of this many, to be written.
   Status check_segment_length(size_t bytes) const {
     return check_length(std::min(bytes, kSegmentBlockBytes));
   }

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/cancel.h"
+#include "base/concat.h"
 #include "base/utf8.h"
 #include "model/model_builder.h"
 #include "search/engine.h"
@@ -34,8 +35,9 @@
 namespace glove::sql {
 namespace {
 
-Error load_error(const std::string& rest) {
-  return invalid_value("glove_load_table", rest);
+template <class... Pieces>
+Error load_error(const Pieces&... pieces) {
+  return invalid_value("glove_load_table", pieces...);
 }
 
 // Prepares the only statement of `sql`, which must be read-only and return two or three columns.
@@ -50,32 +52,28 @@ Status prepare_select(sqlite3* db, std::string_view sql, OwnStatement& select) {
   if (select.columns() != 2 && select.columns() != 3)
     return load_error(
         "the SELECT must return two columns, the word and its vector, or a third with its frequency, but "
-        "returns " +
-        std::to_string(select.columns()));
+        "returns ",
+        select.columns());
   return {};
 }
 
-// Returns the end of a message about a row; model_of_rows() adds the beginning.
-Error wrong_row(const std::string& what) {
-  return Error{ErrorCode::kInvalidArgument, what};
-}
-
-// Reads the vector of a row and checks the type of its word. An error has the end of a message (wrong_row).
+// Reads the vector of a row and checks the type of its word. An error has the end of a message;
+// model_of_rows() adds the beginning.
 Status read_row(const OwnStatement::Run& row, std::vector<float>& vector, const InterruptCheck& interrupted) {
   const int word_type = sqlite3_value_type(row.value(0));
   if (word_type != SQLITE_TEXT && word_type != SQLITE_INTEGER)
-    return wrong_row(std::string("has a word of type ") + type_name_of(word_type) +
-                     "; a word must be TEXT or INTEGER");
+    return invalid_argument("has a word of type ", type_name_of(word_type),
+                            "; a word must be TEXT or INTEGER");
   return read_row_vector(row.value(1), vector, interrupted);
 }
 
-// Reads the frequency of a word.
+// Reads the frequency of a word, with such an error.
 Result<double> read_count(sqlite3_value* value) {
   const int type = sqlite3_value_type(value);
   const double count = sqlite3_value_double(value);
   if ((type != SQLITE_INTEGER && type != SQLITE_FLOAT) || !std::isfinite(count) || count < 0)
-    return wrong_row("has the frequency " + shown_value(value) +
-                     ", but a frequency must be a finite number of at least 0");
+    return invalid_argument("has the frequency ", shown_value(value),
+                            ", but a frequency must be a finite number of at least 0");
   return count;
 }
 
@@ -85,7 +83,7 @@ Result<ModelPtr> with_frequencies(ModelPtr model, std::vector<double> counts, co
   double total = 0;
   for (const double count : counts) total += count;
   if (!(total > 0) || !std::isfinite(total))
-    return Error{ErrorCode::kInvalidArgument, source + ": the frequencies must have a finite sum above 0"};
+    return invalid_argument(source, ": the frequencies must have a finite sum above 0");
   return with_counts(model, std::move(counts));
 }
 
@@ -102,8 +100,7 @@ Result<ModelPtr> model_of_rows(sqlite3* db, OwnStatement& select, std::string_vi
     if (!more) break;
     const Status read = read_row(run, vector, interrupted);
     if (!read.ok() && read.error().code == ErrorCode::kInterrupted) return read.error();
-    if (!read.ok())
-      return Error{read.error().code, source + ": row " + std::to_string(row) + " " + read.error().message};
+    if (!read.ok()) return Error{read.error().code, concat(source, ": row ", row, " ", read.error().message)};
     // The builder also numbers rows in its messages, so every row must reach it.
     sqlite3_value* word = run.value(0);
     GLOVE_ASSIGN_OR_RETURN(const bool is_new, sqlite3_value_type(word) == SQLITE_INTEGER
@@ -112,7 +109,7 @@ Result<ModelPtr> model_of_rows(sqlite3* db, OwnStatement& select, std::string_vi
     if (!has_counts || !is_new) continue;
     const Result<double> count = read_count(run.value(2));
     if (!count.ok())
-      return Error{count.error().code, source + ": row " + std::to_string(row) + " " + count.error().message};
+      return Error{count.error().code, concat(source, ": row ", row, " ", count.error().message)};
     counts.push_back(count.value());
   }
   GLOVE_ASSIGN_OR_RETURN(ModelPtr model, builder.finish(threads, interrupted));

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/concat.h"
 #include "loader/save_model.h"
 #include "sql/adapter/arguments.h"
 #include "sql/adapter/boundary.h"
@@ -37,7 +38,7 @@ Status glove_save(sqlite3_context* context, Arguments arguments) {
   SaveOptions options;
   if (json) GLOVE_RETURN_IF_ERROR(parse_options(*json, kFunction, "{\"overwrite\":true}", kOptions, options));
   if (path.empty() || path.find('\0') != std::string_view::npos)
-    return {ErrorCode::kInvalidArgument, "glove_save: the path must not be empty or contain a NUL byte"};
+    return invalid_argument("glove_save: the path must not be empty or contain a NUL byte");
   GLOVE_ASSIGN_OR_RETURN(const CatalogEntry entry, connection_of(context).find(name));
   GLOVE_ASSIGN_OR_RETURN(const int threads, engine_of(context).settings().threads());
   InterruptPoller poller(sqlite3_context_db_handle(context));

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/concat.h"
 #include "base/utf8.h"
 #include "model/model.h"
 #include "sql/adapter/arguments.h"
@@ -209,7 +210,7 @@ class WordCursor {
   WordCursor(GloveWords& table, Connection::Pin& models);
 
   Status start(int plan, const char* plan_text, Arguments values) {
-    if (plan == kWordsRaise) return {ErrorCode::kInvalidArgument, plan_text};
+    if (plan == kWordsRaise) return invalid_argument(plan_text);
     FilterArguments arguments(plan, values);
     GLOVE_RETURN_IF_ERROR(take_model(arguments));
     switch (static_cast<WordsPath>(plan & kWordsPathMask)) {
@@ -264,9 +265,9 @@ class WordCursor {
   Result<int64_t> current_id() const {
     const int64_t id = scan_.id();
     if (id >= 0) return id;
-    return Error{ErrorCode::kCorrupt, "glove_words: " + scan_.model->path() +
-                                          ": the sorted order of the words is damaged at position " +
-                                          std::to_string(scan_.position)};
+    return Error{ErrorCode::kCorrupt,
+                 concat("glove_words: ", scan_.model->path(),
+                        ": the sorted order of the words is damaged at position ", scan_.position)};
   }
 
   Connection::Pin& models_;

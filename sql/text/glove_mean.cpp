@@ -56,11 +56,11 @@ Result<std::optional<double>> weight_argument(Arguments arguments) {
   if (is_null(arguments[1])) return std::optional<double>();
   const int type = sqlite3_value_numeric_type(arguments[1]);
   if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
-    return invalid_value(kFunction, "the weight must be a number, but is " + shown_value(arguments[1]));
+    return invalid_value(kFunction, "the weight must be a number, but is ", shown_value(arguments[1]));
   const double weight = sqlite3_value_double(arguments[1]);
   if (!std::isfinite(weight) || weight < 0)
-    return invalid_value(kFunction,
-                         "the weight must be finite and not negative, but is " + shown_value(arguments[1]));
+    return invalid_value(kFunction, "the weight must be finite and not negative, but is ",
+                         shown_value(arguments[1]));
   return std::optional<double>(weight);
 }
 
@@ -96,9 +96,8 @@ Result<bool> MeanState::read_x(sqlite3_context* context, Arguments arguments) {
   InterruptPoller poller(sqlite3_context_db_handle(context));
   GLOVE_ASSIGN_OR_RETURN(const bool is_vector, read_vector(arguments[0], kFunction, "x", vector_, poller));
   if (is_vector && vector_.empty())
-    return invalid_value(kFunction, std::string("x is an empty ") +
-                                        (is_blob(arguments[0]) ? "BLOB" : "JSON array") +
-                                        "; a vector has at least one component");
+    return invalid_value(kFunction, "x is an empty ", is_blob(arguments[0]) ? "BLOB" : "JSON array",
+                         "; a vector has at least one component");
   if (is_vector) return true;
   GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, find_model(context, arguments));
   return read_word(text_of(arguments[0]), *model);
@@ -111,9 +110,8 @@ Status MeanState::change(sqlite3_context* context, Arguments arguments, bool ent
   if (!known) return {};
   if (!sums_) sums_.emplace(vector_.size());
   if (sums_->dims() != vector_.size())
-    return invalid_value(kFunction, "the vectors must have the same number of components, but have " +
-                                        std::to_string(sums_->dims()) + " and " +
-                                        std::to_string(vector_.size()));
+    return invalid_value(kFunction, "the vectors must have the same number of components, but have ",
+                         sums_->dims(), " and ", vector_.size());
   const float one[1] = {1};
   if (enter) {
     sums_->add(*weight, vector_);

@@ -5,6 +5,7 @@
 #include <bit>
 #include <utility>
 
+#include "base/concat.h"
 #include "base/timer.h"
 #include "sql/adapter/interrupt.h"
 #include "sql/adapter/values.h"
@@ -69,11 +70,10 @@ Result<WordWeights> weights_of(const Model& model, const TextOptions& options, s
     case WeightSource::kModel:
       if (model.source().counts != nullptr) return WordWeights::of_counts(model.source().counts, options.a);
   }
-  return invalid_value(function,
-                       "the model from " + model.path() +
-                           " has no frequencies for the option \"weights\":\"model\"; give them "
-                           "to glove_load by its option \"frequencies\" or to glove_load_table by a third "
-                           "column, or use \"zipf\"");
+  return invalid_value(function, "the model from ", model.path(),
+                       " has no frequencies for the option \"weights\":\"model\"; give them "
+                       "to glove_load by its option \"frequencies\" or to glove_load_table by a third "
+                       "column, or use \"zipf\"");
 }
 
 // The common components of a model with these weights, `needed` of them or more unless the model has fewer
@@ -85,9 +85,8 @@ Result<std::shared_ptr<const CommonComponents>> components_of(Connection& connec
   const int64_t needed = std::min(options.components, model->dims() - 1);
   if (auto stored = stored_common_components(*model, weights, needed); stored != nullptr) return stored;
   Engine& engine = connection.engine();
-  const std::string key = "common components " + std::to_string(model->id()) + " " +
-                          std::to_string(static_cast<int>(options.weights)) + " " +
-                          std::to_string(std::bit_cast<uint64_t>(options.a));
+  const std::string key = concat("common components ", model->id(), " ", static_cast<int>(options.weights),
+                                 " ", std::bit_cast<uint64_t>(options.a));
   return engine.results().find_or_add<CommonComponents>(key, [&]() -> Result<CommonComponents> {
     GLOVE_ASSIGN_OR_RETURN(const AnalysisBackends backends, analysis_backends(engine, function, nullptr));
     InterruptPoller poller(connection.db());
@@ -98,7 +97,7 @@ Result<std::shared_ptr<const CommonComponents>> components_of(Connection& connec
     auto derived = with_takeover(
         engine, backends, "compute the common components of the model " + model->path(), backend, derive);
     if (!derived.ok() && derived.error().code == ErrorCode::kInvalidArgument)
-      return invalid_value(function, derived.error().message + "; the option \"components\":0 needs none");
+      return invalid_value(function, derived.error().message, "; the option \"components\":0 needs none");
     GLOVE_RETURN_IF_ERROR(derived);
     GLOVE_RETURN_IF_ERROR(model->health());
     return derived;
@@ -148,7 +147,7 @@ Result<std::shared_ptr<const TextEncoder>> make_word_encoder(Connection& connect
     components = std::min(components, common->count);
   }
   GLOVE_ASSIGN_OR_RETURN(auto index, connection.engine().results().find_or_add<WordIndex>(
-                                         "word index " + std::to_string(model->id()),
+                                         concat("word index ", model->id()),
                                          [&] { return Result<WordIndex>(WordIndex(model->vocabulary())); }));
   return std::shared_ptr<const TextEncoder>(
       std::make_shared<const SentenceEncoder>(std::move(index), std::move(weights), std::move(common),

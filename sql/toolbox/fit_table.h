@@ -1,20 +1,20 @@
 // Tables whose rows are parts of a fit, such as the words of glove_kmeans:
 //
-//   class Rows {                           // of one scan
+//   class Rows {                    // of one scan
 //    public:
 //     static constexpr const char* kName = "glove_t";
-//     static constexpr const char* kSchema = "CREATE TABLE glove_t(...)";   // whose last columns are
-//     static constexpr vtab::InputColumns kInputs = {...};
-//     static Status plan(sqlite3_index_info* info);                         // xBestIndex; by
-//     vtab::plan_inputs()
+//     static constexpr const char* kSchema = "CREATE TABLE glove_t(...)";
+//     static constexpr vtab::InputColumns kInputs = {...};      // the last columns of the schema
+//     static Status plan(sqlite3_index_info* info);             // xBestIndex, by vtab::plan_inputs()
 //     // Finds the fit for the inputs; `plan` and `values` are those of xFilter.
-//     Result<FitRange> start(Connection::Pin& models, const vtab::InputValues& inputs, int plan, Arguments
-//     values); bool has(int64_t row) const;           // only if the scan does not visit all rows of the
-//     range void column(sqlite3_context* context, int64_t row, int column);       // one that is not an input
-//     int64_t id(int64_t row) const;         // what tells the rows of a fit apart, from 0 to 2^31 - 1
+//     Result<FitRange> start(Connection::Pin& models, const vtab::InputValues& inputs, int plan,
+//                            Arguments values);
+//     bool has(int64_t row) const;  // optional: whether the scan visits this row of the range
+//     void column(sqlite3_context* context, int64_t row, int column);  // a column that is no input
+//     int64_t id(int64_t row) const;  // what tells the rows of a fit apart, from 0 to 2^31 - 1
 //   };
-//   int register_glove_t(sqlite3* db, Engine& engine) { return vtab::register_table<FitTable<Rows>>(db,
-//   engine); }
+//
+// vtab::register_table<FitTable<Rows>>(db, engine) registers it.
 #pragma once
 
 #include <cstdint>
@@ -70,8 +70,7 @@ class FitTable {
     Result<int64_t> rowid() { return rowids_.rowid(rows_.id(range_.first)); }
 
    private:
-    // Moves to the next row to visit, if the current one is not. After the last, checks the words that were
-    // read.
+    // Moves on to a row that is visited. Behind the last, checks the words that were read.
     Status visit() {
       if constexpr (requires { rows_.has(0); })
         while (!at_end() && !rows_.has(range_.first)) ++range_.first;

@@ -36,9 +36,8 @@ Status glove_atax(sqlite3_context* context, Arguments arguments) {
                          subject_of(engine_of(context), kFunction, std::move(entry)));
   const Model& model = *subject.entry.model;
   if (static_cast<int64_t>(x.size()) != model.dims())
-    return invalid_value(kFunction, "the vector has " + component_count(x.size()) + ", but the model '" +
-                                        subject.entry.name + "' has " + std::to_string(model.dims()) +
-                                        " dimensions");
+    return invalid_value(kFunction, "the vector has ", component_count(x.size()), ", but the model '",
+                         subject.entry.name, "' has ", model.dims(), " dimensions");
   InterruptPoller interrupted(sqlite3_context_db_handle(context));
   GLOVE_ASSIGN_OR_RETURN(const PointSet set, subject.points(interrupted));
   std::vector<double> product(x.size());

@@ -99,7 +99,7 @@ Result<RowMap> find_map(Engine& engine, const ToolboxSubject& subject, const Der
 
 Status glove_derive(sqlite3_context* context, Arguments arguments) {
   GLOVE_ASSIGN_OR_RETURN(const std::string_view name, required_text(arguments, 0, kFunction, "name"));
-  if (name.empty()) return {ErrorCode::kInvalidArgument, "glove_derive: the name must not be empty"};
+  if (name.empty()) return invalid_argument("glove_derive: the name must not be empty");
   GLOVE_ASSIGN_OR_RETURN(const std::string_view json, required_text(arguments, 1, kFunction, "options"));
   DeriveRequest request;
   InterruptPoller interrupted(sqlite3_context_db_handle(context));

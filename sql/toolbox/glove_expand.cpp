@@ -42,7 +42,7 @@ void append_string(std::string& query, std::string_view word) {
 Result<int64_t> count_argument(sqlite3_value* value) {
   const std::optional<int64_t> k = whole_number(value);
   if (!k || *k < 0)
-    return invalid_value(kFunction, "k must be a non-negative integer, but is " + shown_value(value));
+    return invalid_value(kFunction, "k must be a non-negative integer, but is ", shown_value(value));
   return *k;
 }
 
@@ -51,7 +51,7 @@ Result<double> similarity_argument(Arguments arguments) {
   if (arguments.size() < 3 || is_null(arguments[2])) return -HUGE_VAL;
   const int type = sqlite3_value_numeric_type(arguments[2]);
   if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
-    return invalid_value(kFunction, "min_similarity must be a number, but is " + shown_value(arguments[2]));
+    return invalid_value(kFunction, "min_similarity must be a number, but is ", shown_value(arguments[2]));
   return sqlite3_value_double(arguments[2]);
 }
 

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/concat.h"
 #include "sql/adapter/interrupt.h"
 #include "sql/adapter/values.h"
 #include "sql/register.h"
@@ -42,11 +43,11 @@ Result<int64_t> component_count(sqlite3_value* value, int64_t dims) {
   if (value == nullptr) return dims;
   const std::optional<int64_t> count = whole_number(value);
   if (!count || *count < 0)
-    return invalid_value("glove_pca",
-                         "components must be a non-negative integer, but is " + shown_value(value));
+    return invalid_value("glove_pca", "components must be a non-negative integer, but is ",
+                         shown_value(value));
   if (*count > dims)
-    return invalid_value("glove_pca", "components is " + std::to_string(*count) +
-                                          ", but the model has only " + std::to_string(dims) + " dimensions");
+    return invalid_value("glove_pca", "components is ", *count, ", but the model has only ", dims,
+                         " dimensions");
   return *count;
 }
 
@@ -76,7 +77,7 @@ class PcaRows {
     if (subject.count() == 0) return FitRange();
     Engine& engine = models.connection().engine();
     GLOVE_ASSIGN_OR_RETURN(fit_, find_components(engine, kName, subject, options, poller));
-    return FitRange{.key = std::to_string(count) + " " + pca_key(subject, options), .end = count + 1};
+    return FitRange{.key = concat(count, " ", pca_key(subject, options)), .end = count + 1};
   }
 
   void column(sqlite3_context* context, int64_t row, int column) {

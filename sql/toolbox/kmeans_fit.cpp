@@ -5,6 +5,7 @@
 #include <bit>
 #include <utility>
 
+#include "base/concat.h"
 #include "base/timer.h"
 #include "sql/adapter/arguments.h"
 #include "sql/adapter/interrupt.h"
@@ -45,10 +46,9 @@ constexpr JsonOption<KMeansOptions> kOptions[] = {
 
 // Spells what a fit depends on.
 std::string key_of(const ToolboxSubject& subject, int64_t k, const KMeansOptions& options) {
-  return "kmeans " + std::to_string(k) + " " + std::to_string(static_cast<int>(options.metric)) + " " +
-         std::to_string(static_cast<int>(options.start)) + " " + std::to_string(options.seed) + " " +
-         std::to_string(options.runs) + " " + std::to_string(options.max_iterations) + " " +
-         std::to_string(std::bit_cast<uint64_t>(options.tolerance)) + " " + subject.key();
+  return concat("kmeans ", k, " ", static_cast<int>(options.metric), " ", static_cast<int>(options.start),
+                " ", options.seed, " ", options.runs, " ", options.max_iterations, " ",
+                std::bit_cast<uint64_t>(options.tolerance), " ", subject.key());
 }
 
 Result<KMeansFit> compute(Engine& engine, const ToolboxSubject& subject, int64_t k,
@@ -105,7 +105,7 @@ Result<FoundFit> find_kmeans_fit(Connection::Pin& models, std::string_view table
   sqlite3_value* const count = inputs[first + kKMeansK];
   if (count == nullptr) return invalid_value(table, "k must be the number of clusters, but is NULL");
   const std::optional<int64_t> k = whole_number(count);
-  if (!k) return invalid_value(table, "k must be an integer, but is " + shown_value(count));
+  if (!k) return invalid_value(table, "k must be an integer, but is ", shown_value(count));
   GLOVE_ASSIGN_OR_RETURN(const KMeansOptions options,
                          read_kmeans_options(inputs[first + kKMeansOptions], table));
   InterruptPoller poller(connection.db());
@@ -114,9 +114,8 @@ Result<FoundFit> find_kmeans_fit(Connection::Pin& models, std::string_view table
                                   inputs[first + kKMeansBackend], poller));
   found.key = key_of(found.subject, *k, options);
   auto fit = connection.engine().results().find_or_add<KMeansFit>(found.key, [&] {
-    FitWatch watch(connection, std::string(table) + ": " + std::to_string(*k) + " clusters of " +
-                                   std::to_string(found.subject.count()) + " words of the model '" +
-                                   found.subject.entry.name + "'");
+    FitWatch watch(connection, concat(table, ": ", *k, " clusters of ", found.subject.count(),
+                                      " words of the model '", found.subject.entry.name, "'"));
     return compute(connection.engine(), found.subject, *k, options, watch.interrupted());
   });
   if (!fit.ok()) return named_argument_error(table, fit.error());

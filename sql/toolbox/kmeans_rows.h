@@ -39,9 +39,10 @@ class KMeansRows {
     return {found_.key, found_.subject.entry.model, first, end};
   }
 
-  std::optional<int64_t> row_;  // of the requested word, or -1 if the fit lacks it; nullopt: visit all rows
-  std::optional<int64_t>
-      cluster_;  // the requested one, from 0, which may not exist; nullopt: visit all clusters
+  // Of the requested word, or -1 if the fit lacks it; nullopt: visit all rows.
+  std::optional<int64_t> row_;
+  // The requested one, from 0, which may not exist; nullopt: visit all clusters.
+  std::optional<int64_t> cluster_;
 
  private:
   void look_up_word(sqlite3* db, sqlite3_value* value);

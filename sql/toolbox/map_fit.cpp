@@ -5,6 +5,7 @@
 
 #include "analysis/layout.h"
 #include "analysis/neighbor_graph.h"
+#include "base/concat.h"
 #include "base/cores.h"
 #include "base/timer.h"
 #include "sql/adapter/values.h"
@@ -46,8 +47,8 @@ Status lay_out_neighbors(Engine& engine, const ToolboxSubject& subject, const Po
 Result<PlanePlaces> compute(Connection& connection, std::string_view table, const ToolboxSubject& subject,
                             const MapOptions& options, const std::string& backend) {
   Engine& engine = connection.engine();
-  FitWatch watch(connection, std::string(table) + ": " + std::to_string(subject.count()) +
-                                 " words of the model '" + subject.entry.name + "'");
+  FitWatch watch(connection,
+                 concat(table, ": ", subject.count(), " words of the model '", subject.entry.name, "'"));
   GLOVE_ASSIGN_OR_RETURN(const PointSet set, subject.points(watch.interrupted()));
   std::shared_ptr<const PrincipalComponents> components;
   const bool too_wide = subject.entry.model->dims() > kMostPrincipalDims;
@@ -78,9 +79,8 @@ Result<MapOptions> read_map_options(sqlite3_value* value, std::string_view table
   MapOptions options;
   GLOVE_RETURN_IF_ERROR(read_options(value, table, "{\"method\":\"pca\"}", kMapOptions, options));
   if (options.method == MapMethod::kNeighbors && words > kMostNeighborWords)
-    return invalid_value(table, "the method \"neighbors\" places at most " +
-                                    std::to_string(kMostNeighborWords) + " words, but there are " +
-                                    std::to_string(words) + "; name fewer words, or use the method \"pca\"");
+    return invalid_value(table, "the method \"neighbors\" places at most ", kMostNeighborWords,
+                         " words, but there are ", words, "; name fewer words, or use the method \"pca\"");
   if (options.method == MapMethod::kAuto)
     options.method = words > kMostNeighborWords ? MapMethod::kPca : MapMethod::kNeighbors;
   if (!options.unit_rows && options.method != MapMethod::kPca)

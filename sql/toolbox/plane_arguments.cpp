@@ -16,8 +16,8 @@ Result<std::optional<std::pair<double, double>>> read_place(Arguments row, std::
     const bool finite = (type == SQLITE_INTEGER || type == SQLITE_FLOAT) && std::isfinite(place[i]);
     missing = missing || type == SQLITE_NULL;
     if (!finite && type != SQLITE_NULL)
-      return invalid_value(function, std::string(i == 0 ? "x" : "y") + " is " + shown_value(row[i]) +
-                                         ", but must be a finite number");
+      return invalid_value(function, i == 0 ? "x" : "y", " is ", shown_value(row[i]),
+                           ", but must be a finite number");
   }
   return missing ? std::optional<std::pair<double, double>>() : std::pair(place[0], place[1]);
 }

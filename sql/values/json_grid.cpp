@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "base/concat.h"
 #include "sql/adapter/values.h"
 #include "sql/values/json_options.h"
 
@@ -36,7 +37,7 @@ class GridHandler final : public JsonHandler {
     const auto columns = static_cast<int64_t>(grid.values.size() - row_begin_);
     if (grid.rows == 1) grid.columns = columns;
     if (columns != grid.columns)
-      fail("has " + std::to_string(columns) + " numbers, but row 1 has " + std::to_string(grid.columns));
+      fail("has " + counted(columns, "numbers") + ", but row 1 has " + std::to_string(grid.columns));
   }
 
   bool is_array = false;

@@ -1,5 +1,6 @@
 #include "sql/values/json_options.h"
 
+#include "base/concat.h"
 #include "sql/adapter/arguments.h"
 
 namespace glove::sql {
@@ -58,7 +59,7 @@ bool take_number(const JsonValue& value, double least, double most, double& numb
 
 std::string expected_whole(int64_t least, int64_t most) {
   if (most == kAnyWhole) return least == 0 ? "a non-negative integer" : "a positive integer";
-  return "an integer from " + std::to_string(least) + " to " + std::to_string(most);
+  return concat("an integer from ", least, " to ", most);
 }
 
 std::string shown_json(const JsonValue& value) {
@@ -81,9 +82,7 @@ std::string shown_json(const JsonValue& value) {
 
 Result<std::string_view> options_text(sqlite3_value* value, std::string_view object) {
   if (value == nullptr || is_null(value)) return std::string_view("{}");
-  if (is_blob(value))
-    return Error{ErrorCode::kInvalidArgument,
-                 std::string(object) + ": the options must be JSON text, not a BLOB"};
+  if (is_blob(value)) return invalid_argument(object, ": the options must be JSON text, not a BLOB");
   return text_of(value);
 }
 
@@ -92,21 +91,19 @@ Result<JsonMembers> read_json_object(std::string_view json, std::string_view obj
   MembersHandler handler;
   GLOVE_ASSIGN_OR_RETURN(const bool is_json, read_json(json, handler, interrupted));
   if (!is_json || !handler.is_object)
-    return Error{ErrorCode::kInvalidArgument, std::string(object) +
-                                                  ": the options must be a JSON object such as " +
-                                                  std::string(example) + ", but are: " + cut(json)};
+    return invalid_argument(object, ": the options must be a JSON object such as ", example,
+                            ", but are: ", cut(json));
   return std::move(handler.members);
 }
 
 Error unknown_option(std::string_view object, const std::string& name, const std::string& names) {
-  return {ErrorCode::kInvalidArgument,
-          std::string(object) + ": unknown option " + json_text(cut(name)) + "; the options are: " + names};
+  return invalid_argument(object, ": unknown option ", json_text(cut(name)), "; the options are: ", names);
 }
 
 Error wrong_option(std::string_view object, const std::string& name, const JsonValue& value,
                    const std::string& expects) {
-  return {ErrorCode::kInvalidArgument, std::string(object) + ": option \"" + name + "\" is " +
-                                           shown_json(value) + ", but must be " + expects};
+  return invalid_argument(object, ": option \"", name, "\" is ", shown_json(value), ", but must be ",
+                          expects);
 }
 
 }  // namespace glove::sql

@@ -18,9 +18,11 @@
 
 namespace glove::sql {
 
+// No upper limit of an integer.
+constexpr int64_t kAnyWhole = std::numeric_limits<int64_t>::max();
+
 // Each stores the value and returns true, or returns false if it is not of this kind.
 bool take_flag(const JsonValue& value, bool& flag);
-constexpr int64_t kAnyWhole = std::numeric_limits<int64_t>::max();
 bool take_whole(const JsonValue& value, int64_t least, int64_t& number, int64_t most = kAnyWhole);
 bool take_number(const JsonValue& value, double least, double most, double& number);
 template <class Choice, size_t kCount>

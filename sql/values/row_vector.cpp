@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/concat.h"
 #include "base/json.h"
 #include "sql/adapter/arguments.h"
 #include "sql/values/json_options.h"
@@ -13,14 +14,10 @@
 namespace glove::sql {
 namespace {
 
-Error wrong_row(const std::string& what) {
-  return Error{ErrorCode::kInvalidArgument, what};
-}
-
 Status floats_of_blob(std::span<const std::byte> bytes, std::vector<float>& vector) {
   if (bytes.size() % sizeof(float) != 0)
-    return wrong_row("has a vector of " + std::to_string(bytes.size()) +
-                     " bytes; a float32 vector has 4 bytes per component");
+    return invalid_argument("has a vector of ", counted(static_cast<int64_t>(bytes.size()), "bytes"),
+                            "; a float32 vector has 4 bytes per component");
   vector.resize(bytes.size() / sizeof(float));
   if (!bytes.empty()) std::memcpy(vector.data(), bytes.data(), bytes.size());
   return Status();
@@ -33,8 +30,8 @@ class VectorHandler final : public JsonHandler {
   bool value(JsonValue& value) override {
     if (!inside_) return inside_ = is_array = value.kind == JsonKind::kArray;
     if (!value.is_number() && fault.empty())
-      fault = "has a vector whose component " + std::to_string(vector_.size() + 1) + " is " +
-              shown_json(value) + ", which is not a number";
+      fault = concat("has a vector whose component ", vector_.size() + 1, " is ", shown_json(value),
+                     ", which is not a number");
     vector_.push_back(static_cast<float>(value.number));
     return false;
   }
@@ -71,7 +68,7 @@ const char* type_name_of(int type) {
 }
 
 std::string component_count(size_t components) {
-  return std::to_string(components) + (components == 1 ? " component" : " components");
+  return concat(components, components == 1 ? " component" : " components");
 }
 
 Status read_json_vector(std::string_view text, std::vector<float>& vector,
@@ -80,10 +77,9 @@ Status read_json_vector(std::string_view text, std::vector<float>& vector,
   VectorHandler handler(vector);
   GLOVE_ASSIGN_OR_RETURN(const bool is_json, read_json(text, handler, interrupted));
   if (handler.ends_too_large)
-    return wrong_row("has a vector whose component " + std::to_string(vector.size()) +
-                     " is too large for a number");
-  if (!is_json || !handler.is_array) return wrong_row("has a TEXT vector that is not a JSON array");
-  return handler.fault.empty() ? Status() : wrong_row(handler.fault);
+    return invalid_argument("has a vector whose component ", vector.size(), " is too large for a number");
+  if (!is_json || !handler.is_array) return invalid_argument("has a TEXT vector that is not a JSON array");
+  return handler.fault.empty() ? Status() : invalid_argument(handler.fault);
 }
 
 bool begins_like_array(std::string_view text) {
@@ -106,8 +102,8 @@ Status read_row_vector(sqlite3_value* value, std::vector<float>& vector, const I
   const int type = sqlite3_value_type(value);
   if (type == SQLITE_BLOB) return floats_of_blob(blob_of(value), vector);
   if (type == SQLITE_TEXT) return read_json_vector(text_of(value), vector, interrupted);
-  return wrong_row(std::string("has a vector of type ") + type_name_of(type) +
-                   "; a vector must be a BLOB of float32 or a JSON array");
+  return invalid_argument("has a vector of type ", type_name_of(type),
+                          "; a vector must be a BLOB of float32 or a JSON array");
 }
 
 }  // namespace glove::sql

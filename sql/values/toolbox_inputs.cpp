@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/concat.h"
 #include "sql/adapter/arguments.h"
 #include "sql/adapter/values.h"
 #include "sql/values/json_options.h"
@@ -11,10 +12,9 @@ namespace glove::sql {
 namespace {
 
 Error wrong_words(std::string_view table, sqlite3_value* words) {
-  return invalid_value(table,
-                       "words is " + shown_value(words) +
-                           ", but must be a non-negative integer n (the first n words), a JSON array of "
-                           "words such as json_group_array(tag) returns, or NULL (all words)");
+  return invalid_value(table, "words is ", shown_value(words),
+                       ", but must be a non-negative integer n (the first n words), a JSON array of "
+                       "words such as json_group_array(tag) returns, or NULL (all words)");
 }
 
 // Adds the rows of the elements of an array to the subject.
@@ -40,8 +40,8 @@ class WordsHandler final : public JsonHandler {
                                                       : words_.find(std::to_string(element.integer));
       if (id) ids_.push_back(*id);
     } else if (element.kind != JsonKind::kNull && fault.empty()) {
-      fault = "element " + std::to_string(elements_) + " of " + std::string(name_) +
-              " must be a word or NULL, but has the JSON type " + json_type_name(element.kind);
+      fault = concat("element ", elements_, " of ", name_, " must be a word or NULL, but has the JSON type ",
+                     json_type_name(element.kind));
     }
   }
 
@@ -96,8 +96,8 @@ Result<AnalysisBackends> analysis_backends(Engine& engine, std::string_view tabl
   if (name && *name != "auto") {
     chosen.first = engine.backends().find(*name);
     if (chosen.first == nullptr)
-      return invalid_value(table, "there is no backend " + shown_value(value) +
-                                      "; the backends are: " + engine.backends().choices());
+      return invalid_value(table, "there is no backend ", shown_value(value),
+                           "; the backends are: ", engine.backends().choices());
   } else {
     GLOVE_ASSIGN_OR_RETURN(chosen.first, engine.settings().backend());
     for (size_t i = 0; chosen.first == nullptr && i < all.size(); ++i)
@@ -121,8 +121,8 @@ void record_fit(Engine& engine, const ToolboxSubject& subject, const char* kind,
 }
 
 std::string ToolboxSubject::key() const {
-  std::string key = std::to_string(entry.model->id()) + (chosen ? " of " : " first ");
-  if (!chosen) return key + std::to_string(rows);
+  std::string key = concat(entry.model->id(), chosen ? " of " : " first ");
+  if (!chosen) return concat(key, rows);
   return key.append(reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof(int32_t));
 }
 
@@ -156,8 +156,8 @@ Status choose_rows(std::string_view object, std::string_view name, const std::op
     return {};
   }
   if (rows->kind != JsonKind::kArray)
-    return invalid_value(object, std::string(name) + " is " + shown_json(*rows) +
-                                     ", but must be a non-negative integer or an array of words");
+    return invalid_value(object, name, " is ", shown_json(*rows),
+                         ", but must be a non-negative integer or an array of words");
   WordsHandler handler(name, subject);
   InterruptPoll poll(interrupted);
   for (const JsonValue& element : rows->elements) {

@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 
+#include "base/concat.h"
 #include "sql/adapter/arguments.h"
 #include "sql/adapter/interrupt.h"
 #include "sql/adapter/values.h"
@@ -49,9 +50,8 @@ Status copy_components(std::span<const std::byte> bytes, std::vector<float>& vec
 Status check_finite(std::span<const float> vector, std::string_view function, std::string_view name) {
   const size_t wrong = first_unusable(vector);
   if (wrong == vector.size()) return {};
-  return invalid_value(function, "component " + std::to_string(wrong + 1) + " of " + std::string(name) +
-                                     " is " + (std::isnan(vector[wrong]) ? "NaN" : "infinite") +
-                                     "; every component must be finite");
+  return invalid_value(function, "component ", wrong + 1, " of ", name, " is ",
+                       std::isnan(vector[wrong]) ? "NaN" : "infinite", "; every component must be finite");
 }
 
 }  // namespace
@@ -65,8 +65,9 @@ Result<bool> read_vector(sqlite3_value* value, std::string_view function, std::s
   }
   const std::span<const std::byte> bytes = blob_of(value);
   if (bytes.size() % sizeof(float) != 0)
-    return invalid_value(function, std::string(name) + " is a BLOB of " + std::to_string(bytes.size()) +
-                                       " bytes; a float32 vector has 4 bytes per component");
+    return invalid_value(function, name, " is a BLOB of ",
+                         counted(static_cast<int64_t>(bytes.size()), "bytes"),
+                         "; a float32 vector has 4 bytes per component");
   InterruptPoll poll(interrupted);
   GLOVE_RETURN_IF_ERROR(copy_components(bytes, vector, poll));
   GLOVE_RETURN_IF_ERROR(check_finite(vector, function, name));
@@ -88,8 +89,8 @@ Result<std::vector<float>> vector_argument(sqlite3_context* context, sqlite3_val
 
 Status return_vector(sqlite3_context* context, std::span<const float> vector, std::string_view function) {
   if (const size_t wrong = first_unusable(vector); wrong < vector.size())
-    return invalid_value(function, "component " + std::to_string(wrong + 1) +
-                                       " of the result is too large for float32; use a shorter vector");
+    return invalid_value(function, "component ", wrong + 1,
+                         " of the result is too large for float32; use a shorter vector");
   sqlite3_result_blob64(context, vector.data(), vector.size_bytes(), SQLITE_TRANSIENT);
   return {};
 }

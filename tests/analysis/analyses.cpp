@@ -5,12 +5,13 @@
 #include <utility>
 
 #include "cpu/cpu_analysis.h"
+#include "tests/tested_targets.h"
 
 namespace glove::test {
 
 std::vector<NamedAnalysis> all_analyses(const std::vector<int>& threads) {
   std::vector<NamedAnalysis> all;
-  for (const std::string_view target : cpu_targets())
+  for (const std::string_view target : tested_targets())
     for (const int count : threads) {
       auto made = make_cpu_analysis({std::string(target), count});
       if (!made.ok()) ADD_FAILURE() << made.error().message;

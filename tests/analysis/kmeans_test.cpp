@@ -405,7 +405,7 @@ TEST(KMeans, RefusesWhatItCannotDo) {
   EXPECT_EQ(message(2, {.runs = 0}), "n_init must be at least 1, but is 0");
   EXPECT_EQ(message(2, {.max_iterations = 0}), "max_iter must be at least 1, but is 0");
   EXPECT_EQ(message(2, {.tolerance = 2}), "tol must be a share of the rows, from 0 to 1, but is 2.000000");
-  EXPECT_EQ(message(2, {.start_rows = {1}}), "k is 2, but 1 rows to start from are given");
+  EXPECT_EQ(message(2, {.start_rows = {1}}), "k is 2, but the start names 1 row");
   const PointSet none = PointSet::first_rows(set.model(), 0);
   auto empty = cluster_rows(*analysis, none.points(), 3, {}, {});
   ASSERT_TRUE(empty.ok());
@@ -489,6 +489,15 @@ TEST(Seeding, RandomRowsAreDifferentAndKnown) {
   EXPECT_NE(random_rows(candidates, 3, 4), random_rows(candidates, 3, 3));
 }
 
+Result<std::vector<int32_t>> spread_rows_of(Analysis& analysis, const Points& points, Metric metric,
+                                            std::span<const int32_t> candidates, int64_t count,
+                                            uint64_t seed) {
+  const auto dots = [&](std::span<const float> vector, std::span<double> dots_of_rows) {
+    return analysis.dots(points, vector, dots_of_rows, {});
+  };
+  return spread_rows(dots, points, metric, candidates, count, seed);
+}
+
 TEST(Seeding, SpreadRowsCoverDistantBlobs) {
   SCOPED_TRACE(seed_text());
   const ScopedFloatEnvironment environment;
@@ -503,7 +512,7 @@ TEST(Seeding, SpreadRowsCoverDistantBlobs) {
   for (const Metric metric : kMetrics) {
     std::vector<std::vector<int32_t>> drawn;
     for (const NamedAnalysis& variant : all_analyses({1, 2})) {
-      auto rows = spread_rows(*variant.analysis, set.points(), metric, candidates, 3, 17, {});
+      auto rows = spread_rows_of(*variant.analysis, set.points(), metric, candidates, 3, 17);
       ASSERT_TRUE(rows.ok());
       std::set<int32_t> blobs;
       for (const int32_t row : rows.value()) blobs.insert(row % 3);
@@ -512,7 +521,7 @@ TEST(Seeding, SpreadRowsCoverDistantBlobs) {
       EXPECT_EQ(drawn.back(), drawn.front()) << variant.name;
     }
   }
-  auto all = spread_rows(*make_analysis(), set.points(), Metric::kCosine, candidates, 600, 1, {});
+  auto all = spread_rows_of(*make_analysis(), set.points(), Metric::kCosine, candidates, 600, 1);
   ASSERT_TRUE(all.ok());
   EXPECT_EQ(std::set<int32_t>(all.value().begin(), all.value().end()).size(), 600u);
 }

@@ -147,7 +147,9 @@ TEST(GramProduct, IsItsDefinitionOnEveryVariant) {
       std::vector<double> product(expected.size(), 1.0);
       ASSERT_TRUE(variant.analysis->gram_product(set.points(), x, product, {}).ok());
       ASSERT_EQ(product, expected) << variant.name << ", " << rows << " x " << dims;
-      ASSERT_TRUE(variant.analysis->Analysis::gram_product(set.points(), x, product, {}).ok());
+      std::vector<double> dots(static_cast<size_t>(rows));
+      ASSERT_TRUE(variant.analysis->dots(set.points(), x, dots, {}).ok());
+      ASSERT_TRUE(variant.analysis->column_sums(set.points(), dots, product, {}).ok());
       ASSERT_EQ(product, expected) << variant.name << " in two passes, " << rows << " x " << dims;
     }
   }

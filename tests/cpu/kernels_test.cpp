@@ -53,8 +53,8 @@ TEST(Kernels, ExactDotsAreBitForBitD) {
 std::vector<std::pair<const Kernels*, const ScanKernel*>> scan_kernels() {
   std::vector<std::pair<const Kernels*, const ScanKernel*>> all;
   for (const Kernels* kernels : usable_kernels()) {
-    all.emplace_back(kernels, kernels->one);
-    all.emplace_back(kernels, kernels->many);
+    all.emplace_back(kernels, kernels->single_query);
+    all.emplace_back(kernels, kernels->batch);
   }
   return all;
 }
@@ -138,7 +138,7 @@ TEST(Kernels, BatchesKeepTheRowsAboveTheThreshold) {
           queries.push_back(quantize_query(query.vector, query.norm_squared, kernel->max_query_code));
         }
         std::vector<float> thresholds(count, -std::numeric_limits<float>::infinity());
-        const auto all = uppers_of(*kScalarKernels.many, part, queries, thresholds);
+        const auto all = uppers_of(*kScalarKernels.batch, part, queries, thresholds);
         for (size_t i = 0; i < count; ++i) {
           const float best = *std::max_element(all[i].begin(), all[i].begin() + kTileRows);
           if (i % 4 != 0) thresholds[i] = i % 4 == 3 ? std::nextafter(best, 2.0f) : best - 0x1p-20f;

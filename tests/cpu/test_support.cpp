@@ -11,6 +11,7 @@
 #include "model/exact_dot.h"
 #include "model/model_builder.h"
 #include "tests/loader/random.h"
+#include "tests/tested_targets.h"
 
 namespace glove::test {
 
@@ -153,7 +154,7 @@ Status search(Backend& backend, const ModelPtr& model, std::span<const Query> qu
 std::vector<Variant> all_variants(const std::vector<int>& threads) {
   std::vector<Variant> variants;
   for (const int bits : {8, 4})
-    for (const std::string_view target : cpu_targets())
+    for (const std::string_view target : tested_targets())
       for (const int count : threads)
         variants.push_back(
             {std::string(target) + ", " + std::to_string(count) + " threads, " + std::to_string(bits) +

@@ -78,7 +78,7 @@ TEST_F(CosSim, Errors) {
   EXPECT_EQ(error("'king', x'0000803f00'"),
             "cos_sim: the second argument is a BLOB of 5 bytes; a float32 vector has 4 bytes per component");
   EXPECT_EQ(error("x'00', 'king'"),
-            "cos_sim: the first argument is a BLOB of 1 bytes; a float32 vector has 4 bytes per component");
+            "cos_sim: the first argument is a BLOB of 1 byte; a float32 vector has 4 bytes per component");
   EXPECT_EQ(error("'king', " + blob({1, 2})),
             "cos_sim: the arguments must have the same number of components, but have 3 and 2");
   EXPECT_EQ(error(blob({1}) + ", " + blob({1, 2})),

@@ -189,11 +189,12 @@ TEST_F(Derivation, ErrorsOfProjectAndSave) {
   EXPECT_EQ(project("x'', 'new'"),
             "glove_project: the vector has 0 components, but the model was derived from vectors of 2");
   EXPECT_EQ(project("x'00', 'new'"),
-            "glove_project: the vector is a BLOB of 1 bytes; a float32 vector has 4 bytes per component");
+            "glove_project: the vector is a BLOB of 1 byte; a float32 vector has 4 bytes per component");
   EXPECT_EQ(project("x'0000803f0000c07f', 'new'"),
             "glove_project: component 2 of the vector is NaN; every component must be finite");
   EXPECT_EQ(project("'east', 'new'"),
-            "glove_project: the vector must be a BLOB of float32, such as glove_vec returns, or a JSON array of numbers");
+            "glove_project: the vector must be a BLOB of float32, such as glove_vec returns, or a JSON array "
+            "of numbers");
   EXPECT_EQ(project("x'0000803f0000803f', 'cross'"),
             "glove_project: the model 'cross' has no derivation; name a model that glove_derive has made");
   EXPECT_EQ(project("x'0000803f0000803f', NULL").substr(0, 27), "glove_project: the model '/");
@@ -226,7 +227,8 @@ TEST_F(Derivation, AtaxMultipliesByTheModelTwice) {
   EXPECT_EQ(connection.error("SELECT glove_atax(x'0000803f')"),
             "glove_atax: the vector has 1 component, but the model 'cross' has 2 dimensions");
   EXPECT_EQ(connection.error("SELECT glove_atax('east')"),
-            "glove_atax: the vector must be a BLOB of float32, such as glove_vec returns, or a JSON array of numbers");
+            "glove_atax: the vector must be a BLOB of float32, such as glove_vec returns, or a JSON array of "
+            "numbers");
   EXPECT_EQ(connection.error("SELECT glove_atax(x'ffff7f7f00000000')"),
             "glove_atax: component 1 of the result is too large for float32; use a shorter vector");
   EXPECT_EQ(connection.error("SELECT glove_atax(x'0000803f', 'nosuch')"),

@@ -69,10 +69,10 @@ TEST_F(BadInput, NumpyAndNorms) {
                "offset 73: the header describes 85 bytes, but there are 73", "m.npy");
   directory_.write("m.words", "a\n");
   expect_error(npy(shape22, floats({1, 2, 3, 4})),
-               "there are 2 rows, but '" + directory_.path("m.words") + "' has 1 words", "m.npy");
+               "the matrix has 2 rows, but '" + directory_.path("m.words") + "' has 1 word", "m.npy");
   directory_.write("m.words", "a\nb\nc\n");
   expect_error(npy(shape22, floats({1, 2, 3, 4})),
-               "there are 2 rows, but '" + directory_.path("m.words") + "' has more words", "m.npy");
+               "the matrix has 2 rows, but '" + directory_.path("m.words") + "' has more words", "m.npy");
   directory_.write("m.words", "a\n\n");
   expect_error(npy(shape22, floats({1, 2, 3, 4})), "row 2: the word is empty", "m.npy");
 }

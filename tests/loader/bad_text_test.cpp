@@ -38,8 +38,8 @@ TEST_F(BadInput, Text) {
 }
 
 TEST_F(BadInput, Word2vec) {
-  expect_error("2 3\na 1 2 3\n", "line 3: the file ends after 1 rows, but its header promises 2");
-  expect_error("1 3\na 1 2 3\nb 1 2 3\n", "line 3: the header promises 1 rows, but there are more");
+  expect_error("2 3\na 1 2 3\n", "line 3: the file ends after 1 row, but its header promises 2");
+  expect_error("1 3\na 1 2 3\nb 1 2 3\n", "line 3: the header promises 1 row, but there are more");
   expect_error("2 3\na 1 2 3\nb 1 2\n",
                "line 3: a word and 3 numbers were expected, but it has 2 after its first field");
   expect_error(
@@ -48,7 +48,7 @@ TEST_F(BadInput, Word2vec) {
   expect_error("2 2\na " + floats({1, 2}) + "b " + floats({3}),
                "row 2: offset 14: the file ends early; its header promises 2 rows");
   expect_error("1 2\na " + floats({1, 2}) + "b " + floats({3, 4}),
-               "offset 14: there are bytes after the 1 rows that the header promises");
+               "offset 14: there are bytes after the 1 row that the header promises");
   expect_error("2 2\na " + floats({1, 2}) + "b " + floats({3, NAN}), "row 2: component 2 is NaN");
   expect_error("9 1\na " + floats({1}) + std::string(70000, '\1'),
                "row 2: offset 10: the word is longer than 65536 bytes; the rows before have another length "
@@ -83,7 +83,7 @@ TEST_F(BadInput, HeadersThatPromiseWhatIsNotThere) {
       "glove_load)";
   expect_error("2003 1\nof 2\nand 3\n",
                "line 4: the file ends after 2 rows, but its header promises 2003" + hint);
-  expect_error("1 1\nof 2\nand 3\n", "line 3: the header promises 1 rows, but there are more" + hint);
+  expect_error("1 1\nof 2\nand 3\n", "line 3: the header promises 1 row, but there are more" + hint);
 }
 
 // A first line of a number and an integer is a header only before rows that it can be the header of.

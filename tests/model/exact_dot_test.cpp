@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "search/nearest.h"
+#include "tests/cosine_similarity.h"
 #include "tests/loader/random.h"
 #include "tests/search/random_model.h"
 #include "tests/search/reference.h"

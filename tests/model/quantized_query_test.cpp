@@ -9,6 +9,7 @@
 
 #include "model/exact_dot.h"
 #include "search/nearest.h"
+#include "tests/cosine_similarity.h"
 #include "tests/loader/random.h"
 #include "tests/search/random_model.h"
 #include "tests/search/reference.h"

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "search/candidates.h"
+#include "tests/cosine_similarity.h"
 #include "tests/loader/random.h"
 #include "tests/search/random_model.h"
 #include "tests/search/reference.h"

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <set>
 #include <string>
 
 namespace glove::sql::vtab {
@@ -67,6 +68,24 @@ TEST(InputNumbers, 04_FullMeansNoNumberForNewInputs) {
   EXPECT_EQ(numbers.number_of(""), -1);
   EXPECT_EQ(numbers.number_of("cd"), 1);
   EXPECT_EQ(numbers.size(), 3u);
+}
+
+// A live index has rows of any id.
+TEST(InputNumbers, 05_RowidsTellEveryRowOfEveryInputApart) {
+  InputNumbers numbers;
+  ScanRowids first(numbers, "t"), second(numbers, "t");
+  std::set<int64_t> rowids;
+  const int64_t rows[] = {0,  1,        INT32_MAX, int64_t{1} << 31, (int64_t{1} << 31) + 1, int64_t{1} << 62,
+                          -1, INT64_MIN};
+  for (const std::string key : {"k1", "k2", "k3"}) {
+    first.start(key);
+    second.start(key);
+    for (const int64_t row : rows) {
+      const int64_t rowid = first.rowid(row).value();
+      EXPECT_TRUE(rowids.insert(rowid).second) << key << ", " << row;
+      EXPECT_EQ(second.rowid(row).value(), rowid) << key << ", " << row;
+    }
+  }
 }
 
 }  // namespace

@@ -242,6 +242,27 @@ class Statements(LiveTest):
                          "SELECT id FROM r WHERE rank < 3 OR id = 300 ORDER BY id")
         self.expect_same("SELECT count(*) FROM doc_vec($q)", "SELECT count(*) FROM r")
 
+    def test_an_or_of_queries_returns_the_rows_of_each(self):
+        ids = [-(2**63), -1, 0, 1, 2**31 - 1, 2**31, 2**31 + 1, 2**62]
+        self.db.execute("DELETE FROM doc")
+        self.db.executemany("INSERT INTO doc(id, embedding) VALUES (?, ?)", [(id, self.vector()) for id in ids])
+        a, b = (self.db.execute("SELECT embedding FROM doc WHERE id = ?", (id,)).fetchone()[0] for id in (0, 2**31))
+        rows = self.db.execute("SELECT id, similarity FROM doc_vec v WHERE (query = ?1 AND k = 8) OR (query = ?2 AND k = 8)",
+                               (a, b)).fetchall()
+        expected = [row[:2] for query in (a, b) for row in self.brute(query, 8)]
+        self.assertEqual(sorted(rows), sorted(expected))
+        rows = self.db.execute("SELECT id FROM doc_vec WHERE (query = ?1 AND k = 8 AND id <> 1) OR (query = ?1 AND k = 8 AND id < 9)",
+                               (a,)).fetchall()
+        self.assertEqual(sorted(rows), sorted((row[0],) for row in self.brute(a, 8)))
+
+    def test_a_query_that_is_not_read_to_the_end_is_in_the_statistics(self):
+        before = self.db.execute("SELECT count(*) FROM glove_stats WHERE kind = 'live'").fetchone()[0]
+        rows = self.db.execute("SELECT id FROM doc_vec WHERE query = ? AND similarity > -2", (self.query,))
+        rows.fetchone()
+        rows.close()
+        after = self.db.execute("SELECT count(*) FROM glove_stats WHERE kind = 'live'").fetchone()[0]
+        self.assertEqual(after, min(before + 1, 256))
+
     def test_a_batch(self):
         rows = self.db.execute("SELECT d.id, v.id, v.similarity FROM doc d JOIN doc_vec v ON v.query = d.embedding "
                                "AND v.k = 2 WHERE d.id < 130 ORDER BY d.id, v.rank").fetchall()
@@ -267,14 +288,14 @@ class Statements(LiveTest):
                        "DELETE FROM doc_vec WHERE id IN (SELECT id FROM doc_vec)", "\ufeffDELETE FROM doc_vec",
                        "WITH a AS (SELECT 3 AS i)\ufeffDELETE FROM doc_vec", "\ufeff UPDATE \ufeffdoc_vec SET id = 1"):
             self.expect_error("^doc_vec cannot be changed; change the rows of 'doc', and the index follows$", change)
-        self.expect_error("^doc_vec: no query reached the index; give one as an argument .*WHERE query = . AND k = 10$", "CREATE TABLE copy AS SELECT * FROM doc_vec")
+        self.expect_error("^doc_vec has no query: SQLite could pass it none; give one as an argument .*WHERE query = . AND k = 10$", "CREATE TABLE copy AS SELECT * FROM doc_vec")
         for name in (":delete", "@delete", "$delete", "$a::delete", ":update", "@update", "$update"):
-            with self.assertRaisesRegex(sqlite3.Error, "^doc_vec: no query reached the index; give one"):
+            with self.assertRaisesRegex(sqlite3.Error, "^doc_vec has no query: SQLite could pass it none; give one"):
                 self.db.execute(f"INSERT INTO doc(id) SELECT {name} {'doc_vec' if 'update' in name else ''} FROM doc_vec", {name[1:]: 1})
         self.db.execute("CREATE TEMP TABLE doc_vec AS SELECT 3 AS id")
         for other in ("DELETE FROM doc WHERE id IN (SELECT id FROM main.doc_vec)", "DELETE FROM temp.doc_vec WHERE id IN (SELECT id FROM main.doc_vec)",
                       "UPDATE doc SET title = 'DELETE FROM doc_vec' WHERE id IN (SELECT id FROM main.doc_vec) -- DELETE FROM doc_vec"):
-            self.expect_error("^doc_vec: no query reached the index; give one as an argument .*WHERE query = . AND k = 10$", other)
+            self.expect_error("^doc_vec has no query: SQLite could pass it none; give one as an argument .*WHERE query = . AND k = 10$", other)
         self.db.execute("DROP TABLE temp.doc_vec")
         self.expect_error("no command 'x'; the commands are: sync, merge, rebuild, integrity-check",
                           "INSERT INTO doc_vec(doc_vec) VALUES ('x')")
@@ -282,11 +303,11 @@ class Statements(LiveTest):
     def test_triggers_that_change_the_index(self):
         self.db.execute("CREATE TABLE other(id)")
         self.db.execute("CREATE TRIGGER searches AFTER INSERT ON other BEGIN UPDATE other SET id = (SELECT id FROM doc_vec) WHERE id = new.id; END")
-        self.expect_error("^doc_vec: no query reached the index", "INSERT INTO other VALUES (1)")
+        self.expect_error("^doc_vec has no query: SQLite could pass it none", "INSERT INTO other VALUES (1)")
         for kind, body in (("", "DELETE FROM doc_vec WHERE id = new.id"), ("TEMP ", "DELETE FROM doc_vec"),
                            ("", "UPDATE doc_vec SET id = 3"), ("TEMP ", "UPDATE doc_vec SET id = 3 WHERE rank < 4")):
             self.db.execute(f"CREATE {kind}TRIGGER \"it's\" AFTER INSERT ON other BEGIN {body}; END")
-            no_query = "^doc_vec: no query reached the index[;,] .*WHERE query = . AND k = 10[)]?"
+            no_query = "^doc_vec has no query: SQLite could pass it none[;,] .*WHERE query = . AND k = 10[)]?"
             perhaps = "; or, if the trigger 'it's' fired: doc_vec cannot be changed; change the rows of 'doc', and the index follows$"
             self.expect_error(no_query + perhaps, "INSERT INTO other VALUES (1)")
             self.expect_error(no_query + "$", "SELECT * FROM doc_vec")
@@ -296,7 +317,7 @@ class Statements(LiveTest):
                                    else sqlite3.SQLITE_OK)
             self.expect_error(no_query + "$", "UPDATE doc SET title = (SELECT id FROM doc_vec)")
             self.db.set_authorizer(None)
-            self.expect_error("^doc_vec: the query is a BLOB of 1 bytes", "INSERT INTO other SELECT id FROM doc_vec(x'00')")
+            self.expect_error("^doc_vec: the query is a BLOB of 1 byte,", "INSERT INTO other SELECT id FROM doc_vec(x'00')")
             self.db.execute("DROP TRIGGER \"it's\"")
         self.assertEqual(self.db.execute("SELECT * FROM other").fetchall(), [])
 
@@ -321,7 +342,7 @@ class Statements(LiveTest):
             for statement in ("SELECT * FROM doc_vec WHERE query = ", "SELECT * FROM doc_vec WHERE query IS "):
                 self.expect_error(re.escape(f"doc_vec: the query is {shown}, but the index has no model"), statement + number)
         self.expect_error("the query is the text '-', but", "SELECT * FROM doc_vec('-')")
-        self.expect_error("^doc_vec: no query reached the index, although the statement names one. .* In a RIGHT or FULL JOIN use a subquery",
+        self.expect_error("^doc_vec has no query: SQLite could pass it none, although the statement names one. .* In a RIGHT or FULL JOIN use a subquery",
                           "SELECT v.id FROM (SELECT 1 AS n) x LEFT JOIN doc_vec v ON v.id = x.n AND (v.query = ?1 OR v.query = ?1 OR x.n)",
                           self.query)
         self.expect_error("doc_vec: k must be a non-negative integer", "SELECT * FROM doc_vec(?, 'x')", self.query)
@@ -754,10 +775,25 @@ class Files(LiveTest):
         self.db.execute("ALTER TABLE doc RENAME COLUMN e TO embedding")
         self.db.execute("DROP TABLE doc")
         self.assertRegex(states()[0], "there is no table 'doc'")
-        self.assertRegex(states()[0], "^[^;]*: there is no table 'doc' in the schema main; it was dropped or renamed since it was indexed: "
+        self.assertRegex(states()[0], "^[^;]*: there is no table 'doc' in the schema main; it was dropped since it was indexed: "
                          "create it again and run INSERT .*'rebuild'.*, or drop the index$")
         self.db.execute("CREATE VIEW doc AS SELECT 1 AS id, 2 AS embedding")
         self.assertRegex(states()[0], "'doc' is a view; .*: change it back and run INSERT .*'rebuild'")
+
+    def test_the_remedy_for_a_renamed_table_works(self):
+        self.fill(3)
+        self.create()
+        self.db.execute("ALTER TABLE doc RENAME TO papers")
+        with self.assertRaisesRegex(sqlite3.Error, "it was renamed to 'papers' since it was indexed: give it its old name again, "
+                                    "or drop the index and create it for that table$"):
+            self.db.execute("SELECT * FROM doc_vec(?)", (self.vector(),))
+        self.db.execute("INSERT INTO papers(id, embedding) VALUES (9, ?)", (self.vector(),))
+        self.db.execute("ALTER TABLE papers RENAME TO doc")
+        self.expect_current()
+        self.db.execute("ALTER TABLE doc RENAME TO papers")
+        self.db.execute("DROP TABLE doc_vec")
+        self.db.execute("CREATE VIRTUAL TABLE doc_vec USING glove_index(content='papers', rowid='id', vector='embedding')")
+        self.assertEqual(self.db.execute("SELECT rows, state FROM glove_indexes").fetchall(), [(4, "current")])
 
     def test_the_state_names_a_dropped_table(self):
         self.db.execute("CREATE VIRTUAL TABLE other USING fts5('glove_index using glove_index')")

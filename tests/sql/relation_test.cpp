@@ -200,7 +200,7 @@ TEST_F(Relation, 15_Errors) {
       {"SELECT * FROM glove_nn(x'0000803f0000803f0000803f')",
        "glove_nn: word must be text, not a BLOB; pass a vector as expr: WHERE expr = ? AND k = 10"},
       {"SELECT * FROM glove_nn WHERE expr = x'00'",
-       "the vector has 1 bytes; the model's 3 dimensions need 12 (float32, little-endian)"},
+       "the vector has 1 byte; the model's 3 dimensions need 12 (float32, little-endian)"},
       {"SELECT * FROM glove_nn(NULL, x'0000c07f0000803f0000803f')",
        "component 1 of the vector is NaN; every component must be finite"},
       {"SELECT * FROM glove_nn(NULL, x'0000803f0000807f0000803f')",
@@ -239,7 +239,7 @@ TEST_F(Relation, 16_ErrorsInTheMiddleOfAJoinOrABatch) {
   db.rows("CREATE TEMP TABLE asked(tag)");
   db.rows("INSERT INTO asked VALUES ('king'), (x'00'), ('queen')");
   constexpr const char* kMessage =
-      "the vector has 1 bytes; the model's 3 dimensions need 12 (float32, little-endian)";
+      "the vector has 1 byte; the model's 3 dimensions need 12 (float32, little-endian)";
   EXPECT_EQ(db.error("SELECT * FROM asked a, glove_nn n WHERE n.expr = a.tag AND n.k = 1"), kMessage);
   EXPECT_EQ(db.error("SELECT * FROM glove_nn n WHERE n.expr IN (SELECT tag FROM asked) AND n.k = 1"),
             kMessage);

@@ -7,27 +7,13 @@ namespace glove::gpu::launches {
 namespace {
 
 std::vector<LaunchParameter> arrays(const BatchScanParams& scan) {
-  return {buffer(scan.part.level.codes, "codes"),
-          buffer(scan.part.level.scales, "scales"),
-          buffer(scan.part.level.residuals, "residuals"),
-          buffer(scan.fragments, "fragments"),
-          buffer(scan.query_vectors, "query_vectors"),
-          buffer(scan.parameters, "parameters"),
-          buffer(scan.sample_best, "sample_best"),
-          buffer(scan.thresholds, "thresholds"),
-          buffer(scan.list_sizes, "list_sizes"),
-          buffer(scan.lists, "lists"),
-          buffer(scan.answers.sizes, "answer_sizes"),
-          buffer(scan.answers.ids, "answer_ids"),
-          buffer(scan.answers.similarities, "answer_similarities"),
-          number(scan.top_rows, 10),
-          number(scan.list_capacity, 48)};
-}
-
-std::vector<LaunchParameter> operator+(std::vector<LaunchParameter> left,
-                                       const std::vector<LaunchParameter>& right) {
-  left.insert(left.end(), right.begin(), right.end());
-  return left;
+  return buffers("codes", scan.part.level.codes, "scales", scan.part.level.scales, "residuals",
+                 scan.part.level.residuals, "fragments", scan.fragments, "query_vectors", scan.query_vectors,
+                 "parameters", scan.parameters, "sample_best", scan.sample_best, "thresholds",
+                 scan.thresholds, "list_sizes", scan.list_sizes, "lists", scan.lists, "answer_sizes",
+                 scan.answers.sizes, "answer_ids", scan.answers.ids, "answer_similarities",
+                 scan.answers.similarities) +
+         std::vector{number(scan.top_rows, 10), number(scan.list_capacity, 48)};
 }
 
 }  // namespace
@@ -41,16 +27,9 @@ LaunchFile batch_answers() {
               .parameters = arrays(scan) + std::vector{number(scan.answer_capacity, 16)},
               .lemmas = {{"ranks-distinct", "ranks in a strict total order are distinct"},
                          one_thread_reaches_rank()}};
-  file.choices = {choice_of("dims", {1, 3, 16, 300},
-                            [&, &scan = scan](int dims) {
-                              return LaunchSettings{.parameters = {number(scan.part.dims, dims)}};
-                            }),
-                  blocks(),
-                  {"vectors",
-                   {{.name = "off", .parameters = {null(scan.part.vectors), null(scan.part.norms_squared)}},
-                    {.name = "on",
-                     .parameters = {buffer(scan.part.vectors, "vectors"),
-                                    buffer(scan.part.norms_squared, "norms_squared")}}}}};
+  file.choices = {choice_of("dims", {1, 3, 16, 300}, scan.part.dims), blocks(),
+                  choice_of("vectors", "off", {null(scan.part.vectors), null(scan.part.norms_squared)}, "on",
+                            buffers("vectors", scan.part.vectors, "norms_squared", scan.part.norms_squared))};
   file.add({}, {{"ci answer, with vectors", "dims 16, blocks 2, vectors on"},
                 {"ci answer, without vectors", "dims 3, blocks 2, vectors off"}});
   file.add({.parameters = {number(scan.list_capacity, 300)}},
@@ -118,22 +97,17 @@ LaunchFile batch_scan() {
 LaunchFile batch_wgmma() {
   const auto [scan, first, last, query_chunks] = arguments<BatchScanParams, int, int, int>();
   LaunchFile file = {.source = "batch_wgmma"};
-  file.all.parameters = {buffer(scan.part.level.scales, "scales"),
-                         buffer(scan.part.level.residuals, "residuals"),
-                         buffer(scan.part.packed_rows, "packed_rows"),
-                         buffer(scan.columns, "columns"),
-                         buffer(scan.query_vectors, "query_vectors"),
-                         buffer(scan.parameters, "parameters"),
-                         buffer(scan.sample_best, "sample_best"),
-                         buffer(scan.thresholds, "thresholds"),
-                         buffer(scan.list_sizes, "list_sizes"),
-                         buffer(scan.lists, "lists"),
-                         number(scan.tiles, 300),
-                         number(scan.sample_tiles, 72),
-                         number(scan.sample_groups, 36),
-                         number(first, 0),
-                         number(last, 72),
-                         number(query_chunks, 1)};
+  file.all.parameters =
+      buffers("scales", scan.part.level.scales, "residuals", scan.part.level.residuals, "packed_rows",
+              scan.part.packed_rows, "columns", scan.columns, "query_vectors", scan.query_vectors,
+              "parameters", scan.parameters, "sample_best", scan.sample_best, "thresholds", scan.thresholds,
+              "list_sizes", scan.list_sizes, "lists", scan.lists) +
+      std::vector{number(scan.tiles, 300),
+                  number(scan.sample_tiles, 72),
+                  number(scan.sample_groups, 36),
+                  number(first, 0),
+                  number(last, 72),
+                  number(query_chunks, 1)};
   const auto queries = [&, &scan = scan](const char* name, int count, int padded) {
     return LaunchSettings{.name = name,
                           .parameters = {number(scan.queries, count), number(scan.padded_queries, padded)}};

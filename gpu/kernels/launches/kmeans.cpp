@@ -22,22 +22,18 @@ LaunchFile kmeans_resolve() {
                      buffer(params.fit.labels, "labels"), buffer(params.fit.changes, "changes"),
                      buffer(params.nearest, "nearest"), distinct(params.wgmma.grouped, "grouped", "rows"),
                      distinct(rows, "moved", "rows"), buffer(clusters, "clusters")}};
-  const auto of_dims = [&, &params = params](int dims) {
-    return LaunchSettings{.parameters = {number(params.part.dims, dims)}};
-  };
-  file.choices = {choice_of("dims", {1, 3, 16, 300}, of_dims),
-                  blocks(),
-                  {"wanted",
-                   {{.name = "nearest", .parameters = {number(params.wanted, 2)}},
-                    {.name = "labels", .parameters = {number(params.wanted, 1)}}}}};
+  file.choices = {choice_of("dims", {1, 3, 16, 300}, params.part.dims), blocks(),
+                  choice_of("wanted", "nearest", {number(params.answer, KMeansAnswer::kNearest)}, "labels",
+                            {number(params.answer, KMeansAnswer::kLabels)})};
   const LaunchSettings resolve = {.kernel = "kmeans_resolve_kernel"};
   file.add(resolve, {{"ci resolve, dims 16", "dims 16, blocks 1, wanted nearest"},
                      {"ci resolve, dims 3, labels", "dims 3, blocks 2, wanted labels"}});
   // Of 16 blocks, one decides only rows that may belong to any cluster.
-  file.launches.push_back({.name = "resolve, 16 blocks",
-                           .kernel = "kmeans_resolve_kernel",
-                           .grid = {16, 1},
-                           .parameters = {number(params.part.dims, 1), number(params.wanted, 1)}});
+  file.launches.push_back(
+      {.name = "resolve, 16 blocks",
+       .kernel = "kmeans_resolve_kernel",
+       .grid = {16, 1},
+       .parameters = {number(params.part.dims, 1), number(params.answer, KMeansAnswer::kLabels)}});
   file.add_unnamed(resolve, {"dims 16, blocks 2, wanted nearest", "dims 1, blocks 1, wanted labels",
                              "dims 1, blocks 2, wanted nearest", "dims 1, blocks 3, wanted labels",
                              "dims 3, blocks 1, wanted nearest", "dims 3, blocks 3, wanted nearest",
@@ -53,12 +49,11 @@ LaunchFile kmeans_resolve() {
 LaunchFile kmeans_rows() {
   const auto [params] = arguments<KMeansParams>();
   LaunchFile file = {.source = "kmeans_rows"};
-  file.all.parameters = {
-      buffer(params.part.vectors, "rows"),          buffer(params.part.norms_squared, "row_norms"),
-      buffer(params.halves.words, "words"),         buffer(params.halves.lengths, "lengths"),
-      buffer(params.halves.residuals, "residuals"), buffer(params.counters, "counters"),
-      buffer(params.fit.visits, "visits"),          buffer(params.fit.limits, "limits"),
-      buffer(params.fit.travelled, "travelled"),    buffer(params.fit.labels, "labels")};
+  file.all.parameters =
+      buffers("rows", params.part.vectors, "row_norms", params.part.norms_squared, "words",
+              params.halves.words, "lengths", params.halves.lengths, "residuals", params.halves.residuals,
+              "counters", params.counters, "visits", params.fit.visits, "limits", params.fit.limits,
+              "travelled", params.fit.travelled, "labels", params.fit.labels);
   const auto of_dims = [&, &params = params](int dims) {
     return LaunchSettings{
         .parameters = {number(params.part.dims, dims),
@@ -81,15 +76,12 @@ LaunchFile kmeans_rows() {
 LaunchFile kmeans_sums() {
   const auto [params] = arguments<KMeansParams>();
   LaunchFile file = {.source = "kmeans_sums"};
-  file.all = {
-      .parameters = {buffer(params.part.vectors, "vectors"), buffer(params.part.norms_squared, "row_norms"),
-                     buffer(params.counters, "counters"), buffer(params.fit.sums, "sums"),
-                     buffer(params.fit.sizes, "sizes"), buffer(params.fit.changes, "changes")},
-      .lemmas = {{"ranks-distinct", "ranks in a strict total order are distinct"}}};
-  const auto of_dims = [&, &params = params](int dims) {
-    return LaunchSettings{.parameters = {number(params.part.dims, dims)}};
-  };
-  file.choices = {choice_of("few", {1, 3, 16}, of_dims), choice_of("many", {300}, of_dims), blocks()};
+  file.all = {.parameters = buffers("vectors", params.part.vectors, "row_norms", params.part.norms_squared,
+                                    "counters", params.counters, "sums", params.fit.sums, "sizes",
+                                    params.fit.sizes, "changes", params.fit.changes),
+              .lemmas = {{"ranks-distinct", "ranks in a strict total order are distinct"}}};
+  file.choices = {choice_of("few", {1, 3, 16}, params.part.dims), choice_of("many", {300}, params.part.dims),
+                  blocks()};
   // A block takes 128 changes in a round, and nothing but the first change's number passes from a round to
   // the next.
   const char* const reasons[] = {"two rounds stand for all", "a round of each block stands for all",
@@ -145,36 +137,24 @@ LaunchFile kmeans_update() {
   const auto [params, always] = arguments<KMeansParams, bool>();
   const auto [same_params, moves] = arguments<KMeansParams, CentroidMoves>();
   LaunchFile file = {.source = "kmeans_update"};
-  file.all.parameters = {buffer(params.part.vectors, "rows"),
-                         buffer(params.part.norms_squared, "row_norms"),
-                         buffer(params.centroids.vectors, "vectors"),
-                         buffer(params.centroids.norms_squared, "norms_squared"),
-                         buffer(params.centroids.scaled, "scaled"),
-                         buffer(params.centroids.fragments, "fragments"),
-                         buffer(params.centroids.half_squares, "half_squares"),
-                         buffer(params.centroids.extents, "extents"),
-                         buffer(params.centroids.bound, "bound"),
-                         buffer(params.counters, "counters"),
-                         buffer(params.fit.travelled, "travelled"),
-                         buffer(params.fit.sums, "sums"),
-                         buffer(params.fit.sizes, "sizes"),
-                         buffer(params.fit.report, "report"),
-                         number(params.centroids.count, 2),
-                         number(params.centroids.padded, 32)};
+  file.all.parameters =
+      buffers("rows", params.part.vectors, "row_norms", params.part.norms_squared, "vectors",
+              params.centroids.vectors, "norms_squared", params.centroids.norms_squared, "scaled",
+              params.centroids.scaled, "fragments", params.centroids.fragments, "half_squares",
+              params.centroids.half_squares, "extents", params.centroids.extents, "bound",
+              params.centroids.bound, "counters", params.counters, "travelled", params.fit.travelled, "sums",
+              params.fit.sums, "sizes", params.fit.sizes, "report", params.fit.report) +
+      std::vector{number(params.centroids.count, 2), number(params.centroids.padded, 32)};
   const auto of_dims =
       [&, &params = params](int dims) {  // the shared memory of kmeans_update_kernel holds a centroid
         return LaunchSettings{.dynamic_shared = 8 * dims,
                               .parameters = {number(params.part.dims, dims),
                                              number(params.steps, static_cast<int32_t>(half_steps(dims)))}};
       };
-  file.choices = {choice_of("dims", {1, 3, 16, 300}, of_dims),
-                  blocks(),
-                  {"metric",
-                   {{.name = "cosine", .parameters = {number(params.metric, Metric::kCosine)}},
-                    {.name = "euclidean", .parameters = {number(params.metric, Metric::kEuclidean)}}}},
-                  {"always",
-                   {{.name = "off", .parameters = {number(always, false)}},
-                    {.name = "on", .parameters = {number(always, true)}}}}};
+  file.choices = {choice_of("dims", {1, 3, 16, 300}, of_dims), blocks(),
+                  choice_of("metric", "cosine", {number(params.metric, Metric::kCosine)}, "euclidean",
+                            {number(params.metric, Metric::kEuclidean)}),
+                  choice_of("always", "off", {number(always, false)}, "on", {number(always, true)})};
   add_prepare(&file);
   add_update(&file);
   // One block for all centroids; without moves, or with those of centroids that are not empty.

@@ -17,29 +17,20 @@ std::vector<LaunchParameter> sizes_of(const KMeansParams& params, int dims) {
 
 // The buffers of the rows and their lists that kernels of both files take.
 std::vector<LaunchParameter> buffers_of(const KMeansParams& params) {
-  return {buffer(params.part.norms_squared, "row_norms"),
-          buffer(params.halves.words, "words"),
-          buffer(params.halves.lengths, "lengths"),
-          buffer(params.halves.residuals, "residuals"),
-          buffer(params.centroids.fragments, "fragments"),
-          buffer(params.centroids.half_squares, "half_squares"),
-          buffer(params.centroids.bound, "bound"),
-          buffer(params.counters, "counters"),
-          buffer(params.undecided, "undecided"),
-          buffer(params.open, "open"),
-          buffer(params.fit.limits, "limits"),
-          buffer(params.fit.travelled, "travelled"),
-          buffer(params.fit.labels, "labels"),
-          buffer(params.fit.changes, "changes"),
-          buffer(params.nearest, "nearest")};
+  return buffers("row_norms", params.part.norms_squared, "words", params.halves.words, "lengths",
+                 params.halves.lengths, "residuals", params.halves.residuals, "fragments",
+                 params.centroids.fragments, "half_squares", params.centroids.half_squares, "bound",
+                 params.centroids.bound, "counters", params.counters, "undecided", params.undecided, "open",
+                 params.open, "limits", params.fit.limits, "travelled", params.fit.travelled, "labels",
+                 params.fit.labels, "changes", params.fit.changes, "nearest", params.nearest);
 }
 
 // The rows of the model, or the list of those whose clusters may have changed, which has at least `rows`.
 LaunchChoice wanted(const KMeansParams& params, int rows) {
   return {"wanted",
-          {{.name = "nearest", .parameters = {number(params.wanted, 2)}},
+          {{.name = "nearest", .parameters = {number(params.answer, KMeansAnswer::kNearest)}},
            {.name = "labels",
-            .parameters = {number(params.wanted, 1)},
+            .parameters = {number(params.answer, KMeansAnswer::kLabels)},
             .ranges = {{"row-count", rows, std::numeric_limits<int32_t>::max(),
                         "the list has at least as many rows as the launch scores"}}}}};
 }
@@ -148,7 +139,7 @@ LaunchFile kmeans_scan() {
   LaunchSettings wide = ring("many, dims 600", scored(600, 516, 64, 0), 3, kMostSteps);
   wide.kernel = "kmeans_many_kernelILi20E";
   wide.grid = {2, 1};
-  wide.parameters.push_back(number(params.wanted, 2));
+  wide.parameters.push_back(number(params.answer, KMeansAnswer::kNearest));
   file.launches.push_back(wide);
   return file;
 }
@@ -220,9 +211,8 @@ LaunchFile kmeans_wgmma() {
                   blocks(),
                   {"chunks", {in_chunks("one", 1), two}},
                   wanted(params, 838),
-                  {"result",
-                   {{.name = "labels", .parameters = {number(params.wanted, 1)}},
-                    {.name = "nearest", .parameters = {number(params.wanted, 2)}}}}};
+                  choice_of("result", "labels", {number(params.answer, KMeansAnswer::kLabels)}, "nearest",
+                            {number(params.answer, KMeansAnswer::kNearest)})};
   // Blocks of two chunks of centroids come in pairs.
   file.never = {"blocks 1, chunks two", "blocks 3, chunks two"};
   file.when_run = {{.kernel = "kmeans_columns_kernel", .parameters = {number(words, 500)}}};

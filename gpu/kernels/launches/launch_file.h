@@ -12,6 +12,7 @@
 #include <string>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace glove::gpu::launches {
@@ -58,6 +59,21 @@ LaunchParameter number(const Field& field, std::type_identity_t<Field> value) {
 template <class Element>
 LaunchParameter buffer(Element* const& field, const std::string& name, const std::string& more = "") {
   return {offset_of(field), "buffer = \"" + name + "\"" + more};
+}
+// Some of them: buffers("codes", params.codes, "sums", params.sums).
+inline std::vector<LaunchParameter> buffers() {
+  return {};
+}
+template <class Element, class... Rest>
+std::vector<LaunchParameter> buffers(const char* name, Element* const& field, const Rest&... rest) {
+  std::vector<LaunchParameter> all = buffers(rest...);
+  all.insert(all.begin(), buffer(field, name));
+  return all;
+}
+inline std::vector<LaunchParameter> operator+(std::vector<LaunchParameter> left,
+                                              const std::vector<LaunchParameter>& right) {
+  left.insert(left.end(), right.begin(), right.end());
+  return left;
 }
 // Its contents are zero before the launch.
 template <class Element>
@@ -123,6 +139,22 @@ LaunchChoice choice_of(const std::string& name, std::initializer_list<int> numbe
     choice.values.back().name = std::to_string(number);
   }
   return choice;
+}
+// Those of one field.
+template <class Field>
+LaunchChoice choice_of(const std::string& name, std::initializer_list<int> numbers,
+                       const Field& field) requires std::is_integral_v<Field> {
+  return choice_of(name, numbers, [&](int value) {
+    return LaunchSettings{.parameters = {number(field, static_cast<Field>(value))}};
+  });
+}
+// A choice of two, each with its parameters.
+inline LaunchChoice choice_of(const std::string& name, const char* first,
+                              std::vector<LaunchParameter> of_first, const char* second,
+                              std::vector<LaunchParameter> of_second) {
+  return {name,
+          {{.name = first, .parameters = std::move(of_first)},
+           {.name = second, .parameters = std::move(of_second)}}};
 }
 inline LaunchChoice blocks() {
   return choice_of("blocks", {1, 2, 3}, [](int count) { return LaunchSettings{.grid = {count, 1}}; });

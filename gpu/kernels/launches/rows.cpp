@@ -13,11 +13,8 @@ LaunchFile score_all() {
       arguments<const float*, const float*, int64_t, int32_t, double*>();
   LaunchFile file = {.source = "score_all"};
   file.all = {.kernel = "score_all_kernel",
-              .parameters = {buffer(vectors, "vectors"), buffer(query, "query"), buffer(dots, "dots")}};
-  const auto of_dims = [&, &dims = dims](int count) {
-    return LaunchSettings{.parameters = {number(dims, count)}};
-  };
-  file.choices = {choice_of("dims", {1, 3, 16, 300}, of_dims), blocks()};
+              .parameters = buffers("vectors", vectors, "query", query, "dots", dots)};
+  file.choices = {choice_of("dims", {1, 3, 16, 300}, dims), blocks()};
   file.when_run = {{.kernel = "score_all_kernel", .parameters = {number(rows, 1000)}}};
   file.add({}, {{"ci dims 16, 2 blocks, any number of rows", "dims 16, blocks 2"}});
   file.add_rest({}, {"dims", "blocks"});
@@ -30,8 +27,8 @@ LaunchFile packed_rows() {
   const auto [part, groups, rows] = arguments<DevicePart, int, uint32_t*>();
   LaunchFile file = {.source = "packed_rows"};
   file.all = {.kernel = "packed_rows_kernel",
-              .parameters = {buffer(part.level.codes, "codes"), buffer(part.level.scales, "scales"),
-                             buffer(part.level.residuals, "residuals"), buffer(rows, "rows")}};
+              .parameters = buffers("codes", part.level.codes, "scales", part.level.scales, "residuals",
+                                    part.level.residuals, "rows", rows)};
   const auto of_dims = [&, &part = part, &groups = groups](int dims) {
     return LaunchSettings{
         .parameters = {number(part.dims, dims), number(groups, static_cast<int>(component_groups(dims)))}};
@@ -46,8 +43,7 @@ LaunchFile packed_rows() {
 LaunchFile convolve() {
   const auto [params] = arguments<ConvolveParams<double>>();
   LaunchFile file = {.source = "convolve"};
-  file.all.parameters = {buffer(params.in, "in"), buffer(params.weights, "weights"),
-                         buffer(params.out, "out")};
+  file.all.parameters = buffers("in", params.in, "weights", params.weights, "out", params.out);
   file.launches = {
       {.name = "ci 5 x 3, 300 columns, any rows",
        .kernel = "convolve_kernel",
@@ -129,8 +125,7 @@ void add_second_moments(LaunchFile* file) {
 LaunchFile moments() {
   LaunchFile file = {.source = "moments"};
   const auto [params] = arguments<MomentParams>();
-  file.all.parameters = {buffer(params.vectors, "vectors"), buffer(params.weights, "weights"),
-                         buffer(params.sums, "sums")};
+  file.all.parameters = buffers("vectors", params.vectors, "weights", params.weights, "sums", params.sums);
   const auto of_dims = [&, &params = params](int dims) {
     return LaunchSettings{.dynamic_shared = 8 * dims, .parameters = {number(params.dims, dims)}};
   };

@@ -29,19 +29,13 @@ std::vector<LaunchChoice> choices_of(const SingleScanParams& scan) {
                           .parameters = {number(scan.part.dims, dims),
                                          number(scan.groups, static_cast<int32_t>(component_groups(dims)))}};
   };
-  return {choice_of("dims", {1, 3, 16, 300}, of_dims),
-          blocks(),
-          {"ranked",
-           {{.name = "off", .parameters = {null(scan.ranked_ids), null(scan.ranked_similarities)}},
-            {.name = "on",
-             .parameters = {number(scan.capacity, 48), buffer(scan.ranked_ids, "ranked_ids"),
-                            buffer(scan.ranked_similarities, "ranked_similarities")}}}},
-          {"row_upper",
-           {{.name = "off", .parameters = {null(scan.row_upper)}},
-            {.name = "on", .parameters = {buffer(scan.row_upper, "row_upper")}}}},
-          {"long_query",
-           {{.name = "off", .parameters = {null(scan.long_query)}},
-            {.name = "on", .parameters = {buffer(scan.long_query, "long_query")}}}}};
+  return {
+      choice_of("dims", {1, 3, 16, 300}, of_dims), blocks(),
+      choice_of("ranked", "off", {null(scan.ranked_ids), null(scan.ranked_similarities)}, "on",
+                {number(scan.capacity, 48), buffer(scan.ranked_ids, "ranked_ids"),
+                 buffer(scan.ranked_similarities, "ranked_similarities")}),
+      choice_of("row_upper", "off", {null(scan.row_upper)}, "on", {buffer(scan.row_upper, "row_upper")}),
+      choice_of("long_query", "off", {null(scan.long_query)}, "on", {buffer(scan.long_query, "long_query")})};
 }
 
 }  // namespace
@@ -51,8 +45,8 @@ LaunchFile single_scan() {
   const auto [scan, staged_rows] = arguments<SingleScanParams, int>();
   LaunchFile file = {.source = "single_scan"};
   file.all = settings_of(scan, staged_rows, "single_scan_kernel",
-                         {buffer(scan.part.level.codes, "codes"), buffer(scan.part.level.scales, "scales"),
-                          buffer(scan.part.level.residuals, "residuals")});
+                         buffers("codes", scan.part.level.codes, "scales", scan.part.level.scales,
+                                 "residuals", scan.part.level.residuals));
   file.choices = choices_of(scan);
   file.choices.push_back(
       {"vectors",
@@ -91,16 +85,13 @@ LaunchFile coarse_scan() {
   const auto [coarse, staged_rows] = arguments<CoarseScanParams, int>();
   const SingleScanParams& scan = coarse.scan;
   LaunchFile file = {.source = "coarse_scan"};
-  file.all = settings_of(
-      scan, staged_rows, "coarse_scan_kernel",
-      {buffer(scan.part.vectors, "vectors"), buffer(scan.part.norms_squared, "norms_squared"),
-       buffer(scan.part.coarse.codes, "codes"), buffer(scan.part.coarse.scales, "scales"),
-       buffer(scan.part.coarse.residuals, "residuals"), buffer(scan.part.packed_rows, "packed_rows")});
+  file.all =
+      settings_of(scan, staged_rows, "coarse_scan_kernel",
+                  buffers("vectors", scan.part.vectors, "norms_squared", scan.part.norms_squared, "codes",
+                          scan.part.coarse.codes, "scales", scan.part.coarse.scales, "residuals",
+                          scan.part.coarse.residuals, "packed_rows", scan.part.packed_rows));
   file.choices = choices_of(scan);
-  const auto of_seeds = [&, &coarse = coarse](int seeds) {
-    return LaunchSettings{.parameters = {number(coarse.seeds_per_warp, seeds)}};
-  };
-  file.choices.push_back(choice_of("seeds", {1, 8}, of_seeds));
+  file.choices.push_back(choice_of("seeds", {1, 8}, coarse.seeds_per_warp));
   file.when_run = {{.kernel = "coarse_scan_kernel", .parameters = {number(scan.capacity, 48)}}};
   file.add({}, {{"ci ranked", "dims 16, blocks 2, ranked on, row_upper off, long_query off, seeds 1"},
                 {"ci unranked", "dims 1, blocks 2, ranked off, row_upper on, long_query on, seeds 8"}});

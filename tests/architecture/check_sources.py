@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Has clang-tidy read every source, and every header that has none, by itself: check_sources.py [FILE...]
+
+A source includes its own header first, so this shows that each file includes what it needs, that guarded members are used only
+while their mutex is held (base/mutex.h), and that .clang-tidy finds nothing. Then reads three programs that are wrong in one of
+these ways, which must be refused. With FILE... (any of the sources and headers), reads only these.
+"""
+
+import concurrent.futures
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOMS = "base model loader convert search analysis drawing text live cpu gpu sql extension".split()
+INCLUDE = re.compile(r'^#include [<"]([^>"]+)', re.MULTILINE)
+WRONG = {
+    "writing variable 'count' requires holding mutex": """
+#include "base/mutex.h"
+struct Counter {
+  void add() { ++count; }
+  glove::Mutex mutex;
+  int count GLOVE_GUARDED_BY(mutex) = 0;
+};
+""",
+    "calling function 'wait' requires holding mutex": """
+#include "base/mutex.h"
+void wait(glove::Mutex& mutex, glove::ConditionVariable& condition) { condition.wait(mutex); }
+""",
+    "no type named 'vector'|no template named 'vector'": """
+#include "base/mutex.h"
+std::vector<int> numbers();
+""",
+    "bugprone-use-after-move": """
+#include <string>
+#include <utility>
+std::string twice(std::string text) {
+  std::string taken = std::move(text);
+  return taken + text;
+}
+""",
+}
+
+
+def all_files():
+    """Yields each source, and each header without one. A header ending in -inl.h is included from inside a namespace only,
+    and a file ending in _macos.cpp is compiled elsewhere."""
+    for room in ROOMS:
+        for path in sorted((ROOT / room).rglob("*")):
+            alone = path.suffix == ".h" and not path.name.endswith("-inl.h") and not path.with_suffix(".cpp").exists()
+            if path.stem.endswith("_macos"):
+                continue
+            if path.suffix == ".cpp" or alone:
+                yield path
+
+
+def header_is_second(path):
+    header = path.with_suffix(".h")
+    first = INCLUDE.search(path.read_text())
+    return header.exists() and (first is None or first[1] != str(header.relative_to(ROOT)))
+
+
+def compiler_arguments(generated):
+    arguments = ["-std=c++20", "-Wthread-safety", "-Wthread-safety-precise", "-Wno-pragma-once-outside-header", "-xc++",
+                 f"-I{ROOT}", f"-I{ROOT}/third_party/sqlite", f"-I{generated}"]
+    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+    cuda = pathlib.Path(nvcc).resolve().parents[1] / "include"
+    return arguments + [f"-isystem{folder}" for folder in (cuda, "/usr/include/eigen3") if pathlib.Path(folder).exists()]
+
+
+def main():
+    if shutil.which("clang-tidy") is None:
+        print("skipped: clang-tidy is not installed (./build.sh --packages-only fuzz installs it)")
+        return 0
+    with tempfile.TemporaryDirectory() as generated:
+        generated = pathlib.Path(generated)
+        (generated / "glove_version.h").write_text('#define GLOVE_VERSION ""\n#define GLOVE_GIT_DESCRIBE ""\n')
+        arguments = compiler_arguments(generated)
+
+        def read(path):
+            """Returns what clang-tidy prints about the file, and whether it accepts it."""
+            run = subprocess.run(["clang-tidy", "--quiet", f"--config-file={ROOT}/.clang-tidy", str(path), "--"] + arguments,
+                                 capture_output=True, text=True, cwd=ROOT)
+            if re.search("error: '(cuda[^']*|fast_float/[^']*)' file not found", run.stdout):
+                return f"skipped {path.relative_to(ROOT)}: it includes a library that is not installed\n", True
+            return run.stdout, run.returncode == 0
+
+        paths = [pathlib.Path(name).resolve() for name in sys.argv[1:]] or list(all_files())
+        failed = 0
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            for path, (text, good) in zip(paths, pool.map(read, paths)):
+                if path.suffix == ".cpp" and header_is_second(path):
+                    text, good = text + f"{path}: must include its own header before all others\n", False
+                failed += not good
+                print(text, end="")
+        for number, (message, program) in enumerate(WRONG.items()):
+            path = generated / f"wrong_{number}.cpp"
+            path.write_text(program)
+            text, good = read(path)
+            if good or not re.search(message, text):
+                print(f"clang-tidy must report '{message}' here:\n{program}\nIt prints:\n{text}")
+                failed += 1
+        print(f"{len(paths)} files read, {failed} refused")
+        return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
