@@ -62,6 +62,7 @@ std::vector<float> removal(const PrincipalComponents& components, int64_t remove
 Result<bool> add_row(ModelBuilder& builder, const Vocabulary& words, int64_t row,
                      std::span<const float> vector) {
   const std::string_view word = words.word(row);
+  if (word.empty()) return false;  // a token, which cannot be a word
   if (words.key_type() == KeyType::kInteger)
     if (const std::optional<int64_t> key = integer_key(word)) return builder.add(*key, vector);
   return builder.add(word, vector);

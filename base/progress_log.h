@@ -25,7 +25,7 @@ class ProgressLog {
   ProgressLog(Log& log, std::string work, double seconds_between = kSecondsBetweenMessages)
       : log_(log), work_(std::move(work)), seconds_between_(seconds_between) {}
 
-  // Takes the arguments of a ProgressReport for the next message.
+  // Takes the arguments of a ProgressReport for the next message. `total` may be 0: unknown.
   void set(const char* stage, int64_t done, int64_t total) {
     stage_ = stage;
     done_ = done;
@@ -39,7 +39,8 @@ class ProgressLog {
     const auto seconds = static_cast<int64_t>(since_start_.microseconds() / 1e6);
     std::string message = work_ + ": still running after " + std::to_string(seconds) + " s";
     if (stage_ != nullptr)
-      message += std::string(", ") + stage_ + " " + std::to_string(done_) + " of " + std::to_string(total_);
+      message += std::string(", ") + stage_ + " " + std::to_string(done_) +
+                 (total_ > 0 ? " of " + std::to_string(total_) : "");
     log_.write(message);
   }
 

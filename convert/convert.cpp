@@ -28,6 +28,15 @@ int64_t expected_rows(const Input& input, const RowReader& reader, const Convert
   return options.top > 0 ? std::min(rows, options.top) : rows;
 }
 
+// A tokenizer's ids are the rows, and the lengths of vectors are weights of tokens.
+Status check_token_options(const std::string& path, const ConvertOptions& options) {
+  if (options.top == 0 && options.subset_path.empty() && !options.lower && !options.normalize) return {};
+  return {ErrorCode::kInvalidArgument,
+          path +
+              ": a model with a tokenizer is converted as a whole, because its tokens are numbered; omit "
+              "--top, --only-words, --lower and --normalize"};
+}
+
 // Derives the common components of the rows that were written, and adds them to the file.
 Status add_components(ModelWriter& writer, const ConvertOptions& options) {
   Buffer<float> vectors;
@@ -77,6 +86,7 @@ Result<ConvertReport> convert(const std::string& input_path, const std::string& 
   GLOVE_ASSIGN_OR_RETURN(const Input input, Input::open(input_path, options.progress, options.interrupted));
   GLOVE_ASSIGN_OR_RETURN(const Format* const format, find_format(input, options.read));
   GLOVE_ASSIGN_OR_RETURN(const std::unique_ptr<RowReader> reader, format->open(input, options.read));
+  if (reader->tokenizer() != nullptr) GLOVE_RETURN_IF_ERROR(check_token_options(input.path(), options));
   WordSet subset;
   if (!options.subset_path.empty()) {
     GLOVE_ASSIGN_OR_RETURN(subset, read_word_set(options.subset_path, input.interrupt_check()));
@@ -95,6 +105,11 @@ Result<ConvertReport> convert(const std::string& input_path, const std::string& 
   pipeline.file_bytes = input.bytes_to_read();
   const int64_t max_rows = options.top > 0 ? options.top : kMaxRows + 1;
   ModelAssembler& assembler = writer->assembler();
+  if (reader->tokenizer() != nullptr) {
+    writer->set_tokenizer(reader->tokenizer());
+    assembler.keep_every_row();
+    pipeline.transform.empty_words = true;
+  }
   GLOVE_RETURN_IF_ERROR(run_row_pipeline(input.path(), *reader, pipeline,
                                          [&](const RowBlock& rows, const DerivedRows& derived) {
                                            return assembler.append(reader->dims(), rows, derived, max_rows);
@@ -103,7 +118,8 @@ Result<ConvertReport> convert(const std::string& input_path, const std::string& 
     return Error{ErrorCode::kCorrupt,
                  input.path() + ": there is no row" +
                      (options.subset_path.empty() ? "" : " with a word of '" + options.subset_path + "'")};
-  if (options.analysis != nullptr) GLOVE_RETURN_IF_ERROR(add_components(*writer, options));
+  if (options.analysis != nullptr && reader->tokenizer() == nullptr)
+    GLOVE_RETURN_IF_ERROR(add_components(*writer, options));
   ConvertReport report;
   GLOVE_RETURN_IF_ERROR(write_output(*writer, output_path, options, report));
   report.format = format->name;

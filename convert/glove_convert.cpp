@@ -20,6 +20,7 @@
 #include "loader/format.h"
 #include "loader/open.h"
 #include "loader/shard.h"
+#include "text/static_encoder.h"
 
 namespace {
 
@@ -194,7 +195,9 @@ int convert(Arguments& arguments) {
   if (!result.ok()) return fail(result.error());
   const double seconds = timer.microseconds() * 1e-6;
   if (!arguments.quiet) print_report(result.value(), seconds);
-  return arguments.verify ? verify(arguments, result.value().path, {}) : kSuccess;
+  glove::ReadOptions read;
+  read.read_tokens = glove::read_tokens;
+  return arguments.verify ? verify(arguments, result.value().path, read) : kSuccess;
 }
 
 int run(int argc, char** argv) {
@@ -202,6 +205,7 @@ int run(int argc, char** argv) {
       "Makes a model file of a word-embedding file, for sqlite-glove to open without reading it through.",
       "glove-convert");
   Arguments arguments;
+  arguments.convert.read.read_tokens = glove::read_tokens;
   describe_arguments(app, arguments);
   try {
     app.parse(argc, argv);

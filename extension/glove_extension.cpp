@@ -12,6 +12,7 @@
 #include "search/engine.h"
 #include "sql/adapter/boundary.h"
 #include "sql/register.h"
+#include "text/static_encoder.h"
 #ifdef GLOVE_STATIC
 #include "extension/linked_sqlite.h"
 #endif
@@ -52,6 +53,7 @@ void log_to_sqlite(const std::string& message) {
 std::unique_ptr<glove::Engine> make_engine() {
   auto engine = std::make_unique<glove::Engine>();
   engine->log().set_sink(log_to_sqlite);
+  engine->catalog().set_token_reader(glove::read_tokens);
   glove::CpuBackendOptions options;
   options.settings = &engine->settings();
   auto cpu = glove::make_cpu_backend(options);

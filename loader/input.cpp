@@ -8,6 +8,7 @@
 
 #include "base/concat.h"
 #include "base/utf8.h"
+#include "loader/static_model.h"
 
 namespace glove {
 namespace {
@@ -60,7 +61,8 @@ class Input::WatchedStream final : public ByteStream {
   std::shared_ptr<Watch> watch_;
 };
 
-Result<Input> Input::open(const std::string& path, ProgressCallback progress, InterruptCheck interrupted) {
+Result<Input> Input::open(const std::string& given, ProgressCallback progress, InterruptCheck interrupted) {
+  GLOVE_ASSIGN_OR_RETURN(const std::string path, static_model_file(given));
   std::string member;
   auto opened = File::open_for_reading(path);
   if (!opened.ok() && errno == ENOTDIR) {

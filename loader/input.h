@@ -20,14 +20,15 @@ namespace glove {
 // Its streams are independent of each other and may outlive it. One thread at a time may use it.
 class Input {
  public:
-  // Recognises gzip and zip by the content, not by the name. "archive.zip/member" names a member; for a zip
-  // archive of several files it is required, and the error lists the files. `progress` is called for each MiB
-  // that is read through this input, and `interrupted` stops the reading. Both may be empty; what they refer
-  // to must outlive the input and its streams.
+  // A directory stands for the file that static_model_file() finds in it. Recognises gzip and zip by the
+  // content, not by the name. "archive.zip/member" names a member; for a zip archive of several files it is
+  // required, and the error lists the files. `progress` is called for each MiB that is read through this
+  // input, and `interrupted` stops the reading. Both may be empty; what they refer to must outlive the input
+  // and its streams.
   static Result<Input> open(const std::string& path, ProgressCallback progress = {},
                             InterruptCheck interrupted = {});
 
-  const std::string& path() const { return path_; }   // as passed to open(), for messages
+  const std::string& path() const { return path_; }   // of the file, for messages
   int64_t file_bytes() const { return file_bytes_; }  // on disk
   bool is_plain() const { return wrapping_ == Wrapping::kPlain; }
   // Returns the number of uncompressed bytes; -1 if it is unknown, as for gzip.

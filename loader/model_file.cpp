@@ -36,7 +36,7 @@ class ModelFileReader {
   ModelFileReader(std::string path, const SafetensorsHeader& header, std::shared_ptr<MappedArrays> owner)
       : path_(std::move(path)), header_(header), owner_(std::move(owner)) {}
 
-  Result<ModelPtr> read(int threads, const InterruptCheck& interrupted) {
+  Result<ModelPtr> read(bool has_tokenizer, int threads, const InterruptCheck& interrupted) {
     GLOVE_RETURN_IF_ERROR(read_shape());
     GLOVE_RETURN_IF_ERROR(check_types());
     take(kVectors, part_.vectors);
@@ -64,6 +64,9 @@ class ModelFileReader {
     GLOVE_ASSIGN_OR_RETURN(source.derivation, read_derivation());
     GLOVE_ASSIGN_OR_RETURN(source.components, read_components());
     GLOVE_ASSIGN_OR_RETURN(source.counts, read_counts());
+    if (has_tokenizer) {
+      GLOVE_ASSIGN_OR_RETURN(source.tokenizer, read_tokenizer());
+    }
     source.path = path_;
     source.format = "glove-model";
     source.maps = {owner_->map};
@@ -216,6 +219,32 @@ class ModelFileReader {
         std::make_shared<std::vector<double>>(view.begin(), view.end()));
   }
 
+  // Returns how texts are encoded, with views of the file.
+  Result<StoredTokenizerPtr> read_tokenizer() const {
+    auto tokenizer = std::make_shared<StoredTokenizer>();
+    const std::string_view encoding = header_.metadata_value(kEncodingKey);
+    int choice = 0;  // a bit each: static-embedding, normalize
+    const auto rules = [&] { return static_cast<EncodingRules>(choice & 1); };
+    while (choice < 4 && encoding_text(rules(), choice & 2) != encoding) ++choice;
+    if (choice == 4)
+      return corrupt("the metadata key '" + std::string(kEncodingKey) + "' is '" + escaped(encoding) +
+                     "', which this build does not know");
+    tokenizer->rules = rules();
+    tokenizer->normalize = (choice & 2) != 0;
+    GLOVE_RETURN_IF_ERROR(read_number(kTokensKey, tokenizer->tokens));
+    const Tensor* const json = header_.find(kTokenizer);
+    if (json == nullptr && header_.metadata_value(kSetKey).empty())
+      return corrupt("the tensor '" + std::string(kTokenizer) + "' is missing");
+    if (json != nullptr) GLOVE_RETURN_IF_ERROR(check_type(kTokenizer, "U8", {json->bytes}));
+    GLOVE_RETURN_IF_ERROR(check_type(kTokenWeights, "F64", {tokenizer->tokens}));
+    std::span<const char> text;
+    take(kTokenizer, text);
+    tokenizer->json = {text.data(), text.size()};
+    take(kTokenWeights, tokenizer->weights);
+    tokenizer->owner = owner_;
+    return StoredTokenizerPtr(std::move(tokenizer));
+  }
+
   // Copies a tensor of F32 that must be in the file.
   Status copy(std::string_view name, const std::vector<int64_t>& shape, std::vector<float>& values) const {
     GLOVE_RETURN_IF_ERROR(check_type(name, "F32", shape));
@@ -269,15 +298,18 @@ class ModelFileReader {
   ModelPart part_;
 };
 
-// Checks the version and the checksum of the header before anything in it is used.
-Status check_header(const std::string& path, const SafetensorsHeader& header, const std::string& raw) {
-  GLOVE_RETURN_IF_ERROR(check_format_version(path, header.metadata_value(kVersionKey)));
+// Checks the version and the checksum of the header before anything in it is used. Returns whether the model
+// has a tokenizer.
+Result<bool> check_header(const std::string& path, const SafetensorsHeader& header, const std::string& raw) {
+  const auto has_tokenizer = has_tokenizer_version(path, header.metadata_value(kVersionKey));
+  GLOVE_RETURN_IF_ERROR(has_tokenizer.status());
   const std::string_view stored = header.metadata_value(kHeaderChecksumKey);
   const std::string computed = header_checksum(raw);
   if (stored.empty() || stored != computed)
-    return {ErrorCode::kCorrupt, path + ": the header's checksum is " + computed + ", but the header says '" +
-                                     escaped(stored) + "'; the file is damaged"};
-  return {};
+    return Error{ErrorCode::kCorrupt, path + ": the header's checksum is " + computed +
+                                          ", but the header says '" + escaped(stored) +
+                                          "'; the file is damaged"};
+  return has_tokenizer;
 }
 
 // Returns the header and every used tensor with its checksum; returns nothing if one of them has no checksum.
@@ -311,13 +343,13 @@ Result<ModelPtr> open_model_file(const std::string& path, const std::shared_ptr<
   if (!is_model_file(header))
     return Error{ErrorCode::kCorrupt,
                  path + ": this safetensors file is not a model file: it lacks vectors or words"};
-  GLOVE_RETURN_IF_ERROR(check_header(path, header, raw));
+  GLOVE_ASSIGN_OR_RETURN(const bool has_tokenizer, check_header(path, header, raw));
   auto owner = std::make_shared<MappedArrays>();
   if (static_cast<int64_t>(map->bytes().size()) != header.end)
     return Error{ErrorCode::kIo, path + ": the file changed its size while it was opened"};
   map->know_content(known_content(header, raw));
   owner->map = map;
-  return ModelFileReader(path, header, std::move(owner)).read(threads, interrupted);
+  return ModelFileReader(path, header, std::move(owner)).read(has_tokenizer, threads, interrupted);
 }
 
 }  // namespace glove

@@ -10,17 +10,24 @@
 
 namespace glove {
 
-Status check_format_version(const std::string& source, std::string_view version) {
+std::string format_version(bool has_tokenizer) {
+  return has_tokenizer ? std::to_string(kTokenizerFormatMajor) + "." + std::to_string(kTokenizerFormatMinor)
+                       : std::to_string(kWordFormatMajor) + "." + std::to_string(kWordFormatMinor);
+}
+
+Result<bool> has_tokenizer_version(const std::string& source, std::string_view version) {
   int major = 0;
   const auto [rest, error] = std::from_chars(version.data(), version.data() + version.size(), major);
   if (error != std::errc() || (rest != version.data() + version.size() && *rest != '.'))
-    return {ErrorCode::kCorrupt,
-            source + ": the metadata key '" + std::string(kVersionKey) + "' is missing or no version"};
-  if (major != kFormatMajor)
-    return {ErrorCode::kCorrupt, concat(source, ": the file has format version ", escaped(version),
-                                        ", but this build reads version ", kFormatMajor,
-                                        "; convert the original again, or use a newer build")};
-  return {};
+    return Error{ErrorCode::kCorrupt,
+                 source + ": the metadata key '" + std::string(kVersionKey) + "' is missing or no version"};
+  if (major != kWordFormatMajor && major != kTokenizerFormatMajor)
+    return Error{ErrorCode::kCorrupt, source + ": the file has format version " + escaped(version) +
+                                          ", but this build reads the versions " +
+                                          std::to_string(kWordFormatMajor) + " and " +
+                                          std::to_string(kTokenizerFormatMajor) +
+                                          "; convert the original again, or use a newer build"};
+  return major == kTokenizerFormatMajor;
 }
 
 std::string derivation_text(bool center, bool matrix, bool normalize) {
@@ -29,6 +36,11 @@ std::string derivation_text(bool center, bool matrix, bool normalize) {
        {std::pair("center", center), std::pair("matrix", matrix), std::pair("normalize", normalize)})
     if (present) text += (text.empty() ? "" : ",") + std::string(step);
   return text.empty() ? "identity" : text;
+}
+
+std::string encoding_text(EncodingRules rules, bool normalize) {
+  return std::string(rules == EncodingRules::kModel2Vec ? "model2vec" : "static-embedding") +
+         (normalize ? ",normalize" : "");
 }
 
 std::string checksum_text(uint32_t crc) {

@@ -8,19 +8,26 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "model/stored_tokenizer.h"
 
 namespace glove {
 
 // Tensors are used directly from the file.
 static_assert(std::endian::native == std::endian::little, "model files are little-endian");
 
-// Readers reject another major version. A minor version adds only what older readers may ignore.
-constexpr int kFormatMajor = 1;
-constexpr int kFormatMinor = 3;
+// The versions of the files of word models and of models with a tokenizer, which older readers reject,
+// because they would encode texts by other rules. A minor version adds only what older readers may ignore.
+constexpr int kWordFormatMajor = 1;
+constexpr int kWordFormatMinor = 3;
+constexpr int kTokenizerFormatMajor = 2;
+constexpr int kTokenizerFormatMinor = 0;
 
-// Checks the version that a model file or an index of shards states, "MAJOR.MINOR". `source`, its path,
-// begins the message of an error.
-Status check_format_version(const std::string& source, std::string_view version);
+// Returns the version that is written, "MAJOR.MINOR".
+std::string format_version(bool has_tokenizer);
+
+// Returns whether a model file or an index of shards with this version, "MAJOR.MINOR", is of a model with a
+// tokenizer. It is an error if this build does not read the version. `source`, the path, begins the message.
+Result<bool> has_tokenizer_version(const std::string& source, std::string_view version);
 
 constexpr int64_t kModelHeaderBytes = 4096;  // as written; the reader accepts any length
 constexpr int64_t kTensorAlignment = 64;
@@ -41,6 +48,9 @@ constexpr std::string_view kComponentsWeightsKey = "glove.components.weights";
 constexpr std::string_view kZipfWeights = "zipf";
 constexpr std::string_view kComponentsWordsKey = "glove.components.words";
 
+constexpr std::string_view kEncodingKey = "glove.encoding";  // the value is an encoding_text()
+constexpr std::string_view kTokensKey = "glove.tokens";
+
 constexpr std::string_view kVectors = "vectors";
 constexpr std::string_view kNormsSquared = "norms_squared";
 constexpr std::string_view kCodes = "codes";
@@ -56,16 +66,22 @@ constexpr std::string_view kDerivationMean = "derivation_mean";
 constexpr std::string_view kDerivationMatrix = "derivation_matrix";
 constexpr std::string_view kCommonComponents = "common_components";
 constexpr std::string_view kWordCounts = "word_counts";
+constexpr std::string_view kTokenizer = "tokenizer";
+constexpr std::string_view kTokenWeights = "token_weights";
 constexpr std::string_view kPaddingPrefix = "padding.";
 
 // The tensors that a reader uses.
 inline constexpr std::array kTensorNames = {
-    kVectors,   kNormsSquared,   kCodes4,           kScales4,          kResiduals4,
-    kCodes,     kScales,         kResiduals,        kWordBytes,        kWordOffsets,
-    kSortedIds, kDerivationMean, kDerivationMatrix, kCommonComponents, kWordCounts};
+    kVectors,          kNormsSquared,     kCodes4,     kScales4,     kResiduals4,  kCodes,
+    kScales,           kResiduals,        kWordBytes,  kWordOffsets, kSortedIds,   kDerivationMean,
+    kDerivationMatrix, kCommonComponents, kWordCounts, kTokenizer,   kTokenWeights};
 
 // Spells the steps of a map, such as "center,matrix,normalize"; "identity" if it has none.
 std::string derivation_text(bool center, bool matrix, bool normalize);
+
+// Spells how texts are encoded: "model2vec" or "static-embedding", and ",normalize" if vectors get the length
+// 1.
+std::string encoding_text(EncodingRules rules, bool normalize);
 
 // Returns a CRC-32 as eight lower-case hexadecimal digits.
 std::string checksum_text(uint32_t crc);

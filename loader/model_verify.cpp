@@ -19,8 +19,9 @@ namespace {
 
 class Verifier {
  public:
-  Verifier(const Model& model, const ProgressCallback& progress, const InterruptCheck& interrupted)
-      : model_(model), progress_(progress), interrupted_(interrupted) {}
+  Verifier(const Model& model, const TokenizerReader& read_tokens, const ProgressCallback& progress,
+           const InterruptCheck& interrupted)
+      : model_(model), read_tokens_(read_tokens), progress_(progress), interrupted_(interrupted) {}
 
   Status run() {
     GLOVE_ASSIGN_OR_RETURN(const SafetensorsHeader header,
@@ -31,6 +32,7 @@ class Verifier {
     GLOVE_RETURN_IF_ERROR(check_words());
     GLOVE_RETURN_IF_ERROR(check_order());
     GLOVE_RETURN_IF_ERROR(check_derivation());
+    GLOVE_RETURN_IF_ERROR(check_tokenizer());
     for (int64_t row = 0; row < part_.rows; ++row) {
       GLOVE_RETURN_IF_ERROR(check_interrupt(row));
       GLOVE_RETURN_IF_ERROR(check_row(row));
@@ -78,7 +80,7 @@ class Verifier {
     for (int64_t row = 0; row < model_.words(); ++row) {
       GLOVE_RETURN_IF_ERROR(check_interrupt(row));
       const int64_t length = offsets[static_cast<size_t>(row) + 1] - offsets[static_cast<size_t>(row)];
-      if (length < 1 || length > kMaxWordBytes)
+      if (length < (tokenizer_ != nullptr ? 0 : 1) || length > kMaxWordBytes)
         return corrupt_row(kWordOffsets, row, "gives the word an impossible length");
       if (words.key_type() == KeyType::kInteger && !integer_key(words.word(row)))
         return corrupt_row(kWordBytes, row, "has a word that is not an integer, but the keys are integers");
@@ -93,9 +95,13 @@ class Verifier {
     for (int64_t i = 0; i < words.size(); ++i) {
       GLOVE_RETURN_IF_ERROR(check_interrupt(i));
       const int32_t id = words.sorted_id(i);
-      if (id < 0) return corrupt(kSortedIds, concat("has an impossible id at position ", i));
-      if (i > 0 && words.word(words.sorted_id(i - 1)) >= words.word(id))
-        return corrupt(kSortedIds, concat("is out of order, or a word is there twice, at position ", i));
+      if (id < 0) return corrupt(kSortedIds, "has an impossible id at position " + std::to_string(i));
+      if (i == 0) continue;
+      const int32_t before = words.sorted_id(i - 1);
+      const auto order = words.word(before) <=> words.word(id);
+      if (order > 0 || (order == 0 && (tokenizer_ == nullptr || before >= id)))
+        return corrupt(kSortedIds,
+                       "is out of order, or a word is there twice, at position " + std::to_string(i));
     }
     return {};
   }
@@ -108,6 +114,23 @@ class Verifier {
       return corrupt(kDerivationMean, "has a component that is NaN or infinite");
     if (!std::ranges::all_of(map->matrix, is_finite))
       return corrupt(kDerivationMatrix, "has a component that is NaN or infinite");
+    return {};
+  }
+
+  Status check_tokenizer() const {
+    if (tokenizer_ == nullptr) return {};
+    const auto is_finite = [](double value) { return std::isfinite(value); };
+    if (!std::ranges::all_of(tokenizer_->weights, is_finite))
+      return corrupt(kTokenWeights, "has a weight that is NaN or infinite");
+    if (!read_tokens_ || tokenizer_->json.empty()) return {};
+    GLOVE_ASSIGN_OR_RETURN(const std::vector<std::string> tokens,
+                           read_tokens_(model_.path(), tokenizer_->json));
+    if (static_cast<int64_t>(tokens.size()) != tokenizer_->tokens)
+      return corrupt(kTokenizer, "has " + std::to_string(tokens.size()) + " tokens, not " +
+                                     std::to_string(tokenizer_->tokens));
+    for (int64_t row = 0; row < std::min(model_.words(), tokenizer_->tokens); ++row)
+      if (model_.vocabulary().word(row) != tokens[static_cast<size_t>(row)])
+        return corrupt_row(kWordBytes, row, "is not the token of the tokenizer");
     return {};
   }
 
@@ -186,6 +209,8 @@ class Verifier {
 
   const Model& model_;
   const ModelPart& part_ = model_.parts().front();  // a file has one part
+  const StoredTokenizer* const tokenizer_ = model_.source().tokenizer.get();
+  const TokenizerReader& read_tokens_;
   const ProgressCallback& progress_;
   const InterruptCheck& interrupted_;
   int64_t bytes_done_ = 0;
@@ -193,10 +218,10 @@ class Verifier {
 
 }  // namespace
 
-Status verify_model_file(const Model& model, const ProgressCallback& progress,
-                         const InterruptCheck& interrupted) {
+Status verify_model_file(const Model& model, const TokenizerReader& read_tokens,
+                         const ProgressCallback& progress, const InterruptCheck& interrupted) {
   const ScopedFloatEnvironment environment;
-  return Verifier(model, progress, interrupted).run();
+  return Verifier(model, read_tokens, progress, interrupted).run();
 }
 
 }  // namespace glove

@@ -140,8 +140,8 @@ class Layout {
     metadata_ += ",\"" + std::string(key) + "\":\"" + std::string(value) + "\"";
   }
 
-  // Returns the whole header: length, JSON, spaces. REQUIRES: everything has been written.
-  std::string header() const {
+  // Returns the whole header: length, JSON with this version, spaces. REQUIRES: everything has been written.
+  std::string header(const std::string& version) const {
     std::string checksums;
     for (const auto& [name, sink] : checksums_)
       checksums +=
@@ -149,9 +149,9 @@ class Layout {
     std::string text(8, '\0');
     const uint64_t length = kModelHeaderBytes - 8;
     for (size_t i = 0; i < 8; ++i) text[i] = static_cast<char>(length >> (8 * i) & 0xFF);
-    text += "{\"__metadata__\":{\"" + std::string(kVersionKey) + "\":\"" + std::to_string(kFormatMajor) +
-            "." + std::to_string(kFormatMinor) + "\",\"" + std::string(kHeaderChecksumKey) +
-            "\":\"00000000\"" + metadata_ + checksums + "}" + tensors_ + "}";
+    text += "{\"__metadata__\":{\"" + std::string(kVersionKey) + "\":\"" + version + "\",\"" +
+            std::string(kHeaderChecksumKey) + "\":\"00000000\"" + metadata_ + checksums + "}" + tensors_ +
+            "}";
     text.resize(kModelHeaderBytes, ' ');
     const std::string checksum = header_checksum(text);
     return text.replace(text.find("00000000"), 8, checksum);
@@ -188,6 +188,7 @@ struct ModelWriter::State {
   std::optional<ShardPlace> shard;
   std::shared_ptr<const StoredComponents> components;
   std::shared_ptr<const std::vector<double>> counts;
+  StoredTokenizerPtr tokenizer;
 
   // REQUIRES: the spill files are open if `expected_rows` is negative.
   State(ReplacementFile replacement, File codes8_file, File codes4_file, int64_t expected_rows, int64_t dims)
@@ -253,6 +254,17 @@ struct ModelWriter::State {
     return add_tensor(kWordCounts, "F64", {rows}, bytes_of(std::span<const double>(*counts)));
   }
 
+  Status add_tokenizer() {
+    if (tokenizer == nullptr) return {};
+    layout.add_metadata(kEncodingKey, encoding_text(tokenizer->rules, tokenizer->normalize));
+    layout.add_metadata(kTokensKey, std::to_string(tokenizer->tokens));
+    if (shard && shard->first_row > 0) return {};
+    const auto bytes = static_cast<int64_t>(tokenizer->json.size());
+    GLOVE_RETURN_IF_ERROR(add_tensor(kTokenizer, "U8", {bytes}, tokenizer->json));
+    if (tokenizer->weights.empty()) return {};
+    return add_tensor(kTokenWeights, "F64", {tokenizer->tokens}, bytes_of(tokenizer->weights));
+  }
+
   // Moves codes to their place, unless they were written there, and adds their tensor.
   Status add_codes(std::string_view name, std::string_view dtype, std::initializer_list<int64_t> shape,
                    const FileSink& codes, const File& spill) {
@@ -316,6 +328,9 @@ void ModelWriter::set_derivation(std::shared_ptr<const RowMap> derivation) {
 void ModelWriter::set_components(std::shared_ptr<const StoredComponents> components) {
   state_->components = std::move(components);
 }
+void ModelWriter::set_tokenizer(StoredTokenizerPtr tokenizer) {
+  state_->tokenizer = std::move(tokenizer);
+}
 void ModelWriter::set_counts(std::shared_ptr<const std::vector<double>> counts) {
   state_->counts = std::move(counts);
 }
@@ -365,8 +380,10 @@ Result<ReplacementFile> ModelWriter::finish(int threads, const InterruptCheck& i
       state.add_tensor(kSortedIds, "I32", {count}, bytes_of(std::span<const int32_t>(sorted))));
   GLOVE_RETURN_IF_ERROR(state.add_description());
   GLOVE_RETURN_IF_ERROR(state.add_components_and_counts(count, rows.dims()));
+  GLOVE_RETURN_IF_ERROR(state.add_tokenizer());
   GLOVE_RETURN_IF_ERROR(state.writer.drain());
-  GLOVE_RETURN_IF_ERROR(state.file.write_at(0, state.layout.header()));
+  GLOVE_RETURN_IF_ERROR(
+      state.file.write_at(0, state.layout.header(format_version(state.tokenizer != nullptr))));
   // Removes space that was announced but not written.
   GLOVE_RETURN_IF_ERROR(state.file.resize(state.layout.end()));
   return std::move(state.output);

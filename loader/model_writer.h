@@ -14,6 +14,7 @@
 #include "model/model_assembler.h"
 #include "model/row_map.h"
 #include "model/stored_components.h"
+#include "model/stored_tokenizer.h"
 #include "model/vocabulary.h"
 
 namespace glove {
@@ -40,6 +41,9 @@ class ModelWriter {
   void set_derivation(std::shared_ptr<const RowMap> derivation);
   void set_components(std::shared_ptr<const StoredComponents> components);
   void set_counts(std::shared_ptr<const std::vector<double>> counts);
+  // Makes the file that of a model with a tokenizer, whose rows the assembler must all keep. Null: of a word
+  // model. Of several shards only the first one has the tokenizer's text and weights.
+  void set_tokenizer(StoredTokenizerPtr tokenizer);
   // Makes the file a shard. Without a call it is a whole model.
   void set_shard(ShardPlace place);
 

@@ -32,6 +32,10 @@ Result<ModelPtr> read_to_heap(const Input& input, const Format& format, const Op
   pipeline.interrupted = options.interrupted;
   pipeline.file_bytes = input.bytes_to_read();
   ModelBuilder builder(input.path());
+  if (reader->tokenizer() != nullptr) {
+    builder.keep_every_row();
+    pipeline.transform.empty_words = true;
+  }
   const auto append = [&](const RowBlock& rows, const DerivedRows& derived) -> Result<bool> {
     GLOVE_RETURN_IF_ERROR(builder.append(reader->dims(), rows, derived));
     return true;
@@ -42,6 +46,7 @@ Result<ModelPtr> read_to_heap(const Input& input, const Format& format, const Op
   source.path = input.path();
   source.file_bytes = input.file_bytes();
   source.format = format.name;
+  source.tokenizer = reader->tokenizer();
   source.duplicates = builder.counts().duplicates;
   source.invalid_utf8 = builder.counts().invalid_utf8;
   return builder.finish(std::move(source), options.threads, options.interrupted);
@@ -73,7 +78,9 @@ Result<ModelPtr> open_without_counts(const std::string& path, const OpenOptions&
   if (format->name != "glove-model" || !input.is_plain()) return read_to_heap(input, *format, options);
   GLOVE_ASSIGN_OR_RETURN(ModelPtr model,
                          open_model_file(path, input.file(), options.threads, options.interrupted));
-  if (options.verify) GLOVE_RETURN_IF_ERROR(verify_model_file(*model, options.progress, options.interrupted));
+  if (options.verify)
+    GLOVE_RETURN_IF_ERROR(
+        verify_model_file(*model, options.read.read_tokens, options.progress, options.interrupted));
   return model;
 }
 

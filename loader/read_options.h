@@ -1,15 +1,27 @@
 // What the caller specifies about a file in addition to its path.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
 
 namespace glove {
 
+// Returns the tokens of a tokenizer.json in the order of their ids, from 0 and without a hole. `source`, its
+// path, begins the messages. text/ has the only one, read_tokens(), which loader/ may not include.
+using TokenizerReader =
+    std::function<Result<std::vector<std::string>>(const std::string& source, std::string_view json)>;
+
+// How to read a file.
 struct ReadOptions {
   std::string format;  // a name from the table in format.cpp; if empty, found from the content
   // the word list, for formats with a separate one; if empty, a file next to the input
   std::string words_path;
-  std::string tensor;  // the tensor of a safetensors file; if empty, its only matrix
+  std::string tensor;           // the tensor of a safetensors file; if empty, its only matrix
+  TokenizerReader read_tokens;  // required for static embedding models; if empty, they are an error
 };
 
 }  // namespace glove

@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "model/row_block.h"
+#include "model/stored_tokenizer.h"
 
 namespace glove {
 
@@ -21,6 +22,10 @@ class RowReader {
   // Returns the fewest uncompressed bytes that a row can take, which limits the number of rows that a claim
   // can mean.
   virtual int64_t least_row_bytes() const = 0;
+
+  // Returns how the model encodes texts, and nullptr if its words are no tokens. If there is one, every row
+  // is kept, and words may be empty.
+  virtual StoredTokenizerPtr tokenizer() const { return nullptr; }
 
   // Serial stage: fetches the file's next rows. Returns false at the end.
   virtual Result<bool> fetch(RawBlock& raw) = 0;

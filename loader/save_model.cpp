@@ -70,6 +70,8 @@ Result<std::unique_ptr<ModelWriter>> write_rows(const Model& model, int64_t begi
                                                 const std::string& path, const Work& work) {
   GLOVE_ASSIGN_OR_RETURN(std::unique_ptr<ModelWriter> writer,
                          ModelWriter::create(path, end - begin, model.dims()));
+  writer->set_tokenizer(model.source().tokenizer);
+  if (model.source().tokenizer != nullptr) writer->assembler().keep_every_row();
   for (const ModelPart& part : model.parts()) {
     const int64_t first = std::max(begin, part.first_row);
     const int64_t last = std::min(end, part.first_row + part.rows);
@@ -195,6 +197,7 @@ Result<ShardFiles> save_shards(const Model& model, const std::string& path, int6
   ShardIndex index;
   GLOVE_ASSIGN_OR_RETURN(index.set, set_name(model, shards, interrupted));
   index.rows_total = model.words();
+  index.has_tokenizer = model.source().tokenizer != nullptr;
   std::vector<ReplacementFile> files;
   for (int64_t number = 0; number < shards; ++number) {
     const int64_t begin = first_row_of(number, shards, model.words());

@@ -112,8 +112,9 @@ Result<ShardIndex> parse_shard_index(const std::string& source, std::string_view
   if (text_of(document.metadata, kSetKey).empty())
     return corrupt("this index is not one of glove-convert: its metadata has no '" + std::string(kSetKey) +
                    "'");
-  GLOVE_RETURN_IF_ERROR(check_format_version(source, text_of(document.metadata, kVersionKey)));
   ShardIndex index;
+  GLOVE_ASSIGN_OR_RETURN(index.has_tokenizer,
+                         has_tokenizer_version(source, text_of(document.metadata, kVersionKey)));
   index.set = text_of(document.metadata, kSetKey);
   const auto rows_total = parse_count(text_of(document.metadata, kRowsTotalKey));
   if (!rows_total)
@@ -146,8 +147,8 @@ std::string shard_index_text(const ShardIndex& index) {
   for (size_t i = 0; i < index.files.size(); ++i)
     files += (i > 0 ? ",\n" : "") + line(weight_name(i + 1), json_text(index.files[i]));
   return "{\n  \"" + std::string(kMetadata) + "\": {\n" +
-         line(kVersionKey, json_text(std::to_string(kFormatMajor) + "." + std::to_string(kFormatMinor))) +
-         ",\n" + line(kSetKey, json_text(index.set)) + ",\n" +
+         line(kVersionKey, json_text(format_version(index.has_tokenizer))) + ",\n" +
+         line(kSetKey, json_text(index.set)) + ",\n" +
          line(kRowsTotalKey, json_text(std::to_string(index.rows_total))) + ",\n" +
          line(kTotalSize, std::to_string(index.total_bytes)) + "\n  },\n  \"" + std::string(kWeightMap) +
          "\": {\n" + files + "\n  }\n}\n";

@@ -36,6 +36,7 @@ Result<std::optional<ShardPlace>> read_shard_place(const std::string& source,
 struct ShardIndex {
   std::string set;
   int64_t rows_total = 0;
+  bool has_tokenizer = false;
   int64_t total_bytes = 0;         // of all shards
   std::vector<std::string> files;  // names in the directory of the index, in the order of their rows
 };

@@ -75,13 +75,17 @@ Status check_shard(const std::string& index_path, const ShardIndex& index, const
     return corrupt("this shard belongs to the set '" + escaped(shard.place.set) + "', but '" + index_path +
                    "' describes the set '" + escaped(index.set) + "'; use the files of one conversion");
   if (shard.place.first_row != expected_row)
-    return corrupt(concat("this shard begins at row ", shard.place.first_row, ", but '", index_path,
-                          "' needs row ", expected_row,
-                          " there; the shards are in another order, or one is not named"));
+    return corrupt("this shard begins at row " + std::to_string(shard.place.first_row) + ", but '" +
+                   index_path + "' needs row " + std::to_string(expected_row) +
+                   " there; the shards are in another order, or one is not named");
+  const StoredTokenizer* const tokenizer = shard.model->source().tokenizer.get();
   if (shard.model->dims() != first.dims() ||
-      shard.model->vocabulary().key_type() != first.vocabulary().key_type())
+      shard.model->vocabulary().key_type() != first.vocabulary().key_type() ||
+      index.has_tokenizer != (tokenizer != nullptr) ||
+      (tokenizer != nullptr && tokenizer->tokens != index.rows_total))
     return corrupt(
-        "this shard has other dimensions or keys than the first one; use the files of one conversion");
+        "this shard has other dimensions, keys or tokens than the first one; use the files of one "
+        "conversion");
   return {};
 }
 
@@ -94,9 +98,10 @@ Status append_words(const Model& shard, const InterruptCheck& interrupted, Joine
     if (id % kWordsBetweenChecks == 0) GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
     const std::string_view word = words.word(id);
     // Offsets that are damaged may overlap.
-    if (word.empty() || word.size() > end - joined.word_bytes.size())
-      return {ErrorCode::kCorrupt, concat(shard.path(), ": the tensor '", kWordOffsets, "' at row ", id + 1,
-                                          " gives the word an impossible length; the file is damaged")};
+    if ((word.empty() && shard.source().tokenizer == nullptr) || word.size() > end - joined.word_bytes.size())
+      return {ErrorCode::kCorrupt, shard.path() + ": the tensor '" + std::string(kWordOffsets) + "' at row " +
+                                       std::to_string(id + 1) +
+                                       " gives the word an impossible length; the file is damaged"};
     joined.word_bytes.insert(joined.word_bytes.end(), word.begin(), word.end());
     joined.word_offsets.push_back(static_cast<int64_t>(joined.word_bytes.size()));
   }
@@ -161,7 +166,9 @@ Result<ModelPtr> open_shards(const Input& input, const OpenOptions& options) {
     GLOVE_ASSIGN_OR_RETURN(OpenShard shard, open_shard(input.path(), name, options));
     const Model& first = joined->shards.empty() ? *shard.model : *joined->shards.front();
     GLOVE_RETURN_IF_ERROR(check_shard(input.path(), index, shard, rows, first));
-    if (options.verify) GLOVE_RETURN_IF_ERROR(verify_model_file(*shard.model, progress, options.interrupted));
+    if (options.verify)
+      GLOVE_RETURN_IF_ERROR(
+          verify_model_file(*shard.model, options.read.read_tokens, progress, options.interrupted));
     rows += shard.model->words();
     bytes += shard.model->source().file_bytes;
     joined->shards.push_back(std::move(shard.model));
@@ -171,7 +178,8 @@ Result<ModelPtr> open_shards(const Input& input, const OpenOptions& options) {
                  concat(input.path(), ": the shards have ", rows, " rows, but the index says ",
                         index.rows_total, "; it does not name all shards")};
   GLOVE_ASSIGN_OR_RETURN(ModelPtr model, join(input.path(), std::move(joined), options));
-  if (options.verify) GLOVE_RETURN_IF_ERROR(check_words_are_distinct(input.path(), model->vocabulary()));
+  if (options.verify && !index.has_tokenizer)
+    GLOVE_RETURN_IF_ERROR(check_words_are_distinct(input.path(), model->vocabulary()));
   return model;
 }
 

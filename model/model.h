@@ -14,6 +14,7 @@
 #include "model/model_part.h"
 #include "model/row_map.h"
 #include "model/stored_components.h"
+#include "model/stored_tokenizer.h"
 #include "model/vocabulary.h"
 
 namespace glove {
@@ -45,6 +46,8 @@ class Model {
     std::shared_ptr<const std::vector<double>> counts;
     // The common components that the model's file contains. Null: it contains none.
     std::shared_ptr<const StoredComponents> components;
+    // How texts are encoded, if this is a static embedding model. Null: it is a model of words.
+    StoredTokenizerPtr tokenizer;
   };
 
   // `owner` keeps the memory of the parts and the vocabulary alive (a map or a heap block). REQUIRES: the

@@ -20,7 +20,9 @@ void ModelAssembler::reserve(int64_t rows) {
 }
 
 bool ModelAssembler::append_word(std::string_view word, uint32_t hash) {
-  if (!words_.insert(word, hash)) {
+  if (keeps_every_row_) {
+    words_.append(word);
+  } else if (!words_.insert(word, hash)) {
     ++counts_.duplicates;
     return false;
   }

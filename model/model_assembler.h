@@ -30,6 +30,10 @@ class ModelAssembler {
   ModelAssembler(ByteSink& vectors, ByteSink& codes8, ByteSink& codes4)
       : vectors_(vectors), derived_(codes8, codes4) {}
 
+  // Keeps every row from now on, also if its word is empty or already present, as the tokens of a tokenizer
+  // are. REQUIRES: there are no rows.
+  void keep_every_row() { keeps_every_row_ = true; }
+
   // Reserves memory for the kept data of this many rows.
   void reserve(int64_t rows);
 
@@ -63,6 +67,7 @@ class ModelAssembler {
 
   ByteSink& vectors_;
   int64_t dims_ = 0;
+  bool keeps_every_row_ = false;
   WordSet words_;
   DerivedArrays derived_;
   RowCounts counts_;

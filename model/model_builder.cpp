@@ -57,6 +57,9 @@ ModelBuilder::~ModelBuilder() = default;
 ModelBuilder::ModelBuilder(ModelBuilder&&) noexcept = default;
 ModelBuilder& ModelBuilder::operator=(ModelBuilder&&) noexcept = default;
 
+void ModelBuilder::keep_every_row() {
+  state_->assembler.keep_every_row();
+}
 int64_t ModelBuilder::rows() const {
   return state_->assembler.rows();
 }

@@ -34,6 +34,9 @@ class ModelBuilder {
   // keys.
   Result<bool> add(int64_t key, std::span<const float> vector);
 
+  // Keeps every row, as ModelAssembler::keep_every_row() says. REQUIRES: there are no rows.
+  void keep_every_row();
+
   // Appends a block of rows that have been checked and derived (model/row_transform.h). The first row of each
   // word is kept. Returns an error if there are more rows than a model may have. REQUIRES: `dims` is that of
   // the earlier rows, and none of them has an integer key.

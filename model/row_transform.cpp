@@ -19,8 +19,8 @@ Error row_error(const std::string& source, const RowBlock& rows, size_t row, con
   return {ErrorCode::kCorrupt, concat(source, ": ", rows.place, " ", row_number(rows, row), ": ", what)};
 }
 
-std::optional<std::string> fault_of_word(std::string_view word) {
-  if (word.empty()) return "the word is empty";
+std::optional<std::string> fault_of_word(std::string_view word, bool empty_words) {
+  if (word.empty() && !empty_words) return "the word is empty";
   if (static_cast<int64_t>(word.size()) > kMaxWordBytes)
     return concat("the word has ", word.size(), " bytes; the most is ", kMaxWordBytes);
   return std::nullopt;
@@ -84,7 +84,7 @@ Status transform_and_derive(const std::string& source, const RowTransform& trans
   for (size_t row = 0; row < count; ++row) {
     float* const x = rows.vectors.data() + row * static_cast<size_t>(dims);
     double norm_squared = exact_dot(x, x, dims);
-    auto fault = fault_of_word(rows.words[row]);
+    auto fault = fault_of_word(rows.words[row], transform.empty_words);
     // Products of finite floats cannot overflow a double.
     if (!fault && !std::isfinite(norm_squared)) fault = fault_of_vector(x, dims);
     if (fault) {

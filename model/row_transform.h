@@ -17,11 +17,13 @@ struct RowTransform {
   bool lower = false;               // converts A-Z in words to a-z
   const WordSet* subset = nullptr;  // keeps only these words (after `lower`); not owned
   bool normalize = false;           // divides each vector by its length; zero vectors stay zero
+  bool empty_words = false;         // accepts empty words
 };
 
 // Applies the transform to `rows` in place and fills `derived`. An error names the row; a word that is empty
-// or longer than kMaxWordBytes and a component that is NaN or infinite are errors, and the rows before it
-// have been processed. `source` begins the message. Thread-safe. REQUIRES: the float environment.
+// (unless they are accepted) or longer than kMaxWordBytes and a component that is NaN or infinite are errors,
+// and the rows before it have been processed. `source` begins the message. Thread-safe. REQUIRES: the float
+// environment.
 Status transform_and_derive(const std::string& source, const RowTransform& transform, int64_t dims,
                             RowBlock& rows, DerivedRows& derived);
 

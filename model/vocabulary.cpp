@@ -41,9 +41,18 @@ int64_t Vocabulary::lower_bound(std::string_view target) const {
 }
 
 std::optional<int32_t> Vocabulary::find_exact(std::string_view target) const {
+  if (target.empty()) return std::nullopt;
   const int32_t id = sorted_id(lower_bound(target));
   if (id < 0 || word(id) != target) return std::nullopt;
   return id;
+}
+
+void Vocabulary::find_all(std::string_view target, std::vector<int32_t>& ids) const {
+  for (int64_t position = lower_bound(target); position < size(); ++position) {
+    const int32_t id = sorted_id(position);
+    if (id < 0 || word(id) != target) return;
+    ids.push_back(id);
+  }
 }
 
 std::optional<int32_t> Vocabulary::find(std::string_view target) const {

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace glove {
 
@@ -62,7 +63,8 @@ class Vocabulary {
     if (!bytes.empty()) __builtin_prefetch(&bytes.back());
   }
 
-  // Returns the id of exactly these bytes.
+  // Returns the id of exactly these bytes, and the first one if several tokens are equal. Never finds an
+  // empty word.
   std::optional<int32_t> find_exact(std::string_view word) const;
 
   // The lookup for SQL arguments: tries the exact bytes first, then the bytes with A-Z lower-cased (so "King"
@@ -73,6 +75,10 @@ class Vocabulary {
   // position whose word is not below `word` in memcmp order (size() if there is none).
   int32_t sorted_id(int64_t position) const;
   int64_t lower_bound(std::string_view word) const;
+
+  // Appends the ids of all words with exactly these bytes, in rising order. There can be several if the model
+  // has a tokenizer.
+  void find_all(std::string_view word, std::vector<int32_t>& ids) const;
 
   // The raw arrays, unchecked.
   std::span<const char> word_bytes() const { return word_bytes_; }

@@ -62,10 +62,14 @@ bool WordSet::insert(std::string_view target, uint32_t hash) {
   if (2 * (offsets_.size() + 1) > slots_.size()) rehash(std::max<size_t>(1024, slots_.size() * 2));
   const size_t slot = find_slot(target, hash);
   if (slots_[slot].id >= 0) return false;
-  bytes_.insert(bytes_.end(), target.begin(), target.end());
-  offsets_.push_back(static_cast<int64_t>(bytes_.size()));
+  append(target);
   slots_[slot] = {hash, static_cast<int32_t>(size() - 1)};
   return true;
+}
+
+void WordSet::append(std::string_view word) {
+  bytes_.insert(bytes_.end(), word.begin(), word.end());
+  offsets_.push_back(static_cast<int64_t>(bytes_.size()));
 }
 
 bool WordSet::contains(std::string_view target) const {

@@ -21,6 +21,9 @@ class WordSet {
   // Returns true if the word was new; its id is then size() - 1.
   bool insert(std::string_view word, uint32_t hash);
   bool insert(std::string_view word) { return insert(word, hash(word)); }
+  // Adds a word that may be empty or present already, and gets an id of its own. REQUIRES: insert() and
+  // contains() are not called.
+  void append(std::string_view word);
   bool contains(std::string_view word) const;
   // Prefetches what insert() reads first for this hash. Call it a few words in advance.
   void prefetch(uint32_t hash) const {

@@ -94,7 +94,9 @@ CatalogSnapshotPtr Catalog::snapshot() const {
 Result<CatalogEntry> Catalog::load_entry(const std::string& path, const std::string& name,
                                          const OpenOptions& options) {
   const std::string chosen = name.empty() ? name_of_path(path) : name;
-  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, open_model(path, options));
+  OpenOptions open = options;
+  open.read.read_tokens = read_tokens_;
+  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, open_model(path, open));
   return add(chosen, std::move(model));
 }
 

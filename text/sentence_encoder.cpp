@@ -1,18 +1,9 @@
 #include "text/sentence_encoder.h"
 
-#include <cmath>
-#include <string>
+#include <memory>
 #include <utility>
 
-#include "base/concat.h"
-
 namespace glove {
-namespace {
-
-// Doubles with a magnitude of at least this much round to an infinite float.
-constexpr double kFloatLimit = 0x1.ffffffp127;
-
-}  // namespace
 
 SentenceEncoder::SentenceEncoder(std::shared_ptr<const WordIndex> index, WordWeights weights,
                                  std::shared_ptr<const CommonComponents> common, int64_t components,
@@ -58,16 +49,35 @@ Result<bool> SentenceEncoder::encode(const Model& model, std::string_view text, 
   if (words == 0) return false;
   for (double& value : scratch.sum) value /= static_cast<double>(words);
   if (components_ > 0) common_->remove(components_, scratch.sum);
-  bool zero = true;
-  for (size_t j = 0; j < dims; ++j) {
-    if (!(std::fabs(scratch.sum[j]) < kFloatLimit))
-      return invalid_argument("component ", j + 1,
-                              " of the vector of the text overflows float32, because "
-                              "the model's vectors are too long");
-    scratch.vector[j] = static_cast<float>(scratch.sum[j]);
-    zero = zero && scratch.vector[j] == 0;
+  return round_sum(scratch);
+}
+
+class SentenceEncoder::WordList final : public Tokens {
+ public:
+  WordList(const SentenceEncoder& encoder, const Model& model, std::string_view text)
+      : encoder_(encoder), model_(model), tokenizer_(text, encoder.options_) {}
+
+  Result<bool> next(EncodedToken& token, const InterruptCheck& interrupted) override {
+    InterruptPoll poll(interrupted);
+    const bool found = tokenizer_.next(word_, &poll);
+    if (poll.stopped()) return interrupted_error();
+    if (!found) return false;
+    token = {word_.text, encoder_.find(model_, word_.text), 0};
+    if (token.id) token.weight = encoder_.weight(*token.id);
+    return true;
   }
-  return !zero;
+
+ private:
+  const SentenceEncoder& encoder_;
+  const Model& model_;
+  TextTokenizer tokenizer_;
+  TextToken word_;
+};
+
+Result<std::unique_ptr<TextEncoder::Tokens>> SentenceEncoder::tokens(const Model& model,
+                                                                     std::string_view text,
+                                                                     const InterruptCheck&) const {
+  return std::unique_ptr<Tokens>(std::make_unique<WordList>(*this, model, text));
 }
 
 }  // namespace glove

@@ -1,4 +1,5 @@
-// Vectors of texts: the weighted mean of the vectors of their words, without the model's common components.
+// Vectors of texts by a model of words: the weighted mean of the vectors of their words, without the model's
+// common components.
 #pragma once
 
 #include <cstdint>
@@ -12,47 +13,38 @@
 #include "base/status.h"
 #include "model/model.h"
 #include "text/common_components.h"
+#include "text/text_encoder.h"
 #include "text/tokenizer.h"
 #include "text/word_index.h"
 #include "text/word_weights.h"
 
 namespace glove {
 
-// Increase this when a change alters the vector of some text, because indexes of texts must then be rebuilt.
-constexpr int kTextVectorVersion = 1;
-
-// Immutable; any thread may use it, with a Scratch of its own. Does not keep the model alive: every call
-// takes the model that the encoder was made for.
-class SentenceEncoder {
+class SentenceEncoder final : public TextEncoder {
  public:
-  // The memory of a call, which callers keep so that a call allocates nothing.
-  struct Scratch {
-    std::vector<double> sum;    // [dims]
-    std::vector<float> vector;  // [dims]: the result
-  };
-
   // Removes the first `components` of `common`, which may be null if there are none to remove. REQUIRES:
   // `components` <= common->count.
   SentenceEncoder(std::shared_ptr<const WordIndex> index, WordWeights weights,
                   std::shared_ptr<const CommonComponents> common, int64_t components,
                   TokenizerOptions options);
 
-  const TokenizerOptions& tokenizer_options() const { return options_; }
-
   // Returns the row of a word of a text; nullopt if the model lacks it.
   std::optional<int32_t> find(const Model& model, std::string_view word) const;
   // Returns the weight of a row. REQUIRES: the float environment.
   double weight(int32_t id) const { return weights_.weight(id); }
 
-  // Leaves the vector of the text in scratch.vector. Returns false if the text has no word of the model, or
-  // its vector is zero. It is an error if a component overflows float32. The result is specified to the last
-  // bit: over the words in the order of the text, s_j = the sum of weight * x_j in double; then s_j / the
-  // number of words; then the components are removed one after the other; then each s_j is rounded to
-  // float32. Another error is an interrupt. REQUIRES: the float environment.
+  // The result is specified to the last bit: over the words in the order of the text, s_j = the sum of weight
+  // * x_j in double; then s_j / the number of words; then the components are removed one after the other;
+  // then each s_j is rounded to float32.
   Result<bool> encode(const Model& model, std::string_view text, Scratch& scratch,
-                      const InterruptCheck& interrupted = {}) const;
+                      const InterruptCheck& interrupted = {}) const override;
+
+  // Lists all words; those that the model lacks have no id.
+  Result<std::unique_ptr<Tokens>> tokens(const Model& model, std::string_view text,
+                                         const InterruptCheck& interrupted) const override;
 
  private:
+  class WordList;
   Result<int64_t> add_words(const Model& model, std::string_view text, std::span<double> sum,
                             const InterruptCheck& interrupted) const;
 

@@ -11,8 +11,11 @@ WordIndex::WordIndex(const Vocabulary& vocabulary)
   for (int64_t id = 0; id < vocabulary.size(); ++id) {
     const uint32_t hash = WordSet::hash(vocabulary.word(id));
     size_t slot = hash & (slots_.size() - 1);
-    while (slots_[slot].id >= 0) slot = (slot + 1) & (slots_.size() - 1);
-    slots_[slot] = {hash, static_cast<int32_t>(id)};
+    const auto is_other = [&] {
+      return slots_[slot].hash != hash || vocabulary.word(slots_[slot].id) != vocabulary.word(id);
+    };
+    while (slots_[slot].id >= 0 && is_other()) slot = (slot + 1) & (slots_.size() - 1);
+    if (slots_[slot].id < 0) slots_[slot] = {hash, static_cast<int32_t>(id)};
   }
 }
 

@@ -17,6 +17,8 @@ Result<bool> sniff_numpy(const Input& input, const ReadOptions& options);
 Result<std::unique_ptr<RowReader>> open_numpy(const Input& input, const ReadOptions& options);
 Result<bool> sniff_safetensors(const Input& input, const ReadOptions& options);
 Result<std::unique_ptr<RowReader>> open_safetensors(const Input& input, const ReadOptions& options);
+Result<bool> sniff_static_model(const Input& input, const ReadOptions& options);
+Result<std::unique_ptr<RowReader>> open_static_model(const Input& input, const ReadOptions& options);
 Result<bool> sniff_word2vec_binary(const Input& input, const ReadOptions& options);
 Result<std::unique_ptr<RowReader>> open_word2vec_binary(const Input& input, const ReadOptions& options);
 Result<bool> sniff_word2vec_text(const Input& input, const ReadOptions& options);

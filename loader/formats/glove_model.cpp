@@ -76,7 +76,9 @@ std::unique_ptr<RowReader> rows_of(const std::string& source, ModelPtr model) {
   layout.rows = model->words();
   layout.columns = model->dims();
   auto vectors = std::make_unique<ModelVectors>(model);
-  return read_row_major(source, layout, std::move(vectors), std::make_unique<ModelWords>(std::move(model)));
+  StoredTokenizerPtr tokenizer = model->source().tokenizer;
+  return read_row_major(source, layout, std::move(vectors), std::make_unique<ModelWords>(std::move(model)),
+                        std::move(tokenizer));
 }
 
 }  // namespace

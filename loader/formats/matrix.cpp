@@ -66,10 +66,17 @@ class MatrixReader : public RowReader {
     for (size_t i = 0; i < rows.words.size(); ++i) rows.words[i] = raw.words.word(i);
     rows.vectors.resize(static_cast<size_t>(raw.rows * dims()));
     decode_numbers(raw, rows.vectors.data());
+    if (tokenizer() != nullptr) clear_empty_tokens(rows);
     return {};
   }
 
  protected:
+  // No text has an empty token, and a zero row is never a neighbor.
+  void clear_empty_tokens(RowBlock& rows) const {
+    for (size_t i = 0; i < rows.words.size(); ++i)
+      if (rows.words[i].empty())
+        std::fill_n(rows.vectors.data() + i * static_cast<size_t>(dims()), dims(), 0.0f);
+  }
   virtual Status fetch_numbers(RawBlock& raw) = 0;
   virtual void decode_numbers(const RawBlock& raw, float* vectors) const = 0;
   // Called after the last row. Returns false or an error.
@@ -97,9 +104,12 @@ class MatrixReader : public RowReader {
 class RowMajorReader final : public MatrixReader {
  public:
   RowMajorReader(std::string source, const MatrixLayout& layout, std::unique_ptr<ByteStream> stream,
-                 std::unique_ptr<WordSource> words)
-      : MatrixReader(std::move(source), layout, std::move(words)), stream_(std::move(stream)) {}
+                 std::unique_ptr<WordSource> words, StoredTokenizerPtr tokenizer)
+      : MatrixReader(std::move(source), layout, std::move(words)),
+        stream_(std::move(stream)),
+        tokenizer_(std::move(tokenizer)) {}
 
+  StoredTokenizerPtr tokenizer() const override { return tokenizer_; }
   int64_t file_position() const override { return stream_->file_position(); }
 
  protected:
@@ -123,6 +133,7 @@ class RowMajorReader final : public MatrixReader {
 
  private:
   std::unique_ptr<ByteStream> stream_;
+  StoredTokenizerPtr tokenizer_;
 };
 
 // A block is stored as [columns, rows of the block].
@@ -164,11 +175,23 @@ class ColumnMajorReader final : public MatrixReader {
 }  // namespace
 
 int64_t element_bytes(ElementType type) {
-  return type == ElementType::kFloat64 ? 8 : type == ElementType::kFloat32 ? 4 : 2;
+  switch (type) {
+    case ElementType::kInt8:
+      return 1;
+    case ElementType::kFloat32:
+      return 4;
+    case ElementType::kFloat64:
+      return 8;
+    default:
+      return 2;
+  }
 }
 
 void convert_elements(ElementType type, const char* from, int64_t count, float* to) {
   switch (type) {
+    case ElementType::kInt8:
+      for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(load<int8_t>(from, i));
+      break;
     case ElementType::kFloat32:
       std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
       break;
@@ -187,8 +210,9 @@ void convert_elements(ElementType type, const char* from, int64_t count, float* 
 
 std::unique_ptr<RowReader> read_row_major(std::string source, const MatrixLayout& layout,
                                           std::unique_ptr<ByteStream> stream,
-                                          std::unique_ptr<WordSource> words) {
-  return std::make_unique<RowMajorReader>(std::move(source), layout, std::move(stream), std::move(words));
+                                          std::unique_ptr<WordSource> words, StoredTokenizerPtr tokenizer) {
+  return std::make_unique<RowMajorReader>(std::move(source), layout, std::move(stream), std::move(words),
+                                          std::move(tokenizer));
 }
 
 std::unique_ptr<RowReader> read_column_major(std::string source, const MatrixLayout& layout,

@@ -13,7 +13,7 @@
 
 namespace glove {
 
-enum class ElementType { kFloat16, kBFloat16, kFloat32, kFloat64 };  // little-endian
+enum class ElementType { kInt8, kFloat16, kBFloat16, kFloat32, kFloat64 };  // little-endian
 
 // Returns the bytes per element in a file.
 int64_t element_bytes(ElementType type);
@@ -30,10 +30,11 @@ struct MatrixLayout {
 };
 
 // Reads a matrix stored row by row. `stream` must be positioned at the first row and must end after the last
-// one; otherwise an error names the row.
+// one; otherwise an error names the row. If `tokenizer` is not null, it is RowReader::tokenizer().
 std::unique_ptr<RowReader> read_row_major(std::string source, const MatrixLayout& layout,
                                           std::unique_ptr<ByteStream> stream,
-                                          std::unique_ptr<WordSource> words);
+                                          std::unique_ptr<WordSource> words,
+                                          StoredTokenizerPtr tokenizer = nullptr);
 
 // Reads a matrix stored column by column from `offset` of `file`.
 std::unique_ptr<RowReader> read_column_major(std::string source, const MatrixLayout& layout,

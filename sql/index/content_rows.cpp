@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/progress_log.h"
 #include "base/utf8.h"
 #include "model/exact_dot.h"
 #include "model/limits.h"
@@ -147,17 +148,17 @@ void ContentRows::check_vector() {
 
 Result<RowVector> ContentRows::encode_row(OwnStatement::Run& run, int first_column) {
   if (encoder_ == nullptr) GLOVE_RETURN_IF_ERROR(find_encoder());  // another scan began and failed
-  std::string text;
+  text_.clear();
   for (size_t i = 0; i < index_.columns.size(); ++i) {
     const int column = first_column + static_cast<int>(i);
-    if (i > 0) text += '\n';
-    if (!run.null(column)) text += run.text(column);
+    if (i > 0) text_ += '\n';
+    if (!run.null(column)) text_ += run.text(column);
   }
   InterruptPoller poller(connection_.db());
-  const Result<bool> found = encoder_->encode(*model_, text, scratch_, poller);
+  const Result<bool> found = encoder_->encode(*model_, text_, scratch_, poller);
   if (!found.ok() && found.error().code == ErrorCode::kInterrupted) return found.error();
   if (!found.ok()) {
-    fault_ = "has a text whose vector overflows float32";
+    fault_ = "has a text without a vector: " + found.error().message;
     return RowVector::kInvalid;
   }
   if (!found.value()) return RowVector::kNone;
@@ -220,9 +221,12 @@ Result<bool> ContentRows::exists(int64_t id) {
 
 Status ContentRows::pass_rows(OwnStatement& statement, const UseContent& use) {
   OwnStatement::Run run(statement);
-  while (true) {
+  ProgressLog log(connection_.engine().log(), index_.name + ": reading the rows of '" + index_.content + "'");
+  for (int64_t rows = 1;; ++rows) {
     GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
     if (!more) return {};
+    log.set("row", rows, 0);
+    log.tick();
     RowVector found = RowVector::kNone;
     if (run.integer(1) != 0) {
       GLOVE_ASSIGN_OR_RETURN(found, vector_of(run, 2));

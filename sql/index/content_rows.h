@@ -107,8 +107,9 @@ class ContentRows final : public live::RowSource {
   int64_t other_dims_ = 0;                    // of the current row, if that is its fault
   KeptEncoder kept_encoder_;
   ModelPtr model_;
-  const SentenceEncoder* encoder_ = nullptr;
-  SentenceEncoder::Scratch scratch_;
+  const TextEncoder* encoder_ = nullptr;
+  TextEncoder::Scratch scratch_;
+  std::string text_;  // of the current row
 };
 
 }  // namespace glove::sql

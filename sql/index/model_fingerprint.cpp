@@ -7,7 +7,7 @@
 
 #include "base/crc32.h"
 #include "model/byte_sink.h"
-#include "text/sentence_encoder.h"
+#include "text/text_encoder.h"
 
 namespace glove::sql {
 namespace {
@@ -30,8 +30,15 @@ std::string checksums(const Model& model) {
   }
   if (const auto& counts = model.source().counts; counts != nullptr)
     words = crc32_continue(words, bytes_of(std::span<const double>(*counts)));
+  std::string encoding;
+  if (const StoredTokenizerPtr& tokenizer = model.source().tokenizer; tokenizer != nullptr) {
+    uint32_t crc = crc32_continue(0, tokenizer->json);
+    crc = crc32_continue(crc, bytes_of(tokenizer->weights));
+    encoding = ":" + std::to_string(static_cast<int>(tokenizer->rules)) + (tokenizer->normalize ? "n" : "") +
+               hexadecimal(crc);
+  }
   return std::to_string(model.words()) + "x" + std::to_string(model.dims()) + ":" + hexadecimal(vectors) +
-         ":" + hexadecimal(words);
+         ":" + hexadecimal(words) + encoding;
 }
 
 }  // namespace

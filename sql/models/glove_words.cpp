@@ -128,8 +128,9 @@ void visit_by_id(WordScan& scan, sqlite3_value* lower, sqlite3_value* upper) {
 void visit_one_word(WordScan& scan, sqlite3_value* value) {
   if (is_null(value)) return visit(scan, kOneWord, 0, 0);
   if (!is_text_of_bytes(scan, value)) return visit_all(scan);
-  const std::optional<int32_t> id = scan.model->vocabulary().find_exact(text_of(value));
-  visit(scan, kOneWord, id.value_or(0), id ? *id + 1 : 0);
+  scan.listed.clear();
+  scan.model->vocabulary().find_all(text_of(value), scan.listed);
+  visit(scan, kListedWords, 0, static_cast<int64_t>(scan.listed.size()));
 }
 
 Status visit_listed_words(WordScan& scan, sqlite3_value* list) {
@@ -142,7 +143,7 @@ Status visit_listed_words(WordScan& scan, sqlite3_value* list) {
       visit_all(scan);
       return Status();
     }
-    if (const auto id = scan.model->vocabulary().find_exact(text_of(value))) ids.push_back(*id);
+    scan.model->vocabulary().find_all(text_of(value), ids);
   }
   if (code == SQLITE_NOMEM) throw std::bad_alloc();
   if (code != SQLITE_OK && code != SQLITE_DONE)

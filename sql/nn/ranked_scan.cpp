@@ -55,11 +55,14 @@ void RankedScan::look_ids_up() {
   const auto& keys = call_.neighbors(vocabulary_ == nullptr ? KeyType::kInteger : vocabulary_->key_type());
   if (!keys) return;
   ids_.emplace();
+  std::vector<int32_t> found;
   for (const std::string& key : *keys) {
-    const std::optional<int64_t> id =
-        vocabulary_ == nullptr ? integer_key(key) : std::optional<int64_t>(vocabulary_->find_exact(key));
-    if (id) ids_->push_back(*id);
+    if (vocabulary_ != nullptr)
+      vocabulary_->find_all(key, found);
+    else if (const std::optional<int64_t> id = integer_key(key))
+      ids_->push_back(*id);
   }
+  ids_->insert(ids_->end(), found.begin(), found.end());
   std::sort(ids_->begin(), ids_->end());
 }
 

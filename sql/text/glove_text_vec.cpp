@@ -5,9 +5,10 @@
 //   SELECT glove_load_table('docs', 'SELECT id, glove_text_vec(body) FROM doc');   -- search rows by meaning
 //   SELECT glove_text_vec(body, 'glove', '{"components":0}') FROM doc;
 //
-// The vector is the mean of the raw vectors of the text's words, weighted by smooth inverse frequency,
-// without the model's common components (docs/text.md). Returns NULL if the text is NULL, has no word of the
-// model, or has a zero vector.
+// The vector of a model with a tokenizer is the mean of its tokens' vectors by the rules of the model. That
+// of a model of words is the mean of the raw vectors of the text's words, weighted by smooth inverse
+// frequency, without the model's common components (docs/text.md). Returns NULL if the text is NULL, has no
+// word or token of the model, or has a zero vector.
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -19,7 +20,7 @@
 #include "sql/adapter/values.h"
 #include "sql/register.h"
 #include "sql/text/text_encoder.h"
-#include "text/sentence_encoder.h"
+#include "text/text_encoder.h"
 
 namespace glove::sql {
 namespace {
@@ -29,7 +30,7 @@ constexpr std::string_view kFunction = "glove_text_vec";
 // What the function keeps between its calls on a connection.
 struct TextVecState {
   KeptEncoder encoder;
-  SentenceEncoder::Scratch scratch;
+  TextEncoder::Scratch scratch;
 };
 
 TextVecState& text_vec_state(sqlite3_context* context) {
@@ -46,7 +47,7 @@ Status glove_text_vec(sqlite3_context* context, Arguments arguments) {
   if (!text) return Status();
   GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, model_argument(context, arguments, 1, kFunction));
   TextVecState& state = text_vec_state(context);
-  GLOVE_ASSIGN_OR_RETURN(const SentenceEncoder* const encoder,
+  GLOVE_ASSIGN_OR_RETURN(const TextEncoder* const encoder,
                          state.encoder.find(connection_of(context), model, options, kFunction));
   InterruptPoller poller(sqlite3_context_db_handle(context));
   auto encoded = encoder->encode(*model, *text, state.scratch, poller);

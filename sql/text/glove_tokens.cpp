@@ -1,11 +1,12 @@
-// glove_tokens(text, model, options): the words of a text as glove_text_vec sees them.
+// glove_tokens(text, model, options): the words or tokens of a text as glove_text_vec sees them.
 //
 //   SELECT position, token, id, weight FROM glove_tokens('The cat isn''t here');
 //   SELECT token FROM doc JOIN glove_tokens(doc.body) t WHERE t.id IS NULL;   -- words that the model lacks
 //
-// `position` counts from 1. `id` and `weight` are NULL for a word that the model lacks; glove_text_vec skips
-// it.
+// `position` counts from 1. `id` and `weight` are NULL for a word that the model lacks, and for an unknown
+// token that its rules drop; glove_text_vec skips it.
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,7 +17,7 @@
 #include "sql/adapter/table.h"
 #include "sql/register.h"
 #include "sql/text/text_encoder.h"
-#include "text/tokenizer.h"
+#include "text/text_encoder.h"
 
 namespace glove::sql {
 namespace {
@@ -63,19 +64,17 @@ class GloveTokens::Cursor {
     GLOVE_ASSIGN_OR_RETURN(model_, model_input(models_, inputs_[kTokenModel], kName));
     GLOVE_ASSIGN_OR_RETURN(encoder_, kept_.find(models_.connection(), model_, options, kName,
                                                 /*for_words_only=*/true));
-    tokenizer_.emplace(*text, encoder_->tokenizer_options());
+    InterruptPoller poller(models_.connection().db());
+    GLOVE_ASSIGN_OR_RETURN(tokens_, encoder_->tokens(*model_, *text, poller));
     return next();
   }
 
   Status next() {
     InterruptPoller poller(models_.connection().db());
-    const InterruptCheck interrupted = poller;
-    InterruptPoll poll(interrupted);
-    at_end_ = !tokenizer_->next(token_, &poll);
-    if (poll.stopped()) return interrupted_error();
+    GLOVE_ASSIGN_OR_RETURN(const bool found, tokens_->next(token_, poller));
+    at_end_ = !found;
     if (at_end_) return model_->health();  // of the words that were read
     ++position_;
-    id_ = encoder_->find(*model_, token_.text);
     return {};
   }
 
@@ -90,10 +89,10 @@ class GloveTokens::Cursor {
         return_text(context, token_.text);
         return {};
       case kTokenId:
-        if (id_) sqlite3_result_int64(context, *id_);
+        if (token_.id) sqlite3_result_int64(context, *token_.id);
         return {};
       case kWeight:
-        if (id_) sqlite3_result_double(context, encoder_->weight(*id_));
+        if (token_.id) sqlite3_result_double(context, token_.weight);
         return {};
       default:
         return inputs_.return_input(context, column);
@@ -119,10 +118,9 @@ class GloveTokens::Cursor {
   vtab::InputValues inputs_;
   KeptEncoder kept_;
   ModelPtr model_;
-  const SentenceEncoder* encoder_ = nullptr;
-  std::optional<TextTokenizer> tokenizer_;
-  TextToken token_;
-  std::optional<int32_t> id_;
+  const TextEncoder* encoder_ = nullptr;
+  std::unique_ptr<TextEncoder::Tokens> tokens_;
+  EncodedToken token_;
   int64_t position_ = 0;
   vtab::ScanRowids rowids_;
   bool at_end_ = true;

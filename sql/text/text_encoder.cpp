@@ -11,25 +11,55 @@
 #include "sql/adapter/values.h"
 #include "sql/values/json_options.h"
 #include "sql/values/toolbox_inputs.h"
+#include "text/common_components.h"
+#include "text/sentence_encoder.h"
+#include "text/static_encoder.h"
+#include "text/word_index.h"
 
 namespace glove::sql {
 namespace {
 
+// What a parsed tokenizer needs per byte of its JSON; an estimate for the cache.
+constexpr size_t kBytesPerJsonByte = 3;
+
+bool take_method(const JsonValue& value, TextOptions& options) {
+  using Method = TextOptions::Method;
+  constexpr std::array<std::pair<const char*, Method>, 2> kMethods = {
+      {{"words", Method::kWords}, {"tokenizer", Method::kTokenizer}}};
+  Method method{};
+  if (!take_choice(value, kMethods, method)) return false;
+  options.method = method;
+  return true;
+}
+
 bool take_a(const JsonValue& value, TextOptions& options) {
+  options.for_words = true;
   return take_number(value, 0, 1e300, options.a) && options.a > 0;
 }
 
+bool take_components(const JsonValue& value, TextOptions& options) {
+  options.for_words = true;
+  return take_whole(value, 0, options.components) && options.components <= kMostCommonComponents;
+}
+
 bool take_weights(const JsonValue& value, TextOptions& options) {
+  options.for_words = true;
   constexpr std::array<std::pair<const char*, WeightSource>, 3> kSources = {
       {{"zipf", WeightSource::kZipf}, {"none", WeightSource::kNone}, {"model", WeightSource::kModel}}};
   return take_choice(value, kSources, options.weights);
 }
 
+bool take_lower_case(const JsonValue& value, TextOptions& options) {
+  options.for_words = true;
+  return take_flag(value, options.lower_case);
+}
+
 constexpr JsonOption<TextOptions> kTextOptions[] = {
     {"a", "a number above 0", take_a},
-    {"components", &TextOptions::components, 0, kMostCommonComponents},
+    {"components", "an integer from 0 to 10", take_components},
     {"weights", "\"zipf\", \"none\" or \"model\"", take_weights},
-    {"lower_case", &TextOptions::lower_case}};
+    {"lower_case", "true or false", take_lower_case},
+    {"method", "\"words\" or \"tokenizer\"", take_method}};
 
 Result<WordWeights> weights_of(const Model& model, const TextOptions& options, std::string_view function) {
   switch (options.weights) {
@@ -87,14 +117,28 @@ void record(Connection& connection, const Model& model, double microseconds) {
   engine.statistics().record(std::move(report));
 }
 
-Result<std::shared_ptr<const SentenceEncoder>> make_encoder(Connection& connection, const ModelPtr& model,
-                                                            std::optional<std::string_view> options,
-                                                            std::string_view function, bool for_words_only) {
-  const Timer timer;
-  TextOptions parsed;
-  if (options) {
-    GLOVE_ASSIGN_OR_RETURN(parsed, parse_text_options(*options, function));
-  }
+// Returns whether texts are encoded by the model's tokenizer.
+Result<bool> uses_tokenizer(const Model& model, const TextOptions& options, std::string_view function) {
+  using Method = TextOptions::Method;
+  const bool has_tokenizer = model.source().tokenizer != nullptr;
+  const bool uses = options.method ? *options.method == Method::kTokenizer : has_tokenizer;
+  if (uses && !has_tokenizer)
+    return invalid_value(function,
+                         "the model from " + model.path() +
+                             " has no tokenizer for the option \"method\":\"tokenizer\"; omit it, or "
+                             "use \"words\"");
+  if (uses && options.for_words)
+    return invalid_value(function,
+                         "the options \"a\", \"components\", \"weights\" and \"lower_case\" are for "
+                         "encoding by words, but the model from " +
+                             model.path() +
+                             " encodes by its tokenizer; omit them, or add \"method\":\"words\"");
+  return uses;
+}
+
+Result<std::shared_ptr<const TextEncoder>> make_word_encoder(Connection& connection, const ModelPtr& model,
+                                                             const TextOptions& parsed,
+                                                             std::string_view function, bool for_words_only) {
   GLOVE_ASSIGN_OR_RETURN(WordWeights weights, weights_of(*model, parsed, function));
   std::shared_ptr<const CommonComponents> common;
   int64_t components = for_words_only ? 0 : parsed.components;
@@ -105,10 +149,37 @@ Result<std::shared_ptr<const SentenceEncoder>> make_encoder(Connection& connecti
   GLOVE_ASSIGN_OR_RETURN(auto index, connection.engine().results().find_or_add<WordIndex>(
                                          concat("word index ", model->id()),
                                          [&] { return Result<WordIndex>(WordIndex(model->vocabulary())); }));
-  auto encoder =
+  return std::shared_ptr<const TextEncoder>(
       std::make_shared<const SentenceEncoder>(std::move(index), std::move(weights), std::move(common),
-                                              components, TokenizerOptions{parsed.lower_case});
-  record(connection, *model, timer.microseconds());
+                                              components, TokenizerOptions{parsed.lower_case}));
+}
+
+// The tokenizer depends on the model only.
+Result<std::shared_ptr<const TextEncoder>> static_encoder_of(Engine& engine, const Model& model,
+                                                             std::string_view function) {
+  const std::string key = "static encoder " + std::to_string(model.id());
+  if (auto known = engine.results().find<StaticEncoder>(key); known != nullptr)
+    return std::shared_ptr<const TextEncoder>(std::move(known));
+  auto made = StaticEncoder::make(model);
+  GLOVE_RETURN_IF_ERROR(model.health());  // of what was read
+  if (!made.ok()) return named_error(function, made.error());
+  const auto bytes = static_cast<int64_t>(kBytesPerJsonByte * model.source().tokenizer->json.size());
+  engine.results().add(key, made.value(), bytes);
+  return std::shared_ptr<const TextEncoder>(std::move(made.value()));
+}
+
+Result<std::shared_ptr<const TextEncoder>> make_encoder(Connection& connection, const ModelPtr& model,
+                                                        std::optional<std::string_view> options,
+                                                        std::string_view function, bool for_words_only) {
+  const Timer timer;
+  TextOptions parsed;
+  if (options) {
+    GLOVE_ASSIGN_OR_RETURN(parsed, parse_text_options(*options, function));
+  }
+  GLOVE_ASSIGN_OR_RETURN(const bool by_tokenizer, uses_tokenizer(*model, parsed, function));
+  auto encoder = by_tokenizer ? static_encoder_of(connection.engine(), *model, function)
+                              : make_word_encoder(connection, model, parsed, function, for_words_only);
+  if (encoder.ok()) record(connection, *model, timer.microseconds());
   return encoder;
 }
 
@@ -120,15 +191,15 @@ Result<TextOptions> parse_text_options(std::string_view json, std::string_view f
   return options;
 }
 
-Result<const SentenceEncoder*> KeptEncoder::find(Connection& connection, const ModelPtr& model,
-                                                 std::optional<std::string_view> options,
-                                                 std::string_view function, bool for_words_only) {
+Result<const TextEncoder*> KeptEncoder::find(Connection& connection, const ModelPtr& model,
+                                             std::optional<std::string_view> options,
+                                             std::string_view function, bool for_words_only) {
   if (encoder_ != nullptr && model_id_ == model->id() && options_ == options) return encoder_.get();
   encoder_.reset();
   std::string key = for_words_only ? "word encoder " : "encoder ";
   key += std::to_string(model->id());
   if (options) key.append(" ").append(*options);
-  encoder_ = connection.engine().results().find<SentenceEncoder>(key);
+  encoder_ = connection.engine().results().find<TextEncoder>(key);
   if (encoder_ == nullptr) {
     GLOVE_ASSIGN_OR_RETURN(encoder_, make_encoder(connection, model, options, function, for_words_only));
     const auto bytes = static_cast<int64_t>(sizeof(SentenceEncoder) + key.size());

@@ -10,12 +10,17 @@
 #include "base/status.h"
 #include "model/model.h"
 #include "sql/adapter/connection.h"
-#include "text/sentence_encoder.h"
+#include "text/text_encoder.h"
+#include "text/word_weights.h"
 
 namespace glove::sql {
 
 // How a text becomes a vector.
 struct TextOptions {
+  // kTokenizer: by the rules of a static embedding model. The other options are for kWords.
+  enum class Method { kWords, kTokenizer };
+  std::optional<Method> method;  // by default the one that the model is made for
+  bool for_words = false;        // one of the options below is given
   double a = kDefaultSifParameter;
   int64_t components = 5;
   WeightSource weights = WeightSource::kZipf;
@@ -23,6 +28,9 @@ struct TextOptions {
 };
 
 // option      value                     meaning
+// method      "words", "tokenizer"      how texts are encoded (default: by the tokenizer if the model has
+// one);
+//                                       the options below are for "words"
 // a           a number above 0          of the weight a / (a + p) of a word of frequency p (default 0.0001)
 // components  0 to 10                   common components that are removed (default 5)
 // weights     "zipf", "none", "model"   where the frequencies come from (default "zipf")
@@ -41,14 +49,14 @@ class KeptEncoder {
   // does not have it yet, this derives the common components, unless the model's file contains them or
   // `for_words_only` is true, in which case only words and weights can be asked for. An interrupt of the
   // connection ends that, except while the eigenvectors are computed (analysis/eigen.h).
-  Result<const SentenceEncoder*> find(Connection& connection, const ModelPtr& model,
-                                      std::optional<std::string_view> options, std::string_view function,
-                                      bool for_words_only = false);
+  Result<const TextEncoder*> find(Connection& connection, const ModelPtr& model,
+                                  std::optional<std::string_view> options, std::string_view function,
+                                  bool for_words_only = false);
 
  private:
   uint64_t model_id_ = 0;
   std::optional<std::string> options_;
-  std::shared_ptr<const SentenceEncoder> encoder_;
+  std::shared_ptr<const TextEncoder> encoder_;
 };
 
 }  // namespace glove::sql

@@ -61,8 +61,10 @@ void KMeansRows::look_up_word(sqlite3* db, sqlite3_value* value) {
   if (sqlite3_value_type(value) != SQLITE_TEXT || words().key_type() != KeyType::kText) return;
   const std::string_view word = text_of(value);
   if (!equals_by_bytes(db, word)) return;
-  const std::optional<int32_t> id = words().find_exact(word);
-  row_ = id ? fit().row_of(*id) : -1;
+  std::vector<int32_t> ids;
+  words().find_all(word, ids);
+  if (ids.size() > 1) return;  // equal tokens of a tokenizer
+  row_ = ids.empty() ? -1 : fit().row_of(ids.front());
 }
 
 }  // namespace glove::sql

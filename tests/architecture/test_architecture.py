@@ -46,7 +46,7 @@ MAY_INCLUDE = {
     "live": {"live", "search", "model", "base"},
     "drawing": {"drawing", "analysis", "search", "model", "base"},
     "sql": {"sql", "live", "search", "drawing", "analysis", "text", "loader", "model", "base"},
-    "extension": {"extension", "sql", "cpu", "gpu", "search", "base"},
+    "extension": {"extension", "sql", "text", "cpu", "gpu", "search", "base"},
     "tools/verify": {"tools/verify"},
 }
 # The rooms inside a room and inside a project of tools/; "." is the room's own folder. In glove-verify, steps run the ways

@@ -123,7 +123,7 @@ TEST_F(Text, Errors) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"x", "the options must be a JSON object such as {\"components\":0}, but are: x"},
       {"[]", "the options must be a JSON object such as {\"components\":0}, but are: []"},
-      {R"({"b":1})", "unknown option \"b\"; the options are: a, components, weights, lower_case"},
+      {R"({"b":1})", "unknown option \"b\"; the options are: a, components, weights, lower_case, method"},
       {R"({"a":0})", "option \"a\" is 0, but must be a number above 0"},
       {R"({"a":"1"})", "option \"a\" is \"1\", but must be a number above 0"},
       {R"({"components":11})", "option \"components\" is 11, but must be an integer from 0 to 10"},

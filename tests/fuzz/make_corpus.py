@@ -14,9 +14,10 @@ import zipfile
 import numpy
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "loader"))
+sys.path[:0] = [str(HERE.parent / "loader"), str(HERE.parent / "text")]
 import embedding_writers  # noqa: E402
 import model_file_reader  # noqa: E402
+import static_models  # noqa: E402
 
 WORDS = [b"the", b"of", b"new york"]
 ROWS = numpy.array([[1, -2.5, 0.125], [0, 0, 0], [3e-5, 65504, -1 / 3]], numpy.float32)
@@ -48,6 +49,12 @@ def main():
         seed("glove-model", "full", pathlib.Path(model).read_bytes())
         subprocess.run([sys.argv[1], "-q", text, model, "--shards", "1"], check=True)
         seed("glove-shards", "index", pathlib.Path(model + ".index.json").read_bytes())
+        folder = os.path.join(folder, "static")
+        tokens = [static_models.UNKNOWN, "a", "##b"]
+        static_models.StaticModel(folder, "model2vec", ROWS.astype(float), static_models.word_piece(tokens),
+                                  weights=numpy.array([0.5, 1, 2]), normalize=True)
+        subprocess.run([sys.argv[1], "-q", folder, model], check=True)
+        seed("glove-model", "tokenizer", pathlib.Path(model).read_bytes())
         model_file_reader.write_minimal_model(model, WORDS, ROWS)
         seed("glove-model", "minimal", pathlib.Path(model).read_bytes())
     for i, number in enumerate(["0.38473", "-1.25e-3", "1e400", "nan", "inf", "0.1000000014901161193847656250001"]):

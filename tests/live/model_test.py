@@ -1,6 +1,6 @@
 """Compares an index over a table with a full scan of the table, after every step of random sequences of statements.
 
-    model_test.py EXTENSION [--steps N] [--seed S] [--forms blob,json,text] [--journals wal,delete] [--keep FILE]
+    model_test.py EXTENSION [--steps N] [--seed S] [--forms blob,json,text,static] [--journals wal,delete] [--keep FILE]
     model_test.py EXTENSION --replay FILE
     model_test.py EXTENSION --stand-ins
 
@@ -19,11 +19,16 @@ import sys
 import tempfile
 import time
 
+import numpy
+
 import changesets
 import sessions
 import stand_ins
 import statements
 from sessions import Failure
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "text"))
+import static_models  # noqa: E402
 
 SKIPPED = 77
 STEPS_PER_SEQUENCE = 150
@@ -43,7 +48,8 @@ class Database:
     def __init__(self, options, form):
         self.folder = tempfile.mkdtemp(prefix="glove-live-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
         self.extension, self.form = options.extension, form
-        start = ["SELECT glove_load('%s', 'glove')" % options.model] if form == "text" else []
+        model = {"text": options.model, "static": options.static_model}.get(form)
+        start = ["SELECT glove_load('%s', 'glove')" % model] if model else []
         self.start = start
         self.sessions = sessions.Sessions(os.path.join(self.folder, "live.db"), options.extension, start)
         self.schema_changed = False
@@ -233,6 +239,7 @@ def schema_steps(generator, database):
 
 
 def new_generator(source, form, stand_in):
+    form = "text" if form == "static" else form  # the same statements with another model
     return stand_ins.StandIn(source, form, stand_in) if stand_in else statements.Generator(source, form)
 
 
@@ -381,7 +388,7 @@ def parsed_arguments():
     parser.add_argument("extension", type=os.path.abspath)
     parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--seed", default=os.environ.get("GLOVE_TEST_SEED") or str(random.randrange(1 << 31)))
-    parser.add_argument("--forms", type=lambda s: s.split(","), default=["blob", "json", "text"])
+    parser.add_argument("--forms", type=lambda s: s.split(","), default=["blob", "json", "text", "static"])
     parser.add_argument("--journals", type=lambda s: s.split(","), default=["wal", "delete"])
     parser.add_argument("--keep")
     parser.add_argument("--replay")
@@ -404,6 +411,14 @@ def write_model(path):
             file.write("%s %s\n" % (word, " ".join(str(source.randrange(-2, 3) or 1) for _ in range(8))))
 
 
+def write_static_model(folder):
+    """Writes a model with a tokenizer for the same texts, of which some have an unknown token."""
+    source = random.Random(6)
+    tokens = [static_models.UNKNOWN, *statements.WORDS[:-3], "ri", "##ver"]
+    rows = numpy.array([[source.randrange(-2, 3) or 1 for _ in range(8)] for _ in tokens], float)
+    static_models.StaticModel(folder, "model2vec", rows, static_models.word_piece(tokens), normalize=True)
+
+
 def main():
     options = parsed_arguments()
     if not hasattr(sessions.sqlite3.Connection, "enable_load_extension"):
@@ -420,6 +435,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         options.model = os.path.join(folder, "model.txt")
         write_model(options.model)
+        options.static_model = os.path.join(folder, "static")
+        write_static_model(options.static_model)
         if options.replay:
             with open(options.replay, encoding="utf-8") as file:
                 failed = replay(options, json.load(file))

@@ -22,7 +22,8 @@ TEST_F(BadInput, PathsThatAreNoFiles) {
   EXPECT_EQ(open_model("/nonexistent/glove.txt").error().message,
             "cannot open '/nonexistent/glove.txt': No such file or directory");
   EXPECT_EQ(open_model("/tmp").error().message,
-            "cannot read '/tmp': it is a directory, not an embedding file");
+            "cannot read '/tmp': it is a directory, not an embedding file, and has no model.safetensors "
+            "or 0_StaticEmbedding/model.safetensors of a static embedding model");
   EXPECT_EQ(open_model("/dev/null").error().message, "cannot read '/dev/null': it is not a regular file");
   const std::string path = directory_.write("plain", "a 1 2\n");
   EXPECT_EQ(open_model(path + "/member").error().message,
@@ -110,10 +111,11 @@ TEST_F(BadInput, ModelFiles) {
   EXPECT_NE(opened.error().message.find("; the file is damaged"), std::string::npos)
       << opened.error().message;
   std::string newer = good;
-  newer.replace(newer.find("\"1.3\""), 5, "\"2.5\"");
-  expect_error(newer,
-               "the file has format version 2.5, but this build reads version 1; convert the original "
-               "again, or use a newer build");
+  newer.replace(newer.find("\"1.3\""), 5, "\"3.5\"");
+  expect_error(
+      newer,
+      "the file has format version 3.5, but this build reads the versions 1 and 2; convert the original "
+      "again, or use a newer build");
 }
 
 TEST_F(BadInput, VerifyFindsAFlippedByteOfTheDataAndSaysWhere) {

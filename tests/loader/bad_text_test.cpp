@@ -20,7 +20,8 @@ using testing::gzipped;
 TEST_F(BadInput, Text) {
   expect_error("", "the file is empty");
   expect_error("\n\n",
-               "offset 0: the content is of no known format (glove-model, glove-shards, safetensors, numpy, "
+               "offset 0: the content is of no known format (glove-model, glove-shards, static-model, "
+               "safetensors, numpy, "
                "word2vec-binary, "
                "word2vec-text, norm-text, glove-text, norm-binary)");
   expect_error("a 1 2 3\nb 1 2\nc 1 2 3\n",
@@ -170,7 +171,8 @@ TEST_F(BadInput, LinesAsLongAsTheyMayBe) {
   expect_error(line("a", 65537, "1") + line("b", 65537, "2"),
                "its lines have 65537 components; a model has at most 65536");
   expect_error(std::string(size_t{40} << 20, 'x'),
-               "offset 0: the content is of no known format (glove-model, glove-shards, safetensors, numpy, "
+               "offset 0: the content is of no known format (glove-model, glove-shards, static-model, "
+               "safetensors, numpy, "
                "word2vec-binary, "
                "word2vec-text, norm-text, glove-text, norm-binary)");
 }

@@ -290,10 +290,10 @@ TEST_F(DamagedShards, Indexes) {
   EXPECT_EQ(error_with(name, "\"\""), no_entry);
   EXPECT_EQ(error_with("\"glove.set\"", "\"glove.net\""),
             "this index is not one of glove-convert: its metadata has no 'glove.set'");
-  EXPECT_EQ(
-      error_with("\"glove.version\": \"1.", "\"glove.version\": \"9."),
-      "the file has format version 9.3, but this build reads version 1; convert the original again, or use "
-      "a newer build");
+  EXPECT_EQ(error_with("\"glove.version\": \"1.", "\"glove.version\": \"9."),
+            "the file has format version 9.3, but this build reads the versions 1 and 2; convert the "
+            "original again, or use "
+            "a newer build");
   EXPECT_EQ(error_with("glove.version", "glove.vision"),
             "the metadata key 'glove.version' is missing or no version");
   EXPECT_EQ(error_with("\"96\"", "\"-96\""), "the metadata key 'glove.rows_total' must be a count of rows");

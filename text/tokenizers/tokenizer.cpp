@@ -25,6 +25,7 @@ struct Tokenizer::Parts {
   std::optional<PreTokenizers> pre_tokenizers;
   AddedTokens added;
   PostProcessor post_processor;
+  bool names_unknown = false;
   uint64_t number = 0;  // no two tokenizers of a process have the same
 
   Status encode_piece(std::string_view piece, Scratch::Buffers& buffers, TextWork& work,
@@ -63,6 +64,7 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::parse(std::string_view json,
   parts->number = ++last_number;
   GLOVE_ASSIGN_OR_RETURN(const JsonField model, root.at("model"));
   GLOVE_ASSIGN_OR_RETURN(parts->model, read_model(model));
+  parts->names_unknown = model.has("unk_token");
   if (const auto field = root.find("normalizer")) {
     GLOVE_ASSIGN_OR_RETURN(parts->normalizers, Normalizers::read(*field));
   }
@@ -93,6 +95,10 @@ std::optional<uint32_t> Tokenizer::id_of(std::string_view token) const {
 
 std::optional<uint32_t> Tokenizer::unknown_id() const {
   return parts_->model->unknown_id();
+}
+
+bool Tokenizer::names_unknown() const {
+  return parts_->names_unknown;
 }
 
 bool Tokenizer::is_special(uint32_t id) const {

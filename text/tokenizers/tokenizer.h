@@ -59,6 +59,9 @@ class Tokenizer {
   // The id of pieces that the vocabulary does not have, if the model names one.
   std::optional<uint32_t> unknown_id() const;
 
+  // Whether the model names that token ("unk_token"), and not only its id, as Unigram does ("unk_id").
+  bool names_unknown() const;
+
   // Whether an id is that of a special token ("[CLS]", "<pad>").
   bool is_special(uint32_t id) const;
 

@@ -1,0 +1,28 @@
+// What the files of a static embedding model say about encoding texts. The layers below text/ only store it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+namespace glove {
+
+// Whose rules make a vector of a text's tokens (docs/text.md, "How a static model encodes").
+enum class EncodingRules : uint8_t { kModel2Vec, kStaticEmbedding };
+
+// The rows of a model with a tokenizer are the tokens in the order of their ids. Tokens may be equal, and the
+// row of an empty one is zero.
+struct StoredTokenizer {
+  std::string_view json;            // the text of tokenizer.json; empty in all shards but the first
+  std::span<const double> weights;  // [tokens]: factors of the rows; empty if there are none
+  int64_t tokens = 0;               // rows of the whole model, of which a shard has fewer
+  EncodingRules rules = EncodingRules::kModel2Vec;
+  bool normalize = false;             // the vector of a text gets the length 1
+  std::shared_ptr<const void> owner;  // keeps the memory of `json` and `weights` alive
+};
+
+// Shared by the readers, writers and models of one tokenizer.
+using StoredTokenizerPtr = std::shared_ptr<const StoredTokenizer>;
+
+}  // namespace glove
