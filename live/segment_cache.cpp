@@ -36,7 +36,7 @@ SegmentPtr share_segment(std::string key, SegmentPtr segment) {
     kept = slot.lock();
     if (kept == nullptr) {
       slot = segment;
-      kept = segment;
+      kept = std::move(segment);
     }
   }
   return kept;

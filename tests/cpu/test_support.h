@@ -53,7 +53,7 @@ Query make_query(const float* vector, int64_t dims, std::vector<int32_t> exclude
 Query row_query(const Matrix& matrix, int64_t row);  // excludes the row, as word = '...' does
 
 struct Row {
-  int32_t id;
+  int64_t id;
   double similarity;
   bool operator==(const Row&) const = default;
 };

@@ -42,7 +42,7 @@ TEST_F(LongValues, AreShortenedInMessages) {
       {"SELECT * FROM glove_kmeans(2, '@')", "or NULL (all words)"},
       {"SELECT * FROM glove_kmeans(2, 4, NULL, NULL, '{\"metric\":\"@\"}')",
        "must be \"cosine\" or \"euclidean\""},
-      {"SELECT glove_text_vec('a', NULL, '{\"@\":1}')", "lower_case"},
+      {"SELECT glove_text_vec('a', NULL, '{\"@\":1}')", "method"},
       {"SELECT glove_vec('(@')", "add ')'"},
       {"INSERT INTO v(v) VALUES ('@')", "...'; the commands are: sync, merge, rebuild, integrity-check"},
       {"CREATE VIRTUAL TABLE w USING glove_index(content='doc', rowid='id', vector='e', dims='@')", "n...'"},

@@ -29,7 +29,7 @@ inline std::vector<Neighbor> reference_relation(const Model& model, const Query&
     double similarity =
         reference_dot(q, x, model.dims()) / std::sqrt(reference_dot(q, q, model.dims()) * norm_squared);
     similarity = std::min(1.0, std::max(-1.0, similarity));
-    rows.push_back({static_cast<int32_t>(i), similarity});
+    rows.push_back({i, similarity});
   }
   std::stable_sort(rows.begin(), rows.end(),
                    [](const Neighbor& a, const Neighbor& b) { return a.similarity > b.similarity; });

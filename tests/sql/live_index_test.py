@@ -610,7 +610,7 @@ class Texts(LiveTest):
             before = [self.db.execute(f"SELECT * FROM note_vec_{name}").fetchall() for name in tables]
             for command in ("sync", "merge", "rebuild"):
                 self.db.execute("BEGIN")
-                self.expect_error("the row 402 of 'note' has a text whose vector", f"INSERT INTO note_vec(note_vec) VALUES ('{command}')")
+                self.expect_error("the row 402 of 'note' has a text without a vector: component 1 of the vector of the text overflows float32", f"INSERT INTO note_vec(note_vec) VALUES ('{command}')")
                 self.db.execute("COMMIT")
                 self.assertEqual([self.db.execute(f"SELECT * FROM note_vec_{name}").fetchall() for name in tables], before)
         self.db.execute("DELETE FROM note WHERE title = 'huge'")
