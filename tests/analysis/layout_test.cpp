@@ -31,7 +31,7 @@ NeighborGraph reference_graph(const Matrix& matrix, int64_t count) {
     const std::vector<Row> nearest = reference_rows(matrix, row_query(matrix, row), count);
     for (size_t place = 0; place < nearest.size(); ++place) {
       const float weight = 1.0f / static_cast<float>(place + 1);
-      edges[static_cast<size_t>(row)].push_back({nearest[place].id, weight});
+      edges[static_cast<size_t>(row)].push_back({static_cast<int32_t>(nearest[place].id), weight});
       edges[static_cast<size_t>(nearest[place].id)].push_back({static_cast<int32_t>(row), weight});
     }
   }
