@@ -301,8 +301,8 @@ class ModelFileReader {
 // Checks the version and the checksum of the header before anything in it is used. Returns whether the model
 // has a tokenizer.
 Result<bool> check_header(const std::string& path, const SafetensorsHeader& header, const std::string& raw) {
-  const auto has_tokenizer = has_tokenizer_version(path, header.metadata_value(kVersionKey));
-  GLOVE_RETURN_IF_ERROR(has_tokenizer.status());
+  GLOVE_ASSIGN_OR_RETURN(const bool has_tokenizer,
+                         has_tokenizer_version(path, header.metadata_value(kVersionKey)));
   const std::string_view stored = header.metadata_value(kHeaderChecksumKey);
   const std::string computed = header_checksum(raw);
   if (stored.empty() || stored != computed)
