@@ -84,7 +84,7 @@ class [[nodiscard]] Result {
 // Returns the error of `expression` (a Status or a Result) from the enclosing function.
 #define GLOVE_RETURN_IF_ERROR(expression)                                                     \
   do {                                                                                        \
-    if (auto glove_status_ = (expression); !glove_status_.ok()) return glove_status_.error(); \
+    if (const auto& glove_status_ = (expression); !glove_status_.ok()) return glove_status_.error(); \
   } while (false)
 
 #define GLOVE_CONCAT_INNER(a, b) a##b

@@ -170,6 +170,7 @@ struct GloveIndexes {
   static Result<std::vector<vtab::SnapshotRow>> rows(Connection& connection) {
     GLOVE_ASSIGN_OR_RETURN(const auto indexes, indexes_of(connection.db()));
     std::vector<vtab::SnapshotRow> result;
+    result.reserve(indexes.size());
     for (const FoundIndex& index : indexes) result.push_back(row_of(connection, index));
     return result;
   }

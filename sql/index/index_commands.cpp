@@ -38,7 +38,7 @@ Status IndexCommands::run(std::string_view command) {
       connection_.db(), "INSERT INTO " + index_.object("") + "(" + quoted_name(index_.name) + ") SELECT ?",
       index_.name));
   OwnStatement::Run run(insert);
-  const Status ended = OwnStatement::finish(run.bind_pointer(&passed, kPassed));
+  Status ended = OwnStatement::finish(run.bind_pointer(&passed, kPassed));
   if (passed.status.has_value() && !passed.status->ok()) return *passed.status;
   if (!ended.ok() || passed.status.has_value()) return ended;
   return {ErrorCode::kInvalidArgument, index_.name + ": the command '" + std::string(command) +
@@ -83,6 +83,7 @@ Status IndexCommands::sync(bool join_all) {
   if (join_all)
     for (StoredSegment& stored : segments) GLOVE_RETURN_IF_ERROR(kill_missing(stored));
   std::vector<live::SegmentSize> sizes;
+  sizes.reserve(segments.size());
   for (const StoredSegment& stored : segments) sizes.push_back({stored.record.rows, stored.dead_rows()});
   std::vector<size_t> joined = live::segments_to_join(sizes);
   if (join_all && (segments.size() > 1 || (!sizes.empty() && sizes.front().dead > 0))) {

@@ -94,6 +94,7 @@ Result<std::vector<StoredSegment>> IndexStore::loaded_segments(int64_t dims) {
 
 live::PartSetPtr IndexStore::parts_of(const std::vector<StoredSegment>& segments) {
   std::vector<live::SegmentPtr> parts;
+  parts.reserve(segments.size());
   for (const StoredSegment& stored : segments) parts.push_back(stored.segment);
   if (parts_ != nullptr && parts_->segments() == parts) {
     former_parts_.reset();

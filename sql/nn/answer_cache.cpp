@@ -84,7 +84,7 @@ AnswerCache::Answer AnswerCache::find(const Key& key) {
 }
 
 AnswerCache::Answer AnswerCache::insert(Key key, std::vector<Neighbor> rows) {
-  const auto answer = std::make_shared<const std::vector<Neighbor>>(std::move(rows));
+  auto answer = std::make_shared<const std::vector<Neighbor>>(std::move(rows));
   const size_t bytes = kEntryBytes + key.backend.size() + bytes_of(key.query.vector).size() +
                        bytes_of(key.query.excluded).size() + bytes_of(*answer).size();
   forget_what_is_stale();

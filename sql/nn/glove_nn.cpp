@@ -16,6 +16,7 @@
 #include <optional>
 #include <utility>
 
+#include "sql/adapter/table.h"
 #include "sql/nn/glove_nn_plan.h"
 #include "sql/nn/ranked_table.h"
 #include "sql/register.h"
