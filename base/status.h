@@ -82,8 +82,8 @@ class [[nodiscard]] Result {
 }  // namespace glove
 
 // Returns the error of `expression` (a Status or a Result) from the enclosing function.
-#define GLOVE_RETURN_IF_ERROR(expression)                                                     \
-  do {                                                                                        \
+#define GLOVE_RETURN_IF_ERROR(expression)                                                            \
+  do {                                                                                               \
     if (const auto& glove_status_ = (expression); !glove_status_.ok()) return glove_status_.error(); \
   } while (false)
 
