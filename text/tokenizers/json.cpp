@@ -1,5 +1,6 @@
 #include "text/tokenizers/json.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/utf8.h"
@@ -12,37 +13,24 @@ using nlohmann::json;
 constexpr size_t kMostBytes = size_t{256} << 20;  // the largest known file has 33 MB
 constexpr int kMostDepth = 64;                    // the deepest known one has 7
 
-// Builds the document, and stops where it is malformed or too deep.
-class DocumentBuilder : public nlohmann::detail::json_sax_dom_parser<json> {
- public:
-  using Base = nlohmann::detail::json_sax_dom_parser<json>;
-  explicit DocumentBuilder(json& document) : Base(document, false) {}
-
-  bool start_object(std::size_t size) { return enter() && Base::start_object(size); }
-  bool start_array(std::size_t size) { return enter() && Base::start_array(size); }
-  bool end_object() {
-    --depth_;
-    return Base::end_object();
+// Returns how deep the arrays and objects are nested; brackets in strings do not count.
+int depth_of(std::string_view text) {
+  int depth = 0;
+  int deepest = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string && c == '\\')
+      ++i;
+    else if (c == '"')
+      in_string = !in_string;
+    else if (!in_string && (c == '[' || c == '{'))
+      deepest = std::max(deepest, ++depth);
+    else if (!in_string && (c == ']' || c == '}'))
+      --depth;
   }
-  bool end_array() {
-    --depth_;
-    return Base::end_array();
-  }
-  template <class Exception>
-  bool parse_error(std::size_t position, const std::string&, const Exception&) {
-    position_ = position;
-    return false;
-  }
-
-  bool too_deep() const { return depth_ > kMostDepth; }
-  std::size_t position() const { return position_; }
-
- private:
-  bool enter() { return ++depth_ <= kMostDepth; }
-
-  int depth_ = 0;
-  std::size_t position_ = 0;
-};
+  return deepest;
+}
 
 }  // namespace
 
@@ -52,15 +40,19 @@ Result<json> parse_json(std::string_view text, const std::string& file) {
                                           " bytes is too long: at most " + std::to_string(kMostBytes) +
                                           " are read"};
   }
-  json document;
-  DocumentBuilder builder(document);
-  if (json::sax_parse(text.begin(), text.end(), &builder)) return document;
-  if (builder.too_deep()) {
+  if (depth_of(text) > kMostDepth)
     return Error{ErrorCode::kCorrupt, file + ": the JSON is nested deeper than " +
                                           std::to_string(kMostDepth) + " levels, so it is no tokenizer.json"};
+  try {
+    return json::parse(text);
+  } catch (const json::parse_error& problem) {
+    return Error{ErrorCode::kCorrupt, file + ": malformed JSON at byte " + std::to_string(problem.byte) +
+                                          ": download tokenizer.json again"};
+  } catch (const json::out_of_range&) {
+    return Error{
+        ErrorCode::kCorrupt,
+        file + ": the JSON has a number beyond the range of a double: download tokenizer.json again"};
   }
-  return Error{ErrorCode::kCorrupt, file + ": malformed JSON at byte " + std::to_string(builder.position()) +
-                                        ": download tokenizer.json again"};
 }
 
 Error JsonField::error(ErrorCode code, std::string_view what) const {

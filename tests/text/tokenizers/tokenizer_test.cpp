@@ -287,6 +287,8 @@ TEST(Tokenizers, RefuseWhatIsNoTokenizer) {
   EXPECT_EQ(error(deep), "t.json: the JSON is nested deeper than 64 levels, so it is no tokenizer.json");
   EXPECT_EQ(error("{\"normalizer\":" + deep),
             "t.json: the JSON is nested deeper than 64 levels, so it is no tokenizer.json");
+  EXPECT_EQ(error("{\"version\":1e999}"),
+            "t.json: the JSON has a number beyond the range of a double: download tokenizer.json again");
   // Nothing of a text beyond the limit is looked at.
   EXPECT_EQ(error(std::string((size_t{256} << 20) + 1, ' ')),
             "t.json: a tokenizer.json of 268435457 bytes is too long: at most 268435456 are read");
