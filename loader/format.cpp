@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string_view>
 
 #include "base/concat.h"
 #include "base/utf8.h"
@@ -52,6 +53,8 @@ Result<const Format*> find_by_content(const Input& input, const ReadOptions& opt
   return nullptr;
 }
 
+constexpr std::string_view kLfsPointer = "version https://git-lfs.github.com/spec/";
+
 // Ignoring an option would be wrong, because the caller expects an effect. It is an error instead.
 Status check_options(const std::string& path, const Format& format, const ReadOptions& options) {
   const auto useless = [&](const std::string& option, const std::string& takers) {
@@ -77,6 +80,11 @@ Result<const Format*> find_format(const Input& input, const ReadOptions& options
   const Format* format = nullptr;
   if (options.format.empty()) {
     GLOVE_ASSIGN_OR_RETURN(format, find_by_content(input, options));
+    if (format == nullptr &&
+        std::string_view(input.sample().data(), input.sample().size()).starts_with(kLfsPointer))
+      return Error{ErrorCode::kCorrupt, input.path() +
+                                            ": the file is a pointer of Git LFS and not the content; run "
+                                            "'git lfs pull' in its repository"};
     if (format == nullptr)
       return Error{ErrorCode::kCorrupt,
                    input.path() + ": offset 0: the content is of no known format (" + format_names() + ")"};

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -123,8 +125,13 @@ Result<bool> has_normalize_module(const std::string& path) {
 // Reads what says whether the vectors of texts get the length 1. `folder` has the table.
 Result<bool> read_normalization(const std::string& folder, EncodingRules rules) {
   if (rules == EncodingRules::kModel2Vec) return read_normalize(in_folder(folder, "config.json"));
-  const bool nested = folder == kNestedFolder || folder.ends_with("/" + std::string(kNestedFolder));
-  const std::string top = nested ? directory_of(folder) : folder;
+  const auto nested = [](const std::string& name) {
+    return name == kNestedFolder || name.ends_with("/" + std::string(kNestedFolder));
+  };
+  // The name of "." does not say that it is the nested folder.
+  const std::unique_ptr<char, void (*)(void*)> resolved(::realpath(folder.c_str(), nullptr), std::free);
+  const std::string whole = nested(folder) || resolved == nullptr ? folder : resolved.get();
+  const std::string top = nested(whole) ? directory_of(whole) : folder;
   const std::string modules = in_folder(top, "modules.json");
   const std::string config = in_folder(top, "config_sentence_transformers.json");
   bool normalizes = false;

@@ -20,6 +20,7 @@ TEST(Crc32, IsZlibs) {
     return static_cast<uint32_t>(crc32_z(crc, reinterpret_cast<const Bytef*>(text.data()), text.size()));
   };
   EXPECT_EQ(crc32_continue(0, std::string("123456789")), 0xCBF43926u);
+  EXPECT_EQ(crc32_continue(0xCBF43926u, {}), 0xCBF43926u);
   for (size_t length = 0; length < 700; ++length) {
     const std::string piece = bytes.substr(random() % 100, length);
     const auto before = static_cast<uint32_t>(random());

@@ -237,7 +237,8 @@ class StaticModels(unittest.TestCase):
         self.assertEqual(self.ask(nearest), self.ask(full))
         self.load(model.folder)  # the same contents
         self.assertEqual(self.ask(nearest), self.ask(full))
-        for change in {"normalize": False}, {"layout": "nested"}, {"tokenizer": word_piece([UNKNOWN] + TOKENS[:0:-1])}:
+        lower_case = dict(model.tokenizer, normalizer={"type": "Lowercase"})
+        for change in {"normalize": False}, {"layout": "nested"}, {"tokenizer": word_piece([UNKNOWN] + TOKENS[:0:-1])}, {"tokenizer": lower_case}:
             other = dict({"layout": "model2vec", "normalize": True, "tokenizer": model.tokenizer}, **change)
             changed = StaticModel(self.path("changed"), other["layout"], model.table, other["tokenizer"], normalize=other["normalize"])
             self.load(changed.folder)
@@ -257,6 +258,23 @@ class StaticModels(unittest.TestCase):
         result = self.convert(path, target)
         self.assertEqual(result.returncode, 1, result.stderr)
         self.assertFalse(os.path.exists(target))
+
+    def test_the_nested_folder_by_a_relative_name(self):
+        model = self.make(layout="nested")
+        before = os.getcwd()
+        os.chdir(os.path.join(model.folder, "0_StaticEmbedding"))
+        try:
+            for name in ".", "model.safetensors":
+                self.load(name)
+                self.check_texts(model)
+        finally:
+            os.chdir(before)
+
+    def test_a_pointer_of_git_lfs(self):
+        model = self.make()
+        with open(os.path.join(model.folder, "model.safetensors"), "w", encoding="utf-8") as file:
+            file.write("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 7\n")
+        self.check_refused(model.folder, "model.safetensors: the file is a pointer of Git LFS", "run 'git lfs pull'")
 
     def test_missing_parts(self):
         os.mkdir(self.path("empty"))
