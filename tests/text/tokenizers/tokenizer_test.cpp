@@ -23,10 +23,17 @@ std::atomic<size_t> allocations{0};
   if (void* place = std::malloc(size == 0 ? 1 : size)) return place;
   throw std::bad_alloc();
 }
+[[gnu::noinline]] void* operator new(size_t size, const std::nothrow_t&) noexcept {  // of std::stable_sort
+  ++allocations;
+  return std::malloc(size == 0 ? 1 : size);
+}
 [[gnu::noinline]] void operator delete(void* place) noexcept {
   std::free(place);
 }
 [[gnu::noinline]] void operator delete(void* place, size_t) noexcept {
+  std::free(place);
+}
+[[gnu::noinline]] void operator delete(void* place, const std::nothrow_t&) noexcept {
   std::free(place);
 }
 
