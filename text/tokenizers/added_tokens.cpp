@@ -58,9 +58,7 @@ void AddedTokens::assign_ids(std::vector<Token> tokens, const TokenVocabulary& m
     token.single_word = options.single_word;
     token.strips_left = options.strips_left;
     token.strips_right = options.strips_right;
-    if (token.is_special) special_ids_.push_back(token.id);
   }
-  std::sort(special_ids_.begin(), special_ids_.end());
   vocabulary_ = TokenVocabulary({ids.begin(), ids.end()});
 }
 
@@ -139,10 +137,6 @@ Section AddedTokens::widened(const Token& token, Section match, size_t least, st
     match.end += length_of(text[match.end]);
   }
   return match;
-}
-
-bool AddedTokens::is_special(uint32_t id) const {
-  return std::binary_search(special_ids_.begin(), special_ids_.end(), id);
 }
 
 }  // namespace glove::tokenizers

@@ -39,7 +39,6 @@ class AddedTokens {
 
   // The added tokens by id.
   const TokenVocabulary& vocabulary() const { return vocabulary_; }
-  bool is_special(uint32_t id) const;
 
  private:
   struct Token {
@@ -68,7 +67,6 @@ class AddedTokens {
 
   std::vector<Token> tokens_;  // in the order of matching: the special ones first
   TokenVocabulary vocabulary_;
-  std::vector<uint32_t> special_ids_;  // in rising order
   Finder source_, normalized_;
 };
 

@@ -101,10 +101,6 @@ bool Tokenizer::names_unknown() const {
   return parts_->names_unknown;
 }
 
-bool Tokenizer::is_special(uint32_t id) const {
-  return parts_->added.is_special(id);
-}
-
 Status Tokenizer::Parts::encode_piece(std::string_view piece, Scratch::Buffers& buffers, TextWork& work,
                                       std::vector<uint32_t>& ids) const {
   if (!model->is_slow()) return model->encode(piece, buffers.model, work, ids);

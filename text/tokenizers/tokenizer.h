@@ -39,8 +39,7 @@ class Tokenizer {
 
   // Parses the text of a tokenizer.json. `file` is its name, for messages. Fails with kCorrupt if the text
   // violates the format, and with kInvalidArgument if it needs a part that is not supported; the message
-  // names the part
-  // ("normalizer.type 'Foo'") and those that are supported.
+  // names the part ("normalizer.type 'Foo'") and those that are supported.
   [[gnu::cold]] static Result<std::shared_ptr<const Tokenizer>> parse(std::string_view json,
                                                                       const std::string& file);
 
@@ -62,14 +61,11 @@ class Tokenizer {
   // Whether the model names that token ("unk_token"), and not only its id, as Unigram does ("unk_id").
   bool names_unknown() const;
 
-  // Whether an id is that of a special token ("[CLS]", "<pad>").
-  bool is_special(uint32_t id) const;
-
   // Appends the ids of a text to `ids`. Bytes that are not well-formed UTF-8 become U+FFFD as in Python's
   // bytes.decode(errors='replace'): one for each maximal part of a character. With `add_special_tokens`, the
   // ids of the post-processor's tokens are around those of the text. The file's truncation applies, its
-  // padding does not. `interrupted` is asked about every 10 ms. If the call fails, `ids` may have any
-  // number of additional ids.
+  // padding does not. `interrupted` is asked about every 10 ms, but not while a WordPiece word, whose
+  // length the file limits, is matched. If the call fails, `ids` may have any number of additional ids.
   Status encode(std::string_view text, bool add_special_tokens, Scratch& scratch,
                 const InterruptCheck& interrupted, std::vector<uint32_t>& ids) const;
 

@@ -148,8 +148,6 @@ TEST(Tokenizers, ListTheirVocabulary) {
   EXPECT_EQ(tokenizer->id_of("[NEW]"), 3u) << "the number of tokens of the model, as in the reference";
   EXPECT_EQ(tokenizer->id_of("b"), std::nullopt);
   EXPECT_EQ(tokenizer->unknown_id(), 5u);
-  EXPECT_TRUE(tokenizer->is_special(3));
-  EXPECT_FALSE(tokenizer->is_special(5));
   EXPECT_EQ(ids_of(*tokenizer, "ab[NEW]c", false), (Ids{7, 4000000000u, 3, 5}));
 }
 
