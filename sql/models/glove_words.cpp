@@ -149,7 +149,7 @@ Status visit_listed_words(WordScan& scan, sqlite3_value* list) {
   if (code != SQLITE_OK && code != SQLITE_DONE)
     return Status(ErrorCode::kInvalidArgument, "glove_words: the list of word IN (...) could not be read");
   std::ranges::sort(ids);
-  ids.erase(std::ranges::unique(ids).begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
   scan.listed = std::move(ids);
   visit(scan, kListedWords, 0, static_cast<int64_t>(scan.listed.size()));
   return Status();
