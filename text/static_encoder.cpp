@@ -51,7 +51,7 @@ Result<std::vector<std::string>> read_tokens(const std::string& source, std::str
   std::vector<std::string> tokens;
   for (uint32_t id = 0; id < tokenizer->vocabulary_size(); ++id) {
     tokens.emplace_back(tokenizer->token(id));
-    if (tokens.back().empty() && tokenizer->id_of("") != id)
+    if (tokenizer->token(id).data() == nullptr)
       return Error{ErrorCode::kCorrupt,
                    source + ": no token has the id " + std::to_string(id) + ", but the largest id is " +
                        std::to_string(tokenizer->vocabulary_size() - 1) + "; each id must have a token"};
