@@ -24,10 +24,10 @@ Result<ModelPtr> open_model_file(const std::string& path, const std::shared_ptr<
                                  int threads, const InterruptCheck& interrupted = {});
 
 // Reads all data of a model file once and checks every tensor's checksum, and that the arrays match the
-// vectors and words. The error names the tensor, and the row if there is one. If `read_tokens` is not empty,
-// the words must be the tokens of the file's tokenizer. `progress` and `interrupted` as in OpenOptions.
-// REQUIRES: `model` came from open_model_file().
-Status verify_model_file(const Model& model, const TokenizerReader& read_tokens = {},
+// vectors and words. The error names the tensor, and the row if there is one. If `read_tokenizer` is not
+// empty, the words must be the tokens of the file's tokenizer. `progress` and `interrupted` as in
+// OpenOptions. REQUIRES: `model` came from open_model_file().
+Status verify_model_file(const Model& model, const TokenizerReader& read_tokenizer = {},
                          const ProgressCallback& progress = {}, const InterruptCheck& interrupted = {});
 
 }  // namespace glove

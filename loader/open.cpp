@@ -59,7 +59,14 @@ Result<const Format*> find_format_to_verify(const Input& input, const ReadOption
   model.format = "glove-model";
   const std::string_view head(input.sample().data(), input.sample().size());
   if (!options.format.empty()) return find_format(input, options);
-  if (input.is_plain() && looks_like_safetensors(head)) return find_format(input, model);
+  if (input.is_plain() && looks_like_safetensors(head)) {
+    const auto found = find_format(input, options);
+    if (found.ok() && found.value()->name == "static-model")
+      return invalid_argument(input.path(),
+                              ": only a model file can be verified, and this is a static embedding model; "
+                              "convert it with glove-convert, and verify the result");
+    return find_format(input, model);
+  }
   auto found = find_format(input, options);
   if (found.ok() || found.error().code != ErrorCode::kCorrupt) return found;
   if (input.is_plain() && may_have_been_safetensors(head)) return find_format(input, model);
@@ -80,7 +87,7 @@ Result<ModelPtr> open_without_counts(const std::string& path, const OpenOptions&
                          open_model_file(path, input.file(), options.threads, options.interrupted));
   if (options.verify)
     GLOVE_RETURN_IF_ERROR(
-        verify_model_file(*model, options.read.read_tokens, options.progress, options.interrupted));
+        verify_model_file(*model, options.read.read_tokenizer, options.progress, options.interrupted));
   return model;
 }
 

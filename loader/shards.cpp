@@ -168,7 +168,7 @@ Result<ModelPtr> open_shards(const Input& input, const OpenOptions& options) {
     GLOVE_RETURN_IF_ERROR(check_shard(input.path(), index, shard, rows, first));
     if (options.verify)
       GLOVE_RETURN_IF_ERROR(
-          verify_model_file(*shard.model, options.read.read_tokens, progress, options.interrupted));
+          verify_model_file(*shard.model, options.read.read_tokenizer, progress, options.interrupted));
     rows += shard.model->words();
     bytes += shard.model->source().file_bytes;
     joined->shards.push_back(std::move(shard.model));

@@ -79,7 +79,7 @@ class Catalog {
 
   // Sets what reads the tokenizers of static embedding models, for every later opening. REQUIRES: no other
   // call at the same time.
-  void set_token_reader(TokenizerReader reader) { read_tokens_ = std::move(reader); }
+  void set_tokenizer_reader(TokenizerReader reader) { read_tokenizer_ = std::move(reader); }
 
   // Opens `path` and adds it as `name` (if empty: the file's name without directories, .gz and one alphabetic
   // extension). Replaces a model of that name only once the new one is open. On error nothing changes.
@@ -117,7 +117,7 @@ class Catalog {
   std::atomic<uint64_t> generation_ = 1;
   mutable ForkSafeMutex mutex_;
   CatalogSnapshotPtr current_ GLOVE_GUARDED_BY(mutex_);  // never null
-  TokenizerReader read_tokens_;
+  TokenizerReader read_tokenizer_;
   EnvironmentLoad environment_;
 };
 

@@ -2,9 +2,11 @@
 //
 //     node tests/text/tokenizers/fuzz.mjs DIR build/release/tests/text/tokenize [ROUNDS [SEED [KIND...]]]
 //
-// compare.mjs says what to install in DIR. Each round makes one tokenizer of each kind (WordPiece, WordLevel, BPE, Unigram) with random
-// vocabulary, normalizers, pre-tokenizers, added tokens and truncation, and texts of odd characters and broken UTF-8. Prints the seed,
-// and each text with different ids with all that is needed to repeat it. Ends with 1 if any differ, and with 77 if the crate is not there.
+// compare.mjs says what to install in DIR; if that is empty, GLOVE_TOKENIZERS names it. Each round makes one tokenizer of each kind
+// (WordPiece, WordLevel, BPE, Unigram) with random vocabulary, normalizers, pre-tokenizers, added tokens and truncation, and texts of odd
+// characters and broken UTF-8. Prints the seed, which repeats them, and each text with different ids. Ends with 1 if there is one, and
+// with 77 if the crate is not there. The crate ends its process for some texts, such as each one with a Prepend of nothing, and where
+// added tokens take in the same spaces; those are only counted.
 import { fork, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -13,9 +15,10 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { added, alphabet, bytes, charsmap, tokenizer } from './parts.mjs';
 
-const [modules, program, rounds = '20', given_seed, ...kinds] = process.argv.slice(2);
-if (!existsSync(resolve(modules ?? '', 'node_modules/@anush008/tokenizers'))) {
-  console.log(`skipped: ${resolve(modules ?? '')} has no node_modules/@anush008/tokenizers`);
+const [given_modules, program, rounds = '20', given_seed, ...kinds] = process.argv.slice(2);
+const modules = given_modules || process.env.GLOVE_TOKENIZERS || '.';
+if (!existsSync(resolve(modules, 'node_modules/@anush008/tokenizers'))) {
+  console.log(`skipped: GLOVE_TOKENIZERS must name a folder that has node_modules/@anush008/tokenizers; ${resolve(modules)} has not`);
   process.exit(77);
 }
 if (process.send) serve();
