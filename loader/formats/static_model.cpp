@@ -174,9 +174,10 @@ struct Tensors {
     return corrupt(path, "the tensor '" + std::string(tensor) + "' " + what);
   }
 
-  // Reads a vector. REQUIRES: its bytes follow from its shape and type.
+  // Reads a vector, which must not be empty. REQUIRES: its bytes follow from its shape and type.
   Result<std::vector<char>> read(std::string_view name, const Tensor& tensor) const {
-    if (tensor.shape.size() != 1) return fault(name, "must be a vector with an entry for each token");
+    if (tensor.shape.size() != 1 || tensor.bytes == 0)
+      return fault(name, "must be a vector with an entry for each token");
     std::vector<char> bytes(static_cast<size_t>(tensor.bytes));
     GLOVE_ASSIGN_OR_RETURN(const size_t got, file->read_at(tensor.offset, bytes));
     if (got < bytes.size()) return fault(name, "ends early: the file was truncated");

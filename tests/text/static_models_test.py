@@ -371,6 +371,9 @@ class StaticModels(unittest.TestCase):
         refused("has 36 rows", "has 35 tokens", values=rows(count + 1))
         refused("'weights' has 34 entries", weights=numpy.ones(count - 1))
         refused("'mapping' has 34 entries", mapping=[0] * (count - 1))
+        refused("'weights' must be a vector with an entry for each token", weights=numpy.ones(0))
+        refused("'mapping' must be a vector with an entry for each token", mapping=[], values=rows(count))
+        refused("'weights' must be a vector with an entry for each token", weights=numpy.ones((count, 1)))
         refused("maps the token with the id 2 to row 35, but there are 35 rows", mapping=[0, 1, count] + [0] * (count - 3))
         refused("maps the token with the id 1 to row -1", mapping=[0, -1] + [0] * (count - 2))
         for bad in numpy.nan, numpy.inf:
