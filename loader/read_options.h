@@ -2,23 +2,15 @@
 #pragma once
 
 #include <functional>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/cancel.h"
 #include "base/status.h"
+#include "model/stored_tokenizer.h"
 
 namespace glove {
-
-class Tokenizer;
-
-// The content of a tokenizer.json.
-struct TokenizerContent {
-  std::vector<std::string> tokens;  // in the order of their ids, from 0 and without a hole
-  std::shared_ptr<const Tokenizer> tokenizer;
-};
 
 // Parses a tokenizer.json. `source`, its path, begins the messages. text/ has the only one, read_tokenizer(),
 // which loader/ may not include.

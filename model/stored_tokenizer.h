@@ -4,11 +4,19 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace glove {
 
 class Tokenizer;
+
+// What a tokenizer.json says.
+struct TokenizerContent {
+  std::vector<std::string> tokens;  // in the order of their ids, from 0 and without a hole
+  std::shared_ptr<const Tokenizer> tokenizer;
+};
 
 // Whose rules make a vector of a text's tokens (docs/text.md, "How a static model encodes").
 enum class EncodingRules : uint8_t { kModel2Vec, kStaticEmbedding };

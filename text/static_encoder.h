@@ -9,8 +9,8 @@
 
 #include "base/cancel.h"
 #include "base/status.h"
-#include "loader/read_options.h"
 #include "model/model.h"
+#include "model/stored_tokenizer.h"
 #include "text/text_encoder.h"
 #include "text/tokenizers/tokenizer.h"
 
