@@ -69,7 +69,7 @@ class StaticModel:
         if mapping is not None:
             code = {"<i8": "I64", "<i4": "I32", "<u2": "U16"}[mapping_type]
             tensors["mapping"] = (code, numpy.array(mapping, mapping_type))
-            table = table[numpy.array(mapping) % len(table)]
+            table = table[numpy.array(mapping, int) % len(table)]
         self.table = table
         self.file = os.path.join(nested, "model.safetensors")
         self.tokenizer_file = os.path.join(nested, "tokenizer.json")
