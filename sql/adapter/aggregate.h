@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "sql/adapter/arguments.h"
-#include "sql/adapter/boundary.h"
 
 namespace glove::sql {
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "sql/adapter/boundary.h"
-#include "sql/adapter/sqlite_features.h"
 
 namespace glove::sql::vtab {
 

@@ -23,7 +23,6 @@
 #include <utility>
 
 #include "sql/adapter/database_code.h"
-#include "sql/adapter/sqlite_features.h"
 #include "sql/adapter/table.h"
 
 namespace glove::sql::vtab {

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <new>
 
-#include "base/concat.h"
-
 namespace glove::sql::vtab {
 namespace {
 

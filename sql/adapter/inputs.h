@@ -8,9 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
 #include "sql/adapter/arguments.h"
-#include "sql/adapter/boundary.h"
 
 namespace glove::sql::vtab {
 

@@ -36,10 +36,8 @@
 #include <memory>
 #include <utility>
 
-#include "base/status.h"
 #include "search/engine.h"
 #include "sql/adapter/arguments.h"
-#include "sql/adapter/boundary.h"
 #include "sql/adapter/connection.h"
 
 namespace glove::sql::vtab {

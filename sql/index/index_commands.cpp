@@ -6,8 +6,6 @@
 #include "base/utf8.h"
 #include "live/merge_rule.h"
 #include "sql/adapter/own_statement.h"
-#include "sql/adapter/sqlite_features.h"
-#include "sql/index/index_check.h"
 #include "sql/index/index_schema.h"
 #include "sql/index/own_work.h"
 
@@ -38,7 +36,7 @@ Status IndexCommands::run(std::string_view command) {
       connection_.db(), "INSERT INTO " + index_.object("") + "(" + quoted_name(index_.name) + ") SELECT ?",
       index_.name));
   OwnStatement::Run run(insert);
-  Status ended = OwnStatement::finish(run.bind_pointer(&passed, kPassed));
+  Status ended = run.bind_pointer(&passed, kPassed).finish();
   if (passed.status.has_value() && !passed.status->ok()) return *passed.status;
   if (!ended.ok() || passed.status.has_value()) return ended;
   return {ErrorCode::kInvalidArgument, index_.name + ": the command '" + std::string(command) +
@@ -216,12 +214,6 @@ Status IndexCommands::rebuild() {
   GLOVE_RETURN_IF_ERROR(
       store_.set_config({made == nullptr ? index_.dims : rows_.dims(), rows_.fingerprint()}));
   return made == nullptr ? Status() : store_.segments().add(id, made);
-}
-
-Result<std::string> IndexCommands::problem() {
-  const Status checked = check_index(connection_.db(), index_);
-  if (!checked.ok()) return checked.error().message;
-  return find_problem(index_, store_, rows_, vectors_);
 }
 
 }  // namespace glove::sql

@@ -41,7 +41,9 @@ class IndexCommands {
   // Runs the command that `value` passes, and returns how it ended. Returns nothing if `value` passes none.
   std::optional<Status> run_if_passed(sqlite3_value* value);
 
-  // Returns what is wrong with the index, or nothing.
+  // Reads all segments and stored vectors from the database and every row of the content, and returns what is
+  // wrong with the index, or nothing. Rows that the content lost without a log entry are not wrong: REPLACE
+  // deletes rows without firing triggers.
   Result<std::string> problem();
 
  private:

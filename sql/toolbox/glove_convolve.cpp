@@ -8,10 +8,6 @@
 
 #include "analysis/grid.h"
 #include "sql/adapter/arguments.h"
-#include "sql/adapter/boundary.h"
-#include "sql/adapter/interrupt.h"
-#include "sql/adapter/scalar_function.h"
-#include "sql/adapter/values.h"
 #include "sql/register.h"
 #include "sql/toolbox/convolution.h"
 #include "sql/values/json_grid.h"

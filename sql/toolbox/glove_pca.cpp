@@ -13,9 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "base/concat.h"
-#include "sql/adapter/interrupt.h"
-#include "sql/adapter/values.h"
+#include "sql/adapter/arguments.h"
 #include "sql/register.h"
 #include "sql/toolbox/fit_table.h"
 #include "sql/toolbox/pca_fit.h"

@@ -21,10 +21,6 @@
 
 #include "drawing/svg_map.h"
 #include "sql/adapter/aggregate.h"
-#include "sql/adapter/arguments.h"
-#include "sql/adapter/boundary.h"
-#include "sql/adapter/interrupt.h"
-#include "sql/adapter/values.h"
 #include "sql/register.h"
 #include "sql/toolbox/plane_arguments.h"
 #include "sql/values/json_options.h"

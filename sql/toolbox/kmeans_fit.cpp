@@ -5,11 +5,8 @@
 #include <bit>
 #include <utility>
 
-#include "base/concat.h"
 #include "base/timer.h"
 #include "sql/adapter/arguments.h"
-#include "sql/adapter/interrupt.h"
-#include "sql/adapter/values.h"
 #include "sql/toolbox/fit_watch.h"
 #include "sql/values/json_options.h"
 

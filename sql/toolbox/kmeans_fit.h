@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "analysis/kmeans.h"
-#include "base/status.h"
 #include "search/engine.h"
 #include "sql/adapter/inputs.h"
 #include "sql/values/toolbox_inputs.h"

@@ -5,10 +5,9 @@
 
 #include "analysis/layout.h"
 #include "analysis/neighbor_graph.h"
-#include "base/concat.h"
 #include "base/cores.h"
 #include "base/timer.h"
-#include "sql/adapter/values.h"
+#include "sql/adapter/arguments.h"
 #include "sql/toolbox/fit_watch.h"
 #include "sql/toolbox/pca_fit.h"
 #include "sql/values/json_options.h"

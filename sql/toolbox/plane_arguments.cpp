@@ -3,7 +3,7 @@
 #include <cmath>
 #include <string>
 
-#include "sql/adapter/values.h"
+#include "sql/adapter/arguments.h"
 
 namespace glove::sql {
 

@@ -5,7 +5,6 @@
 #include <string_view>
 #include <utility>
 
-#include "base/status.h"
 #include "sql/adapter/arguments.h"
 
 namespace glove::sql {

@@ -6,7 +6,6 @@
 #include <string>
 #include <string_view>
 
-#include "base/concat.h"
 #include "base/json.h"
 #include "sql/adapter/arguments.h"
 #include "sql/values/json_options.h"

@@ -7,10 +7,7 @@
 #include <limits>
 #include <string>
 
-#include "base/concat.h"
 #include "sql/adapter/arguments.h"
-#include "sql/adapter/interrupt.h"
-#include "sql/adapter/values.h"
 #include "sql/values/row_vector.h"
 
 namespace glove::sql {
