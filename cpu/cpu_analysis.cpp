@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "base/thread_pool.h"
-#include "cpu/analysis/convolve.h"
 #include "cpu/analysis/cpu_pass.h"
 #include "cpu/analysis/moments.h"
 #include "cpu/kernels/kernels.h"

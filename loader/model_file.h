@@ -7,7 +7,6 @@
 #include "base/cancel.h"
 #include "base/file.h"
 #include "base/status.h"
-#include "loader/progress.h"
 #include "loader/read_options.h"
 #include "loader/safetensors.h"
 #include "model/model.h"

@@ -1,10 +1,11 @@
-// Dot products, column sums and second moments of rows, on several threads.
+// Dot products, column sums and second moments of rows, and convolutions of grids, on several threads.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <span>
 
+#include "analysis/grid.h"
 #include "analysis/moments.h"
 #include "analysis/points.h"
 #include "cpu/kernels/kernels.h"
@@ -26,5 +27,9 @@ Status gram_product(const Kernels& kernels, int threads, const Points& points, s
                     std::span<double> product, const InterruptCheck& interrupted);
 Status second_moment(const Kernels& kernels, int threads, const Points& points, const MomentRows& rows,
                      std::span<double> moment, const InterruptCheck& interrupted);
+
+// Analysis::convolve, on at most `threads` threads.
+Result<Grid> convolve(const Kernels& kernels, int threads, const Grid& grid, std::span<const Grid> by,
+                      const InterruptCheck& interrupted);
 
 }  // namespace glove::cpu

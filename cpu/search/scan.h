@@ -5,6 +5,7 @@
 
 #include "cpu/kernels/kernels.h"
 #include "model/model.h"
+#include "search/neighbor.h"
 #include "search/query.h"
 #include "search/searcher.h"
 
@@ -24,5 +25,9 @@ Status search(const ScanContext& context, std::span<SearchRequest> requests);
 // Searcher::score_all.
 Status score_all(const ScanContext& context, const Query& query, std::span<double> dots,
                  const InterruptCheck& interrupted, ScanCost& cost);
+
+// Sets each row's exact similarity: kNoSimilarity for a zero row. Fetches the vectors ahead, so ids in
+// ascending order are fastest. `wide` is widen(query.vector).
+void score_rows(const ScanContext& context, const Query& query, const double* wide, std::span<Neighbor> rows);
 
 }  // namespace glove::cpu

@@ -1,4 +1,4 @@
-// The functions in the table of format.cpp. Each pair is defined in the file of its name (safetensors in
+// The functions in the table of format.cpp. Each pair is defined in the file of its name, without -text and -binary (safetensors in
 // safetensors_matrix.cpp, glove-shards in glove_model.cpp).
 #pragma once
 

@@ -4,8 +4,6 @@
 #include <new>
 #include <utility>
 
-#include "sql/adapter/database_code.h"
-
 namespace glove::sql {
 namespace {
 

@@ -19,8 +19,8 @@
 #include <utility>
 #include <vector>
 
-#include "sql/adapter/created_table.h"
 #include "sql/adapter/sql_tokens.h"
+#include "sql/adapter/table.h"
 #include "sql/index/content_rows.h"
 #include "sql/index/index_commands.h"
 #include "sql/index/index_schema.h"
@@ -240,7 +240,7 @@ class LiveIndex final : public nn::RankedTable {
 int register_glove_index(sqlite3* db, Engine& engine) {
   // Not INNOCUOUS and not DIRECTONLY, for the reasons of glove_nn. Its triggers use neither the module nor
   // any function of this extension.
-  return vtab::register_created_table<LiveIndex>(db, engine);
+  return vtab::register_table<LiveIndex>(db, engine);
 }
 
 }  // namespace glove::sql

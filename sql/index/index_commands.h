@@ -7,14 +7,16 @@
 #include <vector>
 
 #include "base/status.h"
+#include "live/segment.h"
 #include "sql/adapter/connection.h"
 #include "sql/index/content_rows.h"
 #include "sql/index/index_definition.h"
 #include "sql/index/index_store.h"
-#include "sql/index/new_segment.h"
 #include "sql/index/vector_store.h"
 
 namespace glove::sql {
+
+class NewSegment;  // sql/index/index_commands.cpp
 
 // Runs commands in the transaction of the statement that gives them. A command that fails leaves nothing
 // behind.

@@ -17,10 +17,10 @@
 
 #include "base/utf8.h"
 #include "model/model.h"
+#include "sql/adapter/inputs.h"
 #include "sql/adapter/table.h"
 #include "sql/models/glove_words_plan.h"
 #include "sql/register.h"
-#include "sql/text/text_encoding.h"
 
 namespace glove::sql {
 namespace {

@@ -20,7 +20,6 @@
 #include "sql/adapter/arguments.h"
 #include "sql/register.h"
 #include "sql/values/row_vector.h"
-#include "sql/values/vector_argument.h"
 
 namespace glove::sql {
 namespace {

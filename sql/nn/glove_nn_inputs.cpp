@@ -8,7 +8,7 @@
 #include "search/backend.h"
 #include "search/expression.h"
 #include "sql/adapter/arguments.h"
-#include "sql/text/text_encoding.h"
+#include "sql/adapter/inputs.h"
 #include "sql/values/row_vector.h"
 
 namespace glove::sql::nn {

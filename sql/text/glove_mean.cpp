@@ -18,7 +18,7 @@
 #include "analysis/exact_sum.h"
 #include "sql/adapter/aggregate.h"
 #include "sql/register.h"
-#include "sql/values/vector_argument.h"
+#include "sql/values/row_vector.h"
 
 namespace glove::sql {
 namespace {

@@ -16,7 +16,6 @@
 #include "sql/register.h"
 #include "sql/values/row_vector.h"
 #include "sql/values/toolbox_inputs.h"
-#include "sql/values/vector_argument.h"
 
 namespace glove::sql {
 namespace {
