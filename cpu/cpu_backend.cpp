@@ -46,8 +46,9 @@ std::string processor_name() {
 #endif
 }
 
-// The access pattern of one model. A scan reads a few scattered rows, and read-ahead for them would evict the
-// codes if memory holds little more than those; a full pass benefits from read-ahead. Thread-safe.
+// Tells the operating system how the rows of a mapped model will be read: the access pattern of one model. A
+// scan reads a few scattered rows, and read-ahead for them would evict the codes if memory holds little more
+// than those; a full pass benefits from read-ahead. Thread-safe.
 class RowAccess {
  public:
   enum class Pattern { kUnknown, kScattered, kSequential };
@@ -139,10 +140,6 @@ class CpuBackend final : public Backend {
 
   SearcherInfo info() const override { return cpu_->info(); }
 
-  std::string_view target() const {
-    return cpu_->kernels.ok() ? cpu_->kernels.value()->name : std::string_view();
-  }
-
  private:
   const std::shared_ptr<const Cpu> cpu_;
   const Result<std::unique_ptr<Analysis>> analysis_;
@@ -167,10 +164,6 @@ std::vector<std::string_view> cpu_targets() {
   std::vector<std::string_view> names;
   for (const Kernels* kernels : cpu::usable_kernels()) names.push_back(kernels->name);
   return names;
-}
-
-std::string_view cpu_target_of(const Backend& backend) {
-  return static_cast<const CpuBackend&>(backend).target();
 }
 
 }  // namespace glove

@@ -8,7 +8,7 @@
 #include <map>
 #include <utility>
 
-#include "base/fork_safe_mutex.h"
+#include "base/mutex.h"
 #include "model/exact_dot.h"
 #include "model/limits.h"
 #include "model/quantize.h"

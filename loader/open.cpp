@@ -16,7 +16,6 @@
 #include "loader/model_file.h"
 #include "loader/row_pipeline.h"
 #include "loader/safetensors.h"
-#include "loader/shards.h"
 #include "loader/word_list.h"
 #include "model/model_builder.h"
 #include "model/row_block.h"

@@ -4,7 +4,6 @@
 
 #include "cpu/kernels/kernels.h"
 #include "model/cap_bound.h"
-#include "model/exact_dot.h"
 #include "model/nibbles.h"
 
 namespace glove::cpu {

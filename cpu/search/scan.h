@@ -5,7 +5,6 @@
 
 #include "cpu/kernels/kernels.h"
 #include "model/model.h"
-#include "search/neighbor.h"
 #include "search/query.h"
 #include "search/searcher.h"
 

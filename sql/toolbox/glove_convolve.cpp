@@ -9,7 +9,7 @@
 #include "analysis/grid.h"
 #include "sql/adapter/arguments.h"
 #include "sql/register.h"
-#include "sql/toolbox/convolution.h"
+#include "sql/toolbox/plane_functions.h"
 #include "sql/values/json_grid.h"
 
 namespace glove::sql {

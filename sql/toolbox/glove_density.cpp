@@ -17,8 +17,7 @@
 #include "analysis/density.h"
 #include "sql/adapter/aggregate.h"
 #include "sql/register.h"
-#include "sql/toolbox/convolution.h"
-#include "sql/toolbox/plane_arguments.h"
+#include "sql/toolbox/plane_functions.h"
 #include "sql/values/json_grid.h"
 #include "sql/values/json_options.h"
 

@@ -7,7 +7,6 @@
 // The vector belongs to the model that `model` was derived from; the result belongs to `model`. A row of the
 // first becomes the row of the second, bit for bit. Returns NULL if the vector is NULL.
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 

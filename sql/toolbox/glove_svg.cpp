@@ -22,7 +22,7 @@
 #include "drawing/svg_map.h"
 #include "sql/adapter/aggregate.h"
 #include "sql/register.h"
-#include "sql/toolbox/plane_arguments.h"
+#include "sql/toolbox/plane_functions.h"
 #include "sql/values/json_options.h"
 
 namespace glove::sql {

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "analysis/kmeans.h"
-#include "search/engine.h"
 #include "sql/toolbox/fit_table.h"
 #include "sql/values/toolbox_inputs.h"
 
