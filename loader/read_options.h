@@ -1,6 +1,8 @@
-// What the caller specifies about a file in addition to its path.
+// What the caller specifies about a file in addition to its path, and how long-running work reports its
+// progress.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -16,6 +18,10 @@ namespace glove {
 // which loader/ may not include.
 using TokenizerReader = std::function<Result<TokenizerContent>(
     const std::string& source, std::string_view json, const InterruptCheck& interrupted)>;
+
+// Called from time to time while a file is read, only on the calling thread. It only reports; an
+// InterruptCheck stops the work.
+using ProgressCallback = std::function<void(int64_t bytes_done, int64_t bytes_total)>;
 
 // How to read a file.
 struct ReadOptions {

@@ -1,4 +1,4 @@
-#include "loader/shards.h"
+#include "loader/model_file.h"
 
 #include <algorithm>
 #include <memory>
@@ -7,8 +7,9 @@
 
 #include "base/concat.h"
 #include "base/utf8.h"
-#include "loader/model_file.h"
+#include "loader/input.h"
 #include "loader/model_format.h"
+#include "loader/open.h"
 #include "loader/safetensors.h"
 #include "loader/shard.h"
 #include "model/mapped_file.h"

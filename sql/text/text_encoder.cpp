@@ -5,10 +5,8 @@
 #include <bit>
 #include <utility>
 
-#include "base/concat.h"
 #include "base/timer.h"
-#include "sql/adapter/interrupt.h"
-#include "sql/adapter/values.h"
+#include "sql/adapter/arguments.h"
 #include "sql/values/json_options.h"
 #include "sql/values/toolbox_inputs.h"
 #include "text/common_components.h"
