@@ -2,7 +2,7 @@
 """Has clang-tidy read every source by itself, and clang every header that has none: check_sources.py [FILE...]
 
 A source includes its own header first, so this shows that each file includes what it needs, that guarded members are used only
-while their mutex is held (base/mutex.h), and that .clang-tidy finds nothing. Then reads three programs that are wrong in one of
+while their mutex is held (base/mutex.h), and that .clang-tidy finds nothing. Then reads four programs that are wrong in one of
 these ways, which must be refused. With FILE... (any of the sources and headers), reads only these.
 """
 
