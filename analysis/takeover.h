@@ -6,7 +6,6 @@
 #include "analysis/analysis.h"
 #include "base/status.h"
 #include "search/backend.h"
-#include "search/device_failure.h"
 #include "search/engine.h"
 
 namespace glove {

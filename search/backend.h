@@ -37,4 +37,9 @@ class Backend {
   virtual SearcherInfo info() const = 0;
 };
 
+// Returns true if the device is lost, cannot be used or lacks memory, so that another one may succeed.
+inline bool is_device_failure(const Error& error) {
+  return error.code == ErrorCode::kUnavailable || error.code == ErrorCode::kOutOfMemory;
+}
+
 }  // namespace glove

@@ -8,8 +8,8 @@
 #include "gpu/search/segment_searcher.h"
 #include "gpu/search/spread_plan.h"
 #include "gpu/search/spread_searcher.h"
+#include "search/backend.h"
 #include "search/candidates.h"
-#include "search/device_failure.h"
 
 namespace glove::gpu {
 

@@ -9,7 +9,7 @@
 #include "base/cores.h"
 #include "base/thread_pool.h"
 #include "gpu/residency/shared_device.h"
-#include "search/device_failure.h"
+#include "search/backend.h"
 #include "search/merge.h"
 
 namespace glove::gpu {
