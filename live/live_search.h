@@ -55,16 +55,26 @@ struct IndexState {
 // Makes a row of the parts hidden, because the user's table no longer has it.
 void hide_row(IndexState& state, int32_t row);
 
+// The rows that a statement admits.
+struct Admissible {
+  KeySetPtr keys;   // null: all rows, and there is no mask
+  RowMaskPtr rows;  // of the parts; null if there are none
+
+  bool all() const { return keys == nullptr; }
+  bool has(int64_t id) const { return all() || keys->contains(id); }
+};
+
 // The relation of a statement. The source must outlive it.
 class LiveRelation final : public RankedRelation {
  public:
-  LiveRelation(IndexState state, RowSource& source) : state_(std::move(state)), source_(source) {}
+  LiveRelation(IndexState state, RowSource& source, Admissible among = {})
+      : state_(std::move(state)), source_(source), among_(std::move(among)) {}
 
-  // There is no limit: only a pass over the user's table counts the rows.
-  int64_t most_rows() const override { return std::numeric_limits<int64_t>::max(); }
-  bool wants_full_pass(int64_t k) const override {
-    return state_.parts == nullptr || glove::wants_full_pass(state_.parts->model(), k);
+  // Without a set of admissible rows there is no limit: only a pass over the user's table counts the rows.
+  int64_t most_rows() const override {
+    return among_.all() ? std::numeric_limits<int64_t>::max() : among_.keys->size();
   }
+  bool wants_full_pass(int64_t k) const override;
   // A row of a segment that the user's table lacks is hidden from now on. REQUIRES: the queries have no
   // excluded rows.
   Result<Answers> nearest(std::span<const Query> queries, int64_t k, const SearchOptions& options,
@@ -75,6 +85,9 @@ class LiveRelation final : public RankedRelation {
                                       const InterruptCheck& interrupted) override;
 
  private:
+  bool reads_by_id() const;
+  template <class Use>
+  Status read_admissible(const InterruptCheck& interrupted, const Use& use);
   template <class Use>
   Status score_table(std::span<const Query> queries, const SearchOptions& options, SearchReport& report,
                      Use&& use);
@@ -86,6 +99,7 @@ class LiveRelation final : public RankedRelation {
 
   IndexState state_;
   RowSource& source_;
+  Admissible among_;
 };
 
 }  // namespace glove::live

@@ -62,6 +62,16 @@ PartSetPtr share_part_set(Engine& engine, const std::vector<SegmentPtr>& segment
   return fresh;
 }
 
+Result<RowMaskPtr> admissible_rows(const KeySet& keys, const PartSet& set,
+                                   const InterruptCheck& interrupted) {
+  auto mask = std::make_shared<RowMask>(set.model());
+  for (size_t segment = 0; segment < set.segments().size(); ++segment)
+    GLOVE_RETURN_IF_ERROR(
+        mask->admit(keys, set.segments()[segment]->ids(), set.first_row(segment), interrupted));
+  mask->complete(set.model());
+  return RowMaskPtr(std::move(mask));
+}
+
 int64_t PartSet::id_of(int32_t row) const {
   const auto [segment, row_of_segment] = place_of(row);
   return segments()[segment]->ids()[static_cast<size_t>(row_of_segment)];

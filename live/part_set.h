@@ -8,6 +8,7 @@
 
 #include "live/segment.h"
 #include "search/model_searchers.h"
+#include "search/row_mask.h"
 
 namespace glove::live {
 
@@ -35,6 +36,9 @@ class PartSet {
   std::shared_ptr<const std::vector<SegmentPtr>> segments_;
   ModelSearchersPtr searchers_;
 };
+
+// Returns the rows of the set that have a key of `keys` as their id. Errors: an interrupt.
+Result<RowMaskPtr> admissible_rows(const KeySet& keys, const PartSet& set, const InterruptCheck& interrupted);
 
 // Shared by the connections of a process, so that each segment is open once on a backend.
 using PartSetPtr = std::shared_ptr<const PartSet>;
