@@ -44,20 +44,29 @@ class Analysis {
   // sums[j] = the sum of weights[i] * x_ij over the rows i that have a weight, as analysis/moments.h says.
   //   weights  [rows], or empty: all 1
   //   sums     [dims]
-  virtual Status column_sums(const Points& points, std::span<const double> weights, std::span<double> sums,
-                             const InterruptCheck& interrupted) = 0;
+  Status column_sums(const Points& points, std::span<const double> weights, std::span<double> sums,
+                     const InterruptCheck& interrupted) {
+    return sum_rows(points, ColumnSums{weights, sums}, interrupted);
+  }
 
   // product = A^T (A vector), where the rows of A are the points: column_sums() with the weights that dots()
   // returns, bit for bit.
   //   vector   [dims]
   //   product  [dims]
-  virtual Status gram_product(const Points& points, std::span<const float> vector, std::span<double> product,
-                              const InterruptCheck& interrupted) = 0;
+  Status gram_product(const Points& points, std::span<const float> vector, std::span<double> product,
+                      const InterruptCheck& interrupted) {
+    return sum_rows(points, GramProduct{vector, product}, interrupted);
+  }
 
   // moment[i * dims + j] = the sum of y_i * y_j over the rows, with y as analysis/moments.h says.
   //   moment  [dims, dims]
-  virtual Status second_moment(const Points& points, const MomentRows& rows, std::span<double> moment,
-                               const InterruptCheck& interrupted) = 0;
+  Status second_moment(const Points& points, const MomentRows& rows, std::span<double> moment,
+                       const InterruptCheck& interrupted) {
+    return sum_rows(points, SecondMoment{rows, moment}, interrupted);
+  }
+
+  // Any of these three.
+  virtual Status sum_rows(const Points& points, const RowSums& what, const InterruptCheck& interrupted) = 0;
 
   // Maps every row. Of the points it reads only the vectors.
   //   out  [rows, map.dims_out], or longer

@@ -1,7 +1,6 @@
 #include "analysis/convolve.h"
 
 #include <algorithm>
-#include <string>
 
 #include "base/concat.h"
 

@@ -1,6 +1,5 @@
 #include "analysis/layout.h"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <variant>
 #include <vector>
 
 #include "base/cancel.h"
@@ -23,6 +24,21 @@ struct MomentRows {
   std::span<const double> weights;  // [rows], or empty: all 1. A row of weight 0 is left out.
   std::span<const float> center;    // [dims], or empty: zeros
 };
+
+// One of the sums over rows that Analysis describes, and where it goes.
+struct ColumnSums {
+  std::span<const double> weights;
+  std::span<double> sums;
+};
+struct GramProduct {
+  std::span<const float> vector;
+  std::span<double> product;
+};
+struct SecondMoment {
+  MomentRows rows;
+  std::span<double> moment;
+};
+using RowSums = std::variant<ColumnSums, GramProduct, SecondMoment>;
 
 // Weights 1 / |x| that make unit vectors of rows; 0 for zero rows. REQUIRES: the float environment.
 std::vector<double> unit_weights(const Points& points);

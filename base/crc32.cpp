@@ -4,10 +4,8 @@
 
 #include <cstring>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
 // Clang provides the intrinsics only when compiling for such processors
-#elif defined(__aarch64__) && !defined(__clang__)
+#if defined(__aarch64__) && !defined(__clang__)
 #define GLOVE_CRC32_INSTRUCTIONS 1
 #include <arm_acle.h>
 #include <asm/hwcap.h>

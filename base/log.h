@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "base/fork_safe_mutex.h"
+#include "base/mutex.h"
 
 namespace glove {
 

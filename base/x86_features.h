@@ -1,7 +1,12 @@
-// The instruction sets beyond x86-64's first that the processor has and the system supports.
+// The instruction sets beyond x86-64's first: their intrinsics, and which of them the processor has and the
+// system supports.
 #pragma once
 
 #if defined(__x86_64__)
+#include <immintrin.h>
+
+// A function of this instruction set.
+#define GLOVE_AVX2 __attribute__((target("avx2")))
 
 namespace glove {
 

@@ -1,7 +1,9 @@
 #include "convert/convert.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "analysis/analysis.h"
@@ -35,6 +37,20 @@ Status check_token_options(const std::string& path, const ConvertOptions& option
           path +
               ": a model with a tokenizer is converted as a whole, because its tokens are numbered; omit "
               "--top, --only-words, --lower and --normalize"};
+}
+
+// Writing must not replace what is read.
+Status check_output(const Input& input, const std::string& output_path, const ConvertOptions& options) {
+  if (options.shards > 0) return {};  // their names differ from `output_path`
+  const std::string folder = directory_of(input.file()->path());
+  for (const std::string& source : {input.file()->path(), folder + "/tokenizer.json", folder + "/config.json",
+                                    options.read.words_path, options.subset_path}) {
+    std::error_code failure;  // of a file that is not there
+    if (std::filesystem::equivalent(source, output_path, failure))
+      return {ErrorCode::kInvalidArgument, "cannot write '" + output_path + "': it is the file '" + source +
+                                               "', which is read; name another output"};
+  }
+  return {};
 }
 
 // Derives the common components of the rows that were written, and adds them to the file.
@@ -84,6 +100,7 @@ Result<ConvertReport> convert(const std::string& input_path, const std::string& 
                               const ConvertOptions& options) {
   const ScopedFloatEnvironment environment;
   GLOVE_ASSIGN_OR_RETURN(const Input input, Input::open(input_path, options.progress, options.interrupted));
+  GLOVE_RETURN_IF_ERROR(check_output(input, output_path, options));
   GLOVE_ASSIGN_OR_RETURN(const Format* const format, find_format(input, options.read));
   GLOVE_ASSIGN_OR_RETURN(const std::unique_ptr<RowReader> reader, format->open(input, options.read));
   if (reader->tokenizer() != nullptr) GLOVE_RETURN_IF_ERROR(check_token_options(input.path(), options));

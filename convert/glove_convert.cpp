@@ -196,7 +196,7 @@ int convert(Arguments& arguments) {
   const double seconds = timer.microseconds() * 1e-6;
   if (!arguments.quiet) print_report(result.value(), seconds);
   glove::ReadOptions read;
-  read.read_tokens = glove::read_tokens;
+  read.read_tokenizer = glove::read_tokenizer;
   return arguments.verify ? verify(arguments, result.value().path, read) : kSuccess;
 }
 
@@ -205,7 +205,7 @@ int run(int argc, char** argv) {
       "Makes a model file of a word-embedding file, for sqlite-glove to open without reading it through.",
       "glove-convert");
   Arguments arguments;
-  arguments.convert.read.read_tokens = glove::read_tokens;
+  arguments.convert.read.read_tokenizer = glove::read_tokenizer;
   describe_arguments(app, arguments);
   try {
     app.parse(argc, argv);

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "base/thread_pool.h"
-#include "cpu/analysis/convolve.h"
 #include "cpu/analysis/cpu_pass.h"
 #include "cpu/analysis/moments.h"
 #include "cpu/kernels/kernels.h"
@@ -64,22 +63,9 @@ class CpuAnalysis final : public Analysis {
     return cpu::dots(kernels_, threads, points, vector, dots, interrupted);
   }
 
-  Status column_sums(const Points& points, std::span<const double> weights, std::span<double> sums,
-                     const InterruptCheck& interrupted) override {
+  Status sum_rows(const Points& points, const RowSums& what, const InterruptCheck& interrupted) override {
     GLOVE_ASSIGN_OR_RETURN(const int threads, options_.thread_count());
-    return cpu::column_sums(kernels_, threads, points, weights, sums, interrupted);
-  }
-
-  Status gram_product(const Points& points, std::span<const float> vector, std::span<double> product,
-                      const InterruptCheck& interrupted) override {
-    GLOVE_ASSIGN_OR_RETURN(const int threads, options_.thread_count());
-    return cpu::gram_product(kernels_, threads, points, vector, product, interrupted);
-  }
-
-  Status second_moment(const Points& points, const MomentRows& rows, std::span<double> moment,
-                       const InterruptCheck& interrupted) override {
-    GLOVE_ASSIGN_OR_RETURN(const int threads, options_.thread_count());
-    return cpu::second_moment(kernels_, threads, points, rows, moment, interrupted);
+    return cpu::sum_rows(kernels_, threads, points, what, interrupted);
   }
 
   Status map_rows(const Points& points, const RowMap& map, std::span<float> out,

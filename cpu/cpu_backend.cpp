@@ -1,12 +1,18 @@
 #include "cpu/cpu_backend.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include <atomic>
+#include <cstring>
 #include <utility>
 
 #include "base/cores.h"
 #include "cpu/cpu_analysis.h"
 #include "cpu/kernels/kernels.h"
-#include "cpu/processor_name.h"
-#include "cpu/search/row_access.h"
 #include "cpu/search/scan.h"
 #include "model/quantize.h"
 #include "search/combining_searcher.h"
@@ -20,6 +26,54 @@ namespace {
 constexpr int64_t kWorthCombining = int64_t{16} << 20;
 
 using cpu::Kernels;
+
+// Returns the processor's own name ("AMD EPYC 9654 96-Core Processor"), or "CPU".
+std::string processor_name() {
+#if defined(__x86_64__)
+  unsigned registers[12];
+  for (unsigned leaf = 0; leaf < 3; ++leaf) {
+    unsigned* four = registers + 4 * leaf;
+    if (__get_cpuid(0x80000002U + leaf, &four[0], &four[1], &four[2], &four[3]) == 0) return "CPU";
+  }
+  char text[sizeof(registers) + 1] = {};
+  std::memcpy(text, registers, sizeof(registers));
+  std::string name = text;
+  name.erase(0, name.find_first_not_of(' '));
+  name.erase(name.find_last_not_of(' ') + 1);
+  return name.empty() ? "CPU" : name;
+#else
+  return "CPU";
+#endif
+}
+
+// Tells the operating system how the rows of a mapped model will be read: the access pattern of one model. A
+// scan reads a few scattered rows, and read-ahead for them would evict the codes if memory holds little more
+// than those; a full pass benefits from read-ahead. Thread-safe.
+class RowAccess {
+ public:
+  enum class Pattern { kUnknown, kScattered, kSequential };
+
+  // Does nothing if the last pattern was the same or if the model's rows are not mapped from a file.
+  void expect(const Model& model, Pattern pattern);
+
+ private:
+  std::atomic<Pattern> pattern_ = Pattern::kUnknown;
+};
+
+void RowAccess::expect(const Model& model, Pattern pattern) {
+  if (model.source().maps.empty()) return;
+  if (pattern_.load(std::memory_order_relaxed) == pattern) return;
+  pattern_.store(pattern, std::memory_order_relaxed);
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  for (const ModelPart& part : model.parts()) {
+    if (!model.place_in_file(std::as_bytes(part.vectors))) continue;
+    const auto first = (reinterpret_cast<uintptr_t>(part.vectors.data()) + page - 1) / page * page;
+    const auto end = reinterpret_cast<uintptr_t>(part.vectors.data() + part.vectors.size()) / page * page;
+    if (first < end)  // advice only: nothing depends on its success
+      madvise(reinterpret_cast<void*>(first), end - first,
+              pattern == Pattern::kScattered ? MADV_RANDOM : MADV_NORMAL);
+  }
+}
 
 // State shared by the backend and its searchers.
 struct Cpu {
@@ -36,7 +90,7 @@ struct Cpu {
 
   const Result<const Kernels*> kernels;
   const CpuBackendOptions options;
-  const std::string processor = cpu::processor_name();
+  const std::string processor = processor_name();
 };
 
 class CpuSearcher final : public Searcher {
@@ -47,14 +101,14 @@ class CpuSearcher final : public Searcher {
 
   Status search(std::span<SearchRequest> requests) override {
     GLOVE_ASSIGN_OR_RETURN(const int threads, cpu_->options.thread_count());
-    row_access_.expect(*model_, cpu::RowAccess::Pattern::kScattered);
+    row_access_.expect(*model_, RowAccess::Pattern::kScattered);
     return cpu::search({*cpu_->kernels.value(), *model_, threads, cpu_->options.scan_bits}, requests);
   }
 
   Status score_all(const Query& query, std::span<double> dots, const InterruptCheck& interrupted,
                    ScanCost& cost) override {
     GLOVE_ASSIGN_OR_RETURN(const int threads, cpu_->options.thread_count());
-    row_access_.expect(*model_, cpu::RowAccess::Pattern::kSequential);
+    row_access_.expect(*model_, RowAccess::Pattern::kSequential);
     return cpu::score_all({*cpu_->kernels.value(), *model_, threads}, query, dots, interrupted, cost);
   }
 
@@ -63,7 +117,7 @@ class CpuSearcher final : public Searcher {
  private:
   const std::shared_ptr<const Cpu> cpu_;
   const ModelPtr model_;
-  cpu::RowAccess row_access_;
+  RowAccess row_access_;
 };
 
 class CpuBackend final : public Backend {
@@ -85,10 +139,6 @@ class CpuBackend final : public Backend {
   Analysis* analysis() override { return analysis_.ok() ? analysis_.value().get() : nullptr; }
 
   SearcherInfo info() const override { return cpu_->info(); }
-
-  std::string_view target() const {
-    return cpu_->kernels.ok() ? cpu_->kernels.value()->name : std::string_view();
-  }
 
  private:
   const std::shared_ptr<const Cpu> cpu_;
@@ -114,10 +164,6 @@ std::vector<std::string_view> cpu_targets() {
   std::vector<std::string_view> names;
   for (const Kernels* kernels : cpu::usable_kernels()) names.push_back(kernels->name);
   return names;
-}
-
-std::string_view cpu_target_of(const Backend& backend) {
-  return static_cast<const CpuBackend&>(backend).target();
 }
 
 }  // namespace glove

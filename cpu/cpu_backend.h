@@ -37,8 +37,4 @@ std::unique_ptr<Backend> make_cpu_backend(const CpuBackendOptions& options = {})
 // "scalar" and some of "sse4", "avx2", "avx512", "avx512vnni" and "amx", or of "neon" and "neondotprod".
 std::vector<std::string_view> cpu_targets();
 
-// Returns the target that `backend` runs; empty if it has none because of a bad name. REQUIRES: `backend`
-// came from make_cpu_backend.
-std::string_view cpu_target_of(const Backend& backend);
-
 }  // namespace glove

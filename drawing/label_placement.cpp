@@ -1,7 +1,6 @@
 #include "drawing/label_placement.h"
 
 #include <algorithm>
-#include <initializer_list>
 
 #include "base/utf8.h"
 

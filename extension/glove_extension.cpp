@@ -54,7 +54,7 @@ void log_to_sqlite(const std::string& message) {
 std::unique_ptr<glove::Engine> make_engine() {
   auto engine = std::make_unique<glove::Engine>();
   engine->log().set_sink(log_to_sqlite);
-  engine->catalog().set_token_reader(glove::read_tokens);
+  engine->catalog().set_tokenizer_reader(glove::read_tokenizer);
   glove::CpuBackendOptions options;
   options.settings = &engine->settings();
   auto cpu = glove::make_cpu_backend(options);

@@ -7,7 +7,7 @@
 namespace glove {
 
 // The functions of the linked SQLite that this project calls; all others are null, and so are those that an
-// older SQLite lacks (sql/adapter/sqlite_features.h). Lives as long as the process.
+// older SQLite lacks (sql/adapter/boundary.h). Lives as long as the process.
 const sqlite3_api_routines* linked_sqlite();
 
 }  // namespace glove

@@ -53,8 +53,6 @@ Result<const Format*> find_by_content(const Input& input, const ReadOptions& opt
   return nullptr;
 }
 
-constexpr std::string_view kLfsPointer = "version https://git-lfs.github.com/spec/";
-
 // Ignoring an option would be wrong, because the caller expects an effect. It is an error instead.
 Status check_options(const std::string& path, const Format& format, const ReadOptions& options) {
   const auto useless = [&](const std::string& option, const std::string& takers) {
@@ -72,6 +70,16 @@ Status check_options(const std::string& path, const Format& format, const ReadOp
 
 }  // namespace
 
+bool is_lfs_pointer(std::string_view head) {
+  return head.starts_with("version https://git-lfs.github.com/spec/");
+}
+
+Error lfs_pointer_error(const std::string& path) {
+  return {ErrorCode::kCorrupt, path +
+                                   ": the file is a pointer of Git LFS and not the content; run "
+                                   "'git lfs pull' in its repository"};
+}
+
 std::span<const Format> formats() {
   return kFormats;
 }
@@ -80,11 +88,8 @@ Result<const Format*> find_format(const Input& input, const ReadOptions& options
   const Format* format = nullptr;
   if (options.format.empty()) {
     GLOVE_ASSIGN_OR_RETURN(format, find_by_content(input, options));
-    if (format == nullptr &&
-        std::string_view(input.sample().data(), input.sample().size()).starts_with(kLfsPointer))
-      return Error{ErrorCode::kCorrupt, input.path() +
-                                            ": the file is a pointer of Git LFS and not the content; run "
-                                            "'git lfs pull' in its repository"};
+    if (format == nullptr && is_lfs_pointer({input.sample().data(), input.sample().size()}))
+      return lfs_pointer_error(input.path());
     if (format == nullptr)
       return Error{ErrorCode::kCorrupt,
                    input.path() + ": offset 0: the content is of no known format (" + format_names() + ")"};

@@ -24,6 +24,10 @@ struct Format {
   Result<std::unique_ptr<RowReader>> (*open)(const Input& input, const ReadOptions& options);
 };
 
+// Whether a file with these first bytes is a pointer of Git LFS, and the error for one.
+bool is_lfs_pointer(std::string_view head);
+Error lfs_pointer_error(const std::string& path);
+
 // Returns every format, in the order in which find_format() tries them.
 std::span<const Format> formats();
 

@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "loader/byte_stream.h"
-#include "loader/progress.h"
+#include "loader/read_options.h"
 #include "loader/zip_archive.h"
 
 namespace glove {

@@ -19,9 +19,9 @@ namespace {
 
 class Verifier {
  public:
-  Verifier(const Model& model, const TokenizerReader& read_tokens, const ProgressCallback& progress,
+  Verifier(const Model& model, const TokenizerReader& read_tokenizer, const ProgressCallback& progress,
            const InterruptCheck& interrupted)
-      : model_(model), read_tokens_(read_tokens), progress_(progress), interrupted_(interrupted) {}
+      : model_(model), read_tokenizer_(read_tokenizer), progress_(progress), interrupted_(interrupted) {}
 
   Status run() {
     GLOVE_ASSIGN_OR_RETURN(const SafetensorsHeader header,
@@ -122,9 +122,10 @@ class Verifier {
     const auto is_finite = [](double value) { return std::isfinite(value); };
     if (!std::ranges::all_of(tokenizer_->weights, is_finite))
       return corrupt(kTokenWeights, "has a weight that is NaN or infinite");
-    if (!read_tokens_ || tokenizer_->json.empty()) return {};
-    GLOVE_ASSIGN_OR_RETURN(const std::vector<std::string> tokens,
-                           read_tokens_(model_.path(), tokenizer_->json));
+    if (!read_tokenizer_ || tokenizer_->json.empty()) return {};
+    GLOVE_ASSIGN_OR_RETURN(const TokenizerContent content,
+                           read_tokenizer_(model_.path(), tokenizer_->json, interrupted_));
+    const std::vector<std::string>& tokens = content.tokens;
     if (static_cast<int64_t>(tokens.size()) != tokenizer_->tokens)
       return corrupt(kTokenizer, "has " + std::to_string(tokens.size()) + " tokens, not " +
                                      std::to_string(tokenizer_->tokens));
@@ -210,7 +211,7 @@ class Verifier {
   const Model& model_;
   const ModelPart& part_ = model_.parts().front();  // a file has one part
   const StoredTokenizer* const tokenizer_ = model_.source().tokenizer.get();
-  const TokenizerReader& read_tokens_;
+  const TokenizerReader& read_tokenizer_;
   const ProgressCallback& progress_;
   const InterruptCheck& interrupted_;
   int64_t bytes_done_ = 0;
@@ -218,10 +219,10 @@ class Verifier {
 
 }  // namespace
 
-Status verify_model_file(const Model& model, const TokenizerReader& read_tokens,
+Status verify_model_file(const Model& model, const TokenizerReader& read_tokenizer,
                          const ProgressCallback& progress, const InterruptCheck& interrupted) {
   const ScopedFloatEnvironment environment;
-  return Verifier(model, read_tokens, progress, interrupted).run();
+  return Verifier(model, read_tokenizer, progress, interrupted).run();
 }
 
 }  // namespace glove

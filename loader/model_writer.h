@@ -11,9 +11,9 @@
 #include "base/replacement_file.h"
 #include "base/status.h"
 #include "loader/shard.h"
+#include "model/model.h"
 #include "model/model_assembler.h"
 #include "model/row_map.h"
-#include "model/stored_components.h"
 #include "model/stored_tokenizer.h"
 #include "model/vocabulary.h"
 

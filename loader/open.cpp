@@ -1,18 +1,24 @@
 #include "loader/open.h"
 
+#include <cmath>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "base/concat.h"
 #include "base/float_environment.h"
+#include "base/float_from_chars.h"
+#include "base/utf8.h"
 #include "loader/format.h"
 #include "loader/model_file.h"
 #include "loader/row_pipeline.h"
 #include "loader/safetensors.h"
-#include "loader/shards.h"
-#include "loader/word_counts.h"
+#include "loader/word_list.h"
 #include "model/model_builder.h"
+#include "model/row_block.h"
 
 namespace glove {
 namespace {
@@ -59,7 +65,14 @@ Result<const Format*> find_format_to_verify(const Input& input, const ReadOption
   model.format = "glove-model";
   const std::string_view head(input.sample().data(), input.sample().size());
   if (!options.format.empty()) return find_format(input, options);
-  if (input.is_plain() && looks_like_safetensors(head)) return find_format(input, model);
+  if (input.is_plain() && looks_like_safetensors(head)) {
+    const auto found = find_format(input, options);
+    if (found.ok() && found.value()->name == "static-model")
+      return invalid_argument(input.path(),
+                              ": only a model file can be verified, and this is a static embedding model; "
+                              "convert it with glove-convert, and verify the result");
+    return find_format(input, model);
+  }
   auto found = find_format(input, options);
   if (found.ok() || found.error().code != ErrorCode::kCorrupt) return found;
   if (input.is_plain() && may_have_been_safetensors(head)) return find_format(input, model);
@@ -80,8 +93,60 @@ Result<ModelPtr> open_without_counts(const std::string& path, const OpenOptions&
                          open_model_file(path, input.file(), options.threads, options.interrupted));
   if (options.verify)
     GLOVE_RETURN_IF_ERROR(
-        verify_model_file(*model, options.read.read_tokens, options.progress, options.interrupted));
+        verify_model_file(*model, options.read.read_tokenizer, options.progress, options.interrupted));
   return model;
+}
+
+constexpr int64_t kLinesAtOnce = 4096;
+
+// Stores the count of a line's word, unless an earlier line has done so. False: the line is malformed.
+bool add_line(std::string_view line, const Vocabulary& vocabulary, std::vector<double>& counts,
+              std::vector<bool>& counted) {
+  while (!line.empty() && (line.back() == ' ' || line.back() == '\t')) line.remove_suffix(1);
+  if (line.empty()) return true;
+  const size_t separator = line.find_last_of(" \t");
+  if (separator == std::string_view::npos || separator == 0) return false;
+  const std::string_view number = line.substr(separator + 1);
+  double count = 0;
+  const auto [end, error] = from_chars(number.data(), number.data() + number.size(), count);
+  if (error != std::errc() || end != number.data() + number.size() || !std::isfinite(count) || count < 0)
+    return false;
+  const auto id = vocabulary.find_exact(line.substr(0, separator));
+  if (!id || counted[static_cast<size_t>(*id)]) return true;
+  counts[static_cast<size_t>(*id)] = count;
+  counted[static_cast<size_t>(*id)] = true;
+  return true;
+}
+
+// Returns the count of each word of the vocabulary; 0 for a word that the file lacks. Each line of the file
+// is a word, a space or a tab, and a number of at least 0, as GloVe's vocab_count writes it; words that the
+// vocabulary lacks are ignored, and if a word occurs twice its first number is used. The file may be
+// compressed with gzip or zip. It is an error if a line is malformed, or if no word of the vocabulary has a
+// count.
+Result<std::vector<double>> read_word_counts(const std::string& path, const Vocabulary& vocabulary,
+                                             const InterruptCheck& interrupted) {
+  GLOVE_ASSIGN_OR_RETURN(const std::unique_ptr<WordSource> lines, open_word_list(path, interrupted));
+  std::vector<double> counts(static_cast<size_t>(vocabulary.size()));
+  std::vector<bool> counted(counts.size());
+  int64_t line = 0;
+  for (WordBlock block;; block.clear()) {
+    GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
+    GLOVE_ASSIGN_OR_RETURN(const int64_t got, lines->next(kLinesAtOnce, block));
+    if (got == 0) break;
+    for (size_t i = 0; i < block.ends.size(); ++i, ++line)
+      if (!add_line(block.word(i), vocabulary, counts, counted))
+        return Error{ErrorCode::kCorrupt, concat(path, ": line ", line + 1, ": '", escaped(block.word(i)),
+                                                 "' must be a word, a space and a number of at least 0")};
+  }
+  double total = 0;
+  for (const double count : counts) total += count;
+  if (!(total > 0) || !std::isfinite(total))
+    return Error{ErrorCode::kCorrupt,
+                 concat(path,
+                        ": the counts of the model's words must have a finite sum above 0, "
+                        "but it is ",
+                        total)};
+  return counts;
 }
 
 }  // namespace

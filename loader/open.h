@@ -5,7 +5,6 @@
 
 #include "base/cancel.h"
 #include "base/status.h"
-#include "loader/progress.h"
 #include "loader/read_options.h"
 #include "model/model.h"
 

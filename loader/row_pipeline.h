@@ -7,7 +7,7 @@
 
 #include "base/cancel.h"
 #include "base/status.h"
-#include "loader/progress.h"
+#include "loader/read_options.h"
 #include "loader/row_reader.h"
 #include "model/row_transform.h"
 

@@ -1,4 +1,4 @@
-#include "loader/shards.h"
+#include "loader/model_file.h"
 
 #include <algorithm>
 #include <memory>
@@ -7,8 +7,9 @@
 
 #include "base/concat.h"
 #include "base/utf8.h"
-#include "loader/model_file.h"
+#include "loader/input.h"
 #include "loader/model_format.h"
+#include "loader/open.h"
 #include "loader/safetensors.h"
 #include "loader/shard.h"
 #include "model/mapped_file.h"
@@ -168,7 +169,7 @@ Result<ModelPtr> open_shards(const Input& input, const OpenOptions& options) {
     GLOVE_RETURN_IF_ERROR(check_shard(input.path(), index, shard, rows, first));
     if (options.verify)
       GLOVE_RETURN_IF_ERROR(
-          verify_model_file(*shard.model, options.read.read_tokens, progress, options.interrupted));
+          verify_model_file(*shard.model, options.read.read_tokenizer, progress, options.interrupted));
     rows += shard.model->words();
     bytes += shard.model->source().file_bytes;
     joined->shards.push_back(std::move(shard.model));

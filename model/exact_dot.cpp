@@ -1,9 +1,5 @@
 #include "model/exact_dot.h"
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 #include "base/x86_features.h"
 
 namespace glove {
@@ -20,7 +16,7 @@ void add_plain(const A* a, const float* b, int64_t j, int64_t dims, double* p) {
 }
 
 #if defined(__x86_64__)
-__attribute__((target("avx2"))) void add_avx2(const float* a, const float* b, int64_t dims, double* p) {
+GLOVE_AVX2 void add_avx2(const float* a, const float* b, int64_t dims, double* p) {
   __m256d low = _mm256_loadu_pd(p);
   __m256d high = _mm256_loadu_pd(p + 4);
   int64_t j = 0;

@@ -12,7 +12,7 @@
 
 #include "base/concat.h"
 #include "base/crc32.h"
-#include "base/fork_safe_mutex.h"
+#include "base/mutex.h"
 #include "base/system_calls.h"
 
 namespace glove {

@@ -13,7 +13,6 @@
 #include "base/status.h"
 #include "model/model_part.h"
 #include "model/row_map.h"
-#include "model/stored_components.h"
 #include "model/stored_tokenizer.h"
 #include "model/vocabulary.h"
 
@@ -26,6 +25,15 @@ class MappedFile;
 struct FilePlace {
   int descriptor = -1;
   int64_t offset = 0;
+};
+
+// The common components of a model's texts (text/common_components.h) for weights by Zipf's law, and what
+// they were derived from.
+struct StoredComponents {
+  double a = 0;       // the parameter of the weights, above 0
+  int64_t words = 0;  // of the model that they were derived from, on which the weights depend
+  int64_t count = 0;
+  std::vector<float> vectors;  // [count, dims], the leading component first
 };
 
 // Immutable and shared: hold it by shared_ptr<const Model>; the last holder unmaps or frees it. Every member

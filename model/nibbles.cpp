@@ -5,10 +5,6 @@
 #include <cstring>
 #include <limits>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 #include "base/x86_features.h"
 #include "model/exact_dot.h"
 #include "model/round_up.h"
@@ -128,9 +124,7 @@ double distance_plain(const float* x, double inverse_norm, double s, double fitt
 constexpr NibbleLoops kPlainLoops = {choose_plain, code_plain, distance_plain};
 
 #if defined(__x86_64__)
-#define GLOVE_AVX2 __attribute__((target("avx2")))
 #include "model/nibbles_avx2-inl.h"
-#undef GLOVE_AVX2
 #endif
 
 const NibbleLoops& fastest_loops() {

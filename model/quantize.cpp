@@ -6,10 +6,6 @@
 #include <cstring>
 #include <limits>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 #include "base/x86_features.h"
 #include "model/exact_dot.h"
 #include "model/round_up.h"
@@ -59,7 +55,6 @@ double code_plain(const float* x, double inverse_norm, double s, int64_t dims, i
 constexpr RowLoops kPlainLoops = {largest_plain, code_plain};
 
 #if defined(__x86_64__)
-#define GLOVE_AVX2 __attribute__((target("avx2")))
 
 GLOVE_AVX2 float largest_avx2(const float* x, int64_t dims) {
   const __m256 magnitude = _mm256_castsi256_ps(_mm256_set1_epi32(0x7FFFFFFF));
@@ -112,7 +107,6 @@ GLOVE_AVX2 double code_avx2(const float* x, double inverse_norm, double s, int64
 }
 
 constexpr RowLoops kAvx2Loops = {largest_avx2, code_avx2};
-#undef GLOVE_AVX2
 #endif
 
 const RowLoops& fastest_loops() {

@@ -5,10 +5,6 @@
 #include <cmath>
 #include <limits>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 #include "base/x86_features.h"
 #include "model/round_up.h"
 
@@ -72,7 +68,7 @@ double encode_plain(const Quantizer& quantizer, int16_t* codes) {
 }
 
 #if defined(__x86_64__)
-__attribute__((target("avx2"))) double encode_avx2(const Quantizer& quantizer, int16_t* codes) {
+GLOVE_AVX2 double encode_avx2(const Quantizer& quantizer, int16_t* codes) {
   const __m256d inverse_norm = _mm256_set1_pd(quantizer.inverse_norm);
   const __m256d scale = _mm256_set1_pd(quantizer.scale);
   const __m256d inverse_scale = _mm256_set1_pd(quantizer.inverse_scale);

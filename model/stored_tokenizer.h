@@ -4,9 +4,19 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace glove {
+
+class Tokenizer;
+
+// What a tokenizer.json says.
+struct TokenizerContent {
+  std::vector<std::string> tokens;  // in the order of their ids, from 0 and without a hole
+  std::shared_ptr<const Tokenizer> tokenizer;
+};
 
 // Whose rules make a vector of a text's tokens (docs/text.md, "How a static model encodes").
 enum class EncodingRules : uint8_t { kModel2Vec, kStaticEmbedding };
@@ -18,8 +28,9 @@ struct StoredTokenizer {
   std::span<const double> weights;  // [tokens]: factors of the rows; empty if there are none
   int64_t tokens = 0;               // rows of the whole model, of which a shard has fewer
   EncodingRules rules = EncodingRules::kModel2Vec;
-  bool normalize = false;             // the vector of a text gets the length 1
-  std::shared_ptr<const void> owner;  // keeps the memory of `json` and `weights` alive
+  bool normalize = false;                   // the vector of a text gets the length 1
+  std::shared_ptr<const void> owner;        // keeps the memory of `json` and `weights` alive
+  std::shared_ptr<const Tokenizer> parsed;  // of `json`, if that was parsed to open the model
 };
 
 // Shared by the readers, writers and models of one tokenizer.

@@ -11,6 +11,11 @@
 
 namespace glove {
 
+// Returns true if the device is lost, cannot be used or lacks memory, so that another one may succeed.
+inline bool is_device_failure(const Error& error) {
+  return error.code == ErrorCode::kUnavailable || error.code == ErrorCode::kOutOfMemory;
+}
+
 class Analysis;  // analysis/analysis.h
 
 // Thread-safe: any member may be called at any time, from any thread. There is one object per engine.
@@ -36,10 +41,5 @@ class Backend {
   // Describes a model that is not open on this backend.
   virtual SearcherInfo info() const = 0;
 };
-
-// Returns true if the device is lost, cannot be used or lacks memory, so that another one may succeed.
-inline bool is_device_failure(const Error& error) {
-  return error.code == ErrorCode::kUnavailable || error.code == ErrorCode::kOutOfMemory;
-}
 
 }  // namespace glove

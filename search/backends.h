@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/fork_safe_mutex.h"
+#include "base/mutex.h"
 #include "search/backend.h"
 
 namespace glove {

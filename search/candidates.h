@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "model/model.h"
-#include "search/neighbor.h"
 #include "search/query.h"
 
 namespace glove {
@@ -61,5 +61,10 @@ class BestRows {
 // Keeps the best k of the rows that have a similarity and are not excluded, best first. If the rows are
 // already in that order, they are not sorted again. Frees memory that so few rows do not need.
 void keep_best(const Query& query, int64_t k, std::vector<Neighbor>& rows);
+
+// Merges several answers into one: those of the parts of a model, of devices, or of the segments of an index.
+// Returns the best k rows of all answers, best first. REQUIRES: each answer is in the relation's order, and
+// no row is in two answers.
+std::vector<Neighbor> merge_ranked(std::span<const std::span<const Neighbor>> answers, int64_t k);
 
 }  // namespace glove

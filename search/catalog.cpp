@@ -95,7 +95,7 @@ Result<CatalogEntry> Catalog::load_entry(const std::string& path, const std::str
                                          const OpenOptions& options) {
   const std::string chosen = name.empty() ? name_of_path(path) : name;
   OpenOptions open = options;
-  open.read.read_tokens = read_tokens_;
+  open.read.read_tokenizer = read_tokenizer_;
   GLOVE_ASSIGN_OR_RETURN(ModelPtr model, open_model(path, open));
   return add(chosen, std::move(model));
 }

@@ -1,26 +1,62 @@
 // The loaded models, by name. Shared by all connections and threads.
 #pragma once
 
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/cancel.h"
-#include "base/fork_safe_mutex.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "loader/open.h"
 #include "model/model.h"
-#include "search/environment_load.h"
 #include "search/model_searchers.h"
 
 namespace glove {
 
 class Engine;
+
+// Coordinates the threads that want to open $GLOVE_MODEL. At most one thread opens the file. The others call
+// begin() repeatedly, because each polls its own interrupt meanwhile. A forked child never waits for a thread
+// that it does not have. Thread-safe.
+class EnvironmentLoad {
+ public:
+  enum class Turn {
+    kDone,    // it was opened and is not opened again
+    kMine,    // the caller must open it and then call end()
+    kWait,    // another thread is opening it: try again later
+    kNested,  // the caller is already opening it, further up its stack
+  };
+
+  Turn begin() {
+    const Lock lock(mutex_);
+    if (done_) return Turn::kDone;
+    if (process_ == ::getpid()) return thread_ == std::this_thread::get_id() ? Turn::kNested : Turn::kWait;
+    process_ = ::getpid();
+    thread_ = std::this_thread::get_id();
+    return Turn::kMine;
+  }
+  void end(bool opened) {
+    const Lock lock(mutex_);
+    process_ = 0;
+    done_ = opened;
+  }
+
+ private:
+  ForkSafeMutex mutex_;  // held only briefly
+  bool done_ GLOVE_GUARDED_BY(mutex_) = false;
+  // The process that is opening it, or 0. If it is a parent of this process, that thread does not exist here.
+  pid_t process_ GLOVE_GUARDED_BY(mutex_) = 0;
+  std::thread::id thread_ GLOVE_GUARDED_BY(mutex_);
+};
 
 // A loaded model under its name.
 struct CatalogEntry {
@@ -79,7 +115,7 @@ class Catalog {
 
   // Sets what reads the tokenizers of static embedding models, for every later opening. REQUIRES: no other
   // call at the same time.
-  void set_token_reader(TokenizerReader reader) { read_tokens_ = std::move(reader); }
+  void set_tokenizer_reader(TokenizerReader reader) { read_tokenizer_ = std::move(reader); }
 
   // Opens `path` and adds it as `name` (if empty: the file's name without directories, .gz and one alphabetic
   // extension). Replaces a model of that name only once the new one is open. On error nothing changes.
@@ -117,7 +153,7 @@ class Catalog {
   std::atomic<uint64_t> generation_ = 1;
   mutable ForkSafeMutex mutex_;
   CatalogSnapshotPtr current_ GLOVE_GUARDED_BY(mutex_);  // never null
-  TokenizerReader read_tokens_;
+  TokenizerReader read_tokenizer_;
   EnvironmentLoad environment_;
 };
 

@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "base/fork_safe_mutex.h"
+#include "base/mutex.h"
 #include "search/searcher.h"
 
 namespace glove {

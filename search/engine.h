@@ -3,7 +3,6 @@
 
 #include "base/log.h"
 #include "search/backends.h"
-#include "search/cache_budget.h"
 #include "search/catalog.h"
 #include "search/result_cache.h"
 #include "search/settings.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "base/fork_safe_mutex.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "base/turnstile.h"
 #include "model/model.h"

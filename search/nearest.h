@@ -11,7 +11,6 @@
 #include "model/model.h"
 #include "search/backend.h"
 #include "search/model_searchers.h"
-#include "search/neighbor.h"
 #include "search/ordered_rows.h"
 #include "search/query.h"
 #include "search/statistics.h"

@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "search/backend.h"
-#include "search/neighbor.h"
+#include "search/query.h"
 
 namespace glove {
 

@@ -14,6 +14,18 @@
 
 namespace glove {
 
+// Replaces the similarity of a row that has none. Lower than every similarity.
+constexpr double kNoSimilarity = -2.0;
+
+// The relation's order: descending similarity, then ascending id.
+struct Neighbor {
+  int64_t id;  // of a row of the model; in a live index, the key of a row of the user's table
+  double similarity;
+};
+inline bool ranks_before(const Neighbor& a, const Neighbor& b) {
+  return a.similarity != b.similarity ? a.similarity > b.similarity : a.id < b.id;
+}
+
 // A query resolved against one model. norm_squared > 0, and every component is finite.
 struct Query {
   std::vector<float> vector;      // [dims]

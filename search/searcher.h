@@ -8,7 +8,6 @@
 
 #include "base/cancel.h"
 #include "base/status.h"
-#include "search/neighbor.h"
 #include "search/query.h"
 
 namespace glove {

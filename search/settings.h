@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/fork_safe_mutex.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "search/backends.h"
 

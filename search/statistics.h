@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/fork_safe_mutex.h"
+#include "base/mutex.h"
 #include "search/searcher.h"
 
 namespace glove {

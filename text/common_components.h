@@ -11,7 +11,6 @@
 #include "base/cancel.h"
 #include "base/status.h"
 #include "model/model.h"
-#include "model/stored_components.h"
 #include "text/word_weights.h"
 
 namespace glove {

@@ -46,12 +46,14 @@ void normalize(EncodingRules rules, std::span<double> vector) {
 
 }  // namespace
 
-Result<std::vector<std::string>> read_tokens(const std::string& source, std::string_view json) {
-  GLOVE_ASSIGN_OR_RETURN(const std::shared_ptr<const Tokenizer> tokenizer, Tokenizer::parse(json, source));
+Result<TokenizerContent> read_tokenizer(const std::string& source, std::string_view json,
+                                        const InterruptCheck& interrupted) {
+  GLOVE_ASSIGN_OR_RETURN(std::shared_ptr<const Tokenizer> tokenizer,
+                         Tokenizer::parse(json, source, interrupted));
   std::vector<std::string> tokens;
   for (uint32_t id = 0; id < tokenizer->vocabulary_size(); ++id) {
     tokens.emplace_back(tokenizer->token(id));
-    if (tokens.back().empty() && tokenizer->id_of("") != id)
+    if (tokenizer->token(id).data() == nullptr)
       return Error{ErrorCode::kCorrupt,
                    source + ": no token has the id " + std::to_string(id) + ", but the largest id is " +
                        std::to_string(tokenizer->vocabulary_size() - 1) + "; each id must have a token"};
@@ -59,7 +61,7 @@ Result<std::vector<std::string>> read_tokens(const std::string& source, std::str
   if (const auto unknown = tokenizer->unknown_id(); unknown && tokenizer->token(*unknown).empty())
     return Error{ErrorCode::kInvalidArgument,
                  source + ": the unknown token is empty, which is not supported; a token with a text is"};
-  return tokens;
+  return TokenizerContent{std::move(tokens), std::move(tokenizer)};
 }
 
 StaticEncoder::StaticEncoder(std::shared_ptr<const Tokenizer> tokenizer, StoredTokenizerPtr stored)
@@ -71,15 +73,18 @@ StaticEncoder::StaticEncoder(std::shared_ptr<const Tokenizer> tokenizer, StoredT
   unknown_ = tokenizer_->unknown_id().value_or(0);
 }
 
-Result<std::shared_ptr<const StaticEncoder>> StaticEncoder::make(const Model& model) {
+Result<std::shared_ptr<const StaticEncoder>> StaticEncoder::make(const Model& model,
+                                                                 const InterruptCheck& interrupted) {
   const StoredTokenizerPtr& stored = model.source().tokenizer;
   if (stored->json.empty() || stored->tokens != model.words())
     return Error{ErrorCode::kInvalidArgument,
                  model.path() +
                      ": this is one shard of a model with a tokenizer, which encodes no texts; load "
                      "the index of all shards"};
-  GLOVE_ASSIGN_OR_RETURN(std::shared_ptr<const Tokenizer> tokenizer,
-                         Tokenizer::parse(stored->json, model.path()));
+  std::shared_ptr<const Tokenizer> tokenizer = stored->parsed;
+  if (tokenizer == nullptr) {
+    GLOVE_ASSIGN_OR_RETURN(tokenizer, Tokenizer::parse(stored->json, model.path(), interrupted));
+  }
   if (static_cast<int64_t>(tokenizer->vocabulary_size()) != stored->tokens)
     return Error{ErrorCode::kCorrupt, model.path() + ": the tokenizer has " +
                                           std::to_string(tokenizer->vocabulary_size()) +

@@ -10,22 +10,26 @@
 #include "base/cancel.h"
 #include "base/status.h"
 #include "model/model.h"
+#include "model/stored_tokenizer.h"
 #include "text/text_encoder.h"
 #include "text/tokenizers/tokenizer.h"
 
 namespace glove {
 
-// Returns the tokens of a tokenizer.json in the order of their ids: the TokenizerReader of loader/. Errors:
+// The TokenizerReader of loader/. Errors:
 // what Tokenizer::parse() reports, an id without a token, and an unknown token that is empty, whose row would
 // be lost. `source`, its path, begins the message.
-Result<std::vector<std::string>> read_tokens(const std::string& source, std::string_view json);
+Result<TokenizerContent> read_tokenizer(const std::string& source, std::string_view json,
+                                        const InterruptCheck& interrupted);
 
 // docs/text.md has the rules of both layouts ("How a static model encodes").
 class StaticEncoder final : public TextEncoder {
  public:
-  // Parses the tokenizer of the model. Errors: those of read_tokens(), weights that are NaN or infinite, and
-  // a model that is only a shard. REQUIRES: the model has a tokenizer.
-  static Result<std::shared_ptr<const StaticEncoder>> make(const Model& model);
+  // Parses the tokenizer of the model, unless it was parsed to open the model. Errors: those of
+  // read_tokenizer(), weights that are NaN or infinite, and a model that is only a shard. REQUIRES: the model
+  // has a tokenizer.
+  static Result<std::shared_ptr<const StaticEncoder>> make(const Model& model,
+                                                           const InterruptCheck& interrupted);
 
   // The result is specified to the last bit: over the tokens in the order of the text, s_j = the sum of
   // weight * x_j in double; then s_j / the number of tokens; then, if the model says so, s_j / the length

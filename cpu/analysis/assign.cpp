@@ -8,7 +8,6 @@
 
 #include "base/thread_interrupt.h"
 #include "base/thread_pool.h"
-#include "cpu/kernels/prefetch_row.h"
 #include "cpu/kernels/wide_query.h"
 
 namespace glove::cpu {

@@ -1,4 +1,4 @@
-#include "cpu/analysis/convolve.h"
+#include "cpu/analysis/moments.h"
 
 #include <algorithm>
 #include <vector>

@@ -5,7 +5,6 @@
 #include "base/thread_pool.h"
 #include "cpu/analysis/assign.h"
 #include "cpu/analysis/moments.h"
-#include "cpu/kernels/prefetch_row.h"
 
 namespace glove::cpu {
 namespace {

@@ -78,6 +78,61 @@ class GramPart {
   std::vector<double> y_;
 };
 
+Status sum(const Kernels& kernels, int threads, const Points& points, const ColumnSums& what,
+           const InterruptCheck& interrupted) {
+  const auto compute = [&](int, int64_t block, int64_t, double* partial) {
+    const int64_t end = std::min(points.rows, (block + 1) * kMomentBlock);
+    for (int64_t row = block * kMomentBlock; row < end; ++row)
+      if (const double weight = weight_of(what.weights, row); weight != 0)
+        kernels.moment->add_row(points.vector(row), weight, points.dims, partial);
+  };
+  return sum_blocks(points, threads, points.dims, 1, what.sums, interrupted, compute);
+}
+
+Status sum(const Kernels& kernels, int threads, const Points& points, const GramProduct& what,
+           const InterruptCheck& interrupted) {
+  const std::vector<double> wide = widen(what.vector);
+  const auto compute = [&](int, int64_t block, int64_t, double* partial) {
+    const int64_t end = std::min(points.rows, (block + 1) * kMomentBlock);
+    const float* rows[kBufferRows] = {};
+    double dots[kBufferRows] = {};
+    for (int64_t first = block * kMomentBlock; first < end; first += kBufferRows) {
+      const int64_t count = std::min(kBufferRows, end - first);
+      for (int64_t i = 0; i < count; ++i) rows[i] = points.vector(first + i);
+      kernels.exact_dots(wide.data(), rows, count, points.dims, dots);
+      for (int64_t i = 0; i < count; ++i)
+        if (dots[i] != 0) kernels.moment->add_row(rows[i], dots[i], points.dims, partial);
+    }
+  };
+  return sum_blocks(points, threads, points.dims, 1, what.product, interrupted, compute);
+}
+
+Status sum(const Kernels& kernels, int threads, const Points& points, const SecondMoment& what,
+           const InterruptCheck& interrupted) {
+  const int64_t dims = points.dims;
+  const int64_t stride = gram_stride(dims);
+  std::vector<double> center(static_cast<size_t>(dims));
+  std::copy(what.rows.center.begin(), what.rows.center.end(), center.begin());
+  const int64_t height =
+      std::max<int64_t>(1, kChunkProducts / (kMomentBlock * dims) / kGramRows) * kGramRows;  // per strip
+  const int64_t strips = (dims + height - 1) / height;
+  std::vector<GramPart> slots(static_cast<size_t>(std::max(threads, 1)),
+                              GramPart(kernels, points, what.rows, center));
+  const auto compute = [&](int slot, int64_t block, int64_t strip, double* matrix) {
+    slots[static_cast<size_t>(slot)].add(block, strip * height, std::min(dims, (strip + 1) * height), matrix);
+  };
+  const int64_t padded_rows = (dims + kGramRows - 1) / kGramRows * kGramRows;
+  std::vector<double> total(static_cast<size_t>(padded_rows * stride));
+  GLOVE_RETURN_IF_ERROR(
+      sum_blocks(points, threads, padded_rows * stride, strips, total, interrupted, compute));
+  for (int64_t i = 0; i < dims; ++i)
+    for (int64_t j = i; j < dims; ++j) {
+      const double value = total[static_cast<size_t>(i * stride + j)];
+      what.moment[static_cast<size_t>(i * dims + j)] = what.moment[static_cast<size_t>(j * dims + i)] = value;
+    }
+  return {};
+}
+
 }  // namespace
 
 Status dots(const Kernels& kernels, int threads, const Points& points, std::span<const float> vector,
@@ -94,59 +149,9 @@ Status dots(const Kernels& kernels, int threads, const Points& points, std::span
   return ThreadPool::for_pieces(threads, points.rows, rows_per_chunk(points.dims), interrupted, work);
 }
 
-Status column_sums(const Kernels& kernels, int threads, const Points& points, std::span<const double> weights,
-                   std::span<double> sums, const InterruptCheck& interrupted) {
-  const auto compute = [&](int, int64_t block, int64_t, double* partial) {
-    const int64_t end = std::min(points.rows, (block + 1) * kMomentBlock);
-    for (int64_t row = block * kMomentBlock; row < end; ++row)
-      if (const double weight = weight_of(weights, row); weight != 0)
-        kernels.moment->add_row(points.vector(row), weight, points.dims, partial);
-  };
-  return sum_blocks(points, threads, points.dims, 1, sums, interrupted, compute);
-}
-
-Status gram_product(const Kernels& kernels, int threads, const Points& points, std::span<const float> vector,
-                    std::span<double> product, const InterruptCheck& interrupted) {
-  const std::vector<double> wide = widen(vector);
-  const auto compute = [&](int, int64_t block, int64_t, double* partial) {
-    const int64_t end = std::min(points.rows, (block + 1) * kMomentBlock);
-    const float* rows[kBufferRows] = {};
-    double dots[kBufferRows] = {};
-    for (int64_t first = block * kMomentBlock; first < end; first += kBufferRows) {
-      const int64_t count = std::min(kBufferRows, end - first);
-      for (int64_t i = 0; i < count; ++i) rows[i] = points.vector(first + i);
-      kernels.exact_dots(wide.data(), rows, count, points.dims, dots);
-      for (int64_t i = 0; i < count; ++i)
-        if (dots[i] != 0) kernels.moment->add_row(rows[i], dots[i], points.dims, partial);
-    }
-  };
-  return sum_blocks(points, threads, points.dims, 1, product, interrupted, compute);
-}
-
-Status second_moment(const Kernels& kernels, int threads, const Points& points, const MomentRows& rows,
-                     std::span<double> moment, const InterruptCheck& interrupted) {
-  const int64_t dims = points.dims;
-  const int64_t stride = gram_stride(dims);
-  std::vector<double> center(static_cast<size_t>(dims));
-  std::copy(rows.center.begin(), rows.center.end(), center.begin());
-  const int64_t height =
-      std::max<int64_t>(1, kChunkProducts / (kMomentBlock * dims) / kGramRows) * kGramRows;  // per strip
-  const int64_t strips = (dims + height - 1) / height;
-  std::vector<GramPart> slots(static_cast<size_t>(std::max(threads, 1)),
-                              GramPart(kernels, points, rows, center));
-  const auto compute = [&](int slot, int64_t block, int64_t strip, double* matrix) {
-    slots[static_cast<size_t>(slot)].add(block, strip * height, std::min(dims, (strip + 1) * height), matrix);
-  };
-  const int64_t padded_rows = (dims + kGramRows - 1) / kGramRows * kGramRows;
-  std::vector<double> total(static_cast<size_t>(padded_rows * stride));
-  GLOVE_RETURN_IF_ERROR(
-      sum_blocks(points, threads, padded_rows * stride, strips, total, interrupted, compute));
-  for (int64_t i = 0; i < dims; ++i)
-    for (int64_t j = i; j < dims; ++j) {
-      const double value = total[static_cast<size_t>(i * stride + j)];
-      moment[static_cast<size_t>(i * dims + j)] = moment[static_cast<size_t>(j * dims + i)] = value;
-    }
-  return {};
+Status sum_rows(const Kernels& kernels, int threads, const Points& points, const RowSums& what,
+                const InterruptCheck& interrupted) {
+  return std::visit([&](const auto& one) { return sum(kernels, threads, points, one, interrupted); }, what);
 }
 
 }  // namespace glove::cpu

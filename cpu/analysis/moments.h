@@ -1,10 +1,11 @@
-// Dot products, column sums and second moments of rows, on several threads.
+// Dot products, column sums and second moments of rows, and convolutions of grids, on several threads.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <span>
 
+#include "analysis/grid.h"
 #include "analysis/moments.h"
 #include "analysis/points.h"
 #include "cpu/kernels/kernels.h"
@@ -17,14 +18,14 @@ constexpr int64_t rows_per_chunk(int64_t dims) {
   return std::max(kFewestRows, kChunkValues / dims);
 }
 
-// Analysis::dots and the members that follow it there, on at most `threads` threads.
+// Analysis::dots and Analysis::sum_rows on at most `threads` threads.
 Status dots(const Kernels& kernels, int threads, const Points& points, std::span<const float> vector,
             std::span<double> dots, const InterruptCheck& interrupted);
-Status column_sums(const Kernels& kernels, int threads, const Points& points, std::span<const double> weights,
-                   std::span<double> sums, const InterruptCheck& interrupted);
-Status gram_product(const Kernels& kernels, int threads, const Points& points, std::span<const float> vector,
-                    std::span<double> product, const InterruptCheck& interrupted);
-Status second_moment(const Kernels& kernels, int threads, const Points& points, const MomentRows& rows,
-                     std::span<double> moment, const InterruptCheck& interrupted);
+Status sum_rows(const Kernels& kernels, int threads, const Points& points, const RowSums& what,
+                const InterruptCheck& interrupted);
+
+// Analysis::convolve, on at most `threads` threads.
+Result<Grid> convolve(const Kernels& kernels, int threads, const Grid& grid, std::span<const Grid> by,
+                      const InterruptCheck& interrupted);
 
 }  // namespace glove::cpu

@@ -331,30 +331,25 @@ extern const ScanKernel kScan = {Dot::kMaxQueryCode, Dot::kChunkProducts, pack, 
 
 #include "cpu/kernels/convolve_kernels-inl.h"  // uses the types of the one above
 
+extern constexpr Kernels kKernels = {.name = GLOVE_KERNELS_NAME,
+                                     .single_query = &GLOVE_KERNELS_ONE,
+                                     .batch = &kScan,
+                                     .coarse = &kCoarse,
+                                     .exact_dots = exact_dots,
+                                     .cached_dots = cached_dots,
+                                     .few_clusters = &GLOVE_KERNELS_FEW,
+                                     .many_clusters = &kCluster,
+                                     .moment = &kMoment,
+                                     .convolve_rows = convolve_rows};
+
 #if defined(GLOVE_KERNELS_AMX)
 #include GLOVE_KERNELS_AMX
-extern const Kernels kAmxKernels = {.name = "amx",
-                                    .single_query = &GLOVE_KERNELS_ONE,
-                                    .batch = &kAmxScan,
-                                    .coarse = &kCoarse,
-                                    .exact_dots = exact_dots,
-                                    .cached_dots = cached_dots,
-                                    .few_clusters = &GLOVE_KERNELS_FEW,
-                                    .many_clusters = &kCluster,
-                                    .moment = &kMoment,
-                                    .convolve_rows = convolve_rows};
+extern constexpr Kernels kAmxKernels = [](Kernels others) {
+  others.name = "amx";
+  others.batch = &kAmxScan;
+  return others;
+}(kKernels);
 #endif
-
-extern const Kernels kKernels = {.name = GLOVE_KERNELS_NAME,
-                                 .single_query = &GLOVE_KERNELS_ONE,
-                                 .batch = &kScan,
-                                 .coarse = &kCoarse,
-                                 .exact_dots = exact_dots,
-                                 .cached_dots = cached_dots,
-                                 .few_clusters = &GLOVE_KERNELS_FEW,
-                                 .many_clusters = &kCluster,
-                                 .moment = &kMoment,
-                                 .convolve_rows = convolve_rows};
 
 }  // namespace glove::cpu::GLOVE_KERNELS_NAMESPACE
 #if defined(GLOVE_KERNELS_ATTRIBUTES)

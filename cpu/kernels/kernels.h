@@ -9,8 +9,6 @@
 #include "base/status.h"
 #include "cpu/kernels/cluster_kernels.h"
 #include "cpu/kernels/collector.h"
-#include "cpu/kernels/convolve_kernels.h"
-#include "cpu/kernels/moment_kernels.h"
 #include "model/model_part.h"
 #include "model/quantized_query.h"
 
@@ -68,6 +66,54 @@ struct CoarseKernel {
                   const SplitQuery& query, const int8_t* packed, float threshold, CapTally& caps,
                   Survivor* survivors);
 };
+
+// Tiles of a second moment: kGramRows rows of the matrix by some columns, which may reach kGramMargin past
+// the last.
+constexpr int64_t kGramRows = 4;
+constexpr int64_t kGramMargin = 24;
+
+// Columns of a buffer of y and of a matrix that update_gram() works on.
+constexpr int64_t gram_stride(int64_t dims) {
+  return (dims + kGramRows - 1) / kGramRows * kGramRows + kGramMargin;
+}
+
+// The inner loops of column sums and second moments.
+struct MomentKernels {
+  // sums[j] += weight * x[j]; the product and the sum are rounded to double one after the other.
+  void (*add_row)(const float* x, double weight, int64_t dims, double* sums);
+
+  // y[j] = (float)(weight * x[j] - center[j]).
+  //   center  [dims]
+  void (*center_row)(const float* x, double weight, const double* center, int64_t dims, double* y);
+
+  // matrix[i][j] += y[row][i] * y[row][j], row by row, for i in [first, last) and at least j in [i, dims).
+  //   y       [rows][gram_stride(dims)], products exact in double, zeros past dims
+  //   matrix  [at least last rounded up to kGramRows][gram_stride(dims)]
+  // REQUIRES: first is a multiple of kGramRows.
+  void (*update_gram)(const double* y, int64_t rows, int64_t dims, int64_t first, int64_t last,
+                      double* matrix);
+};
+
+// Rows of the result that are computed together.
+constexpr int64_t kConvolvedRows = 4;
+// Values past the last column that the loop may read.
+constexpr int64_t kConvolveMargin = 16;
+
+// A grid, with zeros around each row, and a kernel.
+struct Convolution {
+  const double* grid;  // [rows, stride]: width / 2 zeros, the row, width / 2 + kConvolveMargin zeros
+  int64_t rows;
+  int64_t columns;        // of a row, without the zeros
+  int64_t stride;         // columns + width - 1 + kConvolveMargin
+  const double* weights;  // [height, width], both odd
+  int64_t height;
+  int64_t width;
+  double* out;  // [rows, columns]
+};
+
+// The inner loop of convolutions: computes rows [i, i + kConvolvedRows), as far as they exist, of columns
+// [first, last).
+using ConvolveRows = void(const Convolution& task, int64_t i, int64_t first, int64_t last);
 
 // The loops of one instruction set. The functions keep no state and may run on any thread.
 struct Kernels {

@@ -4,7 +4,6 @@
 
 #include "cpu/kernels/kernels.h"
 #include "model/cap_bound.h"
-#include "model/exact_dot.h"
 #include "model/nibbles.h"
 
 namespace glove::cpu {
@@ -101,8 +100,42 @@ void exact_dots(const double* wide_query, const float* const* rows, int64_t coun
   }
 }
 
+void add_row(const float* x, double weight, int64_t dims, double* sums) {
+  for (int64_t j = 0; j < dims; ++j) sums[j] += weight * static_cast<double>(x[j]);
+}
+
+void center_row(const float* x, double weight, const double* center, int64_t dims, double* y) {
+  for (int64_t j = 0; j < dims; ++j)
+    y[j] = static_cast<double>(static_cast<float>(weight * static_cast<double>(x[j]) - center[j]));
+}
+
+void update_gram(const double* y, int64_t rows, int64_t dims, int64_t first, int64_t last, double* matrix) {
+  const int64_t stride = gram_stride(dims);
+  for (int64_t i = first; i < last; ++i)
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t j = i; j < dims; ++j) matrix[i * stride + j] += y[row * stride + i] * y[row * stride + j];
+}
+
+void convolve_row(const Convolution& task, int64_t i, int64_t first, int64_t last) {
+  double* const out = task.out + i * task.columns;
+  std::fill(out + first, out + last, 0.0);
+  const int64_t lowest = i + task.height / 2;  // the row of the grid that meets the first row of weights
+  for (int64_t a = std::max<int64_t>(0, lowest - task.rows + 1); a <= std::min(task.height - 1, lowest); ++a)
+    for (int64_t b = 0; b < task.width; ++b) {
+      const double weight = task.weights[a * task.width + b];
+      const double* const x = task.grid + (lowest - a) * task.stride + task.width - 1 - b;
+      for (int64_t j = first; j < last; ++j) out[j] += weight * x[j];
+    }
+}
+
+void convolve_rows(const Convolution& task, int64_t i, int64_t first, int64_t last) {
+  for (int64_t row = i; row < std::min(task.rows, i + kConvolvedRows); ++row)
+    convolve_row(task, row, first, last);
+}
+
 constexpr ScanKernel kScan = {32767, 4 << 20, pack, scan};
 constexpr CoarseKernel kCoarse = {pack_coarse, scan_coarse};
+constexpr MomentKernels kMoment = {add_row, center_row, update_gram};
 
 }  // namespace
 
@@ -114,7 +147,7 @@ const Kernels kScalarKernels = {.name = "scalar",
                                 .cached_dots = exact_dots,
                                 .few_clusters = &kScalarClusterKernels,
                                 .many_clusters = &kScalarClusterKernels,
-                                .moment = &kScalarMomentKernels,
-                                .convolve_rows = convolve_rows_scalar};
+                                .moment = &kMoment,
+                                .convolve_rows = convolve_rows};
 
 }  // namespace glove::cpu

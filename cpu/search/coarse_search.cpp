@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "base/thread_pool.h"
-#include "cpu/search/row_scores.h"
+#include "cpu/search/scan.h"
 #include "cpu/search/search_cost.h"
 #include "model/nibbles.h"
 

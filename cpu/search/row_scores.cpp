@@ -1,4 +1,4 @@
-#include "cpu/search/row_scores.h"
+#include "cpu/search/scan.h"
 
 #include <algorithm>
 #include <cstddef>

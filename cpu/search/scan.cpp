@@ -9,7 +9,6 @@
 #include "cpu/kernels/wide_query.h"
 #include "cpu/search/coarse_search.h"
 #include "cpu/search/part_chunks.h"
-#include "cpu/search/row_scores.h"
 #include "cpu/search/search_cost.h"
 #include "search/candidates.h"
 

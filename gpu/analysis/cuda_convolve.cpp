@@ -1,4 +1,4 @@
-#include "gpu/analysis/cuda_convolve.h"
+#include "gpu/analysis/cuda_analysis.h"
 
 #include <algorithm>
 #include <utility>

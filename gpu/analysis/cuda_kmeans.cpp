@@ -1,4 +1,4 @@
-#include "gpu/analysis/cuda_kmeans.h"
+#include "gpu/analysis/cuda_analysis.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,8 +12,6 @@
 #include "gpu/kernels/score_all.h"
 #include "gpu/layout/block_layout.h"
 #include "gpu/layout/plan.h"
-#include "gpu/layout/query_codes.h"
-#include "model/quantize.h"
 
 namespace glove::gpu {
 namespace {

@@ -1,4 +1,4 @@
-#include "gpu/analysis/cuda_moments.h"
+#include "gpu/analysis/cuda_analysis.h"
 
 #include <algorithm>
 #include <vector>
@@ -46,17 +46,16 @@ Status CudaMoments::sum_blocks(const DevicePart& part, std::span<const double> w
   return stream_.wait("summing over rows");
 }
 
-Status CudaMoments::column_sums(const DevicePart& part, std::span<const double> weights,
-                                std::span<double> sums, const InterruptCheck& interrupted) {
-  return sum_blocks(part, weights, sums, interrupted, [this](const MomentParams& params, int32_t blocks) {
+Status CudaMoments::sum(const DevicePart& part, const ColumnSums& what, const InterruptCheck& interrupted) {
+  const auto launch = [this](const MomentParams& params, int32_t blocks) {
     return launch_column_sums(params, blocks, stream_.get());
-  });
+  };
+  return sum_blocks(part, what.weights, what.sums, interrupted, launch);
 }
 
-Status CudaMoments::gram_product(const DevicePart& part, std::span<const float> vector,
-                                 std::span<double> product, const InterruptCheck& interrupted) {
-  GLOVE_RETURN_IF_ERROR(upload(vector_, vector));
-  return sum_blocks(part, {}, product, interrupted, [this](const MomentParams& params, int32_t blocks) {
+Status CudaMoments::sum(const DevicePart& part, const GramProduct& what, const InterruptCheck& interrupted) {
+  GLOVE_RETURN_IF_ERROR(upload(vector_, what.vector));
+  return sum_blocks(part, {}, what.product, interrupted, [this](const MomentParams& params, int32_t blocks) {
     return launch_gram_product(params, vector_.data(), blocks, stream_.get());
   });
 }
@@ -72,12 +71,11 @@ Status CudaMoments::check_products() {
   return {};
 }
 
-Status CudaMoments::second_moment(const DevicePart& part, const MomentRows& rows, std::span<double> moment,
-                                  const InterruptCheck& interrupted) {
+Status CudaMoments::sum(const DevicePart& part, const SecondMoment& what, const InterruptCheck& interrupted) {
   if (!tensor_cores_) GLOVE_RETURN_IF_ERROR(check_products());
   const GramPlan plan = plan_gram(part.dims);
   std::vector<float> center(static_cast<size_t>(part.dims));
-  std::copy(rows.center.begin(), rows.center.end(), center.begin());
+  std::copy(what.rows.center.begin(), what.rows.center.end(), center.begin());
   GLOVE_RETURN_IF_ERROR(upload(vector_, std::span<const float>(center)));
   GLOVE_RETURN_IF_ERROR(upload(tiles_, std::span(plan.tiles)));
   GLOVE_RETURN_IF_ERROR(upload(groups_, std::span(plan.groups)));
@@ -89,10 +87,10 @@ Status CudaMoments::second_moment(const DevicePart& part, const MomentRows& rows
                            groups_.data()};
   std::vector<double> sums(static_cast<size_t>(plan.size()));
   GLOVE_RETURN_IF_ERROR(
-      sum_blocks(part, rows.weights, sums, interrupted, [&](const MomentParams& params, int32_t blocks) {
+      sum_blocks(part, what.rows.weights, sums, interrupted, [&](const MomentParams& params, int32_t blocks) {
         return launch_second_moment(params, shape, vector_.data(), blocks, *tensor_cores_, stream_.get());
       }));
-  unfold_gram(plan, sums, part.dims, moment);
+  unfold_gram(plan, sums, part.dims, what.moment);
   return {};
 }
 

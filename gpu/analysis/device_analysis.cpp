@@ -106,26 +106,17 @@ class DeviceAnalysis final : public Analysis {
     GLOVE_RETURN_IF_ERROR(wait_for_vectors(*rows, interrupted));
     return std::shared_ptr<const void>(std::move(rows));
   }
-  Status column_sums(const Points& points, std::span<const double> weights, std::span<double> sums,
-                     const InterruptCheck& interrupted) override {
-    const auto run = [&](auto& where, const auto& rows) {
-      return where.column_sums(rows, weights, sums, interrupted);
-    };
-    return sum_where_resident(points, interrupted, run);
-  }
-  Status gram_product(const Points& points, std::span<const float> vector, std::span<double> product,
-                      const InterruptCheck& interrupted) override {
-    const auto run = [&](auto& where, const auto& rows) {
-      return where.gram_product(rows, vector, product, interrupted);
-    };
-    return sum_where_resident(points, interrupted, run);
-  }
-  Status second_moment(const Points& points, const MomentRows& rows, std::span<double> moment,
-                       const InterruptCheck& interrupted) override {
-    const auto run = [&](auto& where, const auto& points_there) {
-      return where.second_moment(points_there, rows, moment, interrupted);
-    };
-    return sum_where_resident(points, interrupted, run);
+  // On the device if the rows are resident with their vectors, or soon will be, and otherwise on the host.
+  Status sum_rows(const Points& points, const RowSums& what, const InterruptCheck& interrupted) override {
+    const auto rows = sums_fit(points) ? placement_.find(*points.model) : nullptr;
+    if (rows == nullptr) return host_.sum_rows(points, what, interrupted);
+    Status ready = wait_for_vectors(*rows, interrupted);
+    if (!ready.ok() && ready.error().code == ErrorCode::kOutOfMemory)
+      return host_.sum_rows(points, what, interrupted);
+    if (!ready.ok()) return ready;
+    DevicePart part = rows->parts().front();
+    part.rows = points.rows;
+    return rows->device()->run([&](Device& device) { return device.sum_rows(part, what, interrupted); });
   }
   Result<Grid> convolve(const Grid& grid, std::span<const Grid> kernels,
                         const InterruptCheck& interrupted) override {
@@ -146,20 +137,6 @@ class DeviceAnalysis final : public Analysis {
   // Whether the device may compute sums over these rows: a model's first rows.
   static bool sums_fit(const Points& points) {
     return points.model != nullptr && points.rows > 0 && points.dims <= kMaxBatchDims;
-  }
-
-  // Calls run(device, part) if the rows are resident with their vectors, or soon will be, and otherwise
-  // run(host, points).
-  template <class Run>
-  Status sum_where_resident(const Points& points, const InterruptCheck& interrupted, const Run& run) {
-    const auto rows = sums_fit(points) ? placement_.find(*points.model) : nullptr;
-    if (rows == nullptr) return run(host_, points);
-    Status ready = wait_for_vectors(*rows, interrupted);
-    if (!ready.ok() && ready.error().code == ErrorCode::kOutOfMemory) return run(host_, points);
-    if (!ready.ok()) return ready;
-    DevicePart part = rows->parts().front();
-    part.rows = points.rows;
-    return rows->device()->run([&](Device& device) { return run(device, part); });
   }
 
   // The model if it is resident, or if most of it is needed; otherwise the points alone.

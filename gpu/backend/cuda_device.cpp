@@ -8,9 +8,7 @@
 #include <new>
 
 #include "base/mutex.h"
-#include "gpu/analysis/cuda_convolve.h"
-#include "gpu/analysis/cuda_kmeans.h"
-#include "gpu/analysis/cuda_moments.h"
+#include "gpu/analysis/cuda_analysis.h"
 #include "gpu/device/cuda_error.h"
 #include "gpu/device/cuda_memory.h"
 #include "gpu/device/pool.h"
@@ -19,7 +17,6 @@
 #include "gpu/layout/plan.h"
 #include "gpu/search/batch_search.h"
 #include "gpu/search/single_search.h"
-#include "model/quantize.h"
 
 namespace glove::gpu {
 namespace {
@@ -100,23 +97,10 @@ class CudaDevice : public Device {
   Status pack_rows(const DevicePart& part, std::byte* rows) override;
   Status score_all(const DevicePart& part, const Query& query, std::span<double> dots,
                    const InterruptCheck& interrupted, ScanCost& cost) override;
-  Status column_sums(const DevicePart& part, std::span<const double> weights, std::span<double> sums,
-                     const InterruptCheck& interrupted) override {
+  Status sum_rows(const DevicePart& part, const RowSums& what, const InterruptCheck& interrupted) override {
     const ScopedDevice current(number_);
     GLOVE_ASSIGN_OR_RETURN(auto moments, moments_.take());
-    return moments->column_sums(part, weights, sums, interrupted);
-  }
-  Status gram_product(const DevicePart& part, std::span<const float> vector, std::span<double> product,
-                      const InterruptCheck& interrupted) override {
-    const ScopedDevice current(number_);
-    GLOVE_ASSIGN_OR_RETURN(auto moments, moments_.take());
-    return moments->gram_product(part, vector, product, interrupted);
-  }
-  Status second_moment(const DevicePart& part, const MomentRows& rows, std::span<double> moment,
-                       const InterruptCheck& interrupted) override {
-    const ScopedDevice current(number_);
-    GLOVE_ASSIGN_OR_RETURN(auto moments, moments_.take());
-    return moments->second_moment(part, rows, moment, interrupted);
+    return moments->run(part, what, interrupted);
   }
   Result<Grid> convolve(const Grid& grid, std::span<const Grid> kernels,
                         const InterruptCheck& interrupted) override {

@@ -123,14 +123,9 @@ class Device {
   virtual Status score_all(const DevicePart& part, const Query& query, std::span<double> dots,
                            const InterruptCheck& interrupted, ScanCost& cost) = 0;
 
-  // Analysis::column_sums, Analysis::gram_product and Analysis::second_moment, over the rows of a part, which
-  // may be the first rows of a larger one. REQUIRES: part.vectors; part.dims <= kMaxBatchDims; part.rows > 0.
-  virtual Status column_sums(const DevicePart& part, std::span<const double> weights, std::span<double> sums,
-                             const InterruptCheck& interrupted) = 0;
-  virtual Status gram_product(const DevicePart& part, std::span<const float> vector,
-                              std::span<double> product, const InterruptCheck& interrupted) = 0;
-  virtual Status second_moment(const DevicePart& part, const MomentRows& rows, std::span<double> moment,
-                               const InterruptCheck& interrupted) = 0;
+  // Analysis::sum_rows over the rows of a part, which may be the first rows of a larger one. REQUIRES:
+  // part.vectors; part.dims <= kMaxBatchDims; part.rows > 0.
+  virtual Status sum_rows(const DevicePart& part, const RowSums& what, const InterruptCheck& interrupted) = 0;
 
   // Analysis::convolve. REQUIRES: the grid has values; each kernel has a middle; the grid has at most
   // kMostConvolveColumns columns.

@@ -29,12 +29,4 @@ constexpr int kPairQueries = 2 * kBlockQueries;
 constexpr int kPairStepBytes = kWarpLanes * 16;
 static_assert(kPairStepBytes == kPairQueries * kStepComponents, "one byte per query and component");
 
-// Returns where the code of a component of a query is in the packed form that pack_fragments() describes.
-GLOVE_HOST_DEVICE constexpr int64_t fragment_index(int64_t query, int64_t component, int64_t steps) {
-  const int64_t group = component / kComponentsPerGroup;
-  return (query / kPairQueries * steps + group / kStepGroups) * kPairStepBytes + query % kBlockQueries * 64 +
-         query % kPairQueries / kBlockQueries * 8 + group % 4 * 16 + group % kStepGroups / 4 * 4 +
-         component % kComponentsPerGroup;
-}
-
 }  // namespace glove::gpu

@@ -3,19 +3,51 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "base/io_thread.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "gpu/layout/plan.h"
-#include "gpu/residency/background_upload.h"
 #include "gpu/residency/shared_device.h"
 #include "gpu/residency/upload.h"
 #include "model/model.h"
 
 namespace glove::gpu {
+
+// A thread that uploads what searches can do without for now. When the process exits, all of these are
+// cancelled and joined before CUDA releases its memory. Thread-safe.
+class BackgroundUpload {
+ public:
+  BackgroundUpload() = default;
+  // Cancels the work and waits for it.
+  ~BackgroundUpload();
+  BackgroundUpload(const BackgroundUpload&) = delete;
+  BackgroundUpload& operator=(const BackgroundUpload&) = delete;
+
+  // Runs one of these at the first call, and does nothing later: `work`, which must not throw, on a thread of
+  // its own, or `refused` on the calling thread if the system has no more threads or the process is exiting.
+  void start(const std::function<void()>& work, const std::function<void()>& refused);
+
+  // Set once the work must stop.
+  const std::atomic<bool>& cancelled() const { return cancelled_; }
+
+  // Waits until the work has ended, if it was started.
+  void wait();
+
+ private:
+  static void stop_all();
+
+  std::atomic<bool> cancelled_{false};
+  std::once_flag once_;
+  Mutex join_mutex_;  // held while thread_ is joined
+  IoThread thread_;
+};
 
 // Returns how many tiles the parts of a model have, each padded to whole tiles.
 int64_t tiles_of_parts(const Model& model);

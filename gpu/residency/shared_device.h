@@ -14,7 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/fork_safe_mutex.h"
 #include "base/mutex.h"
 #include "base/status.h"
 #include "base/turnstile.h"

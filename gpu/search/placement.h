@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/fork_safe_mutex.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "gpu/residency/arena.h"
 #include "gpu/residency/shared_device.h"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/fork_safe_mutex.h"
+#include "base/mutex.h"
 #include "gpu/residency/arena.h"
 #include "search/searcher.h"
 

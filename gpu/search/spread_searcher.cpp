@@ -10,7 +10,7 @@
 #include "base/thread_pool.h"
 #include "gpu/residency/shared_device.h"
 #include "search/backend.h"
-#include "search/merge.h"
+#include "search/candidates.h"
 
 namespace glove::gpu {
 namespace {
@@ -81,7 +81,8 @@ bool SpreadSearcher::hand_over(size_t i, const std::string& reason) {
   {
     const Lock lock(mutex_);
     if (on_host_[i]) return true;
-    if (std::count(on_host_.begin(), on_host_.end(), false) == 1 || slices_[i].on_host == nullptr) return false;
+    if (std::count(on_host_.begin(), on_host_.end(), false) == 1 || slices_[i].on_host == nullptr)
+      return false;
     slices_[i].failure = reason;
     on_host_[i].store(true, std::memory_order_release);
   }

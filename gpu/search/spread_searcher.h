@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "base/fork_safe_mutex.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "gpu/search/side_threads.h"
 #include "search/searcher.h"
 

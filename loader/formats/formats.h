@@ -1,5 +1,5 @@
-// The functions in the table of format.cpp. Each pair is defined in the file of its name (safetensors in
-// safetensors_matrix.cpp, glove-shards in glove_model.cpp).
+// The functions in the table of format.cpp. Each pair is defined in the file of its name, without -text and
+// -binary (safetensors in safetensors_matrix.cpp, glove-shards in glove_model.cpp, glove-text in text.cpp).
 #pragma once
 
 #include <memory>

@@ -6,9 +6,9 @@
 #include "loader/formats/formats.h"
 #include "loader/formats/matrix.h"
 #include "loader/model_file.h"
+#include "loader/open.h"
 #include "loader/safetensors.h"
 #include "loader/shard.h"
-#include "loader/shards.h"
 #include "model/mapped_file.h"
 
 namespace glove {

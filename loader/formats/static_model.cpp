@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -29,6 +30,7 @@ constexpr std::string_view kWeights = "weights";
 constexpr std::string_view kMapping = "mapping";
 constexpr int64_t kMostConfigBytes = int64_t{1} << 20;
 
+// If not, errno says why.
 bool exists(const std::string& path) {
   struct stat info {};
   return ::stat(path.c_str(), &info) == 0;
@@ -57,6 +59,7 @@ Result<std::string> read_file(const std::string& path, int64_t most, const std::
   std::string text(static_cast<size_t>(bytes), '\0');
   GLOVE_ASSIGN_OR_RETURN(const size_t got, file.read_at(0, text));
   text.resize(got);
+  if (is_lfs_pointer(text)) return lfs_pointer_error(path);
   return text;
 }
 
@@ -92,8 +95,16 @@ Result<ConfigHandler> read_config(const std::string& path, JsonKind root, const 
   ConfigHandler config;
   GLOVE_ASSIGN_OR_RETURN(const bool is_json, read_json(text, config));
   if (!is_json) return corrupt(path, "the file is not valid JSON");
-  if (config.root != root) return corrupt(path, "the file must be " + what);
+  if (config.root != root)
+    return corrupt(path, "the file must be " + what + ", and not of the type " + json_type_name(config.root));
   return config;
+}
+
+// A value for a message.
+std::string shown(const JsonValue& value) {
+  if (value.kind == JsonKind::kText) return quoted_value(value.text);
+  if (!value.is_number()) return std::string("an ") + json_type_name(value.kind);
+  return value.kind == JsonKind::kInteger ? std::to_string(value.integer) : json_text(value.number);
 }
 
 // Returns the value of "normalize", and false if there is none.
@@ -101,7 +112,7 @@ Result<bool> read_normalize(const std::string& path) {
   GLOVE_ASSIGN_OR_RETURN(const ConfigHandler config, read_config(path, JsonKind::kObject, "a JSON object"));
   if (config.normalize.kind == JsonKind::kNull) return false;
   if (config.normalize.kind != JsonKind::kBoolean)
-    return corrupt(path, "\"normalize\" must be true or false");
+    return corrupt(path, "\"normalize\" must be true or false, and not " + shown(config.normalize));
   return config.normalize.flag;
 }
 
@@ -163,9 +174,10 @@ struct Tensors {
     return corrupt(path, "the tensor '" + std::string(tensor) + "' " + what);
   }
 
-  // Reads a vector. REQUIRES: its bytes follow from its shape and type.
+  // Reads a vector, which must not be empty. REQUIRES: its bytes follow from its shape and type.
   Result<std::vector<char>> read(std::string_view name, const Tensor& tensor) const {
-    if (tensor.shape.size() != 1) return fault(name, "must be a vector with an entry for each token");
+    if (tensor.shape.size() != 1 || tensor.bytes == 0)
+      return fault(name, "must be a vector with an entry for each token");
     std::vector<char> bytes(static_cast<size_t>(tensor.bytes));
     GLOVE_ASSIGN_OR_RETURN(const size_t got, file->read_at(tensor.offset, bytes));
     if (got < bytes.size()) return fault(name, "ends early: the file was truncated");
@@ -300,7 +312,8 @@ Status check_entries(const Tensors& tensors, std::string_view name, const std::s
 }
 
 Result<std::unique_ptr<RowReader>> open_table(const Tensors& tensors, EncodingRules rules,
-                                              std::string_view table_name, const ReadOptions& options) {
+                                              std::string_view table_name, const ReadOptions& options,
+                                              const InterruptCheck& interrupted) {
   const Tensor& table = *tensors.header.find(table_name);
   const std::optional<ElementType> type = element_type(table.dtype);
   if (!type || table.shape.size() != 2)
@@ -318,11 +331,13 @@ Result<std::unique_ptr<RowReader>> open_table(const Tensors& tensors, EncodingRu
   tokenizer->rules = rules;
   GLOVE_ASSIGN_OR_RETURN(tokenizer->normalize, read_normalization(folder, rules));
   GLOVE_ASSIGN_OR_RETURN(memory->json, read_file(tokenizer_path, kMostTokenizerBytes, "a tokenizer"));
-  if (!options.read_tokens)
+  if (!options.read_tokenizer)
     return Error{ErrorCode::kInvalidArgument,
                  tokenizer_path + ": this program reads no tokenizers; convert the model with glove-convert"};
-  GLOVE_ASSIGN_OR_RETURN(std::vector<std::string> tokens, options.read_tokens(tokenizer_path, memory->json));
-  tokenizer->tokens = static_cast<int64_t>(tokens.size());
+  GLOVE_ASSIGN_OR_RETURN(TokenizerContent content,
+                         options.read_tokenizer(tokenizer_path, memory->json, interrupted));
+  tokenizer->tokens = static_cast<int64_t>(content.tokens.size());
+  tokenizer->parsed = std::move(content.tokenizer);
   GLOVE_ASSIGN_OR_RETURN(memory->weights, read_weights(tensors));
   GLOVE_ASSIGN_OR_RETURN(std::vector<int64_t> mapping, read_mapping(tensors, layout.rows));
   if (!memory->weights.empty())
@@ -342,7 +357,7 @@ Result<std::unique_ptr<RowReader>> open_table(const Tensors& tensors, EncodingRu
   else
     rows = plain_stream(tensors.file, table.offset, table.offset + table.bytes);
   return read_row_major(tensors.path, layout, std::move(rows),
-                        std::make_unique<TokenWords>(tokenizer_path, std::move(tokens)),
+                        std::make_unique<TokenWords>(tokenizer_path, std::move(content.tokens)),
                         std::move(tokenizer));
 }
 
@@ -351,13 +366,16 @@ Result<std::unique_ptr<RowReader>> open_table(const Tensors& tensors, EncodingRu
 Result<std::string> static_model_file(const std::string& path) {
   if (!is_directory(path)) return path;
   std::string file = in_folder(path, kTableFile);
-  if (!exists(file)) file = in_folder(in_folder(path, kNestedFolder), kTableFile);
+  if (!exists(file) && errno == ENOENT) file = in_folder(in_folder(path, kNestedFolder), kTableFile);
+  if (!exists(file) && errno != ENOENT && errno != ENOTDIR) return system_error("read", file);
   if (!exists(file))
     return Error{ErrorCode::kIo,
                  "cannot read '" + path +
                      "': it is a directory, not an embedding file, and has no model.safetensors "
                      "or 0_StaticEmbedding/model.safetensors of a static embedding model"};
-  if (exists(in_folder(directory_of(file), kTokenizerFile))) return file;
+  const std::string tokenizer = in_folder(directory_of(file), kTokenizerFile);
+  if (exists(tokenizer)) return file;
+  if (errno != ENOENT) return system_error("read", tokenizer);
   return Error{ErrorCode::kIo, "cannot read '" + path + "': there is no " + std::string(kTokenizerFile) +
                                    " beside '" + file + "'; a static embedding model has one"};
 }
@@ -385,7 +403,8 @@ Result<std::unique_ptr<RowReader>> open_static_model(const Input& input, const R
   const Tensors tensors{input.path(), input.file(), std::move(header)};
   for (const auto& [name, rules] : {std::pair(kModel2VecTable, EncodingRules::kModel2Vec),
                                     std::pair(kStaticEmbeddingTable, EncodingRules::kStaticEmbedding)})
-    if (tensors.header.find(name) != nullptr) return open_table(tensors, rules, name, options);
+    if (tensors.header.find(name) != nullptr)
+      return open_table(tensors, rules, name, options, input.interrupt_check());
   return corrupt(input.path(), "this is no static embedding model: it has neither the tensor '" +
                                    std::string(kModel2VecTable) + "' nor '" +
                                    std::string(kStaticEmbeddingTable) +

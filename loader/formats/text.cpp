@@ -8,6 +8,7 @@
 #include "base/concat.h"
 #include "base/number.h"
 #include "base/utf8.h"
+#include "loader/formats/formats.h"
 #include "model/limits.h"
 
 namespace glove {
@@ -300,6 +301,22 @@ std::optional<TextHeader> parse_text_header(std::string_view line) {
   while (at < end && is_separator(*at)) ++at;
   if (!read_integer(header.dims, header.dims_text) || at != end) return std::nullopt;
   return header;
+}
+
+// GloVe text: one word per line, `word v1 v2 ... vd`, without a header. Words may contain spaces.
+Result<bool> sniff_glove_text(const Input& input, const ReadOptions&) {
+  GLOVE_ASSIGN_OR_RETURN(const auto lines, sample_lines(input));
+  return usual_numbers(lines) > 0;
+}
+
+Result<std::unique_ptr<RowReader>> open_glove_text(const Input& input, const ReadOptions&) {
+  TextLayout layout;
+  GLOVE_ASSIGN_OR_RETURN(const auto lines, sample_lines(input));
+  layout.numbers = usual_numbers(lines);
+  if (layout.numbers == 0)
+    return Error{ErrorCode::kCorrupt, input.path() + ": line 1: a word followed by numbers was expected"};
+  GLOVE_RETURN_IF_ERROR(check_dims(input.path(), layout.numbers));
+  return read_text(input, layout);
 }
 
 }  // namespace glove

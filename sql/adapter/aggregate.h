@@ -8,12 +8,10 @@
 //   };
 #pragma once
 
-#include <memory>
 #include <new>
 #include <utility>
 
 #include "sql/adapter/arguments.h"
-#include "sql/adapter/boundary.h"
 
 namespace glove::sql {
 

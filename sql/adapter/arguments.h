@@ -1,16 +1,19 @@
-// Reads the arguments of SQL functions and the inputs of tables.
+// What the source of an SQL function includes: registers the function, reads its arguments (and the inputs of
+// tables), and returns values and errors.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
-#include "base/status.h"
+#include "base/concat.h"
 #include "model/model.h"
 #include "search/engine.h"
 #include "sql/adapter/boundary.h"
 #include "sql/adapter/connection.h"
+#include "sql/adapter/interrupt.h"
 
 namespace glove::sql {
 
@@ -41,6 +44,12 @@ inline bool is_blob(sqlite3_value* value) {
 // value is read as another type. Throws std::bad_alloc if SQLite cannot convert the value.
 // REQUIRES: the value is not NULL.
 std::string_view text_of(sqlite3_value* value);
+
+// Returns the int64_t that a value equals, as do 3, 3.0 and '3'; nullopt if there is none.
+std::optional<int64_t> whole_number(sqlite3_value* value);
+
+// Returns a value as error messages show it: text is quoted and cut after 60 bytes.
+std::string shown_value(sqlite3_value* value);
 
 // Returns the bytes of a BLOB, which are valid as long as the value. Throws std::bad_alloc if SQLite is out
 // of memory.
@@ -80,15 +89,44 @@ Status check_health(const Model& model, sqlite3* db);
 // Makes a copy of the text the result of the function.
 void return_text(sqlite3_context* context, std::string_view text);
 
+// Makes JSON text the result of the function, marked so that SQLite's JSON functions do not quote it. The
+// function needs the flag SQLITE_RESULT_SUBTYPE.
+void return_json(sqlite3_context* context, std::string_view json);
+
 // Makes a word of the vocabulary the result: an INTEGER if the keys of the model are integers, otherwise
 // TEXT.
 void return_word(sqlite3_context* context, const Vocabulary& vocabulary, int64_t id);
+
+// Returns an error about an argument or input. `object`, the name of a function or table, begins the message,
+// and the pieces follow, as concat() joins them.
+template <class... Pieces>
+Error invalid_value(std::string_view object, const Pieces&... pieces) {
+  return invalid_argument(object, ": ", pieces...);
+}
+
+// Returns the error with the name of the function or table before its message.
+Error named_error(std::string_view object, const Error& error);
+// The same if the error is about an argument or input; otherwise returns the error itself.
+Error named_argument_error(std::string_view object, const Error& error);
 
 // Registers `callback` as the function `name`, a literal, for each number of arguments from `fewest` to
 // `most`, with the connection as its client data. `flags` are those of SQLite, without the text encoding.
 // Returns an SQLite code.
 int register_function(sqlite3* db, Engine& engine, const char* name, int fewest, int most, int flags,
                       void (*callback)(sqlite3_context*, int, sqlite3_value**));
+
+// The callback of SQLite that runs kBody inside guard().
+template <Status (*kBody)(sqlite3_context*, Arguments)>
+void scalar_callback(sqlite3_context* context, int argc, sqlite3_value** argv) noexcept {
+  guard(context, [&] { return kBody(context, Arguments(argv, static_cast<size_t>(argc))); });
+}
+
+// Registers kBody as the function `name`, as register_function() does. kBody sets the result, which is NULL
+// by default, or returns an error.
+template <Status (*kBody)(sqlite3_context*, Arguments)>
+int register_scalar_function(sqlite3* db, Engine& engine, const char* name, int fewest, int most, int flags) {
+  return register_function(db, engine, name, fewest, most, flags, scalar_callback<kBody>);
+}
 
 // The callbacks of an aggregate, which is also a window function unless `inverse` and `value` are null.
 struct AggregateCallbacks {

@@ -17,6 +17,8 @@ int sqlite_code(ErrorCode code) {
 
 namespace {
 
+thread_local int remembered = SQLITE_OK;
+
 // Returns the message as SQLite gets it. Its middle is left out if it is very long, as one of SQLite itself
 // is that names a column of a megabyte: what to do stands at the end.
 std::string shown_message(const std::string& message) {
@@ -48,6 +50,14 @@ void report(sqlite3_context* context, const Error& error) {
   } else if (code != SQLITE_ERROR) {
     sqlite3_result_error_code(context, code);
   }
+}
+
+void remember_database_code(int code) noexcept {
+  if ((code & 0xff) != SQLITE_CONSTRAINT) remembered = code;
+}
+
+int database_code_for(int code) noexcept {
+  return code == SQLITE_ERROR && remembered != SQLITE_OK ? remembered : code;
 }
 
 }  // namespace glove::sql

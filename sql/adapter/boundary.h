@@ -18,7 +18,29 @@
 
 SQLITE_EXTENSION_INIT3
 
+// The newest SQLite whose interfaces this build uses. Tests lower it to exclude newer calls.
+#ifndef GLOVE_SQLITE_CEILING
+#define GLOVE_SQLITE_CEILING 999999999
+#endif
+
 namespace glove::sql {
+
+// The features of the running SQLite. The headers are newer than most libraries that load the extension, so
+// check here before calling any interface that is newer than the oldest supported SQLite (3.9).
+
+// True if the running SQLite is at least `version` (3038000 is 3.38.0) and the build may use it.
+inline bool sqlite_has(int version) {
+  return version <= GLOVE_SQLITE_CEILING && sqlite3_libversion_number() >= version;
+}
+
+constexpr int kSqliteSetLastInsertRowid = 3018000;  // sqlite3_set_last_insert_rowid
+constexpr int kSqlitePointers = 3020000;            // sqlite3_bind_pointer, sqlite3_value_pointer
+constexpr int kSqliteVtabCollation = 3022000;       // sqlite3_vtab_collation
+constexpr int kSqliteWindowFunctions = 3025000;     // sqlite3_create_window_function
+constexpr int kSqliteDirectOnly = 3030000;          // SQLITE_DIRECTONLY
+constexpr int kSqliteTxnState = 3034000;            // sqlite3_txn_state
+constexpr int kSqliteVtabIn = 3038000;         // sqlite3_vtab_in, _rhs_value; LIMIT and OFFSET constraints
+constexpr int kSqliteIsInterrupted = 3041000;  // sqlite3_is_interrupted
 
 // SQLITE_NOMEM, SQLITE_INTERRUPT or SQLITE_ERROR.
 int sqlite_code(ErrorCode code);
@@ -67,6 +89,23 @@ int guard(Target* target, Body&& body) noexcept {
   } catch (...) {
     return SQLITE_ERROR;
   }
+}
+
+// The code of a database that refused a statement of the extension's own is that of the user's statement: an
+// application repeats its transaction when it sees SQLITE_BUSY.
+
+// Remembers the code for the callback of SQLite that runs on this thread; SQLITE_OK forgets it. Ignores
+// SQLITE_CONSTRAINT, which would promise that nothing was written.
+void remember_database_code(int code) noexcept;
+
+// Returns the remembered code in place of SQLITE_ERROR, if there is one, and otherwise `code`.
+int database_code_for(int code) noexcept;
+
+// Runs body(), which returns an SQLite code, and returns database_code_for() it.
+template <class Body>
+int with_database_code(Body&& body) noexcept {
+  remember_database_code(SQLITE_OK);
+  return database_code_for(body());
 }
 
 }  // namespace glove::sql

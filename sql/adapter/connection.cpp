@@ -3,7 +3,7 @@
 #include <map>
 #include <utility>
 
-#include "base/fork_safe_mutex.h"
+#include "base/mutex.h"
 #include "base/utf8.h"
 #include "sql/adapter/interrupt.h"
 

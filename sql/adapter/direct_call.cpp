@@ -6,8 +6,6 @@
 
 #include "sql/adapter/own_statement.h"
 #include "sql/adapter/sql_tokens.h"
-#include "sql/adapter/sqlite_features.h"
-#include "sql/adapter/values.h"
 
 namespace glove::sql {
 namespace {
@@ -38,10 +36,7 @@ bool may_run(std::string_view sql) {
 // Returns the end of a message that names an object of the database that calls one of the functions; empty if
 // there is none.
 Result<std::string> calling_object(sqlite3* db, const std::string& schema, const std::string& subject) {
-  OwnStatement select;
-  GLOVE_RETURN_IF_ERROR(
-      select.prepare(db, "SELECT name, sql FROM " + quoted_name(schema) + ".sqlite_master", subject));
-  OwnStatement::Run object(select);
+  OwnQuery object(db, subject, "SELECT name, sql FROM " + quoted_name(schema) + ".sqlite_master");
   while (true) {
     GLOVE_ASSIGN_OR_RETURN(const bool more, object.next());
     if (!more) return std::string();
@@ -56,20 +51,16 @@ Result<std::string> calling_object(sqlite3* db, const std::string& schema, const
 
 Status check_schemas(sqlite3* db, const std::string& function) {
   const std::string subject = function + ": cannot see whether a table calls such functions";
-  OwnStatement list;
-  GLOVE_RETURN_IF_ERROR(list.prepare(db, "PRAGMA database_list", subject));
-  OwnStatement::Run database(list);
-  while (true) {
-    GLOVE_ASSIGN_OR_RETURN(const bool more, database.next());
-    if (!more) return {};
+  OwnQuery database(db, subject, "PRAGMA database_list");
+  return database.for_each([&]() -> Status {
     const std::string schema(database.text(1));
     const bool used = in_use(db, schema);
-    if (!used && sqlite3_get_autocommit(db) == 0) continue;
+    if (!used && sqlite3_get_autocommit(db) == 0) return {};
     const Result<std::string> found = calling_object(db, schema, subject);
-    if (!found.ok() && !used && found.error().code != ErrorCode::kInterrupted) continue;
+    if (!found.ok() && !used && found.error().code != ErrorCode::kInterrupted) return {};
     GLOVE_RETURN_IF_ERROR(found);
-    if (!found.value().empty()) return invalid_value(function, found.value());
-  }
+    return found.value().empty() ? Status() : invalid_value(function, found.value());
+  });
 }
 
 }  // namespace

@@ -3,9 +3,7 @@
 // only in part: before 3.30 not at all, and in CHECK constraints not in every version since.
 #pragma once
 
-#include "base/status.h"
 #include "sql/adapter/arguments.h"
-#include "sql/adapter/boundary.h"
 
 namespace glove::sql {
 

@@ -8,11 +8,23 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
 #include "sql/adapter/arguments.h"
-#include "sql/adapter/boundary.h"
 
-namespace glove::sql::vtab {
+namespace glove::sql {
+
+// True if the connection stores text as UTF-8. Also false if this cannot be determined because an authorizer
+// forbids the pragma, so callers must treat false as the safe answer. In UTF-16, text sorts by other bytes,
+// and bytes that are not valid UTF-8 have become U+FFFD.
+//
+// Call this whenever it matters, because PRAGMA encoding can change the encoding until a database has its
+// first table; statements are then planned again. It takes a few microseconds, and may be called inside
+// xBestIndex.
+bool stores_utf8(sqlite3* db);
+
+// True if a word equals this text only if their bytes are equal.
+bool equals_by_bytes(sqlite3* db, std::string_view text);
+
+namespace vtab {
 
 // The inputs of a table: the columns `first`, `first` + 1, ... Static storage.
 struct InputColumns {
@@ -95,4 +107,27 @@ class InputValues {
   std::vector<sqlite3_value*> values_;  // owned; nullptr: not given
 };
 
-}  // namespace glove::sql::vtab
+// What xBestIndex can learn about a constraint.
+
+// sqlite3_vtab_in() recognises an IN among the first 32 constraints only.
+constexpr int kInLimit = 32;
+
+// True for = and IS, and for IN, which arrives as =.
+inline bool is_equality(int op) {
+  return op == SQLITE_INDEX_CONSTRAINT_EQ || op == SQLITE_INDEX_CONSTRAINT_IS;
+}
+
+// True if constraint `index`, which appears as an equality, may be an IN.
+inline bool may_be_in(sqlite3_index_info* info, int index) {
+  if (!sqlite_has(kSqliteVtabIn) || index >= kInLimit) return true;
+  return sqlite3_vtab_in(info, index, -1) != 0;
+}
+
+// True if constraint `index` compares text by its bytes. False if SQLite cannot tell.
+inline bool is_binary(sqlite3_index_info* info, int index) {
+  return sqlite_has(kSqliteVtabCollation) &&
+         sqlite3_stricmp(sqlite3_vtab_collation(info, index), "BINARY") == 0;
+}
+
+}  // namespace vtab
+}  // namespace glove::sql

@@ -1,6 +1,6 @@
 #include "sql/adapter/interrupt.h"
 
-#include "sql/adapter/sqlite_features.h"
+#include "sql/adapter/boundary.h"
 
 namespace glove::sql {
 namespace {

@@ -4,9 +4,6 @@
 #include <new>
 #include <utility>
 
-#include "base/concat.h"
-#include "sql/adapter/database_code.h"
-
 namespace glove::sql {
 namespace {
 
@@ -78,7 +75,7 @@ Status OwnStatement::prepare(sqlite3* db, std::string_view sql, std::string_view
   table_ = table;
   const char* rest = nullptr;
   const int code = sqlite3_prepare_v2(db, sql.data(), static_cast<int>(sql.size()), &statement_, &rest);
-  if (code != SQLITE_OK) return database_error(db, code, table);
+  if (code != SQLITE_OK) return prepared_ = database_error(db, code, table);
   if (tail != nullptr) *tail = sql.substr(static_cast<size_t>(rest - sql.data()));
   return {};
 }
@@ -107,6 +104,7 @@ OwnStatement::Run& OwnStatement::Run::bind_pointer(void* object, const char* typ
 }
 
 Result<bool> OwnStatement::Run::next() {
+  if (!statement_.prepared_.ok()) return statement_.prepared_.error();
   const int code = bind_code_ != SQLITE_OK ? bind_code_ : sqlite3_step(statement_.statement_);
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;
@@ -115,13 +113,6 @@ Result<bool> OwnStatement::Run::next() {
 
 std::string_view OwnStatement::Run::text(int column) const {
   return null(column) ? std::string_view() : text_of(value(column));
-}
-
-Status OwnStatement::finish(Run& run) {
-  while (true) {
-    GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
-    if (!more) return {};
-  }
 }
 
 Status execute(sqlite3* db, const std::string& sql, const std::string& table) {

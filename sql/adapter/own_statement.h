@@ -6,9 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/status.h"
 #include "sql/adapter/arguments.h"
-#include "sql/adapter/boundary.h"
 
 namespace glove::sql {
 
@@ -37,12 +35,13 @@ class OwnStatement {
   bool is_read_only() const { return sqlite3_stmt_readonly(statement_) != 0; }
   int columns() const { return sqlite3_column_count(statement_); }
 
-  // A run of the statement; SQLite holds its locks no longer than this object lives. REQUIRES: prepare()
-  // succeeded, and no other run exists.
+  // A run of the statement; SQLite holds its locks no longer than this object lives. REQUIRES: prepare() was
+  // called, and no other run exists.
   class Run {
    public:
     explicit Run(OwnStatement& statement) : statement_(statement) {}
     ~Run() {
+      if (!statement_.prepared()) return;
       sqlite3_reset(statement_.statement_);
       sqlite3_clear_bindings(statement_.statement_);
     }
@@ -58,8 +57,21 @@ class OwnStatement {
     // type, a literal. REQUIRES: sqlite_has(kSqlitePointers).
     Run& bind_pointer(void* object, const char* type);
 
-    // Moves to the next row. Returns false after the last one.
+    // Moves to the next row. Returns false after the last one. If prepare() failed, returns its error.
     Result<bool> next();
+    // Calls use(), which returns a Status, for each row that follows.
+    template <class Use>
+    Status for_each(const Use& use) {
+      while (true) {
+        GLOVE_ASSIGN_OR_RETURN(const bool more, next());
+        if (!more) return {};
+        GLOVE_RETURN_IF_ERROR(use());
+      }
+    }
+    // Runs the statement to its end.
+    Status finish() {
+      return for_each([] { return Status(); });
+    }
 
     sqlite3_value* value(int column) const { return sqlite3_column_value(statement_.statement_, column); }
     int64_t integer(int column) const { return sqlite3_column_int64(statement_.statement_, column); }
@@ -76,12 +88,21 @@ class OwnStatement {
     int bind_code_ = 0;  // of the first bind() that failed; SQLITE_OK: none
   };
 
-  // Runs the statement to its end.
-  static Status finish(Run& run);
-
  private:
   sqlite3_stmt* statement_ = nullptr;
+  Status prepared_;  // how prepare() ended
   std::string_view table_;
+};
+
+// A statement that is run once, with these values of its parameters. `table` is as in prepare(); the error of
+// preparing the statement is that of the first row.
+class OwnQuery : private OwnStatement, public OwnStatement::Run {
+ public:
+  template <class... Values>
+  OwnQuery(sqlite3* db, std::string_view table, const std::string& sql, const Values&... values)
+      : OwnStatement::Run(static_cast<OwnStatement&>(*this)) {
+    if (prepare(db, sql, table).ok()) (bind(values), ...);
+  }
 };
 
 // Runs statements without parameters, whose rows are ignored. `table` begins the message of an error.

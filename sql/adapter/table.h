@@ -29,17 +29,33 @@
 //
 // sql/adapter/inputs.h plans and reads the inputs of a table; sql/adapter/snapshot.h is for small tables
 // whose rows are computed at once. These tables are read-only and eponymous, so they exist without CREATE
-// VIRTUAL TABLE; sql/adapter/created_table.h is for those that the user creates.
+// VIRTUAL TABLE. A table that users create, CREATE VIRTUAL TABLE name USING module(arguments), defines in
+// addition to that:
+//
+//   class T {
+//    public:
+//     using Definition = ...;
+//     static Result<Definition> define(std::span<const char* const> arguments);   // those of xCreate
+//     T(Connection& connection, Definition definition);
+//     std::string schema() const;                     // for sqlite3_declare_vtab, in place of kSchema
+//     Status create();                                // xCreate, after the constructor
+//     Status destroy();                               // xDestroy
+//     Status rename(const std::string& new_name);     // xRename
+//     Status insert(Arguments columns);               // xUpdate: INSERT
+//     Error cannot_change() const;                    // xUpdate: UPDATE and DELETE
+//     Result<std::string> problem();                  // xIntegrity: what is wrong, or nothing
+//     static bool is_shadow_suffix(std::string_view suffix);   // xShadowName
+//   };
 #pragma once
 
 #include <concepts>
 #include <memory>
+#include <span>
+#include <string>
 #include <utility>
 
-#include "base/status.h"
 #include "search/engine.h"
 #include "sql/adapter/arguments.h"
-#include "sql/adapter/boundary.h"
 #include "sql/adapter/connection.h"
 
 namespace glove::sql::vtab {
@@ -82,16 +98,18 @@ concept HasBufferedColumns = requires(Cursor& cursor, sqlite3_context* context, 
   noexcept->std::same_as<bool>;
 };
 
+template <class Table>
+concept IsCreated = requires {
+  typename Table::Definition;
+};
+
 // SQLite's callbacks for one Table.
 template <class Table>
 class Callbacks {
- protected:
   using Object = TableObject<Table>;
   using Cursor = typename Table::Cursor;
 
   static Table& table_of(sqlite3_vtab* base) { return static_cast<Object*>(base)->table; }
-
- private:
   static Cursor& cursor_of(sqlite3_vtab_cursor* base) {
     return static_cast<CursorObject<Table>*>(base)->cursor;
   }
@@ -133,7 +151,7 @@ class Callbacks {
 
   static int filter(sqlite3_vtab_cursor* base, int plan, const char* plan_text, int count,
                     sqlite3_value** values) noexcept {
-    return guard(base->pVtab, [&] {
+    return query(base, [&] {
       return cursor_of(base).start(plan, plan_text, Arguments(values, static_cast<size_t>(count)));
     });
   }
@@ -142,7 +160,7 @@ class Callbacks {
     if constexpr (HasBufferedRows<Cursor>) {
       if (cursor_of(base).next_buffered()) return SQLITE_OK;
     }
-    return guard(base->pVtab, [&] { return cursor_of(base).next(); });
+    return query(base, [&] { return cursor_of(base).next(); });
   }
 
   static int eof(sqlite3_vtab_cursor* base) noexcept {
@@ -164,15 +182,56 @@ class Callbacks {
     });
   }
 
-  static constexpr sqlite3_module make_module() {
-    sqlite3_module module = make_scan_module();
-    module.xConnect = connect;
-    return module;
+  // The other callbacks are those of tables that users create.
+
+  static int create(sqlite3* db, void* engine, int argc, const char* const* argv, sqlite3_vtab** table,
+                    char** message) noexcept {
+    return make(db, engine, {argv, static_cast<size_t>(argc)}, table, message, true);
   }
 
- protected:
-  // Everything except how a table is connected.
-  static constexpr sqlite3_module make_scan_module() {
+  static int connect_created(sqlite3* db, void* engine, int argc, const char* const* argv,
+                             sqlite3_vtab** table, char** message) noexcept {
+    return make(db, engine, {argv, static_cast<size_t>(argc)}, table, message, false);
+  }
+
+  static int destroy(sqlite3_vtab* base) noexcept {
+    const int code =
+        with_database_code([&] { return guard(base, [&] { return table_of(base).destroy(); }); });
+    return code == SQLITE_OK ? disconnect(base) : without_message(base, code);
+  }
+
+  static int rename(sqlite3_vtab* base, const char* new_name) noexcept {
+    return with_database_code([&] { return guard(base, [&] { return table_of(base).rename(new_name); }); });
+  }
+
+  // An INSERT has two arguments for the rowid before those of the columns, the first of them NULL.
+  // last_insert_rowid() stays what it was, although the table may insert rows into tables of its own.
+  static int update(sqlite3_vtab* base, int argc, sqlite3_value** argv, sqlite3_int64* rowid) noexcept {
+    sqlite3* const db = static_cast<Object*>(base)->connection->db();
+    *rowid = sqlite3_last_insert_rowid(db);
+    const int code = with_database_code([&] {
+      return guard(base, [&]() -> Status {
+        if (argc < 2 || !is_null(argv[0])) return table_of(base).cannot_change();
+        return table_of(base).insert(Arguments(argv, static_cast<size_t>(argc)).subspan(2));
+      });
+    });
+    // After a success SQLite sets it to *rowid itself.
+    if (code != SQLITE_OK && sqlite_has(kSqliteSetLastInsertRowid)) sqlite3_set_last_insert_rowid(db, *rowid);
+    return code;
+  }
+
+  static int shadow_name(const char* suffix) noexcept { return Table::is_shadow_suffix(suffix) ? 1 : 0; }
+
+  static int integrity(sqlite3_vtab* base, const char*, const char*, int, char** problem) noexcept {
+    const int code = guard(base, [&]() -> Status {
+      GLOVE_ASSIGN_OR_RETURN(const std::string found, table_of(base).problem());
+      if (!found.empty()) *problem = sqlite_message(found);
+      return {};
+    });
+    return without_message(base, code);
+  }
+
+  static constexpr sqlite3_module make_module() {
     sqlite3_module module{};
     module.xBestIndex = best_index;
     module.xDisconnect = disconnect;
@@ -183,7 +242,61 @@ class Callbacks {
     module.xEof = eof;
     module.xColumn = column;
     module.xRowid = rowid;
+    if constexpr (IsCreated<Table>) {
+      module.iVersion = 4;
+      module.xCreate = create;
+      module.xConnect = connect_created;
+      module.xDestroy = destroy;
+      module.xRename = rename;
+      module.xUpdate = update;
+      module.xShadowName = shadow_name;
+      module.xIntegrity = integrity;
+    } else {
+      module.xConnect = connect;
+    }
     return module;
+  }
+
+ private:
+  // Runs body(), guarded. That of a table which users create reads and writes the database, too, so it may
+  // find it busy or full.
+  template <class Body>
+  static int query(sqlite3_vtab_cursor* base, const Body& body) noexcept {
+    if constexpr (!IsCreated<Table>) return guard(base->pVtab, body);
+    return with_database_code([&] { return guard(base->pVtab, body); });
+  }
+
+  // SQLite neither shows nor frees the message of an error of xDestroy and xIntegrity.
+  static int without_message(sqlite3_vtab* base, int code) noexcept {
+    sqlite3_free(std::exchange(base->zErrMsg, nullptr));
+    return code;
+  }
+
+  // CREATE VIRTUAL TABLE makes a new table.
+  static int make(sqlite3* db, void* engine, std::span<const char* const> arguments, sqlite3_vtab** table,
+                  char** message, bool is_new) noexcept {
+    try {
+      auto definition = Table::define(arguments);
+      if (!definition.ok()) {
+        *message = sqlite_message(definition.error().message);
+        return SQLITE_ERROR;
+      }
+      auto object = std::make_unique<Object>(Connection::of(db, *static_cast<Engine*>(engine)),
+                                             std::move(definition).value());
+      if (is_new) {
+        const int code = with_database_code([&] {
+          return guard(static_cast<sqlite3_vtab*>(object.get()), [&] { return object->table.create(); });
+        });
+        *message = std::exchange(object->zErrMsg, nullptr);
+        if (code != SQLITE_OK) return code;
+      }
+      if (const int code = sqlite3_declare_vtab(db, object->table.schema().c_str()); code != SQLITE_OK)
+        return code;
+      *table = object.release();
+      return SQLITE_OK;
+    } catch (...) {
+      return SQLITE_NOMEM;
+    }
   }
 };
 
@@ -192,7 +305,8 @@ inline constexpr sqlite3_module kModule = Callbacks<Table>::make_module();
 
 }  // namespace detail
 
-// Registers the table with the connection. Returns an SQLite code. `engine` must outlive the connection.
+// Registers the table, or the module of tables that users create, with the connection. Returns an SQLite
+// code. `engine` must outlive the connection.
 template <class Table>
 int register_table(sqlite3* db, Engine& engine) {
   return sqlite3_create_module_v2(db, Table::kName, &detail::kModule<Table>, &engine, nullptr);

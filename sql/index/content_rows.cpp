@@ -1,14 +1,17 @@
 #include "sql/index/content_rows.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
 
+#include "base/crc32.h"
 #include "base/progress_log.h"
 #include "base/utf8.h"
+#include "model/byte_sink.h"
 #include "model/exact_dot.h"
 #include "model/limits.h"
 #include "sql/adapter/interrupt.h"
-#include "sql/index/model_fingerprint.h"
 #include "sql/values/row_vector.h"
 
 namespace glove::sql {
@@ -22,6 +25,48 @@ bool is_number(std::string_view text) {
   return !text.empty() && text.front() != 'e' &&
          text.find_first_not_of("0123456789+-.e") == std::string_view::npos &&
          text.find_first_of(kDigits) != std::string_view::npos;
+}
+
+std::string hexadecimal(uint32_t number) {
+  std::array<char, 8> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, 16).ptr;
+  return std::string(digits.data(), end);
+}
+
+std::string checksums(const Model& model) {
+  uint32_t vectors = 0;
+  for (const ModelPart& part : model.parts()) vectors = crc32_continue(vectors, bytes_of(part.vectors));
+  uint32_t words = 0;
+  for (int64_t id = 0; id < model.words(); ++id) {
+    const std::string_view word = model.vocabulary().word(id);
+    const auto length = static_cast<uint32_t>(word.size());
+    words = crc32_continue(words, bytes_of(std::span(&length, 1)));
+    words = crc32_continue(words, word);
+  }
+  if (const auto& counts = model.source().counts; counts != nullptr)
+    words = crc32_continue(words, bytes_of(std::span<const double>(*counts)));
+  std::string encoding;
+  if (const StoredTokenizerPtr& tokenizer = model.source().tokenizer; tokenizer != nullptr) {
+    uint32_t crc = crc32_continue(0, tokenizer->json);
+    crc = crc32_continue(crc, bytes_of(tokenizer->weights));
+    encoding = ":" + std::to_string(static_cast<int>(tokenizer->rules)) + (tokenizer->normalize ? "n" : "") +
+               hexadecimal(crc);
+  }
+  return std::to_string(model.words()) + "x" + std::to_string(model.dims()) + ":" + hexadecimal(vectors) +
+         ":" + hexadecimal(words) + encoding;
+}
+
+// Returns a text that is equal for two models, options and versions of this extension only if they make the
+// same vectors of texts, except with a probability of about 2^-32: checksums of the vectors, the words and
+// the frequencies, the version of the encoder, and the options. The first call for a model reads all of it.
+std::string model_fingerprint(Engine& engine, const ModelPtr& model, std::string_view options) {
+  const std::string key = "fingerprint " + std::to_string(model->id());
+  auto known = engine.results().find<std::string>(key);
+  if (known == nullptr) {
+    known = std::make_shared<const std::string>(checksums(*model));
+    engine.results().add(key, known, static_cast<int64_t>(known->size()));
+  }
+  return *known + ":" + std::to_string(kTextVectorVersion) + ":" + std::string(options);
 }
 
 }  // namespace
@@ -261,13 +306,9 @@ Error ContentRows::fault_of_row(int64_t id, const std::string& fault) const {
 std::string ContentRows::remedy_of_length(int64_t length) const {
   if (index_.is_text || index_.dims != 0 || length == 0) return {};
   const std::string column = quoted_name(index_.columns.front());
-  OwnStatement first;
-  const Status prepared = first.prepare(
-      connection_.db(),
-      "SELECT " + column + " FROM " + index_.content_table() + " WHERE " + column + " NOT NULL LIMIT 1",
-      index_.name);
-  if (!prepared.ok()) return {};
-  OwnStatement::Run run(first);
+  OwnQuery run(
+      connection_.db(), index_.name,
+      "SELECT " + column + " FROM " + index_.content_table() + " WHERE " + column + " NOT NULL LIMIT 1");
   const Result<bool> found = run.next();
   std::vector<float> vector;
   if (!found.ok() || !found.value() || !read_row_vector(run.value(0), vector).ok()) return {};

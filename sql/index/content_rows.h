@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/status.h"
 #include "live/live_search.h"
 #include "sql/adapter/connection.h"
 #include "sql/adapter/own_statement.h"
@@ -52,7 +51,7 @@ class ContentRows final : public live::RowSource {
   // begin(), nothing else may be called.
   Status check_model(int64_t dims, const std::string& expected_fingerprint);
 
-  // The fingerprint of the model of an index of texts (sql/index/model_fingerprint.h); empty for others.
+  // The fingerprint of the model of an index of texts, by which the index knows it again; empty for others.
   // REQUIRES: begin() succeeded.
   std::string fingerprint() const;
 

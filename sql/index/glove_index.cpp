@@ -13,20 +13,22 @@
 // what the log names, and scores the logged rows as they are now. Only the commands write
 // (sql/index/index_commands.h). sql/index/index_schema.h has the tables and triggers.
 #include <array>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include "sql/adapter/arguments.h"
-#include "sql/adapter/created_table.h"
 #include "sql/adapter/sql_tokens.h"
+#include "sql/adapter/table.h"
+#include "sql/index/content_rows.h"
 #include "sql/index/index_commands.h"
-#include "sql/index/index_query.h"
 #include "sql/index/index_schema.h"
 #include "sql/index/own_work.h"
 #include "sql/nn/ranked_table.h"
 #include "sql/register.h"
+#include "sql/values/row_vector.h"
 
 namespace glove::sql {
 namespace {
@@ -73,6 +75,54 @@ Error explained(sqlite3* db, const IndexDefinition& index, Error error, bool no_
   if (trigger.ok() && !trigger.value().empty())
     error.message += "; or, if the trigger '" + trigger.value() + "' fired: " + cannot_change(index).message;
   return error;
+}
+
+// The messages end with what to do about `components`, the length of the query.
+Result<std::vector<float>> read_blob(std::string_view bytes, const ContentRows& rows, int64_t dims) {
+  const auto components = static_cast<int64_t>(bytes.size() / sizeof(float));
+  if (bytes.size() % sizeof(float) != 0 || bytes.empty() || (dims != 0 && components != dims))
+    return Error{ErrorCode::kInvalidArgument,
+                 "the query is a BLOB of " + counted(static_cast<int64_t>(bytes.size()), "bytes") +
+                     ", but a vector of " +
+                     (dims == 0 ? "float32 has 4 bytes per component"
+                                : std::to_string(dims) + " float32 has " + std::to_string(dims * 4)) +
+                     rows.remedy_of_length(dims == 0 ? 0 : components)};
+  std::vector<float> vector(static_cast<size_t>(components));
+  std::memcpy(vector.data(), bytes.data(), bytes.size());
+  return vector;
+}
+
+Result<std::vector<float>> read_json(std::string_view text, const ContentRows& rows, int64_t dims,
+                                     const InterruptCheck& interrupted) {
+  std::vector<float> vector;
+  if (const Status read = read_json_vector(text, vector, interrupted); !read.ok())
+    return Error{read.error().code, "the query " + read.error().message};
+  const auto components = static_cast<int64_t>(vector.size());
+  if (dims != 0 && components != dims)
+    return Error{ErrorCode::kInvalidArgument, "the query has " + component_count(vector.size()) +
+                                                  ", but the index has " + std::to_string(dims) +
+                                                  " dimensions" + rows.remedy_of_length(components)};
+  return vector;
+}
+
+// Returns the vector of the input `query` for an index of `dims` dimensions (0: it has never had a row);
+// nullopt if it has no rows. REQUIRES: rows.begin() was called, and the float environment.
+Result<MaybeQuery> index_query(const IndexDefinition& index, ContentRows& rows, int64_t dims,
+                               const nn::ExprValue& query, const InterruptCheck& interrupted) {
+  std::vector<float> vector;
+  if (query.blob || (index.model.empty() && begins_like_array(query.bytes))) {
+    auto given =
+        query.blob ? read_blob(query.bytes, rows, dims) : read_json(query.bytes, rows, dims, interrupted);
+    const Status status = given.ok() ? check_finite(given.value(), "the query") : given.error();
+    if (!status.ok())
+      return status.error().code == ErrorCode::kInterrupted ? interrupted_error()
+                                                            : named_error(index.name, status.error());
+    vector = std::move(given).value();
+  } else {
+    GLOVE_ASSIGN_OR_RETURN(const bool found, rows.encode_query(query.bytes, vector));
+    if (!found) return MaybeQuery();
+  }
+  return dims == 0 ? MaybeQuery() : make_query(std::move(vector));
 }
 
 class LiveIndex final : public nn::RankedTable {
@@ -211,7 +261,7 @@ class LiveIndex final : public nn::RankedTable {
 int register_glove_index(sqlite3* db, Engine& engine) {
   // Not INNOCUOUS and not DIRECTONLY, for the reasons of glove_nn. Its triggers use neither the module nor
   // any function of this extension.
-  return vtab::register_created_table<LiveIndex>(db, engine);
+  return vtab::register_table<LiveIndex>(db, engine);
 }
 
 }  // namespace glove::sql

@@ -45,29 +45,20 @@ FoundIndex found_index(const std::string& schema, const std::string& name, std::
 
 // The tables that are made with glove_index, of all schemas of the connection.
 Result<std::vector<FoundIndex>> indexes_of(sqlite3* db) {
-  const std::string table = kTable;
-  OwnStatement schemas;
-  GLOVE_RETURN_IF_ERROR(schemas.prepare(db, "PRAGMA database_list", table));
-  OwnStatement::Run schema(schemas);
   std::vector<FoundIndex> indexes;
-  while (true) {
-    GLOVE_ASSIGN_OR_RETURN(const bool more_schemas, schema.next());
-    if (!more_schemas) return indexes;
-    const std::string name(schema.text(1));
-    OwnStatement names;
-    GLOVE_RETURN_IF_ERROR(names.prepare(db,
-                                        "SELECT name, sql FROM " + quoted_name(name) +
-                                            ".sqlite_master WHERE sql LIKE 'CREATE VIRTUAL TABLE %' "
-                                            "ORDER BY name",
-                                        table));
-    OwnStatement::Run run(names);
-    while (true) {
-      GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
-      if (!more) break;
-      if (module_of(run.text(1)) != kModule) continue;
-      indexes.push_back(found_index(name, std::string(run.text(0)), run.text(1)));
-    }
-  }
+  OwnQuery schemas(db, kTable, "PRAGMA database_list");
+  GLOVE_RETURN_IF_ERROR(schemas.for_each([&] {
+    const std::string schema(schemas.text(1));
+    OwnQuery names(db, kTable,
+                   "SELECT name, sql FROM " + quoted_name(schema) +
+                       ".sqlite_master WHERE sql LIKE 'CREATE VIRTUAL TABLE %' ORDER BY name");
+    return names.for_each([&] {
+      if (module_of(names.text(1)) == kModule)
+        indexes.push_back(found_index(schema, std::string(names.text(0)), names.text(1)));
+      return Status();
+    });
+  }));
+  return indexes;
 }
 
 // What the shadow tables of an index have.
@@ -82,25 +73,19 @@ struct IndexSize {
 Result<IndexSize> size_of(sqlite3* db, const IndexDefinition& index) {
   const std::string vectors =
       index.is_text ? "(SELECT sum(length(vectors)) FROM " + index.object("_vector") + ")" : "0";
-  OwnStatement count;
-  GLOVE_RETURN_IF_ERROR(count.prepare(
-      db,
-      "SELECT (SELECT count(*) FROM " + index.object("_segment") + "), (SELECT sum(rows) FROM " +
-          index.object("_segment") + "), (SELECT count(*) FROM " + index.object("_log") +
-          "), (SELECT sum(length(data)) FROM " + index.object("_block") + "), " + vectors,
-      index.name));
-  OwnStatement::Run counted(count);
+  OwnQuery counted(db, index.name,
+                   "SELECT (SELECT count(*) FROM " + index.object("_segment") + "), (SELECT sum(rows) FROM " +
+                       index.object("_segment") + "), (SELECT count(*) FROM " + index.object("_log") +
+                       "), (SELECT sum(length(data)) FROM " + index.object("_block") + "), " + vectors);
   GLOVE_RETURN_IF_ERROR(counted.next());
   IndexSize size{counted.integer(0), counted.integer(1), counted.integer(2),
                  counted.integer(3) + counted.integer(4), 0};
-  OwnStatement bits;
-  GLOVE_RETURN_IF_ERROR(bits.prepare(db, "SELECT bits FROM " + index.object("_dead"), index.name));
-  OwnStatement::Run run(bits);
-  while (true) {
-    GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
-    if (!more) break;
-    for (const std::byte byte : run.blob(0)) size.dead += std::popcount(std::to_integer<unsigned char>(byte));
-  }
+  OwnQuery bits(db, index.name, "SELECT bits FROM " + index.object("_dead"));
+  GLOVE_RETURN_IF_ERROR(bits.for_each([&] {
+    for (const std::byte byte : bits.blob(0))
+      size.dead += std::popcount(std::to_integer<unsigned char>(byte));
+    return Status();
+  }));
   return size;
 }
 

@@ -1,10 +1,13 @@
-#include "sql/index/index_check.h"
+// Whether a live index agrees with its content.
 
 #include <algorithm>
 #include <cstring>
 #include <map>
 #include <utility>
 #include <vector>
+
+#include "sql/index/index_commands.h"
+#include "sql/index/index_schema.h"
 
 namespace glove::sql {
 namespace {
@@ -76,15 +79,16 @@ class ContentCheck {
 
 }  // namespace
 
-Result<std::string> find_problem(const IndexDefinition& index, IndexStore& store, ContentRows& rows,
-                                 VectorStore& vectors) {
-  GLOVE_ASSIGN_OR_RETURN(const IndexConfig config, store.config());
+Result<std::string> IndexCommands::problem() {
+  const Status checked = check_index(connection_.db(), index_);
+  if (!checked.ok()) return checked.error().message;
+  GLOVE_ASSIGN_OR_RETURN(const IndexConfig config, store_.config());
   const int64_t dims = config.dims;
-  auto segments = store.loaded_segments(dims);
+  auto segments = store_.loaded_segments(dims);
   if (!segments.ok() && segments.error().code == ErrorCode::kCorrupt) return segments.error().message;
   GLOVE_RETURN_IF_ERROR(segments);
   for (StoredSegment& stored : segments.value()) {
-    auto segment = store.segments().read(stored.record, dims);
+    auto segment = store_.segments().read(stored.record, dims);
     if (!segment.ok() && segment.error().code == ErrorCode::kCorrupt) return segment.error().message;
     GLOVE_RETURN_IF_ERROR(segment);
     stored.segment = segment.value();
@@ -93,11 +97,12 @@ Result<std::string> find_problem(const IndexDefinition& index, IndexStore& store
   const auto twice = std::adjacent_find(living.begin(), living.end(),
                                         [](const LivingRow& a, const LivingRow& b) { return a.id == b.id; });
   if (twice != living.end())
-    return damaged_index(index, "two segments have the row " + std::to_string(twice->id)).message;
-  GLOVE_ASSIGN_OR_RETURN(auto logged, store.logged());
-  ContentCheck check(index, vectors, std::move(living), std::move(logged));
-  GLOVE_RETURN_IF_ERROR(rows.begin(dims, config.fingerprint));
-  GLOVE_RETURN_IF_ERROR(rows.read_content([&](const ContentRow& row) -> Status { return check.check(row); }));
+    return damaged_index(index_, "two segments have the row " + std::to_string(twice->id)).message;
+  GLOVE_ASSIGN_OR_RETURN(auto logged, store_.logged());
+  ContentCheck check(index_, vectors_, std::move(living), std::move(logged));
+  GLOVE_RETURN_IF_ERROR(rows_.begin(dims, config.fingerprint));
+  GLOVE_RETURN_IF_ERROR(
+      rows_.read_content([&](const ContentRow& row) -> Status { return check.check(row); }));
   return check.problem();
 }
 

@@ -1,15 +1,19 @@
 #include "sql/index/index_commands.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
 #include <numeric>
 
 #include "base/utf8.h"
 #include "live/merge_rule.h"
+#include "live/segment.h"
+#include "live/segment_encoder.h"
+#include "model/limits.h"
 #include "sql/adapter/own_statement.h"
-#include "sql/adapter/sqlite_features.h"
-#include "sql/index/index_check.h"
 #include "sql/index/index_schema.h"
 #include "sql/index/own_work.h"
+#include "sql/index/segment_store.h"
 
 namespace glove::sql {
 namespace {
@@ -19,6 +23,76 @@ int64_t next_id(const std::vector<StoredSegment>& segments) {
 }
 
 }  // namespace
+
+// The rows of a segment that a command makes. Collects rows by ascending id, either by add() or by copy().
+// The vectors of an index of texts go to the database at once, so that memory holds only the codes.
+class NewSegment {
+ public:
+  // `id` is that of the segment. `expected_rows`: how many rows memory is reserved for. The references must
+  // outlive the object.
+  NewSegment(const IndexDefinition& index, VectorStore& vectors, int64_t id, int64_t expected_rows)
+      : index_(index), vectors_(vectors), id_(id), expected_rows_(expected_rows), writer_(vectors, id) {}
+
+  // Adds a row of the content, as ContentRows passes it. Rows without a vector, and zero vectors, which are
+  // in no relation, are left out. An invalid vector is an error, unless the index skips them. REQUIRES: the
+  // float environment.
+  Status add(const ContentRows& rows, const ContentRow& row);
+
+  // Adds a row of another segment, which is loaded.
+  Status copy(const StoredSegment& from, int64_t row);
+
+  int64_t id() const { return id_; }
+  int64_t rows() const { return rows_; }
+
+  // Returns the segment. Must be called last. REQUIRES: rows() > 0.
+  Result<live::SegmentPtr> finish();
+
+ private:
+  const IndexDefinition& index_;
+  VectorStore& vectors_;
+  int64_t id_;
+  int64_t expected_rows_;
+  int64_t rows_ = 0;
+  std::optional<live::SegmentBuilder> builder_;
+  std::optional<live::SegmentEncoder> encoder_;  // for add()
+  VectorWriter writer_;
+  std::map<int64_t, VectorReader> readers_;  // by the segment that copy() reads
+};
+
+Status NewSegment::add(const ContentRows& rows, const ContentRow& row) {
+  if (row.found == RowVector::kInvalid && !index_.skip_invalid) return rows.fault_of_row(row.id, row.fault);
+  if (row.found != RowVector::kVector || !(row.norm_squared > 0)) return {};
+  if (!builder_) {
+    builder_.emplace(static_cast<int64_t>(row.vector.size()), expected_rows_);
+    encoder_.emplace(*builder_);
+  }
+  if (rows_ >= kMaxRows)
+    return rows.fault_of_row(
+        row.id, "has no place in the index, which can have at most " + std::to_string(kMaxRows) + " rows");
+  encoder_->add(row.id, row.vector, row.norm_squared);
+  ++rows_;
+  return index_.is_text ? writer_.add(row.vector) : Status();
+}
+
+Status NewSegment::copy(const StoredSegment& from, int64_t row) {
+  if (!builder_) builder_.emplace(from.segment->dims(), expected_rows_);
+  builder_->copy(*from.segment, row);
+  ++rows_;
+  if (!index_.is_text) return {};
+  VectorReader& reader = readers_.try_emplace(from.record.id, vectors_, from.segment->dims()).first->second;
+  GLOVE_ASSIGN_OR_RETURN(const auto vector, reader.read(from.record.id, row));
+  if (!from.segment->has_codes_of(row, vector))
+    return damaged_index(index_, "the segment " + std::to_string(from.record.id) +
+                                     " lacks the vector that belongs to its row " + std::to_string(row));
+  return writer_.add(vector);
+}
+
+Result<live::SegmentPtr> NewSegment::finish() {
+  GLOVE_RETURN_IF_ERROR(writer_.finish());
+  if (encoder_) encoder_->finish();
+  const int64_t dims = builder_->dims();
+  return live::Segment::parse(builder_->finish(), rows_, dims, "a new segment");
+}
 
 Status IndexCommands::create() {
   sqlite3* const db = connection_.db();
@@ -38,7 +112,7 @@ Status IndexCommands::run(std::string_view command) {
       connection_.db(), "INSERT INTO " + index_.object("") + "(" + quoted_name(index_.name) + ") SELECT ?",
       index_.name));
   OwnStatement::Run run(insert);
-  Status ended = OwnStatement::finish(run.bind_pointer(&passed, kPassed));
+  Status ended = run.bind_pointer(&passed, kPassed).finish();
   if (passed.status.has_value() && !passed.status->ok()) return *passed.status;
   if (!ended.ok() || passed.status.has_value()) return ended;
   return {ErrorCode::kInvalidArgument, index_.name + ": the command '" + std::string(command) +
@@ -216,12 +290,6 @@ Status IndexCommands::rebuild() {
   GLOVE_RETURN_IF_ERROR(
       store_.set_config({made == nullptr ? index_.dims : rows_.dims(), rows_.fingerprint()}));
   return made == nullptr ? Status() : store_.segments().add(id, made);
-}
-
-Result<std::string> IndexCommands::problem() {
-  const Status checked = check_index(connection_.db(), index_);
-  if (!checked.ok()) return checked.error().message;
-  return find_problem(index_, store_, rows_, vectors_);
 }
 
 }  // namespace glove::sql

@@ -7,14 +7,16 @@
 #include <vector>
 
 #include "base/status.h"
+#include "live/segment.h"
 #include "sql/adapter/connection.h"
 #include "sql/index/content_rows.h"
 #include "sql/index/index_definition.h"
 #include "sql/index/index_store.h"
-#include "sql/index/new_segment.h"
 #include "sql/index/vector_store.h"
 
 namespace glove::sql {
+
+class NewSegment;  // sql/index/index_commands.cpp
 
 // Runs commands in the transaction of the statement that gives them. A command that fails leaves nothing
 // behind.
@@ -41,7 +43,9 @@ class IndexCommands {
   // Runs the command that `value` passes, and returns how it ended. Returns nothing if `value` passes none.
   std::optional<Status> run_if_passed(sqlite3_value* value);
 
-  // Returns what is wrong with the index, or nothing.
+  // Reads all segments and stored vectors from the database and every row of the content, and returns what is
+  // wrong with the index, or nothing. Rows that the content lost without a log entry are not wrong: REPLACE
+  // deletes rows without firing triggers.
   Result<std::string> problem();
 
  private:

@@ -34,6 +34,17 @@ Error wrong(const IndexDefinition& index, const std::string& rest) {
   return {ErrorCode::kInvalidArgument, index.name + ": " + rest};
 }
 
+// Asks sqlite_master of the index's schema for columns of what `condition`, with these values, is true of.
+template <class... Values>
+OwnQuery master_query(sqlite3* db, const IndexDefinition& index, const std::string& columns,
+                      const std::string& condition, const Values&... values) {
+  return OwnQuery(
+      db, index.name,
+      "SELECT " + columns + " FROM " + quoted_name(index.schema) + ".sqlite_master WHERE " + condition,
+      values...);
+}
+constexpr const char* kTableOrView = "type IN ('table', 'view') AND name = ? COLLATE NOCASE";
+
 // A column of the content, as PRAGMA table_xinfo reports it.
 struct ContentColumn {
   std::string name;
@@ -43,18 +54,15 @@ struct ContentColumn {
 };
 
 Result<std::vector<ContentColumn>> content_columns(sqlite3* db, const IndexDefinition& index) {
-  OwnStatement pragma;
-  GLOVE_RETURN_IF_ERROR(pragma.prepare(
-      db, "PRAGMA " + quoted_name(index.schema) + ".table_xinfo(" + quoted_name(index.content) + ")",
-      index.name));
-  OwnStatement::Run run(pragma);
+  OwnQuery run(db, index.name,
+               "PRAGMA " + quoted_name(index.schema) + ".table_xinfo(" + quoted_name(index.content) + ")");
   std::vector<ContentColumn> columns;
-  while (true) {
-    GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
-    if (!more) return columns;
+  GLOVE_RETURN_IF_ERROR(run.for_each([&] {
     columns.push_back({std::string(run.text(1)), std::string(run.text(2)), run.integer(5) > 0,
                        run.integer(6) == 2 || run.integer(6) == 3});
-  }
+    return Status();
+  }));
+  return columns;
 }
 
 const ContentColumn* find_column(const std::vector<ContentColumn>& columns, const std::string& name) {
@@ -66,11 +74,8 @@ const ContentColumn* find_column(const std::vector<ContentColumn>& columns, cons
 // True if the primary key is an index of its own: the table is WITHOUT ROWID, or its key is no alias of the
 // rowid.
 Result<bool> has_key_index(sqlite3* db, const IndexDefinition& index) {
-  OwnStatement pragma;
-  GLOVE_RETURN_IF_ERROR(pragma.prepare(
-      db, "PRAGMA " + quoted_name(index.schema) + ".index_list(" + quoted_name(index.content) + ")",
-      index.name));
-  OwnStatement::Run run(pragma);
+  OwnQuery run(db, index.name,
+               "PRAGMA " + quoted_name(index.schema) + ".index_list(" + quoted_name(index.content) + ")");
   while (true) {
     GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
     if (!more) return false;
@@ -79,14 +84,7 @@ Result<bool> has_key_index(sqlite3* db, const IndexDefinition& index) {
 }
 
 Status check_kind(sqlite3* db, const IndexDefinition& index) {
-  OwnStatement find;
-  GLOVE_RETURN_IF_ERROR(
-      find.prepare(db,
-                   "SELECT type, sql LIKE 'CREATE VIRTUAL%' FROM " + quoted_name(index.schema) +
-                       ".sqlite_master WHERE type IN ('table', 'view') AND name = ? COLLATE NOCASE",
-                   index.name));
-  OwnStatement::Run run(find);
-  run.bind(index.content);
+  OwnQuery run = master_query(db, index, "type, sql LIKE 'CREATE VIRTUAL%'", kTableOrView, index.content);
   GLOVE_ASSIGN_OR_RETURN(const bool found, run.next());
   if (!found)
     return wrong(index,
@@ -132,13 +130,7 @@ Result<std::vector<ContentColumn>> checked_columns(sqlite3* db, const IndexDefin
 // `type`: "table", "view" or "trigger".
 Result<bool> has_object(sqlite3* db, const IndexDefinition& index, const char* type,
                         const std::string& name) {
-  OwnStatement find;
-  GLOVE_RETURN_IF_ERROR(find.prepare(db,
-                                     "SELECT 1 FROM " + quoted_name(index.schema) +
-                                         ".sqlite_master WHERE type = ? AND name = ? COLLATE NOCASE",
-                                     index.name));
-  OwnStatement::Run run(find);
-  return run.bind(std::string_view(type)).bind(name).next();
+  return master_query(db, index, "1", "type = ? AND name = ? COLLATE NOCASE", type, name).next();
 }
 
 bool has_table(const IndexDefinition& index, const ShadowTable& table) {
@@ -150,14 +142,7 @@ bool has_table(const IndexDefinition& index, const ShadowTable& table) {
 Status check_table(sqlite3* db, const IndexDefinition& index, const ShadowTable& table) {
   const std::string name = index.name + table.suffix;
   const std::string rebuild = "run " + index.command("rebuild") + ", which makes it again";
-  OwnStatement find;
-  GLOVE_RETURN_IF_ERROR(
-      find.prepare(db,
-                   "SELECT type, sql FROM " + quoted_name(index.schema) +
-                       ".sqlite_master WHERE type IN ('table', 'view') AND name = ? COLLATE NOCASE",
-                   index.name));
-  OwnStatement::Run run(find);
-  run.bind(name);
+  OwnQuery run = master_query(db, index, "type, sql", kTableOrView, name);
   GLOVE_ASSIGN_OR_RETURN(const bool exists, run.next());
   if (!exists) return wrong(index, "its table '" + name + "' was dropped; " + rebuild);
   const std::string create = "CREATE TABLE " + quoted_name(name);
@@ -171,10 +156,7 @@ Status check_table(sqlite3* db, const IndexDefinition& index, const ShadowTable&
 // is a table NAME_config.
 Result<bool> stores_vectors(sqlite3* db, const IndexDefinition& index) {
   if (!index.is_text) return false;
-  OwnStatement find;
-  GLOVE_RETURN_IF_ERROR(find.prepare(
-      db, "SELECT value FROM " + index.object("_config") + " WHERE key = 'version'", index.name));
-  OwnStatement::Run run(find);
+  OwnQuery run(db, index.name, "SELECT value FROM " + index.object("_config") + " WHERE key = 'version'");
   GLOVE_ASSIGN_OR_RETURN(const bool found, run.next());
   return !found || run.integer(0) != 1;
 }
@@ -193,13 +175,8 @@ Result<ContentTraits> traits_of(sqlite3* db, const IndexDefinition& index,
     const ContentColumn* const column = find_column(columns, name);
     traits.generated = traits.generated || column == nullptr || column->generated;
   }
-  OwnStatement find;
-  GLOVE_RETURN_IF_ERROR(find.prepare(db,
-                                     "SELECT sql FROM " + quoted_name(index.schema) +
-                                         ".sqlite_master WHERE type = 'table' AND name = ? COLLATE NOCASE",
-                                     index.name));
-  OwnStatement::Run run(find);
-  GLOVE_ASSIGN_OR_RETURN(const bool found, run.bind(index.content).next());
+  OwnQuery run = master_query(db, index, "sql", "type = 'table' AND name = ? COLLATE NOCASE", index.content);
+  GLOVE_ASSIGN_OR_RETURN(const bool found, run.next());
   traits.autoincrement = found && has_word(run.text(0), "AUTOINCREMENT");
   return traits;
 }
@@ -207,14 +184,8 @@ Result<ContentTraits> traits_of(sqlite3* db, const IndexDefinition& index,
 // A trigger on the log could keep keys out of it.
 Status check_log_has_no_trigger(sqlite3* db, const IndexDefinition& index) {
   const std::string log = index.name + kTables.back().suffix;
-  OwnStatement find;
-  GLOVE_RETURN_IF_ERROR(
-      find.prepare(db,
-                   "SELECT name FROM " + quoted_name(index.schema) +
-                       ".sqlite_master WHERE type = 'trigger' AND tbl_name = ? COLLATE NOCASE",
-                   index.name));
-  OwnStatement::Run run(find);
-  GLOVE_ASSIGN_OR_RETURN(const bool found, run.bind(log).next());
+  OwnQuery run = master_query(db, index, "name", "type = 'trigger' AND tbl_name = ? COLLATE NOCASE", log);
+  GLOVE_ASSIGN_OR_RETURN(const bool found, run.next());
   if (!found) return {};
   return wrong(index, "there is a trigger '" + std::string(run.text(0)) + "' on its table '" + log +
                           "', which may keep changes from being logged; run DROP TRIGGER " +
@@ -225,16 +196,11 @@ Status check_log_has_no_trigger(sqlite3* db, const IndexDefinition& index) {
 // Returns a column of sqlite_master for the triggers that exist of kTriggers; empty: there is none.
 Result<std::array<std::string, kTriggers.size()>> of_triggers(sqlite3* db, const IndexDefinition& index,
                                                               const std::string& column) {
-  OwnStatement find;
-  GLOVE_RETURN_IF_ERROR(find.prepare(db,
-                                     "SELECT " + column + " FROM " + quoted_name(index.schema) +
-                                         ".sqlite_master WHERE type = 'trigger' AND name = ?",
-                                     index.name));
   std::array<std::string, kTriggers.size()> texts;
   for (size_t i = 0; i < kTriggers.size(); ++i) {
-    OwnStatement::Run run(find);
     const std::string name = index.name + kTriggers[i];
-    GLOVE_ASSIGN_OR_RETURN(const bool found, run.bind(name).next());
+    OwnQuery run = master_query(db, index, column, "type = 'trigger' AND name = ?", name);
+    GLOVE_ASSIGN_OR_RETURN(const bool found, run.next());
     if (found) texts[i] = run.text(0);
   }
   return texts;
@@ -334,14 +300,10 @@ std::string former_triggers_remedy(const IndexDefinition& index) {
 }
 
 Result<std::string> trigger_that_changes(sqlite3* db, const IndexDefinition& index) {
-  const std::string triggers = " WHERE type = 'trigger'";
-  OwnStatement find;
-  GLOVE_RETURN_IF_ERROR(find.prepare(db,
-                                     "SELECT name, sql FROM " + quoted_name(index.schema) + ".sqlite_master" +
-                                         triggers + " UNION ALL SELECT name, sql FROM sqlite_temp_master" +
-                                         triggers,
-                                     index.name));
-  OwnStatement::Run run(find);
+  const std::string triggers = "type = 'trigger'";
+  OwnQuery run =
+      master_query(db, index, "name, sql",
+                   triggers + " UNION ALL SELECT name, sql FROM sqlite_temp_master WHERE " + triggers);
   while (true) {
     GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
     if (!more) return std::string();

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "model/limits.h"
-#include "sql/adapter/sqlite_features.h"
+#include "sql/adapter/boundary.h"
 
 namespace glove::sql {
 namespace {
@@ -57,13 +57,12 @@ Result<IndexConfig> IndexStore::config() {
   OwnStatement::Run run(config_);
   IndexConfig config;
   int64_t version = 0;
-  while (true) {
-    GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
-    if (!more) break;
+  GLOVE_RETURN_IF_ERROR(run.for_each([&] {
     if (run.text(0) == "dims") config.dims = run.integer(1);
     if (run.text(0) == "version") version = run.integer(1);
     if (run.text(0) == "fingerprint") config.fingerprint = run.text(1);
-  }
+    return Status();
+  }));
   const int64_t expected = format_version(index_);
   if (version != expected)
     return Error{
@@ -79,11 +78,11 @@ Result<IndexConfig> IndexStore::config() {
 }
 
 Status IndexStore::set_config(const IndexConfig& config) {
-  OwnStatement write;
-  GLOVE_RETURN_IF_ERROR(prepare(write, "INSERT OR REPLACE INTO " + index_.object("_config") +
-                                           " VALUES ('version', ?), ('dims', ?), ('fingerprint', ?)"));
-  OwnStatement::Run run(write);
-  return OwnStatement::finish(run.bind(format_version(index_)).bind(config.dims).bind(config.fingerprint));
+  OwnQuery write(connection_.db(), index_.name,
+                 "INSERT OR REPLACE INTO " + index_.object("_config") +
+                     " VALUES ('version', ?), ('dims', ?), ('fingerprint', ?)",
+                 format_version(index_), config.dims, config.fingerprint);
+  return write.finish();
 }
 
 Result<std::vector<StoredSegment>> IndexStore::loaded_segments(int64_t dims) {
@@ -125,9 +124,7 @@ std::optional<uint32_t> IndexStore::committed_version() {
   sqlite3* const db = connection_.db();
   if (!sqlite_has(kSqliteTxnState) || sqlite3_txn_state(db, index_.schema.c_str()) != SQLITE_TXN_READ)
     return std::nullopt;
-  OwnStatement read;  // SQLite evaluates this pragma when it prepares it
-  if (!prepare(read, "PRAGMA read_uncommitted").ok()) return std::nullopt;
-  OwnStatement::Run run(read);
+  OwnQuery run(db, index_.name, "PRAGMA read_uncommitted");  // SQLite evaluates it when it prepares it
   const Result<bool> found = run.next();
   if (!found.ok() || !found.value() || run.integer(0) != 0) return std::nullopt;
   uint32_t version = 0;
@@ -199,23 +196,19 @@ Status IndexStore::clear() {
 }
 
 Result<int64_t> IndexStore::count_logged() {
-  OwnStatement count;
-  GLOVE_RETURN_IF_ERROR(prepare(count, "SELECT count(*) FROM " + index_.object("_log")));
-  OwnStatement::Run run(count);
+  OwnQuery run(connection_.db(), index_.name, "SELECT count(*) FROM " + index_.object("_log"));
   GLOVE_RETURN_IF_ERROR(run.next());
   return run.integer(0);
 }
 
 Result<std::vector<int64_t>> IndexStore::logged() {
-  OwnStatement read;
-  GLOVE_RETURN_IF_ERROR(prepare(read, "SELECT id FROM " + index_.object("_log") + " ORDER BY id"));
-  OwnStatement::Run run(read);
+  OwnQuery run(connection_.db(), index_.name, "SELECT id FROM " + index_.object("_log") + " ORDER BY id");
   std::vector<int64_t> ids;
-  while (true) {
-    GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
-    if (!more) return ids;
+  GLOVE_RETURN_IF_ERROR(run.for_each([&] {
     ids.push_back(run.integer(0));
-  }
+    return Status();
+  }));
+  return ids;
 }
 
 }  // namespace glove::sql

@@ -1,14 +1,14 @@
 #include "sql/index/segment_store.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <utility>
 
 #include "base/crc32.h"
-#include "live/segment_cache.h"
 #include "model/limits.h"
-#include "sql/index/database_place.h"
 
 namespace glove::sql {
 namespace {
@@ -19,6 +19,20 @@ constexpr int64_t kMostKeptBytes = int64_t{1} << 26;  // of a written segment
 
 std::string name_of(const SegmentRecord& record) {
   return "the segment " + std::to_string(record.id);
+}
+
+// Returns what tells the content of a schema from that of every other one that the process has open at the
+// same time. It names the file, so the connections to one file have it in common, whatever its path. It names
+// the connection for a database in memory, a temporary one, one whose path has led to another file since it
+// was opened, and where the VFS cannot tell.
+std::string database_place(sqlite3* db, const std::string& schema) {
+  const char* const path = sqlite3_db_filename(db, schema.c_str());
+  struct stat file {};
+  int moved = 1;  // stays so if the VFS does not know the request, as that of databases in memory
+  if (path != nullptr && *path != '\0' && stat(path, &file) == 0 &&
+      sqlite3_file_control(db, schema.c_str(), SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved == 0)
+    return "file " + std::to_string(file.st_dev) + ":" + std::to_string(file.st_ino);
+  return "connection " + std::to_string(reinterpret_cast<uintptr_t>(db)) + " " + schema;
 }
 
 }  // namespace
@@ -61,9 +75,7 @@ Result<std::vector<StoredSegment>> SegmentStore::records() {
   OwnStatement::Run run(segments_);
   std::vector<StoredSegment> segments;
   int64_t rows = 0;
-  while (true) {
-    GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
-    if (!more) return segments;
+  GLOVE_RETURN_IF_ERROR(run.for_each([&]() -> Status {
     SegmentRecord& record = segments.emplace_back().record;
     const auto uuid = run.blob(1);
     record = {run.integer(0), std::string(reinterpret_cast<const char*>(uuid.data()), uuid.size()),
@@ -73,10 +85,12 @@ Result<std::vector<StoredSegment>> SegmentStore::records() {
     if (record.id < 1 || record.id >= kMostSegmentIds - 2)  // a command makes two more
       return damaged("it has a segment with the number " + std::to_string(record.id));
     rows += record.rows;
-  }
+    return {};
+  }));
+  return segments;
 }
 
-// Names a segment for the whole process (live/segment_cache.h). What a file says of its segments holds for
+// Names a segment for the whole process (live::find_segment). What a file says of its segments holds for
 // this file alone: another one may have been made to say the same of other bytes.
 std::string SegmentStore::shared_key(const SegmentRecord& record, int64_t dims) const {
   std::string key;
@@ -113,11 +127,9 @@ Status SegmentStore::load_ids(StoredSegment& stored, int64_t dims) {
 
 // Returns the size of all blocks of a segment but the last one.
 Result<int64_t> SegmentStore::block_size(const SegmentRecord& record, int64_t dims) {
-  OwnStatement find;
-  GLOVE_RETURN_IF_ERROR(prepare(
-      find, "SELECT length(data) FROM " + index_.object("_block") + " WHERE segment = ? AND number = 0"));
-  OwnStatement::Run run(find);
-  run.bind(record.id);
+  OwnQuery run(connection_.db(), index_.name,
+               "SELECT length(data) FROM " + index_.object("_block") + " WHERE segment = ? AND number = 0",
+               record.id);
   GLOVE_RETURN_IF_ERROR(run.next());
   const int64_t total = live::segment_bytes(record.rows, dims);
   const int64_t earlier{kEarlierSegmentBlockBytes};
@@ -128,11 +140,10 @@ Result<int64_t> SegmentStore::block_size(const SegmentRecord& record, int64_t di
 Result<HugePageBuffer<char>> SegmentStore::read_bytes(const SegmentRecord& record, int64_t dims,
                                                       int64_t begin, int64_t end) {
   GLOVE_ASSIGN_OR_RETURN(const int64_t block_bytes, block_size(record, dims));
-  OwnStatement read;
-  GLOVE_RETURN_IF_ERROR(prepare(read, "SELECT number, data FROM " + index_.object("_block") +
-                                          " WHERE segment = ? AND number >= ? ORDER BY number"));
-  OwnStatement::Run run(read);
-  run.bind(record.id).bind(begin / block_bytes);
+  OwnQuery run(connection_.db(), index_.name,
+               "SELECT number, data FROM " + index_.object("_block") +
+                   " WHERE segment = ? AND number >= ? ORDER BY number",
+               record.id, begin / block_bytes);
   const int64_t total = live::segment_bytes(record.rows, dims);
   HugePageBuffer<char> bytes;
   bytes.reserve(static_cast<size_t>(std::min(end - begin, kMostReserved)));
@@ -168,9 +179,7 @@ Result<live::SegmentPtr> SegmentStore::read(const SegmentRecord& record, int64_t
 Status SegmentStore::read_dead(std::vector<StoredSegment>& segments) {
   GLOVE_RETURN_IF_ERROR(prepare(dead_, "SELECT segment, bits FROM " + index_.object("_dead")));
   OwnStatement::Run run(dead_);
-  while (true) {
-    GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
-    if (!more) return {};
+  return run.for_each([&]() -> Status {
     const int64_t id = run.integer(0);
     const auto bits = run.blob(1);
     const auto segment = std::find_if(segments.begin(), segments.end(),
@@ -184,7 +193,8 @@ Status SegmentStore::read_dead(std::vector<StoredSegment>& segments) {
       return damaged("the list of dead rows of the segment " + std::to_string(id) + " does not fit its " +
                      std::to_string(rows) + " rows");
     segment->dead.assign(reinterpret_cast<const char*>(bits.data()), bits.size());
-  }
+    return {};
+  });
 }
 
 Status SegmentStore::check_length(size_t bytes) const {
@@ -205,16 +215,13 @@ Status SegmentStore::add(int64_t id, const live::SegmentPtr& segment) {
   GLOVE_RETURN_IF_ERROR(prepare(
       insert, "INSERT INTO " + index_.object("_segment") + "(id, uuid, rows, crc) VALUES (?, ?, ?, ?)"));
   GLOVE_RETURN_IF_ERROR(prepare(block, "INSERT INTO " + index_.object("_block") + " VALUES (?, ?, ?)"));
-  {
-    OwnStatement::Run run(insert);
-    run.bind(id).bind_blob(record.uuid).bind(record.rows).bind(record.crc);
-    GLOVE_RETURN_IF_ERROR(OwnStatement::finish(run));
-  }
+  GLOVE_RETURN_IF_ERROR(
+      OwnStatement::Run(insert).bind(id).bind_blob(record.uuid).bind(record.rows).bind(record.crc).finish());
   for (size_t first = 0; first < bytes.size(); first += kSegmentBlockBytes) {
     OwnStatement::Run run(block);
     run.bind(id).bind(static_cast<int64_t>(first / kSegmentBlockBytes));
     run.bind_blob(bytes.subspan(first, std::min<size_t>(kSegmentBlockBytes, bytes.size() - first)));
-    GLOVE_RETURN_IF_ERROR(OwnStatement::finish(run));
+    GLOVE_RETURN_IF_ERROR(run.finish());
   }
   if (static_cast<int64_t>(bytes.size()) <= kMostKeptBytes)
     written_.push_back(live::share_segment(shared_key(record, segment->dims()), segment));
@@ -237,7 +244,7 @@ Status SegmentStore::set_dead(const StoredSegment& stored) {
   GLOVE_RETURN_IF_ERROR(
       prepare(write, "INSERT OR REPLACE INTO " + index_.object("_dead") + " VALUES (?, ?)"));
   OwnStatement::Run run(write);
-  return OwnStatement::finish(run.bind(stored.record.id).bind_blob(stored.dead));
+  return run.bind(stored.record.id).bind_blob(stored.dead).finish();
 }
 
 Status SegmentStore::clear() {

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/huge_pages.h"
-#include "base/status.h"
 #include "live/segment.h"
 #include "sql/adapter/connection.h"
 #include "sql/adapter/own_statement.h"

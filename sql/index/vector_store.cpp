@@ -37,8 +37,7 @@ Status VectorStore::write(int64_t segment, int64_t block, std::span<const float>
       prepare(write_, "INSERT OR REPLACE INTO " + index_.object("_vector") + " VALUES (?, ?)"));
   OwnStatement::Run run(write_);
   run.bind(first_block_of(segment) + block);
-  return OwnStatement::finish(
-      run.bind_blob({reinterpret_cast<const char*>(vectors.data()), vectors.size_bytes()}));
+  return run.bind_blob({reinterpret_cast<const char*>(vectors.data()), vectors.size_bytes()}).finish();
 }
 
 Status VectorStore::read(int64_t segment, int64_t block, std::vector<float>& vectors) {
@@ -68,17 +67,14 @@ Status VectorStore::remove_others(int64_t segment) {
 }
 
 Result<bool> VectorStore::has_any(int64_t segment) {
-  OwnStatement find;
-  GLOVE_RETURN_IF_ERROR(prepare(
-      find, "SELECT 1 FROM " + index_.object("_vector") + " WHERE id " + blocks_of(segment) + " LIMIT 1"));
-  OwnStatement::Run run(find);
-  return run.next();
+  return OwnQuery(
+             connection_.db(), index_.name,
+             "SELECT 1 FROM " + index_.object("_vector") + " WHERE id " + blocks_of(segment) + " LIMIT 1")
+      .next();
 }
 
 Result<int64_t> VectorStore::unused_segment() {
-  OwnStatement find;
-  GLOVE_RETURN_IF_ERROR(prepare(find, "SELECT max(id) >> 32 FROM " + index_.object("_vector")));
-  OwnStatement::Run run(find);
+  OwnQuery run(connection_.db(), index_.name, "SELECT max(id) >> 32 FROM " + index_.object("_vector"));
   GLOVE_RETURN_IF_ERROR(run.next());
   int64_t segment = std::max<int64_t>(run.integer(0), 0) + 1;
   if (segment < kMostSegmentIds - 3) return segment;

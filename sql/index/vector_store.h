@@ -8,7 +8,6 @@
 #include <span>
 #include <vector>
 
-#include "base/status.h"
 #include "sql/adapter/connection.h"
 #include "sql/adapter/own_statement.h"
 #include "sql/index/index_definition.h"

@@ -8,8 +8,6 @@
 #include <string>
 #include <string_view>
 
-#include "sql/adapter/arguments.h"
-#include "sql/adapter/boundary.h"
 #include "sql/adapter/direct_call.h"
 #include "sql/register.h"
 

@@ -16,10 +16,7 @@
 #include <string>
 #include <string_view>
 
-#include "sql/adapter/arguments.h"
-#include "sql/adapter/boundary.h"
 #include "sql/adapter/direct_call.h"
-#include "sql/adapter/interrupt.h"
 #include "sql/models/load_options.h"
 #include "sql/register.h"
 

@@ -17,16 +17,11 @@
 #include <vector>
 
 #include "base/cancel.h"
-#include "base/concat.h"
 #include "base/utf8.h"
 #include "model/model_builder.h"
 #include "search/engine.h"
-#include "sql/adapter/arguments.h"
-#include "sql/adapter/boundary.h"
 #include "sql/adapter/direct_call.h"
-#include "sql/adapter/interrupt.h"
 #include "sql/adapter/own_statement.h"
-#include "sql/adapter/values.h"
 #include "sql/models/load_options.h"
 #include "sql/register.h"
 #include "sql/values/json_options.h"

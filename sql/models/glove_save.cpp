@@ -12,12 +12,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/concat.h"
 #include "loader/save_model.h"
-#include "sql/adapter/arguments.h"
-#include "sql/adapter/boundary.h"
 #include "sql/adapter/direct_call.h"
-#include "sql/adapter/interrupt.h"
 #include "sql/register.h"
 #include "sql/values/json_options.h"
 

@@ -6,8 +6,6 @@
 
 #include "glove_version.h"
 #include "sql/adapter/arguments.h"
-#include "sql/adapter/boundary.h"
-#include "sql/adapter/scalar_function.h"
 #include "sql/register.h"
 
 namespace glove::sql {

@@ -15,16 +15,12 @@
 #include <utility>
 #include <vector>
 
-#include "base/concat.h"
 #include "base/utf8.h"
 #include "model/model.h"
-#include "sql/adapter/arguments.h"
-#include "sql/adapter/boundary.h"
-#include "sql/adapter/sqlite_features.h"
+#include "sql/adapter/inputs.h"
 #include "sql/adapter/table.h"
 #include "sql/models/glove_words_plan.h"
 #include "sql/register.h"
-#include "sql/text/text_encoding.h"
 
 namespace glove::sql {
 namespace {

@@ -1,8 +1,7 @@
 #include "sql/models/glove_words_plan.h"
 
-#include "sql/adapter/constraints.h"
-#include "sql/adapter/sqlite_features.h"
-#include "sql/text/text_encoding.h"
+#include "sql/adapter/boundary.h"
+#include "sql/adapter/inputs.h"
 
 namespace glove::sql {
 

@@ -8,7 +8,6 @@
 #include "base/concat.h"
 #include "base/json.h"
 #include "sql/adapter/arguments.h"
-#include "sql/adapter/values.h"
 #include "sql/values/json_options.h"
 
 namespace glove::sql::nn {

@@ -18,12 +18,8 @@
 #include "model/exact_dot.h"
 #include "model/model.h"
 #include "sql/adapter/arguments.h"
-#include "sql/adapter/boundary.h"
-#include "sql/adapter/interrupt.h"
-#include "sql/adapter/scalar_function.h"
 #include "sql/register.h"
 #include "sql/values/row_vector.h"
-#include "sql/values/vector_argument.h"
 
 namespace glove::sql {
 namespace {

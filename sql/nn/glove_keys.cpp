@@ -14,7 +14,6 @@
 #include "sql/adapter/aggregate.h"
 #include "sql/adapter/arguments.h"
 #include "sql/adapter/boundary.h"
-#include "sql/adapter/values.h"
 #include "sql/register.h"
 
 namespace glove::sql {

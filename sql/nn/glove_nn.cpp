@@ -17,8 +17,8 @@
 #include <optional>
 #include <utility>
 
+#include "sql/adapter/arguments.h"
 #include "sql/adapter/table.h"
-#include "sql/adapter/values.h"
 #include "sql/nn/glove_nn_plan.h"
 #include "sql/nn/model_keys.h"
 #include "sql/nn/ranked_table.h"

@@ -7,10 +7,9 @@
 #include "base/utf8.h"
 #include "search/backend.h"
 #include "search/expression.h"
+#include "sql/adapter/arguments.h"
+#include "sql/adapter/inputs.h"
 #include "sql/adapter/interrupt.h"
-#include "sql/adapter/sqlite_features.h"
-#include "sql/adapter/values.h"
-#include "sql/text/text_encoding.h"
 #include "sql/values/row_vector.h"
 
 namespace glove::sql::nn {

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/status.h"
 #include "model/model.h"
 #include "search/query.h"
 #include "sql/adapter/arguments.h"

@@ -9,9 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/status.h"
 #include "search/catalog.h"
-#include "sql/adapter/boundary.h"
 #include "sql/adapter/inputs.h"
 
 namespace glove::sql::nn {

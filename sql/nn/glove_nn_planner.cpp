@@ -7,11 +7,9 @@
 
 #include "search/catalog.h"
 #include "sql/adapter/arguments.h"
-#include "sql/adapter/constraints.h"
-#include "sql/adapter/sqlite_features.h"
+#include "sql/adapter/inputs.h"
 #include "sql/nn/among_input.h"
 #include "sql/nn/glove_nn_plan.h"
-#include "sql/text/text_encoding.h"
 
 namespace glove::sql::nn {
 namespace {

@@ -16,10 +16,6 @@
 #include "search/expression.h"
 #include "search/query.h"
 #include "sql/adapter/arguments.h"
-#include "sql/adapter/boundary.h"
-#include "sql/adapter/interrupt.h"
-#include "sql/adapter/scalar_function.h"
-#include "sql/adapter/values.h"
 #include "sql/register.h"
 #include "sql/values/row_vector.h"
 

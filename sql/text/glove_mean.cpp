@@ -17,12 +17,8 @@
 
 #include "analysis/exact_sum.h"
 #include "sql/adapter/aggregate.h"
-#include "sql/adapter/arguments.h"
-#include "sql/adapter/boundary.h"
-#include "sql/adapter/interrupt.h"
-#include "sql/adapter/values.h"
 #include "sql/register.h"
-#include "sql/values/vector_argument.h"
+#include "sql/values/row_vector.h"
 
 namespace glove::sql {
 namespace {

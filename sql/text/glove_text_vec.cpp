@@ -14,10 +14,6 @@
 #include <string_view>
 
 #include "sql/adapter/arguments.h"
-#include "sql/adapter/boundary.h"
-#include "sql/adapter/interrupt.h"
-#include "sql/adapter/scalar_function.h"
-#include "sql/adapter/values.h"
 #include "sql/register.h"
 #include "sql/text/text_encoder.h"
 #include "text/text_encoder.h"

@@ -13,7 +13,6 @@
 
 #include "sql/adapter/input_numbers.h"
 #include "sql/adapter/inputs.h"
-#include "sql/adapter/interrupt.h"
 #include "sql/adapter/table.h"
 #include "sql/register.h"
 #include "sql/text/text_encoder.h"

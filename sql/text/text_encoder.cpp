@@ -5,10 +5,8 @@
 #include <bit>
 #include <utility>
 
-#include "base/concat.h"
 #include "base/timer.h"
-#include "sql/adapter/interrupt.h"
-#include "sql/adapter/values.h"
+#include "sql/adapter/arguments.h"
 #include "sql/values/json_options.h"
 #include "sql/values/toolbox_inputs.h"
 #include "text/common_components.h"
@@ -155,12 +153,14 @@ Result<std::shared_ptr<const TextEncoder>> make_word_encoder(Connection& connect
 }
 
 // The tokenizer depends on the model only.
-Result<std::shared_ptr<const TextEncoder>> static_encoder_of(Engine& engine, const Model& model,
+Result<std::shared_ptr<const TextEncoder>> static_encoder_of(Connection& connection, const Model& model,
                                                              std::string_view function) {
+  Engine& engine = connection.engine();
   const std::string key = "static encoder " + std::to_string(model.id());
   if (auto known = engine.results().find<StaticEncoder>(key); known != nullptr)
     return std::shared_ptr<const TextEncoder>(std::move(known));
-  auto made = StaticEncoder::make(model);
+  InterruptPoller poller(connection.db());
+  auto made = StaticEncoder::make(model, poller);
   GLOVE_RETURN_IF_ERROR(model.health());  // of what was read
   if (!made.ok()) return named_error(function, made.error());
   const auto bytes = static_cast<int64_t>(kBytesPerJsonByte * model.source().tokenizer->json.size());
@@ -177,7 +177,7 @@ Result<std::shared_ptr<const TextEncoder>> make_encoder(Connection& connection, 
     GLOVE_ASSIGN_OR_RETURN(parsed, parse_text_options(*options, function));
   }
   GLOVE_ASSIGN_OR_RETURN(const bool by_tokenizer, uses_tokenizer(*model, parsed, function));
-  auto encoder = by_tokenizer ? static_encoder_of(connection.engine(), *model, function)
+  auto encoder = by_tokenizer ? static_encoder_of(connection, *model, function)
                               : make_word_encoder(connection, model, parsed, function, for_words_only);
   if (encoder.ok()) record(connection, *model, timer.microseconds());
   return encoder;

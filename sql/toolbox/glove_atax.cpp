@@ -13,14 +13,9 @@
 
 #include "analysis/analysis.h"
 #include "sql/adapter/arguments.h"
-#include "sql/adapter/boundary.h"
-#include "sql/adapter/interrupt.h"
-#include "sql/adapter/scalar_function.h"
-#include "sql/adapter/values.h"
 #include "sql/register.h"
 #include "sql/values/row_vector.h"
 #include "sql/values/toolbox_inputs.h"
-#include "sql/values/vector_argument.h"
 
 namespace glove::sql {
 namespace {

@@ -8,7 +8,7 @@
 // both tables computes it once. Empty clusters are omitted, so there are fewer than k clusters if k exceeds
 // the number of different rows.
 #include "sql/register.h"
-#include "sql/toolbox/kmeans_rows.h"
+#include "sql/toolbox/kmeans_fit.h"
 
 namespace glove::sql {
 namespace {

@@ -8,12 +8,8 @@
 
 #include "analysis/grid.h"
 #include "sql/adapter/arguments.h"
-#include "sql/adapter/boundary.h"
-#include "sql/adapter/interrupt.h"
-#include "sql/adapter/scalar_function.h"
-#include "sql/adapter/values.h"
 #include "sql/register.h"
-#include "sql/toolbox/convolution.h"
+#include "sql/toolbox/plane_functions.h"
 #include "sql/values/json_grid.h"
 
 namespace glove::sql {

@@ -16,12 +16,8 @@
 
 #include "analysis/density.h"
 #include "sql/adapter/aggregate.h"
-#include "sql/adapter/arguments.h"
-#include "sql/adapter/boundary.h"
-#include "sql/adapter/interrupt.h"
 #include "sql/register.h"
-#include "sql/toolbox/convolution.h"
-#include "sql/toolbox/plane_arguments.h"
+#include "sql/toolbox/plane_functions.h"
 #include "sql/values/json_grid.h"
 #include "sql/values/json_options.h"
 

@@ -21,11 +21,7 @@
 
 #include "analysis/derive.h"
 #include "base/utf8.h"
-#include "sql/adapter/arguments.h"
-#include "sql/adapter/boundary.h"
 #include "sql/adapter/direct_call.h"
-#include "sql/adapter/interrupt.h"
-#include "sql/adapter/values.h"
 #include "sql/register.h"
 #include "sql/toolbox/pca_fit.h"
 #include "sql/values/json_options.h"

@@ -17,10 +17,6 @@
 #include "search/nearest.h"
 #include "search/query.h"
 #include "sql/adapter/arguments.h"
-#include "sql/adapter/boundary.h"
-#include "sql/adapter/interrupt.h"
-#include "sql/adapter/scalar_function.h"
-#include "sql/adapter/values.h"
 #include "sql/register.h"
 
 namespace glove::sql {

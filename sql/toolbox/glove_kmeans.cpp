@@ -10,7 +10,7 @@
 // and glove_clusters of the same inputs do not compute it again.
 
 #include "sql/register.h"
-#include "sql/toolbox/kmeans_rows.h"
+#include "sql/toolbox/kmeans_fit.h"
 
 namespace glove::sql {
 namespace {

@@ -10,12 +10,9 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
-#include "base/concat.h"
-#include "sql/adapter/interrupt.h"
-#include "sql/adapter/values.h"
+#include "sql/adapter/arguments.h"
 #include "sql/register.h"
 #include "sql/toolbox/fit_table.h"
 #include "sql/toolbox/pca_fit.h"

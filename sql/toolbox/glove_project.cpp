@@ -7,19 +7,14 @@
 // The vector belongs to the model that `model` was derived from; the result belongs to `model`. A row of the
 // first becomes the row of the second, bit for bit. Returns NULL if the vector is NULL.
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/utf8.h"
 #include "model/row_map.h"
 #include "sql/adapter/arguments.h"
-#include "sql/adapter/boundary.h"
-#include "sql/adapter/scalar_function.h"
-#include "sql/adapter/values.h"
 #include "sql/register.h"
 #include "sql/values/row_vector.h"
-#include "sql/values/vector_argument.h"
 
 namespace glove::sql {
 namespace {

@@ -21,12 +21,8 @@
 
 #include "drawing/svg_map.h"
 #include "sql/adapter/aggregate.h"
-#include "sql/adapter/arguments.h"
-#include "sql/adapter/boundary.h"
-#include "sql/adapter/interrupt.h"
-#include "sql/adapter/values.h"
 #include "sql/register.h"
-#include "sql/toolbox/plane_arguments.h"
+#include "sql/toolbox/plane_functions.h"
 #include "sql/values/json_options.h"
 
 namespace glove::sql {

@@ -1,16 +1,16 @@
-// The fits of glove_kmeans and glove_clusters: their inputs, and the cache that both tables share.
+// What the tables glove_kmeans and glove_clusters have in common: their inputs and plans, their fits, the
+// cache of these, and the fit that a scan reads.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "analysis/kmeans.h"
-#include "base/status.h"
-#include "search/engine.h"
-#include "sql/adapter/inputs.h"
+#include "sql/toolbox/fit_table.h"
 #include "sql/values/toolbox_inputs.h"
 
 namespace glove::sql {
@@ -56,5 +56,46 @@ Result<FoundFit> find_kmeans_fit(Connection::Pin& models, std::string_view table
 // max_iter  a positive integer          iterations at most (default 100)
 // tol       a number from 0 to 1        stops when at most this share of the rows changes its cluster (0.001)
 Result<KMeansOptions> read_kmeans_options(sqlite3_value* value, std::string_view table);
+
+// The positions of the columns in such a table. Static storage.
+struct KMeansColumns {
+  vtab::InputColumns inputs;  // k, words, model, backend, options
+  int word;                   // -1: the table has no such column
+  int cluster;
+  double rows;  // the number of rows per scan, for estimates
+};
+
+// idxNum is the set of the given inputs, as vtab::plan_inputs() sets it, with one of these flags if the last
+// argument is a value that `word` or `cluster` equals. SQLite checks that condition again.
+constexpr int kKMeansByWord = 1 << 8;
+constexpr int kKMeansByCluster = 1 << 9;
+
+// The body of xBestIndex.
+Status plan_kmeans(sqlite3_index_info* info, const KMeansColumns& columns);
+
+// One scan of a fit.
+class KMeansRows {
+ protected:
+  // Finds the fit, and reads the value of `word` or `cluster`, if there is one.
+  Status find(Connection::Pin& models, const vtab::InputValues& inputs, const KMeansColumns& columns,
+              int plan, Arguments values);
+
+  const KMeansFit& fit() const { return *found_.fit; }
+  const Vocabulary& words() const { return found_.subject.entry.model->vocabulary(); }
+  // Of the rows [first, end) of the table, or of none.
+  FitRange range(int64_t first, int64_t end) const {
+    return {found_.key, found_.subject.entry.model, first, end};
+  }
+
+  // Of the requested word, or -1 if the fit lacks it; nullopt: visit all rows.
+  std::optional<int64_t> row_;
+  // The requested one, from 0, which may not exist; nullopt: visit all clusters.
+  std::optional<int64_t> cluster_;
+
+ private:
+  void look_up_word(sqlite3* db, sqlite3_value* value);
+
+  FoundFit found_;
+};
 
 }  // namespace glove::sql

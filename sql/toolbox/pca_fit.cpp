@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/timer.h"
-#include "sql/adapter/values.h"
+#include "sql/adapter/arguments.h"
 #include "sql/values/json_options.h"
 
 namespace glove::sql {

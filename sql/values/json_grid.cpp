@@ -4,8 +4,7 @@
 #include <cmath>
 #include <string>
 
-#include "base/concat.h"
-#include "sql/adapter/values.h"
+#include "sql/adapter/arguments.h"
 #include "sql/values/json_options.h"
 
 namespace glove::sql {

@@ -1,6 +1,5 @@
 #include "sql/values/json_options.h"
 
-#include "base/concat.h"
 #include "sql/adapter/arguments.h"
 
 namespace glove::sql {

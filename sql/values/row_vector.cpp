@@ -1,12 +1,14 @@
 #include "sql/values/row_vector.h"
 
+#include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <span>
 #include <string>
 #include <string_view>
 
-#include "base/concat.h"
 #include "base/json.h"
 #include "sql/adapter/arguments.h"
 #include "sql/values/json_options.h"
@@ -49,6 +51,44 @@ class VectorHandler final : public JsonHandler {
   std::vector<float>& vector_;
   bool inside_ = false;
 };
+
+static_assert(std::endian::native == std::endian::little, "vectors are BLOBs of little-endian float32");
+
+// Rounds to float32. Infinite if that cannot hold the value, whose conversion would be undefined.
+float to_float(double value) {
+  constexpr double kMost = std::numeric_limits<float>::max();
+  if (std::fabs(value) <= kMost) return static_cast<float>(value);
+  return std::numeric_limits<float>::infinity();
+}
+
+// Returns the index of the first component that is not finite; the size if all are.
+size_t first_unusable(std::span<const float> vector) {
+  return static_cast<size_t>(std::ranges::find_if(vector, [](float value) { return !std::isfinite(value); }) -
+                             vector.begin());
+}
+
+// Copies the components piece by piece, so that the poll can stop it.
+Status copy_components(std::span<const std::byte> bytes, std::vector<float>& vector, InterruptPoll& poll) {
+  constexpr size_t kPiece = size_t{1} << 16;
+  const size_t size = bytes.size() / sizeof(float);
+  vector.clear();
+  vector.reserve(size);
+  for (size_t first = 0; first < size; first += kPiece) {
+    GLOVE_RETURN_IF_ERROR(poll.check());
+    const size_t count = std::min(kPiece, size - first);
+    vector.resize(first + count);
+    std::memcpy(vector.data() + first, bytes.data() + first * sizeof(float), count * sizeof(float));
+  }
+  return {};
+}
+
+// Returns an error that names the first component that is not finite, if there is one.
+Status check_finite(std::span<const float> vector, std::string_view function, std::string_view name) {
+  const size_t wrong = first_unusable(vector);
+  if (wrong == vector.size()) return {};
+  return invalid_value(function, "component ", wrong + 1, " of ", name, " is ",
+                       std::isnan(vector[wrong]) ? "NaN" : "infinite", "; every component must be finite");
+}
 
 }  // namespace
 
@@ -104,6 +144,51 @@ Status read_row_vector(sqlite3_value* value, std::vector<float>& vector, const I
   if (type == SQLITE_TEXT) return read_json_vector(text_of(value), vector, interrupted);
   return invalid_argument("has a vector of type ", type_name_of(type),
                           "; a vector must be a BLOB of float32 or a JSON array");
+}
+
+Result<bool> read_vector(sqlite3_value* value, std::string_view function, std::string_view name,
+                         std::vector<float>& vector, const InterruptCheck& interrupted) {
+  if (!is_blob(value)) {
+    GLOVE_ASSIGN_OR_RETURN(const bool is_vector, read_vector_text(text_of(value), vector, interrupted));
+    if (is_vector) GLOVE_RETURN_IF_ERROR(check_finite(vector, function, name));
+    return is_vector;
+  }
+  const std::span<const std::byte> bytes = blob_of(value);
+  if (bytes.size() % sizeof(float) != 0)
+    return invalid_value(function, name, " is a BLOB of ",
+                         counted(static_cast<int64_t>(bytes.size()), "bytes"),
+                         "; a float32 vector has 4 bytes per component");
+  InterruptPoll poll(interrupted);
+  GLOVE_RETURN_IF_ERROR(copy_components(bytes, vector, poll));
+  GLOVE_RETURN_IF_ERROR(check_finite(vector, function, name));
+  return true;
+}
+
+Result<std::vector<float>> vector_argument(sqlite3_context* context, sqlite3_value* value,
+                                           std::string_view function) {
+  InterruptPoller poller(sqlite3_context_db_handle(context));
+  std::vector<float> vector;
+  GLOVE_ASSIGN_OR_RETURN(const bool is_vector, read_vector(value, function, "the vector", vector, poller));
+  if (!is_vector)
+    return invalid_value(
+        function,
+        "the vector must be a BLOB of float32, such as glove_vec returns, or a JSON array of "
+        "numbers");
+  return vector;
+}
+
+Status return_vector(sqlite3_context* context, std::span<const float> vector, std::string_view function) {
+  if (const size_t wrong = first_unusable(vector); wrong < vector.size())
+    return invalid_value(function, "component ", wrong + 1,
+                         " of the result is too large for float32; use a shorter vector");
+  sqlite3_result_blob64(context, vector.data(), vector.size_bytes(), SQLITE_TRANSIENT);
+  return {};
+}
+
+Status return_vector(sqlite3_context* context, std::span<const double> vector, std::string_view function) {
+  std::vector<float> rounded(vector.size());
+  std::ranges::transform(vector, rounded.begin(), to_float);
+  return return_vector(context, std::span<const float>(rounded), function);
 }
 
 }  // namespace glove::sql

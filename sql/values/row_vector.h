@@ -1,7 +1,9 @@
-// Reads vectors that users write: those in rows of their tables, and those that they pass as text.
+// Vectors that users write, in rows of their tables, as text and as arguments of functions, and vectors as
+// results.
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,5 +38,22 @@ bool begins_like_array(std::string_view text);
 // an interrupt.
 Result<bool> read_vector_text(std::string_view text, std::vector<float>& vector,
                               const InterruptCheck& interrupted);
+
+// Reads a vector into `vector`, whose memory is reused: a BLOB of little-endian float32, or text that is a
+// JSON array of numbers. Returns false for any other value, which may be a word. It is an error if the length
+// of a BLOB is not a multiple of 4 or a component is not finite; `function` begins these messages, which call
+// the argument `name`. Another error is an interrupt. REQUIRES: the value is not NULL.
+Result<bool> read_vector(sqlite3_value* value, std::string_view function, std::string_view name,
+                         std::vector<float>& vector, const InterruptCheck& interrupted);
+
+// Returns the components of the argument that messages call "the vector". It is also an error if the value is
+// not a vector. An interrupt of the connection ends it. REQUIRES: the value is not NULL.
+Result<std::vector<float>> vector_argument(sqlite3_context* context, sqlite3_value* value,
+                                           std::string_view function);
+
+// Makes the vector the result of the function, as a BLOB of float32. A component that float32 cannot hold is
+// an error.
+Status return_vector(sqlite3_context* context, std::span<const float> vector, std::string_view function);
+Status return_vector(sqlite3_context* context, std::span<const double> vector, std::string_view function);
 
 }  // namespace glove::sql

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/concat.h"
 #include "sql/adapter/arguments.h"
-#include "sql/adapter/values.h"
 #include "sql/values/json_options.h"
 
 namespace glove::sql {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Has clang-tidy read every source, and every header that has none, by itself: check_sources.py [FILE...]
+"""Has clang-tidy read every source by itself, and clang every header that has none: check_sources.py [FILE...]
 
 A source includes its own header first, so this shows that each file includes what it needs, that guarded members are used only
 while their mutex is held (base/mutex.h), and that .clang-tidy finds nothing. Then reads three programs that are wrong in one of
@@ -65,7 +65,7 @@ def header_is_second(path):
 
 
 def compiler_arguments(generated):
-    arguments = ["-std=c++20", "-Wthread-safety", "-Wthread-safety-precise", "-Wno-pragma-once-outside-header", "-xc++",
+    arguments = ["-xc++", "-std=c++20", "-Wthread-safety", "-Wthread-safety-precise", "-Wno-pragma-once-outside-header",
                  f"-I{ROOT}", f"-I{ROOT}/third_party/sqlite", f"-I{generated}"]
     nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
     cuda = pathlib.Path(nvcc).resolve().parents[1] / "include"
@@ -82,12 +82,17 @@ def main():
         arguments = compiler_arguments(generated)
 
         def read(path):
-            """Returns what clang-tidy prints about the file, and whether it accepts it."""
-            run = subprocess.run(["clang-tidy", "--quiet", f"--config-file={ROOT}/.clang-tidy", str(path), "--"] + arguments,
-                                 capture_output=True, text=True, cwd=ROOT)
-            if re.search("error: '(cuda[^']*|fast_float/[^']*)' file not found", run.stdout):
+            """Returns what is printed about the file, and whether it is accepted. clang-tidy checks a header with the sources
+            that include it, so here clang only compiles it, which takes half of the time."""
+            if path.suffix == ".h":
+                command = ["clang", "-fsyntax-only", "-Werror=thread-safety"] + arguments + [str(path)]
+            else:
+                command = ["clang-tidy", "--quiet", f"--config-file={ROOT}/.clang-tidy", str(path), "--"] + arguments
+            run = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+            text = run.stdout if path.suffix == ".cpp" else run.stderr
+            if re.search("error: '(cuda[^']*|fast_float/[^']*)' file not found", text):
                 return f"skipped {path.relative_to(ROOT)}: it includes a library that is not installed\n", True
-            return run.stdout, run.returncode == 0
+            return text, run.returncode == 0
 
         paths = [pathlib.Path(name).resolve() for name in sys.argv[1:]] or list(all_files())
         failed = 0

@@ -1,4 +1,4 @@
-// Reads any bytes as a file of one format (GLOVE_FUZZ_FORMAT): the result is an error, or a model whose rows
+// Reads any bytes as a file of one format (kFuzzedFormat): the result is an error, or a model whose rows
 // are then all read. "wrapped" detects the format by content, and so tests gzip and zip data.
 #include <sys/mman.h>
 #include <unistd.h>
@@ -13,9 +13,9 @@
 #include "loader/model_format.h"
 #include "loader/open.h"
 
-namespace {
+extern const char* const kFuzzedFormat;  // CMakeLists.txt defines it in each program
 
-constexpr std::string_view kFormat = GLOVE_FUZZ_FORMAT;
+namespace {
 
 // A file in memory with a path.
 class MemoryFile {
@@ -68,17 +68,18 @@ double read_all(const glove::Model& model) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view fuzzed = kFuzzedFormat;
   std::string bytes(reinterpret_cast<const char*>(data), size);
-  if (kFormat == "glove-model") bytes = with_header_checksum(std::move(bytes));
+  if (fuzzed == "glove-model") bytes = with_header_checksum(std::move(bytes));
   const MemoryFile file(bytes);
   // As many words as the samples have rows; formats that need no list ignore them.
   static const MemoryFile words("the\nof\nnew york\n");
   glove::OpenOptions options;
   options.threads = 1;
-  options.verify = kFormat == "glove-model" && size % 2 == 0;
+  options.verify = fuzzed == "glove-model" && size % 2 == 0;
   for (const glove::Format& format : glove::formats())
-    if (kFormat == format.name && format.takes_words) options.read.words_path = words.path();
-  if (kFormat != "wrapped") options.read.format = kFormat;
+    if (fuzzed == format.name && format.takes_words) options.read.words_path = words.path();
+  if (fuzzed != "wrapped") options.read.format = fuzzed;
   const auto model = glove::open_model(file.path(), options);
   if (model.ok()) {
     static volatile double sink;

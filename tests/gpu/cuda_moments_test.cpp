@@ -9,7 +9,7 @@
 #include "analysis/analysis.h"
 #include "analysis/principal.h"
 #include "base/float_environment.h"
-#include "gpu/analysis/cuda_moments.h"
+#include "gpu/analysis/cuda_analysis.h"
 #include "tests/gpu/cuda_support.h"
 
 namespace glove::testing {
@@ -95,7 +95,7 @@ TEST_F(CudaMoments, SecondMomentsWithAndWithoutTensorCores) {
         gpu::CudaMoments moments(tensor_cores);
         ASSERT_TRUE(moments.create().ok());
         std::vector<double> got(wanted.size(), NAN);
-        ASSERT_TRUE(moments.second_moment(part, what, got, {}).ok());
+        ASSERT_TRUE(moments.run(part, SecondMoment{what, got}, {}).ok());
         ASSERT_EQ(std::memcmp(got.data(), wanted.data(), got.size() * sizeof(double)), 0)
             << rows << " x " << dims << (tensor_cores ? ", tensor cores" : ", fma")
             << ", GLOVE_TEST_SEED=" << test_seed();

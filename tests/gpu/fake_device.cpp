@@ -288,25 +288,11 @@ class FakePass : public KMeansPass {
 
 }  // namespace
 
-Status FakeDevice::column_sums(const gpu::DevicePart& part, std::span<const double> weights,
-                               std::span<double> sums, const InterruptCheck& interrupted) {
+Status FakeDevice::sum_rows(const gpu::DevicePart& part, const RowSums& what,
+                            const InterruptCheck& interrupted) {
   if (knobs_.lost) return {ErrorCode::kUnavailable, "fake: lost"};
   ++knobs_.sums;
-  return host_analysis()->column_sums(points_of(part), weights, sums, interrupted);
-}
-
-Status FakeDevice::gram_product(const gpu::DevicePart& part, std::span<const float> vector,
-                                std::span<double> product, const InterruptCheck& interrupted) {
-  if (knobs_.lost) return {ErrorCode::kUnavailable, "fake: lost"};
-  ++knobs_.sums;
-  return host_analysis()->gram_product(points_of(part), vector, product, interrupted);
-}
-
-Status FakeDevice::second_moment(const gpu::DevicePart& part, const MomentRows& rows,
-                                 std::span<double> moment, const InterruptCheck& interrupted) {
-  if (knobs_.lost) return {ErrorCode::kUnavailable, "fake: lost"};
-  ++knobs_.sums;
-  return host_analysis()->second_moment(points_of(part), rows, moment, interrupted);
+  return host_analysis()->sum_rows(points_of(part), what, interrupted);
 }
 
 Result<Grid> FakeDevice::convolve(const Grid& grid, std::span<const Grid> kernels,

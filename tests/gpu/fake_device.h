@@ -46,12 +46,8 @@ class FakeDevice : public gpu::Device {
   Status pack_rows(const gpu::DevicePart& part, std::byte* rows) override;
   Status score_all(const gpu::DevicePart& part, const Query& query, std::span<double> dots,
                    const InterruptCheck& interrupted, ScanCost& cost) override;
-  Status column_sums(const gpu::DevicePart& part, std::span<const double> weights, std::span<double> sums,
-                     const InterruptCheck& interrupted) override;
-  Status gram_product(const gpu::DevicePart& part, std::span<const float> vector, std::span<double> product,
-                      const InterruptCheck& interrupted) override;
-  Status second_moment(const gpu::DevicePart& part, const MomentRows& rows, std::span<double> moment,
-                       const InterruptCheck& interrupted) override;
+  Status sum_rows(const gpu::DevicePart& part, const RowSums& what,
+                  const InterruptCheck& interrupted) override;
   Result<Grid> convolve(const Grid& grid, std::span<const Grid> kernels,
                         const InterruptCheck& interrupted) override;
   Result<std::unique_ptr<KMeansPass>> kmeans_pass(const gpu::DevicePart& part, const FixedSums& format,

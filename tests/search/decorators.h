@@ -9,7 +9,7 @@
 
 #include "model/model_builder.h"
 #include "search/backend.h"
-#include "search/merge.h"
+#include "search/candidates.h"
 
 namespace glove::testing {
 

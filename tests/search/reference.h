@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "model/model.h"
-#include "search/neighbor.h"
 #include "search/query.h"
 
 namespace glove::testing {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/float_environment.h"
-#include "search/merge.h"
+#include "search/candidates.h"
 #include "search/nearest.h"
 #include "tests/loader/random.h"
 #include "tests/search/decorators.h"

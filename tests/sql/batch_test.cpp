@@ -115,7 +115,7 @@ TEST_F(Batch, 06_OneWordOfTheRelation) {
 
 // After two ranks of one query, one pass over its rows computes all of them.
 TEST_F(Batch, 07_RanksOfOneQueryInAJoin) {
-  const auto count_of = [this](const Rows& made, const std::string& kind) {
+  const auto count_of = [](const Rows& made, const std::string& kind) {
     return std::count(made.begin(), made.end(), Row{kind, "1"});
   };
   const auto expect_searches = [&](const std::string& sql, int words, int rank, int ranks) {

@@ -25,7 +25,7 @@ class Hint : public NnTest {
     EXPECT_EQ(db.rows(sql), Rows()) << sql;
     return logged;
   }
-  const std::vector<std::string> none_;
+  const std::vector<std::string> none_{};
 };
 
 TEST_F(Hint, 01_AWordThatReadsAsAnExpression) {

@@ -6,6 +6,7 @@ texts, bit for bit, with a reference in Python that follows docs/text.md.
 import itertools
 import json
 import os
+import pathlib
 import sqlite3
 import struct
 import subprocess
@@ -160,7 +161,7 @@ class StaticModels(unittest.TestCase):
             self.check_texts(model, texts=TEXTS[:3])
 
     def test_equal_and_empty_tokens(self):
-        tokens = ["x", "same", "", "other", "same", "y", "same"]
+        tokens = ["x", "same", "", "other", "same", "y", "", "same"]
         model = self.make(tokenizer=unigram(tokens))
         self.load(model.folder)
         self.one("SELECT glove_save('m', ?)", self.path("saved.safetensors"))
@@ -180,6 +181,7 @@ class StaticModels(unittest.TestCase):
             first = self.one("SELECT glove_vec('same', ?)", name)
             self.assertAlmostEqual(self.one("SELECT cos_sim(?, vector) FROM glove_words(?) WHERE id = 1", first, name), 1, 6)
             self.assertIn("''", self.error("SELECT glove_vec('', ?)", name))
+            self.assertEqual(self.ask("SELECT glove_oov('\"\" + x', ?1), glove_vec('\"\"', ?1)", name), [('[""]', None)])
             self.check_texts(model, name, ["x y", "other x"])
 
     def test_ties_are_ordered_by_id(self):
@@ -276,6 +278,65 @@ class StaticModels(unittest.TestCase):
             file.write("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 7\n")
         self.check_refused(model.folder, "model.safetensors: the file is a pointer of Git LFS", "run 'git lfs pull'")
 
+        model = self.make("other")
+        for name in model.tokenizer_file, os.path.join(model.folder, "config.json"):
+            with open(name, "r+", encoding="utf-8") as file:
+                whole = file.read()
+                file.seek(0)
+                file.write("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 7\n")
+                file.truncate()
+            self.check_refused(model.folder, os.path.basename(name) + ": the file is a pointer of Git LFS", "run 'git lfs pull'")
+            with open(name, "w", encoding="utf-8") as file:
+                file.write(whole)
+        self.load(model.folder)
+
+    def test_a_folder_that_cannot_be_read(self):
+        model = self.make()
+        for name in model.file, model.tokenizer_file:
+            os.rename(name, name + "~")
+            os.symlink(name, name)
+            self.check_refused(model.folder, "cannot read '%s'" % name, "symbolic links")
+            os.remove(name)
+            os.rename(name + "~", name)
+        if os.geteuid() == 0:
+            print("test_a_folder_that_cannot_be_read: no folder is closed to root", file=sys.stderr)
+            return
+        os.chmod(model.folder, 0)
+        self.check_refused(model.folder, "cannot read", "Permission denied")
+        os.chmod(model.folder, 0o700)
+
+    def test_verify_of_a_folder(self):
+        model = self.make()
+        expected = "only a model file can be verified, and this is a static embedding model"
+        self.assertIn(expected, self.error("SELECT glove_load(?, 'm', '{\"verify\":true}')", model.folder))
+        for path in model.folder, model.file:
+            self.assertIn(expected, self.convert("--verify", path).stderr)
+
+    def test_does_not_convert_onto_what_it_reads(self):
+        model = self.make()
+        link, hard = self.path("link.safetensors"), self.path("hard.safetensors")
+        os.symlink(model.file, link)
+        os.link(model.file, hard)
+
+        def content():
+            return {path.name: path.read_bytes() for path in pathlib.Path(model.folder).iterdir()}
+        before = content()
+        for source in model.folder, model.file, link:
+            for target in model.file, link, hard, model.tokenizer_file, os.path.join(model.folder, "config.json"):
+                if source == link and target.endswith(".json"):
+                    continue  # a link stands beside other files
+                result = self.convert(source, target)
+                self.assertEqual((result.returncode, content()), (1, before), (source, target))
+                self.assertIn("which is read; name another output", result.stderr)
+        self.assertIn("not a regular file", self.convert(model.folder, model.folder).stderr)
+        words = self.path("words.txt")
+        with open(words, "w", encoding="utf-8") as file:
+            file.write("cat 1 2\ndog 2 1\n")
+        self.assertIn("which is read", self.convert(words, words).stderr)
+        self.assertIn("which is read", self.convert(words, hard, "--only-words", hard).stderr)
+        self.assertEqual(pathlib.Path(words).read_text(encoding="utf-8"), "cat 1 2\ndog 2 1\n")
+        self.assertEqual(self.convert(model.folder, self.path("m.safetensors")).returncode, 0)
+
     def test_missing_parts(self):
         os.mkdir(self.path("empty"))
         self.check_refused(self.path("empty"), "is a directory", "model.safetensors")
@@ -310,6 +371,9 @@ class StaticModels(unittest.TestCase):
         refused("has 36 rows", "has 35 tokens", values=rows(count + 1))
         refused("'weights' has 34 entries", weights=numpy.ones(count - 1))
         refused("'mapping' has 34 entries", mapping=[0] * (count - 1))
+        refused("'weights' must be a vector with an entry for each token", weights=numpy.ones(0))
+        refused("'mapping' must be a vector with an entry for each token", mapping=[], values=rows(count))
+        refused("'weights' must be a vector with an entry for each token", weights=numpy.ones((count, 1)))
         refused("maps the token with the id 2 to row 35, but there are 35 rows", mapping=[0, 1, count] + [0] * (count - 3))
         refused("maps the token with the id 1 to row -1", mapping=[0, -1] + [0] * (count - 2))
         for bad in numpy.nan, numpy.inf:
@@ -319,6 +383,9 @@ class StaticModels(unittest.TestCase):
             values = rows(count)
             values[8, 2] = bad
             refused("row 9: component 3 is", values=values)
+        unknown = word_piece(TOKENS)
+        unknown["model"]["unk_token"] = "[NONE]"
+        refused("model has the unk_token '[NONE]', which its 'vocab' lacks", tokenizer=unknown)
         holes = word_piece(TOKENS)
         holes["model"]["vocab"]["t19"] = 40
         refused("no token has the id 34", "40", tokenizer=holes)
@@ -343,7 +410,11 @@ class StaticModels(unittest.TestCase):
             with open(path, "wb") as file:
                 file.write(whole)
         StaticModel.write(os.path.join(model.folder, "config.json"), {"normalize": "yes"})
-        self.check_refused(model.folder, "config.json", "\"normalize\" must be true or false")
+        for value, shown in ("yes", "'yes'"), (1, "1"), (0.5, "0.5"), ([], "an array"):
+            StaticModel.write(os.path.join(model.folder, "config.json"), {"normalize": value})
+            self.check_refused(model.folder, "config.json", "\"normalize\" must be true or false, and not " + shown)
+        StaticModel.write(os.path.join(model.folder, "config.json"), [])
+        self.check_refused(model.folder, "config.json: the file must be a JSON object, and not of the type array")
 
     def test_a_huge_tokenizer(self):
         model = self.make()

@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include "base/utf8.h"
+
 namespace glove::tokenizers {
 
 Result<AddedTokens> AddedTokens::read(const JsonField& field, const TokenVocabulary& model,
@@ -15,9 +17,9 @@ Result<AddedTokens> AddedTokens::read(const JsonField& field, const TokenVocabul
     if (!token.content.empty()) tokens.push_back(std::move(token));
   }
   AddedTokens added;
-  added.assign_ids(std::move(tokens), model);
-  added.source_ = added.finder(false, normalizers);
-  added.normalized_ = added.finder(true, normalizers);
+  added.assign_ids(std::move(tokens), model, field.poll());
+  GLOVE_ASSIGN_OR_RETURN(added.source_, added.finder(field, false, normalizers));
+  GLOVE_ASSIGN_OR_RETURN(added.normalized_, added.finder(field, true, normalizers));
   return added;
 }
 
@@ -35,7 +37,7 @@ Result<AddedTokens::Token> AddedTokens::read_token(const JsonField& field) {
 
 // Follows the reference where a file has the same content several times: a special token counts once, and the
 // options of the last one hold for all.
-void AddedTokens::assign_ids(std::vector<Token> tokens, const TokenVocabulary& model) {
+void AddedTokens::assign_ids(std::vector<Token> tokens, const TokenVocabulary& model, InterruptPoll& poll) {
   std::map<std::string, uint32_t, std::less<>> ids;
   std::set<std::string, std::less<>> special;
   std::vector<Token> others;
@@ -59,43 +61,51 @@ void AddedTokens::assign_ids(std::vector<Token> tokens, const TokenVocabulary& m
     token.strips_left = options.strips_left;
     token.strips_right = options.strips_right;
   }
-  vocabulary_ = TokenVocabulary({ids.begin(), ids.end()});
+  vocabulary_ = TokenVocabulary({ids.begin(), ids.end()}, poll);
 }
 
-AddedTokens::Finder AddedTokens::finder(bool of_normalized, const Normalizers* normalizers) const {
+Result<AddedTokens::Finder> AddedTokens::finder(const JsonField& field, bool of_normalized,
+                                                const Normalizers* normalizers) const {
   std::vector<std::string> contents(tokens_.size());
   std::vector<Trie::Entry> entries;
   Finder finder;
   NormalizerBuffers buffers;
-  const InterruptCheck never;
-  InterruptPoll poll(never);
-  TextWork work(poll);
   for (uint32_t i = 0; i < tokens_.size(); ++i) {
     if (tokens_[i].is_normalized != of_normalized) continue;
     size_t origin = 0;
     const bool changes = of_normalized && normalizers != nullptr;
+    TextWork work(field.poll(), tokens_[i].content.size());
     contents[i] =
         changes ? normalizers->apply(tokens_[i].content, buffers, origin, work) : tokens_[i].content;
-    if (contents[i].empty()) continue;
+    if (field.poll().stop()) return interrupted_error();
+    if (work.stopped())
+      return field.unsupported("has the token " + quoted_value(tokens_[i].content) + ", but " +
+                               work.status().error().message);
     entries.emplace_back(contents[i], i);
-    finder.begins[static_cast<unsigned char>(contents[i][0])] = true;
+    if (contents[i].empty())
+      finder.begins.fill(true);
+    else
+      finder.begins[static_cast<unsigned char>(contents[i][0])] = true;
   }
   finder.is_empty = entries.empty();
-  finder.trie = Trie(std::move(entries));
+  finder.trie = Trie(std::move(entries), field.poll());
   return finder;
 }
 
-// The leftmost matches, of those the longest. A match that is no single word is passed over as a whole.
+// The leftmost matches, of those the longest. A match that is no single word is passed over as a whole. A
+// token that the normalizer makes empty is found between any two characters, as in the reference, and so cuts
+// the text there.
 void AddedTokens::split(const Finder& finder, std::string_view text, std::vector<Section>& sections,
                         TextWork& work) const {
   sections.clear();
-  size_t begin = 0;  // of the text that is not in a section yet
-  for (size_t at = 0; !finder.is_empty && at < text.size() && !work.stop();) {
-    if (!finder.begins[static_cast<unsigned char>(text[at])]) {
+  size_t begin = 0;        // of the text that is not in a section yet
+  size_t last = SIZE_MAX;  // the end of the last match
+  for (size_t at = 0; !finder.is_empty && at <= text.size() && !work.stop();) {
+    if (at < text.size() && !finder.begins[static_cast<unsigned char>(text[at])]) {
       ++at;
       continue;
     }
-    uint32_t node = Trie::kRoot, best = Trie::kNone;
+    uint32_t node = Trie::kRoot, best = finder.trie.value(node);
     size_t end = at;
     for (size_t i = at;
          i < text.size() && finder.trie.step(node, static_cast<unsigned char>(text[i])) && !work.stop();) {
@@ -104,16 +114,16 @@ void AddedTokens::split(const Finder& finder, std::string_view text, std::vector
       best = finder.trie.value(node);
       end = i;
     }
-    if (best == Trie::kNone) {
-      ++at;
+    if (best == Trie::kNone || (end == at && at == last)) {
+      at += at < text.size() ? length_of(text[at]) : 1;
       continue;
     }
     const Token& token = tokens_[best];
     const Section section = widened(token, {at, end, token.id}, begin, text, work);
-    at = end;
+    at = last = end;
     if (section.id == Trie::kNone) continue;
     if (begin < section.begin) sections.push_back({begin, section.begin, Trie::kNone});
-    sections.push_back(section);
+    if (section.begin < section.end) sections.push_back(section);  // and not all taken in by the last one
     begin = section.end;
   }
   if (begin < text.size()) sections.push_back({begin, text.size(), Trie::kNone});

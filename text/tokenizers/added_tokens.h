@@ -58,8 +58,9 @@ class AddedTokens {
   };
 
   [[gnu::cold]] static Result<Token> read_token(const JsonField& field);
-  [[gnu::cold]] void assign_ids(std::vector<Token> tokens, const TokenVocabulary& model);
-  [[gnu::cold]] Finder finder(bool of_normalized, const Normalizers* normalizers) const;
+  [[gnu::cold]] void assign_ids(std::vector<Token> tokens, const TokenVocabulary& model, InterruptPoll& poll);
+  [[gnu::cold]] Result<Finder> finder(const JsonField& field, bool of_normalized,
+                                      const Normalizers* normalizers) const;
   void split(const Finder& finder, std::string_view text, std::vector<Section>& sections,
              TextWork& work) const;
   Section widened(const Token& token, Section match, size_t least, std::string_view text,

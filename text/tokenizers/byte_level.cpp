@@ -69,7 +69,7 @@ class ByteLevel : public PreTokenizer {
   }
 
   void apply(PieceList& pieces, TextWork& work) const override {
-    pieces.rewrite([&](std::string_view piece, std::string& out, const PieceSink& sink) {
+    pieces.rewrite(work, [&](std::string_view piece, std::string& out, const PieceSink& sink) {
       std::string_view text = piece;
       if (adds_space_ && !piece.starts_with(' ')) {
         pieces.scratch.assign(1, ' ').append(piece);

@@ -145,10 +145,11 @@ class BytePair : public TokenModel {
 
   [[gnu::cold]] Status read_merges(const JsonField& model) {
     GLOVE_ASSIGN_OR_RETURN(const JsonField merges, model.at("merges"));
-    if (!merges.value().is_array()) return merges.corrupt("must be an array of pairs of tokens");
+    if (!merges.value().is_array()) return merges.must_be("an array of pairs of tokens");
     merges_ = Merges(merges.value().size());
     results_.reserve(merges.value().size());
     for (const auto& entry : merges.value()) {
+      GLOVE_RETURN_IF_ERROR(merges.poll().check());
       std::string left, right;
       if (entry.is_string()) {
         const auto& line = entry.get_ref<const std::string&>();

@@ -101,6 +101,7 @@ void Charsmap::append_normalized(std::string_view text, std::string& out, TextWo
           !append_replacement(text.substr(begin, 1), out)) {
         out += text[begin];
       }
+      if (work.is_too_large(out.size())) return;
       ++begin;
       continue;
     }
@@ -111,6 +112,7 @@ void Charsmap::append_normalized(std::string_view text, std::string& out, TextWo
       const std::string_view character = text.substr(begin, length_of(text[begin]));
       if (!append_replacement(character, out)) out += character;
       begin += character.size();
+      if (work.is_too_large(out.size())) return;
     }
     begin = end;
   }

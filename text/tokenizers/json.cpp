@@ -1,6 +1,8 @@
 #include "text/tokenizers/json.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "base/utf8.h"
@@ -32,9 +34,37 @@ int depth_of(std::string_view text) {
   return deepest;
 }
 
+struct Stopped {};
+
+// A place in a text, which throws Stopped if the poll says so.
+class PolledText {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  PolledText(const char* at, InterruptPoll& poll) : at_(at), poll_(&poll) {}
+  reference operator*() const { return *at_; }
+  PolledText& operator++() {
+    constexpr std::ptrdiff_t kBytesBetweenPolls = 4096;
+    if (++count_ % kBytesBetweenPolls == 0 && poll_->stop()) throw Stopped();
+    ++at_;
+    return *this;
+  }
+  bool operator==(const PolledText& other) const { return at_ == other.at_; }
+
+ private:
+  const char* at_;
+  InterruptPoll* poll_;
+  std::ptrdiff_t count_ = 0;
+};
+
 }  // namespace
 
-Result<json> parse_json(std::string_view text, const std::string& file) {
+Result<json> parse_json(std::string_view text, const JsonSource& source) {
+  const std::string& file = source.file;
   if (text.size() > kMostBytes) {
     return Error{ErrorCode::kCorrupt, file + ": a tokenizer.json of " + std::to_string(text.size()) +
                                           " bytes is too long: at most " + std::to_string(kMostBytes) +
@@ -44,7 +74,10 @@ Result<json> parse_json(std::string_view text, const std::string& file) {
     return Error{ErrorCode::kCorrupt, file + ": the JSON is nested deeper than " +
                                           std::to_string(kMostDepth) + " levels, so it is no tokenizer.json"};
   try {
-    return json::parse(text);
+    return json::parse(PolledText(text.data(), source.poll),
+                       PolledText(text.data() + text.size(), source.poll));
+  } catch (const Stopped&) {
+    return interrupted_error();
   } catch (const json::parse_error& problem) {
     return Error{ErrorCode::kCorrupt, file + ": malformed JSON at byte " + std::to_string(problem.byte) +
                                           ": download tokenizer.json again"};
@@ -56,7 +89,13 @@ Result<json> parse_json(std::string_view text, const std::string& file) {
 }
 
 Error JsonField::error(ErrorCode code, std::string_view what) const {
-  return {code, *file_ + ": " + (path_.empty() ? std::string("the file") : path_) + " " + std::string(what)};
+  return {code,
+          source_->file + ": " + (path_.empty() ? std::string("the file") : path_) + " " + std::string(what)};
+}
+
+Error JsonField::must_be(std::string_view what) const {
+  return corrupt("must be " + std::string(what) + ", and not " +
+                 quoted_value(value_->dump(-1, ' ', false, json::error_handler_t::replace)));
 }
 
 bool JsonField::has(const char* name) const {
@@ -67,26 +106,26 @@ std::optional<JsonField> JsonField::find(const char* name) const {
   if (!value_->is_object()) return std::nullopt;
   const auto found = value_->find(name);
   if (found == value_->end() || found->is_null()) return std::nullopt;
-  return JsonField(*found, path_.empty() ? name : path_ + "." + name, *file_);
+  return member(name, *found);
 }
 
 Result<JsonField> JsonField::at(const char* name) const {
-  if (!value_->is_object()) return corrupt("must be an object");
+  if (!value_->is_object()) return must_be("an object");
   if (auto found = find(name)) return *std::move(found);
   return corrupt("lacks '" + std::string(name) + "'");
 }
 
 Result<std::vector<JsonField>> JsonField::elements() const {
-  if (!value_->is_array()) return corrupt("must be an array");
+  if (!value_->is_array()) return must_be("an array");
   std::vector<JsonField> fields;
   for (size_t i = 0; i < value_->size(); ++i)
-    fields.emplace_back((*value_)[i], path_ + "[" + std::to_string(i) + "]", *file_);
+    fields.emplace_back((*value_)[i], path_ + "[" + std::to_string(i) + "]", *source_);
   return fields;
 }
 
 Result<std::string> JsonField::string(const char* name) const {
   GLOVE_ASSIGN_OR_RETURN(const JsonField field, at(name));
-  if (!field.value().is_string()) return field.corrupt("must be a string");
+  if (!field.value().is_string()) return field.must_be("a string");
   return field.value().get<std::string>();
 }
 
@@ -96,7 +135,7 @@ Result<std::string> JsonField::string(const char* name, std::string otherwise) c
 
 Result<bool> JsonField::boolean(const char* name) const {
   GLOVE_ASSIGN_OR_RETURN(const JsonField field, at(name));
-  if (!field.value().is_boolean()) return field.corrupt("must be true or false");
+  if (!field.value().is_boolean()) return field.must_be("true or false");
   return field.value().get<bool>();
 }
 
@@ -106,8 +145,7 @@ Result<bool> JsonField::boolean(const char* name, bool otherwise) const {
 
 Result<uint64_t> JsonField::number(const char* name) const {
   GLOVE_ASSIGN_OR_RETURN(const JsonField field, at(name));
-  if (!field.value().is_number_unsigned())
-    return field.corrupt("must be a whole number that is not negative");
+  if (!field.value().is_number_unsigned()) return field.must_be("a whole number that is not negative");
   return field.value().get<uint64_t>();
 }
 
@@ -119,8 +157,7 @@ Result<uint32_t> JsonField::id(const char* name) const {
 Result<uint32_t> JsonField::id() const {
   constexpr uint64_t kMost = UINT32_MAX - 2;  // the larger numbers mean that there is none
   if (!value_->is_number_unsigned() || value_->get<uint64_t>() > kMost) {
-    return corrupt("must be an id, a whole number up to " + std::to_string(kMost) + ", and not " +
-                   quoted_value(value_->dump(-1, ' ', false, json::error_handler_t::replace)));
+    return must_be("an id, a whole number up to " + std::to_string(kMost));
   }
   return value_->get<uint32_t>();
 }

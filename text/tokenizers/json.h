@@ -8,32 +8,47 @@
 #include <string_view>
 #include <vector>
 
+#include "base/cancel.h"
 #include "base/status.h"
 
 namespace glove::tokenizers {
 
-// Parses a whole file. Fails with kCorrupt if it is larger or nested deeper than any tokenizer.
-[[gnu::cold]] Result<nlohmann::json> parse_json(std::string_view text, const std::string& file);
+// The file that is read: its name, for messages, and what may stop the reading.
+struct JsonSource {
+  const std::string& file;
+  InterruptPoll& poll;
+};
 
-// A value of the file. The document must outlive it.
+// Parses a whole file. Fails with kCorrupt if it is larger or nested deeper than any tokenizer.
+[[gnu::cold]] Result<nlohmann::json> parse_json(std::string_view text, const JsonSource& source);
+
+// A value of the file. The document and the source must outlive it.
 class JsonField {
  public:
-  JsonField(const nlohmann::json& value, std::string path, const std::string& file)
-      : value_(&value), path_(std::move(path)), file_(&file) {}
+  JsonField(const nlohmann::json& value, std::string path, const JsonSource& source)
+      : value_(&value), path_(std::move(path)), source_(&source) {}
 
   const nlohmann::json& value() const { return *value_; }
+  InterruptPoll& poll() const { return source_->poll; }
 
   // "tokenizer.json: model.vocab WHAT"
   [[gnu::cold]] Error corrupt(std::string_view what) const { return error(ErrorCode::kCorrupt, what); }
   [[gnu::cold]] Error unsupported(std::string_view what) const {
     return error(ErrorCode::kInvalidArgument, what);
   }
+  // "tokenizer.json: model.unk_token must be WHAT, and not '7'"
+  [[gnu::cold]] Error must_be(std::string_view what) const;
 
   // A member; of the other functions, the first fails if it is missing, and the second takes null for
   // missing.
   [[gnu::cold]] bool has(const char* name) const;
   [[gnu::cold]] Result<JsonField> at(const char* name) const;
   [[gnu::cold]] std::optional<JsonField> find(const char* name) const;
+
+  // The member of this object that has the name and the value.
+  [[gnu::cold]] JsonField member(const std::string& name, const nlohmann::json& value) const {
+    return {value, path_.empty() ? name : path_ + "." + name, *source_};
+  }
 
   // The elements of an array.
   [[gnu::cold]] Result<std::vector<JsonField>> elements() const;
@@ -54,7 +69,7 @@ class JsonField {
 
   const nlohmann::json* value_;
   std::string path_;
-  const std::string* file_;
+  const JsonSource* source_;
 };
 
 }  // namespace glove::tokenizers

@@ -34,7 +34,7 @@ class Metaspace : public PreTokenizer {
   bool needs_origin() const override { return scheme_ == PrependScheme::kFirst; }
 
   void apply(PieceList& pieces, TextWork& work) const override {
-    pieces.rewrite([&](std::string_view piece, std::string& out, const PieceSink& sink) {
+    pieces.rewrite(work, [&](std::string_view piece, std::string& out, const PieceSink& sink) {
       size_t begin = out.size();
       const bool has_prefix = piece.starts_with(' ') || piece.starts_with(replacement_);
       const bool prepends =

@@ -7,7 +7,7 @@
 namespace glove::tokenizers {
 
 Result<std::unique_ptr<const TokenModel>> read_model(const JsonField& model) {
-  if (!model.value().is_object()) return model.corrupt("must be an object");
+  if (!model.value().is_object()) return model.must_be("an object");
   std::string type;
   if (model.has("type")) {
     GLOVE_ASSIGN_OR_RETURN(type, model.string("type"));
@@ -23,24 +23,30 @@ Result<std::unique_ptr<const TokenModel>> read_model(const JsonField& model) {
 }
 
 Result<TokenVocabulary> read_vocabulary(const JsonField& vocabulary) {
-  if (!vocabulary.value().is_object()) return vocabulary.corrupt("must be an object of tokens and ids");
+  if (!vocabulary.value().is_object()) return vocabulary.must_be("an object of tokens and ids");
   std::vector<std::pair<std::string, uint32_t>> tokens;
   tokens.reserve(vocabulary.value().size());
-  static const std::string kPlace;
   for (const auto& [token, id] : vocabulary.value().items()) {
-    const auto number = JsonField(id, "", kPlace).id();
-    if (!number.ok())
-      return vocabulary.corrupt("must have a whole number as the id of " + quoted_value(token));
+    const auto number = vocabulary.member("", id).id();
+    if (!number.ok()) return vocabulary.member(quoted_value(token), id).id().error();
     tokens.emplace_back(token, number.value());
   }
-  return TokenVocabulary(std::move(tokens));
+  TokenVocabulary made(std::move(tokens), vocabulary.poll());
+  GLOVE_RETURN_IF_ERROR(vocabulary.poll().check());
+  return made;
+}
+
+Result<uint32_t> read_unknown(const JsonField& model, const TokenVocabulary& vocabulary) {
+  GLOVE_ASSIGN_OR_RETURN(const std::string token, model.string("unk_token"));
+  if (const auto id = vocabulary.find(token)) return *id;
+  return model.corrupt("has the unk_token " + quoted_value(token) +
+                       ", which its 'vocab' lacks, so no text with an unknown word could be encoded");
 }
 
 Error no_unknown_token() {
   return {ErrorCode::kInvalidArgument,
           "the text has a piece that is not in the vocabulary, and the tokenizer.json of the model names no "
-          "token for "
-          "unknown pieces"};
+          "token of the vocabulary for unknown pieces"};
 }
 
 }  // namespace glove::tokenizers

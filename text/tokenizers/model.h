@@ -79,8 +79,10 @@ class TokenModel {
 // Reads a model of merges ("type" has its name).
 [[gnu::cold]] Result<std::unique_ptr<const TokenModel>> read_byte_pair(const JsonField& model);
 
-// Reads {"token": id, ...}.
+// Reads {"token": id, ...}. Of equal tokens the last one counts.
 [[gnu::cold]] Result<TokenVocabulary> read_vocabulary(const JsonField& vocabulary);
+// Reads "unk_token", and returns its id. Fails if there is none.
+[[gnu::cold]] Result<uint32_t> read_unknown(const JsonField& model, const TokenVocabulary& vocabulary);
 
 // The error of a text that needs the token for unknown pieces, when there is none.
 Error no_unknown_token();

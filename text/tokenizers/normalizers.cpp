@@ -82,6 +82,7 @@ class Replace : public Normalizer {
       out += text.substr(at, match.begin - at);
       if (match.begin == text.size()) break;
       out += content_;
+      if (work.is_too_large(out.size())) break;
       at = match.end;
     }
   }
@@ -218,6 +219,7 @@ std::string_view Normalizers::apply(std::string_view text, NormalizerBuffers& bu
     if (origin > 0) origin = step->origin_after(text, origin, buffers, *out, work);
     out->clear();
     step->append(text, buffers, *out, work);
+    if (work.is_too_large(out->size())) break;
     text = *out;
     out = out == &buffers.first ? &buffers.second : &buffers.first;
   }

@@ -64,13 +64,24 @@ class PieceList {
   // Replaces each piece by pieces of a new text. Calls rewrite(piece, out, sink) for each, with positions in
   // `out`.
   template <class Rewrite>
-  void rewrite(const Rewrite& rewrite) {
+  void rewrite(TextWork& work, const Rewrite& rewrite) {
     std::string& out = text_.data() == texts_[0].data() ? texts_[1] : texts_[0];
     out.clear();
     next_.clear();
     const PieceSink sink(next_);
-    for (const Span span : spans_) rewrite(text(span), out, sink);
-    origin_ = !spans_.empty() && spans_[0].begin < origin_ ? 1 : 0;
+    size_t origin = 0;
+    for (const Span span : spans_) {
+      if (span.begin < origin_) {  // what its part from the first character becomes is the part again
+        const size_t size = out.size(), count = next_.size();
+        rewrite(text({span.begin, std::min(span.end, origin_)}), out, sink);
+        origin = out.size();
+        out.resize(size);
+        next_.resize(count);
+      }
+      rewrite(text(span), out, sink);
+      if (work.is_too_large(out.size())) break;
+    }
+    origin_ = origin;
     spans_.swap(next_);
     text_ = out;
   }
@@ -100,7 +111,10 @@ class PreTokenizers {
   [[gnu::cold]] static Result<PreTokenizers> read(const JsonField& field);
 
   void apply(PieceList& pieces, TextWork& work) const {
-    for (const auto& step : steps_) step->apply(pieces, work);
+    for (const auto& step : steps_) {
+      if (work.stopped()) return;
+      step->apply(pieces, work);
+    }
   }
   bool needs_origin() const {
     return std::any_of(steps_.begin(), steps_.end(), [](const auto& step) { return step->needs_origin(); });

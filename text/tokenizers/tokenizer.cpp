@@ -51,9 +51,12 @@ Tokenizer::Scratch& Tokenizer::Scratch::operator=(Scratch&&) noexcept = default;
 Tokenizer::Tokenizer(std::unique_ptr<const Parts> parts) : parts_(std::move(parts)) {}
 Tokenizer::~Tokenizer() = default;
 
-Result<std::shared_ptr<const Tokenizer>> Tokenizer::parse(std::string_view json, const std::string& file) {
-  GLOVE_ASSIGN_OR_RETURN(const nlohmann::json document, parse_json(json, file));
-  const JsonField root(document, "", file);
+Result<std::shared_ptr<const Tokenizer>> Tokenizer::parse(std::string_view json, const std::string& file,
+                                                          const InterruptCheck& interrupted) {
+  InterruptPoll poll(interrupted);
+  const JsonSource source{file, poll};
+  GLOVE_ASSIGN_OR_RETURN(const nlohmann::json document, parse_json(json, source));
+  const JsonField root(document, "", source);
   if (root.has("version")) {
     GLOVE_ASSIGN_OR_RETURN(const std::string version, root.string("version"));
     if (version != "1.0")
@@ -64,6 +67,7 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::parse(std::string_view json,
   parts->number = ++last_number;
   GLOVE_ASSIGN_OR_RETURN(const JsonField model, root.at("model"));
   GLOVE_ASSIGN_OR_RETURN(parts->model, read_model(model));
+  GLOVE_RETURN_IF_ERROR(poll.check());
   parts->names_unknown = model.has("unk_token");
   if (const auto field = root.find("normalizer")) {
     GLOVE_ASSIGN_OR_RETURN(parts->normalizers, Normalizers::read(*field));
@@ -76,6 +80,7 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::parse(std::string_view json,
     GLOVE_ASSIGN_OR_RETURN(parts->added, AddedTokens::read(*field, parts->model->vocabulary(), normalizers));
   }
   GLOVE_ASSIGN_OR_RETURN(parts->post_processor, PostProcessor::read(root));
+  GLOVE_RETURN_IF_ERROR(poll.check());
   return std::shared_ptr<const Tokenizer>(new Tokenizer(std::move(parts)));
 }
 
@@ -85,7 +90,7 @@ size_t Tokenizer::vocabulary_size() const {
 
 std::string_view Tokenizer::token(uint32_t id) const {
   const std::string_view added = parts_->added.vocabulary().token(id);
-  return added.empty() ? parts_->model->vocabulary().token(id) : added;
+  return added.data() == nullptr ? parts_->model->vocabulary().token(id) : added;
 }
 
 std::optional<uint32_t> Tokenizer::id_of(std::string_view token) const {
@@ -139,7 +144,7 @@ Status Tokenizer::encode(std::string_view text, bool add_special_tokens, Scratch
                          const InterruptCheck& interrupted, std::vector<uint32_t>& ids) const {
   constexpr size_t kMostKept = size_t{1} << 20;  // a scratch gives the memory of longer texts back
   InterruptPoll poll(interrupted);
-  TextWork work(poll);
+  TextWork work(poll, text.size());
   Scratch::Buffers& buffers = *scratch.buffers_;
   const size_t first = ids.size();
   if (parts_->model->is_slow()) buffers.cache.use_for(parts_->number);
@@ -156,7 +161,7 @@ Status Tokenizer::encode(std::string_view text, bool add_special_tokens, Scratch
     }
   }
   if (text.size() > kMostKept) scratch = Scratch();
-  if (work.stopped()) return interrupted_error();
+  if (work.stopped()) return work.status();
   if (status.ok()) parts_->post_processor.apply(add_special_tokens, first, ids);
   return status;
 }

@@ -41,15 +41,16 @@ class Tokenizer {
   // violates the format, and with kInvalidArgument if it needs a part that is not supported; the message
   // names the part ("normalizer.type 'Foo'") and those that are supported.
   [[gnu::cold]] static Result<std::shared_ptr<const Tokenizer>> parse(std::string_view json,
-                                                                      const std::string& file);
+                                                                      const std::string& file,
+                                                                      const InterruptCheck& interrupted = {});
 
   ~Tokenizer();
 
   // The largest id + 1, added tokens included. Ids may be missing below it.
   size_t vocabulary_size() const;
 
-  // The token of an id, as the vocabulary spells it ("##ing", "▁the"); empty if there is none. Valid as long
-  // as this.
+  // The token of an id, as the vocabulary spells it ("##ing", "▁the"). If there is none, it has no data; a
+  // token may also be empty. Valid as long as this.
   std::string_view token(uint32_t id) const;
 
   // The id of a token of the vocabulary or of an added token, if there is one.
@@ -64,8 +65,8 @@ class Tokenizer {
   // Appends the ids of a text to `ids`. Bytes that are not well-formed UTF-8 become U+FFFD as in Python's
   // bytes.decode(errors='replace'): one for each maximal part of a character. With `add_special_tokens`, the
   // ids of the post-processor's tokens are around those of the text. The file's truncation applies, its
-  // padding does not. `interrupted` is asked about every 10 ms, but not while a WordPiece word, whose
-  // length the file limits, is matched. If the call fails, `ids` may have any number of additional ids.
+  // padding does not. Fails if the normalizer makes the text much longer. If the call fails, `ids` may have
+  // any number of additional ids.
   Status encode(std::string_view text, bool add_special_tokens, Scratch& scratch,
                 const InterruptCheck& interrupted, std::vector<uint32_t>& ids) const;
 

@@ -72,7 +72,11 @@ class TrieBuilder {
   uint32_t first_ = Trie::kNone, last_ = Trie::kNone;
 };
 
-Trie::Trie(std::vector<Entry> entries) {
+Trie::Trie() {
+  const TrieBuilder no_keys(nodes_);
+}
+
+Trie::Trie(std::vector<Entry> entries, InterruptPoll& poll) {
   std::stable_sort(entries.begin(), entries.end(),
                    [](const Entry& a, const Entry& b) { return a.first < b.first; });
   struct Pending {
@@ -83,7 +87,7 @@ Trie::Trie(std::vector<Entry> entries) {
   std::vector<Pending> pending = {{0, entries.size(), 0, kRoot}};
   std::vector<unsigned char> bytes;
   std::vector<size_t> begins;
-  while (!pending.empty()) {
+  while (!pending.empty() && !poll.stop()) {
     auto [begin, end, depth, node] = pending.back();
     pending.pop_back();
     if (begin < end && entries[begin].first.size() == depth) nodes_[node].value = entries[begin].second;

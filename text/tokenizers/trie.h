@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/cancel.h"
+
 namespace glove::tokenizers {
 
 // A double-array trie: the child of node n for a byte is node bases[n] ^ byte, if that one's parent is n.
@@ -18,9 +20,9 @@ class Trie {
   using Entry = std::pair<std::string_view, uint32_t>;
 
   // No keys.
-  Trie() : Trie(std::vector<Entry>()) {}
-  // Of equal keys, the first has the value. REQUIRES: no value is kNone.
-  explicit Trie(std::vector<Entry> entries);
+  Trie();
+  // Of equal keys, the first has the value. If the poll stops, keys are missing. REQUIRES: no value is kNone.
+  Trie(std::vector<Entry> entries, InterruptPoll& poll);
 
   // Moves from a node to its child. Returns false if there is none.
   bool step(uint32_t& node, unsigned char byte) const {

@@ -59,15 +59,13 @@ class Unigram : public TokenModel {
  private:
   [[gnu::cold]] Status read_scores(const JsonField& model) {
     GLOVE_ASSIGN_OR_RETURN(const JsonField vocabulary, model.at("vocab"));
-    if (!vocabulary.value().is_array())
-      return vocabulary.corrupt("must be an array of tokens with their scores");
+    if (!vocabulary.value().is_array()) return vocabulary.must_be("an array of tokens with their scores");
     std::vector<std::pair<std::string, uint32_t>> tokens;
     double least = std::numeric_limits<double>::infinity();
     for (const auto& entry : vocabulary.value()) {
       const auto id = static_cast<uint32_t>(scores_.size());
       if (!entry.is_array() || entry.size() != 2 || !entry[0].is_string() || !entry[1].is_number()) {
-        return vocabulary.corrupt("must have an array of a token and its score at place " +
-                                  std::to_string(id));
+        return vocabulary.member(std::to_string(id), entry).must_be("an array of a token and its score");
       }
       tokens.emplace_back(entry[0].get<std::string>(), id);
       scores_.push_back(entry[1].get<double>());
@@ -75,8 +73,8 @@ class Unigram : public TokenModel {
     }
     unknown_score_ = least - kUnknownPenalty;
     std::reverse(tokens.begin(), tokens.end());  // of equal tokens, the last counts
-    vocabulary_ = TokenVocabulary(std::move(tokens));
-    return {};
+    vocabulary_ = TokenVocabulary(std::move(tokens), model.poll());
+    return model.poll().check();
   }
 
   // Offers each token that begins at `begin`. Returns whether one of them is a single character, which ends

@@ -4,12 +4,12 @@
 
 namespace glove::tokenizers {
 
-TokenVocabulary::TokenVocabulary(std::vector<std::pair<std::string, uint32_t>> tokens)
+TokenVocabulary::TokenVocabulary(std::vector<std::pair<std::string, uint32_t>> tokens, InterruptPoll& poll)
     : tokens_(std::move(tokens)) {
   std::vector<Trie::Entry> entries;
   entries.reserve(tokens_.size());
   for (const auto& [token, id] : tokens_) entries.emplace_back(token, id);
-  trie_ = Trie(std::move(entries));
+  trie_ = Trie(std::move(entries), poll);
   std::stable_sort(tokens_.begin(), tokens_.end(),
                    [](const auto& left, const auto& right) { return left.second < right.second; });
 }

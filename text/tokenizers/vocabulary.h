@@ -18,8 +18,8 @@ class TokenVocabulary {
  public:
   TokenVocabulary() = default;
   // Of equal tokens, the first counts. Of equal ids, token() returns the first. REQUIRES: no id is
-  // Trie::kNone.
-  explicit TokenVocabulary(std::vector<std::pair<std::string, uint32_t>> tokens);
+  // Trie::kNone. If the poll stops, tokens are missing.
+  TokenVocabulary(std::vector<std::pair<std::string, uint32_t>> tokens, InterruptPoll& poll);
   TokenVocabulary(TokenVocabulary&&) = default;
   TokenVocabulary& operator=(TokenVocabulary&&) = default;
 
@@ -27,6 +27,7 @@ class TokenVocabulary {
   size_t count() const { return tokens_.size(); }
   size_t id_limit() const { return tokens_.empty() ? 0 : size_t{tokens_.back().second} + 1; }
 
+  // Without data, and not only empty, if there is none.
   std::string_view token(uint32_t id) const;
   std::optional<uint32_t> find(std::string_view token) const {
     const uint32_t id = trie_.find(token);

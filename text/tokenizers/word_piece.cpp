@@ -12,8 +12,7 @@ class WordPiece : public TokenModel {
     auto made = std::make_unique<WordPiece>();
     GLOVE_ASSIGN_OR_RETURN(const JsonField vocabulary, model.at("vocab"));
     GLOVE_ASSIGN_OR_RETURN(made->vocabulary_, read_vocabulary(vocabulary));
-    GLOVE_ASSIGN_OR_RETURN(const std::string unknown, model.string("unk_token"));
-    made->unknown_id_ = made->vocabulary_.find(unknown);
+    GLOVE_ASSIGN_OR_RETURN(made->unknown_id_, read_unknown(model, made->vocabulary_));
     GLOVE_ASSIGN_OR_RETURN(const std::string prefix, model.string("continuing_subword_prefix"));
     made->continues_ = made->vocabulary_.trie().walk(made->continuation_, prefix);
     GLOVE_ASSIGN_OR_RETURN(made->most_characters_, model.number("max_input_chars_per_word"));
@@ -28,7 +27,6 @@ class WordPiece : public TokenModel {
       known = take_longest(piece, begin, work, ids);
     }
     if (known) return {};
-    if (!unknown_id_) return no_unknown_token();
     ids.resize(first);
     ids.push_back(*unknown_id_);
     return {};
@@ -74,14 +72,12 @@ class WordLevel : public TokenModel {
     auto made = std::make_unique<WordLevel>();
     GLOVE_ASSIGN_OR_RETURN(const JsonField vocabulary, model.at("vocab"));
     GLOVE_ASSIGN_OR_RETURN(made->vocabulary_, read_vocabulary(vocabulary));
-    GLOVE_ASSIGN_OR_RETURN(const std::string unknown, model.string("unk_token"));
-    made->unknown_id_ = made->vocabulary_.find(unknown);
+    GLOVE_ASSIGN_OR_RETURN(made->unknown_id_, read_unknown(model, made->vocabulary_));
     return std::unique_ptr<const TokenModel>(std::move(made));
   }
 
   Status encode(std::string_view piece, ModelBuffers&, TextWork&, std::vector<uint32_t>& ids) const override {
     const auto found = vocabulary_.find(piece);
-    if (!found && !unknown_id_) return no_unknown_token();
     ids.push_back(found ? *found : *unknown_id_);
     return {};
   }

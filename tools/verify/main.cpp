@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <optional>
 #include <regex>
 #include <sstream>
 #include <string>
@@ -22,6 +21,7 @@ using glove::verify::ErrorCode;
 using glove::verify::KernelInfo;
 using glove::verify::Launch;
 using glove::verify::Module;
+using glove::verify::Result;
 using glove::verify::Verdict;
 
 constexpr int kUsage = 4;
@@ -125,23 +125,16 @@ int complain(const Error& error) {
   return complain((error.code == ErrorCode::kLaunch ? "glove-verify: " : "") + error.message);
 }
 
-std::optional<Module> read_module(const std::string& file) {
+Result<Module> read_module(const std::string& file) {
+  const auto fail = [](std::string message) { return Error{ErrorCode::kLaunch, std::move(message)}; };
   std::error_code ignored;
-  if (std::filesystem::is_directory(file, ignored)) {
-    complain("glove-verify: '" + file + "' is a directory; name a PTX file");
-    return std::nullopt;
-  }
+  if (std::filesystem::is_directory(file, ignored))
+    return fail("'" + file + "' is a directory; name a PTX file");
   std::ifstream in(file, std::ios::binary);
   std::stringstream text;
   text << in.rdbuf();
-  if (!in) {
-    complain("glove-verify: cannot read '" + file + "'");
-    return std::nullopt;
-  }
-  auto module = glove::verify::parse(text.str(), file);
-  if (module.ok()) return std::move(module.value());
-  complain(module.error());
-  return std::nullopt;
+  if (!in) return fail("cannot read '" + file + "'");
+  return glove::verify::parse(text.str(), file);
 }
 
 // One line per kernel: its name, the size of its blocks, its static shared memory.
@@ -162,28 +155,19 @@ struct Wanted {
   std::vector<size_t> kernels;
 };
 
-// An Error of the launch file, which is printed, or its launches whose names match.
-std::optional<std::vector<Wanted>> read_wanted(const CommandLine& arguments, const Module& module) {
-  std::vector<Launch> launches(1);
-  if (!arguments.launch.empty()) {
-    auto read = glove::verify::read_launches(arguments.launch, module);
-    if (!read.ok()) {
-      complain(read.error());
-      return std::nullopt;
-    }
-    launches = std::move(read.value());
-  }
+// The launches of the launch file whose names match, or without one a launch about which nothing is said.
+Result<std::vector<Wanted>> read_wanted(const CommandLine& arguments, const Module& module) {
+  Result<std::vector<Launch>> launches = std::vector<Launch>(1);
+  if (!arguments.launch.empty()) launches = glove::verify::read_launches(arguments.launch, module);
+  if (!launches.ok()) return launches.error();
   const std::regex name(arguments.name);
   std::vector<Wanted> wanted;
-  for (Launch& launch : launches) {
+  for (Launch& launch : launches.value()) {
     if (!std::regex_search(launch.name, name)) continue;
     if (!arguments.block.empty()) parse_size(arguments.block, &launch.block);
     if (!arguments.grid.empty()) parse_size(arguments.grid, &launch.grid);
     auto kernels = glove::verify::kernels_of(launch, module);
-    if (!kernels.ok()) {
-      complain(kernels.error());
-      return std::nullopt;
-    }
+    if (!kernels.ok()) return kernels.error();
     wanted.push_back({std::move(launch), std::move(kernels.value())});
   }
   return wanted;
@@ -213,35 +197,35 @@ int run_kernel(const Module& module, size_t kernel, const Launch& launch, const 
 }
 
 int run_file(const std::string& file, const CommandLine& arguments, std::vector<Verdict>* verdicts) {
-  const auto module = read_module(file);
-  if (!module) return kUsage;
-  const auto wanted = read_wanted(arguments, *module);
-  if (!wanted) return kUsage;
+  const auto read = read_module(file);
+  if (!read.ok()) return complain(read.error());
+  const Module& module = read.value();
+  const auto wanted = read_wanted(arguments, module);
+  if (!wanted.ok()) return complain(wanted.error());
   const std::regex pattern(arguments.kernel);
   int worst = 0;
   size_t matched = 0;
-  for (size_t kernel = 0; kernel < module->kernels().size(); ++kernel) {
-    if (!std::regex_search(module->kernels()[kernel].name, pattern)) continue;
+  for (size_t kernel = 0; kernel < module.kernels().size(); ++kernel) {
+    if (!std::regex_search(module.kernels()[kernel].name, pattern)) continue;
     if (arguments.list) {
       ++matched;
-      list_kernel(module->kernels()[kernel]);
+      list_kernel(module.kernels()[kernel]);
       continue;
     }
-    for (const auto& [launch, kernels] : *wanted) {
+    for (const auto& [launch, kernels] : wanted.value()) {
       if (!std::ranges::binary_search(kernels, kernel)) continue;
       ++matched;
-      worst = worse(worst, run_kernel(*module, kernel, launch, arguments, file, verdicts));
+      worst = worse(worst, run_kernel(module, kernel, launch, arguments, file, verdicts));
     }
   }
-  return matched == 0 ? complain(nothing_matched(file, *module, arguments)) : worst;
+  return matched == 0 ? complain(nothing_matched(file, module, arguments)) : worst;
 }
 
 // The exit status of the program. What runs that were out of time have left may still be freed by their
 // threads; the end does not wait for that.
 int leave(int status, const std::vector<Verdict>& verdicts) {
   std::cout.flush();
-  for (const Verdict& verdict : verdicts)
-    if (verdict.out_of_time) std::_Exit(status);
+  if (std::ranges::any_of(verdicts, &Verdict::out_of_time)) std::_Exit(status);
   return status;
 }
 

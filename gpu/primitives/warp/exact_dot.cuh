@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "gpu/primitives/warp/reduce.cuh"
-#include "search/neighbor.h"
+#include "search/query.h"
 
 namespace glove::gpu {
 

@@ -5,39 +5,28 @@
 // compare.mjs says what to install in DIR.
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
+import { added, alphabet, bytes, charsmap, letters, tokenizer, vocab } from './parts.mjs';
 
 const require = createRequire(resolve(process.argv[2], 'index.js'));
 const { Tokenizer } = require('@anush008/tokenizers');
 
-const letters = [...'abcdefghijklmnopqrstuvwxyz'];
 const words = ['the', 'new', 'york', 'cafe', 'café', 'hello', 'world', 'it', 's', 'do', 'don', 'unbeliev', 'able', '##able', '##ing', '##s', '##lo', 'a##', '中', '文', '한', '각',
   '123', '1', '2', '3', '##2', '.', ',', '!', '-', "'", '"', '(', ')', '£', '–', '।', 'ß', 'i̇', 'ı', 'σ', 'ς', 'α', 'й', 'и', 'привет', 'क', '\u094d', 'ष', 'क्ष', '①', 'ﬁ', 'fi', 'Å', '½', 'ⅷ', ' ', '\u00a0', '\u00ad'];
-function vocab(special, ...lists) {
-  const tokens = [...new Set([...special, ...lists.flat()])];
-  return Object.fromEntries(tokens.map((token, id) => [token, id]));
-}
-const added = (content, options = {}) => ({ id: 0, content, single_word: false, lstrip: false, rstrip: false, normalized: false, special: true, ...options });
 const special = ['[PAD]', '[UNK]', '[CLS]', '[SEP]'];
 const pieces = vocab(special, words, letters, letters.map((c) => `##${c}`));
 const word_piece = { type: 'WordPiece', unk_token: '[UNK]', continuing_subword_prefix: '##', max_input_chars_per_word: 20, vocab: pieces };
 const word_level = { type: 'WordLevel', unk_token: '[UNK]', vocab: pieces };
 const bert = (options = {}) => ({ type: 'BertNormalizer', clean_text: true, handle_chinese_chars: true, strip_accents: null, lowercase: true, ...options });
-const tokenizer = (model, normalizer, pre_tokenizer, more = {}) => ({ version: '1.0', truncation: null, padding: null, added_tokens: [],
-  normalizer, pre_tokenizer, post_processor: null, decoder: null, model, ...more });
 const around = { type: 'TemplateProcessing',
   single: [{ SpecialToken: { id: '[CLS]', type_id: 0 } }, { Sequence: { id: 'A', type_id: 0 } }, { SpecialToken: { id: '[SEP]', type_id: 0 } }],
   pair: [{ Sequence: { id: 'A', type_id: 0 } }, { Sequence: { id: 'B', type_id: 1 } }],
   special_tokens: { '[CLS]': { id: '[CLS]', ids: [2], tokens: ['[CLS]'] }, '[SEP]': { id: '[SEP]', ids: [3], tokens: ['[SEP]'] } } };
 
 // Byte-pair encodings.
-const printable = (byte) => (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
-let unprintable = 256;
-const alphabet = Array.from({ length: 256 }, (_, byte) => String.fromCodePoint(printable(byte) ? byte : unprintable++));
 const merges = ['h e', 'l l', 'he ll', 'hell o', 'o w', 'Ġ w', 'Ġw o', 'r l', 'rl d', 'Ġwo rld', 'a a', 'aa a', 'aa aa', 'Ġ t', 't h', 'Ġ th', 'Ġt h', 'Ġth e', 'Ã ©', '1 2', '12 3', "' s", 'Ġ Ġ', 'n e', 'ne w'].map((m) => m.split(' '));
 const byte_pair = (options = {}) => ({ type: 'BPE', dropout: null, unk_token: null, continuing_subword_prefix: null, end_of_word_suffix: null, fuse_unk: false,
   byte_fallback: false, ignore_merges: false, vocab: vocab(['<|endoftext|>'], alphabet, merges.map((m) => m.join('')), ['Ġyork', 'wörld']), merges, ...options });
 const byte_level = (options = {}) => ({ type: 'ByteLevel', add_prefix_space: false, trim_offsets: true, use_regex: true, ...options });
-const bytes = Array.from({ length: 256 }, (_, byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, '0')}>`);
 const plain_merges = [['l', 'l'], ['h', 'e'], ['he', 'll'], ['▁', 'he'], ['▁', 'hell'], ['▁hell', 'o'], ['e', 'l'], ['1', '2']];
 const plain = (options = {}) => ({ ...byte_pair(), unk_token: '<unk>', vocab: vocab(['<unk>'], letters, ['▁', '1', '2', 'é'], plain_merges.map((m) => m.join(''))), merges: plain_merges, ...options });
 const suffixed = { ...byte_pair(), unk_token: '<unk>', continuing_subword_prefix: '##', end_of_word_suffix: '</w>',
@@ -45,39 +34,6 @@ const suffixed = { ...byte_pair(), unk_token: '<unk>', continuing_subword_prefix
   merges: [['h', '##e'], ['##l', '##l'], ['he', '##ll'], ['hell', '##o</w>']] };
 
 // Unigram, with a charsmap of a few characters.
-function charsmap(map) {
-  const root = new Map();
-  let text = '';
-  for (const [key, value] of Object.entries(map)) {
-    let node = root;
-    for (const byte of Buffer.from(key)) {
-      if (!node.has(byte)) node.set(byte, new Map());
-      node = node.get(byte);
-    }
-    node.value = Buffer.byteLength(text);
-    text += `${value}\0`;
-  }
-  const units = new Uint32Array(1 << 14), used = new Set([0]);
-  let next = 256;
-  const place = (node, at) => {  // each node has a block of its own
-    const block = next;
-    next += 256;
-    units[at] |= (at ^ block) << 10;
-    if (node.value !== undefined) {
-      units[at] |= 1 << 8;
-      units[block] = (node.value | 1 << 31) >>> 0;
-    }
-    for (const [byte, child] of node) {
-      units[block ^ byte] = byte;
-      place(child, block ^ byte);
-    }
-  };
-  place(root, 0);
-  const used_units = units.slice(0, next);
-  const size = Buffer.alloc(4);
-  size.writeUInt32LE(used_units.length * 4);
-  return Buffer.concat([size, Buffer.from(used_units.buffer), Buffer.from(text)]).toString('base64');
-}
 const map = { 'Ａ': 'A', 'é': 'e', 'a\u0301': 'á!', '\u200b': '', '①': '1', 'ﬁ': 'fi', '\u00a0': ' ', '\t': ' ', '\n': ' ', '한': 'han', '\u1161': 'A', 'त': 'ta', 'H': 'h', '\r\n': ' ', '\u0301': '´' };
 const precompiled = { type: 'Precompiled', precompiled_charsmap: charsmap(map) };
 const scored = [['<unk>', 0], ['<s>', 0], ['</s>', 0], ['▁', -2], ['▁hello', -4], ['hello', -5], ['▁hel', -4.5], ['lo', -4], ['▁world', -6], ['xx', -30], ['1', -3], ['12', -4], ['a', -3], ['aa', -4.5], ['aaa', -6],
@@ -120,6 +76,8 @@ const tokenizers = {
   unigram: tokenizer(unigram(), sequence([precompiled, replace({ Regex: ' {2,}' }, ' ')], 'normalizers'), metaspace(), { added_tokens: [added('<s>'), added('</s>'), added('<mask>', { lstrip: true })],
     post_processor: { type: 'RobertaProcessing', sep: ['</s>', 2], cls: ['<s>', 1], trim_offsets: true, add_prefix_space: true } }),
   unigram_first: tokenizer(unigram(), precompiled, sequence([{ type: 'WhitespaceSplit' }, metaspace({ prepend_scheme: 'first' })], 'pretokenizers'), { added_tokens: [added('<mask>')] }),
+  unigram_spelled: tokenizer(unigram(), sequence([bert(), { type: 'ByteLevel' }], 'normalizers'), sequence([{ type: 'Whitespace' }, byte_level({ add_prefix_space: true, use_regex: false }), metaspace({ prepend_scheme: 'first', split: false })], 'pretokenizers')),
+  overlapping: tokenizer(word_level, null, { type: 'Digits', individual_digits: true }, { added_tokens: [added('the', { rstrip: true }), added(' ', { lstrip: true, rstrip: true }), added('hello', { rstrip: true, special: false })] }),
   unigram_bytes: tokenizer(unigram({ byte_fallback: true, vocab: [...scored, ...bytes.map((b) => [b, -20])] }), null, metaspace({ split: false, prepend_scheme: 'never' })),
 };
 

@@ -130,13 +130,10 @@ TEST(Tokenizers, ListTheirVocabulary) {
   document["model"]["vocab"] = {{"[UNK]", 5}, {"a", 7}, {"##b", 4000000000u}};
   document["added_tokens"] = json::array();
   for (const char* token : {"[UNK]", "[NEW]"}) {
-    document["added_tokens"].push_back({{"id", 9},
-                                        {"content", token},
-                                        {"single_word", false},
-                                        {"lstrip", false},
-                                        {"rstrip", false},
-                                        {"normalized", false},
-                                        {"special", token[1] == 'N'}});
+    json added = golden_tokenizer("added")["json"]["added_tokens"][10];
+    added["content"] = token;
+    added["special"] = token[1] == 'N';
+    document["added_tokens"].push_back(added);
   }
   const auto tokenizer = parsed(document);
   EXPECT_EQ(tokenizer->vocabulary_size(), 4000000001u);
@@ -253,12 +250,17 @@ TEST(Tokenizers, NameThePartThatIsWrong) {
   expect(with("bert", "/model", 3), "model must be an object");
   expect(with("bert", "/model/vocab", nullptr), "model lacks 'vocab'");
   expect(with("bert", "/model/vocab", json::array()), "model.vocab must be an object");
-  expect(with("bert", "/model/vocab/the", -1), "model.vocab must have a whole number as the id of 'the'");
-  expect(with("bert", "/model/vocab/the", 4294967295u),
-         "model.vocab must have a whole number as the id of 'the'");
-  expect(with("bert", "/model/vocab/the", 1.5), "as the id of 'the'");
-  expect(with("bert", "/model/unk_token", 1), "model.unk_token must be a string");
-  expect(with("bert", "/normalizer/lowercase", "yes"), "normalizer.lowercase must be true or false");
+  const std::string the = "model.vocab.'the' must be an id, a whole number up to 4294967293, and not ";
+  expect(with("bert", "/model/vocab/the", -1), (the + "'-1'").c_str());
+  expect(with("bert", "/model/vocab/the", 4294967295u), (the + "'4294967295'").c_str());
+  expect(with("bert", "/model/vocab/the", 1.5), (the + "'1.5'").c_str());
+  expect(with("bert", "/model/unk_token", 1), "model.unk_token must be a string, and not '1'");
+  expect(with("bert", "/model/unk_token", "[NONE]"),
+         "model has the unk_token '[NONE]', which its 'vocab' lacks");
+  expect(with("nothing", "/model/unk_token", "[NONE]"),
+         "model has the unk_token '[NONE]', which its 'vocab' lacks");
+  expect(with("bert", "/normalizer/lowercase", "yes"),
+         "normalizer.lowercase must be true or false, and not '\"yes\"'");
   expect(with("bert", "/normalizer/clean_text", nullptr), "normalizer lacks 'clean_text'");
   expect(with("bert", "/added_tokens", 1), "added_tokens must be an array");
   expect(with("bert", "/added_tokens/0/content", nullptr), "added_tokens[0] lacks 'content'");
@@ -268,7 +270,8 @@ TEST(Tokenizers, NameThePartThatIsWrong) {
   expect(with("gpt2", "/model/merges/3", "a"), "model.merges must have a pair of tokens at place 3");
   expect(with("gpt2", "/model/merges/3", {"q", "zz"}), "model.merges needs the token 'zz' at place 3");
   expect(with("unigram", "/model/unk_id", 1000), "model has the unk_id 1000, but only");
-  expect(with("unigram", "/model/vocab/2", {"a"}), "an array of a token and its score at place 2");
+  expect(with("unigram", "/model/vocab/2", {"a"}),
+         "model.vocab.2 must be an array of a token and its score, and not '[\"a\"]'");
   expect(with("unigram", "/pre_tokenizer/replacement", "ab"), "one character as its 'replacement'");
   expect(with("unigram", "/normalizer/normalizers/0/precompiled_charsmap", "AAAA"),
          "normalizer.normalizers[0] has a precompiled_charsmap");
@@ -287,7 +290,7 @@ TEST(Tokenizers, RefuseWhatIsNoTokenizer) {
     EXPECT_NE(error(whole.substr(0, length)).find("t.json: malformed JSON at byte"), std::string::npos)
         << length;
   }
-  EXPECT_EQ(error("[]"), "t.json: the file must be an object");
+  EXPECT_EQ(error("[]"), "t.json: the file must be an object, and not '[]'");
   const std::string deep = std::string(1'000'000, '[');
   EXPECT_EQ(error(deep), "t.json: the JSON is nested deeper than 64 levels, so it is no tokenizer.json");
   EXPECT_EQ(error("{\"normalizer\":" + deep),
@@ -300,8 +303,8 @@ TEST(Tokenizers, RefuseWhatIsNoTokenizer) {
 }
 
 TEST(Tokenizers, NeedAnUnknownTokenOnlyForUnknownPieces) {
-  json document = golden_tokenizer("bert")["json"];
-  document["model"]["unk_token"] = "[NONE]";
+  json document = golden_tokenizer("unigram")["json"];
+  document["model"]["unk_id"] = nullptr;
   const auto tokenizer = parsed(document);
   EXPECT_EQ(tokenizer->unknown_id(), std::nullopt);
   EXPECT_EQ(ids_of(*tokenizer, "hello", false).size(), 1u);
@@ -309,7 +312,87 @@ TEST(Tokenizers, NeedAnUnknownTokenOnlyForUnknownPieces) {
   Ids ids;
   const Status status = tokenizer->encode("☃", false, scratch, {}, ids);
   ASSERT_FALSE(status.ok());
-  EXPECT_NE(status.error().message.find("names no token for unknown pieces"), std::string::npos);
+  EXPECT_NE(status.error().message.find("names no token of the vocabulary for unknown pieces"),
+            std::string::npos);
+}
+
+TEST(Tokenizers, KeepTheLastOfEqualTokens) {
+  std::string text = golden_tokenizer("nothing")["json"].dump();
+  const std::string place = R"("vocab":{)";
+  const size_t at = text.find(place) + place.size();
+  text.insert(at, R"("same":9000,"same":9002,)");
+  const auto tokenizer = Tokenizer::parse(text, "t.json");
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.error().message;
+  EXPECT_EQ(ids_of(*tokenizer.value(), "same", false), Ids{9002});
+  EXPECT_EQ(tokenizer.value()->token(9000).data(), nullptr);
+}
+
+// The reference finds such a token between any two bytes.
+TEST(Tokenizers, CutTheTextWhereAnAddedTokenIsEmptyOnceNormalized) {
+  json document = golden_tokenizer("nothing")["json"];
+  document["normalizer"] = {{"type", "Strip"}, {"strip_left", true}, {"strip_right", true}};
+  json token = golden_tokenizer("added")["json"]["added_tokens"][9];  // one that is normalized
+  token["content"] = " ";
+  document["added_tokens"] = {token};
+  const auto tokenizer = parsed(document);
+  std::vector<std::string> tokens;
+  for (const uint32_t id : ids_of(*tokenizer, "the ☃", false)) tokens.emplace_back(tokenizer->token(id));
+  EXPECT_EQ(tokens, (std::vector<std::string>{"t", "h", "e", " ", "[UNK]"}));
+}
+
+TEST(Tokenizers, LimitTheGrowthOfATextByNormalizersAndPreTokenizers) {
+  const auto spelled = [](const char* name) {
+    json steps = json::array();
+    for (int i = 0; i < 40; ++i) {
+      steps.push_back({{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}});
+    }
+    return json{{"type", "Sequence"}, {name, steps}};
+  };
+  json replace = json::array();
+  for (int i = 0; i < 4; ++i) {
+    replace.push_back(
+        {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", std::string(1000, 'a')}});
+  }
+  json documents[3];
+  documents[0] = documents[1] = documents[2] = golden_tokenizer("nothing")["json"];
+  documents[0]["normalizer"] = {{"type", "Sequence"}, {"normalizers", replace}};
+  documents[1]["normalizer"] = spelled("normalizers");
+  documents[2]["pre_tokenizer"] = spelled("pretokenizers");
+  for (json& document : documents) {
+    const auto tokenizer = parsed(document);
+    Tokenizer::Scratch scratch;
+    Ids ids;
+    const Status status = tokenizer->encode("é a", false, scratch, {}, ids);
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(
+        status.error().message,
+        "the normalizer and pre_tokenizer of the model's tokenizer.json make the text longer than 16777280 "
+        "bytes, which is the limit for its length; use another model");
+    EXPECT_TRUE(tokenizer->encode("b", false, scratch, {}, ids).ok()) << "after an error";
+    json token = golden_tokenizer("added")["json"]["added_tokens"][9];
+    token["content"] = "éa";
+    document["added_tokens"] = {token};
+    const bool grows = error_of(document).starts_with("tokenizer.json: added_tokens has the token 'éa', but");
+    EXPECT_EQ(grows, &document != &documents[2]);
+  }
+}
+
+TEST(Tokenizers, StopParsingWhenInterrupted) {
+  json document = golden_tokenizer("bert")["json"];
+  for (uint32_t i = 1000; i < 60'000; ++i)
+    document["model"]["vocab"]["##" + std::to_string(uint64_t{i} * 7919 * 7919)] = i;
+  const std::string text = document.dump();
+  int asked = 0;
+  ASSERT_TRUE(Tokenizer::parse(text, "t.json", [&] { return ++asked < 0; }).ok());
+  ASSERT_GT(asked, 3);
+  for (const int most : {1, 2, asked / 2}) {
+    int now = 0;
+    const auto tokenizer = Tokenizer::parse(text, "t.json", [&] { return ++now == most; });
+    if (now < most) continue;  // this time it was faster
+    ASSERT_FALSE(tokenizer.ok());
+    EXPECT_EQ(tokenizer.error().code, ErrorCode::kInterrupted);
+    EXPECT_EQ(now, most) << "asked again after it said stop";
+  }
 }
 
 // Damaged tables of a charsmap must not be followed out of their bounds.

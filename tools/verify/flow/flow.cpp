@@ -1,6 +1,7 @@
 #include "flow/flow.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace glove::verify {
 namespace {
@@ -9,12 +10,67 @@ bool ends_block(const Instruction& in) {
   return in.op == Op::kBranch || in.op == Op::kBranchIndexed || kEnds.has(in.op);
 }
 
+// By node: those behind it, or before it.
+using Graph = std::vector<std::vector<int>>;
+
+// Visits what can be reached from a node. Calls leave(node) when all behind it was visited, and back(node,
+// to) at an edge to a node from which the way to here leads.
+template <class Leave, class Back>
+void depth_first(const Graph& graph, int from, Leave leave, Back back) {
+  enum : char { kNew, kOpen, kLeft };
+  std::vector<char> state(graph.size(), kNew);
+  std::vector<std::pair<int, size_t>> stack = {{from, 0}};
+  state[from] = kOpen;
+  while (!stack.empty()) {
+    auto& [node, edge] = stack.back();
+    if (edge == graph[node].size()) {
+      state[node] = kLeft;
+      leave(node);
+      stack.pop_back();
+    } else if (const int to = graph[node][edge++]; state[to] == kOpen) {
+      back(node, to);
+    } else if (state[to] == kNew) {
+      state[to] = kOpen;
+      stack.emplace_back(to, 0);
+    }
+  }
+}
+
+// Each node's nearest dominator on the ways from `entry` (Cooper, Harvey and Kennedy); -1: no way leads
+// there.
+std::vector<int> dominators(const Graph& behind, const Graph& before, int entry) {
+  std::vector<int> finished, number(behind.size(), -1), dominator(behind.size(), -1);
+  const auto leave = [&](int node) {
+    number[node] = static_cast<int>(finished.size());
+    finished.push_back(node);
+  };
+  depth_first(behind, entry, leave, [](int, int) {});
+  dominator[entry] = entry;
+  const auto meet = [&](int a, int b) {
+    while (a != b) {
+      while (number[a] < number[b]) a = dominator[a];
+      while (number[b] < number[a]) b = dominator[b];
+    }
+    return a;
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (auto node = finished.rbegin() + 1; node != finished.rend(); ++node) {
+      int best = -1;
+      for (const int other : before[*node])
+        if (dominator[other] >= 0) best = best < 0 ? other : meet(best, other);
+      changed |= std::exchange(dominator[*node], best) != best;
+    }
+  }
+  return dominator;
+}
+
 }  // namespace
 
 Flow::Flow(const Kernel& kernel) : kernel_(kernel) {
   find_blocks();
   number_blocks();
-  find_post_dominators();
+  find_dominators();
   order_.resize(block_of_.size());
   for (size_t i = 0; i < block_of_.size(); ++i) {
     const BasicBlock& block = blocks_[block_of_[i]];
@@ -71,50 +127,25 @@ std::vector<bool> Flow::loop_members(int head, const std::vector<int>& tails) co
 
 // A depth-first search that leaves loops first puts what follows a loop behind all of it.
 void Flow::number_blocks() {
-  const size_t count = blocks_.size();
-  std::vector<char> state(count, 0);
-  std::vector<std::pair<int, size_t>> stack;
+  Graph successors(blocks_.size() + 1);
+  for (size_t b = 0; b < blocks_.size(); ++b) successors[b] = blocks_[b].successors;
   std::map<int, std::vector<int>> back_edges;  // loop head -> tails
-  const auto search = [&](auto successors_of, auto on_finish, bool collect) {
-    std::ranges::fill(state, 0);
-    stack.assign(1, {0, 0});
-    state[0] = 1;
-    while (!stack.empty()) {
-      auto& [block, next] = stack.back();
-      const std::vector<int> successors = successors_of(block);
-      if (next == successors.size()) {
-        state[block] = 2;
-        on_finish(block);
-        stack.pop_back();
-        continue;
-      }
-      const int successor = successors[next++];
-      if (successor == exit_block()) continue;
-      if (state[successor] == 0) {
-        state[successor] = 1;
-        stack.emplace_back(successor, 0);
-      } else if (collect && state[successor] == 1) {
-        back_edges[successor].push_back(block);
-      }
-    }
-  };
-  search([&](int block) { return blocks_[block].successors; }, [](int) {}, true);
+  depth_first(
+      successors, 0, [](int) {}, [&](int tail, int head) { back_edges[head].push_back(tail); });
   std::vector<std::vector<bool>> loops;
   for (const auto& [head, tails] : back_edges) loops.push_back(loop_members(head, tails));
-  std::vector<int> finished;
-  const auto loops_left = [&](int block, int successor) {
-    int left = 0;
-    for (const auto& loop : loops) left += loop[block] && (successor == exit_block() || !loop[successor]);
-    return left;
+  const auto loops_left = [&](size_t block, int successor) {
+    return std::ranges::count_if(loops, [&](const std::vector<bool>& loop) {
+      return loop[block] && (successor == exit_block() || !loop[successor]);
+    });
   };
-  search(
-      [&](int block) {
-        std::vector<int> successors = blocks_[block].successors;
-        std::ranges::stable_sort(successors,
-                                 [&](int a, int b) { return loops_left(block, a) > loops_left(block, b); });
-        return successors;
-      },
-      [&](int block) { finished.push_back(block); }, false);
+  for (size_t b = 0; b < blocks_.size(); ++b)
+    std::ranges::stable_sort(successors[b],
+                             [&](int x, int y) { return loops_left(b, x) > loops_left(b, y); });
+  std::vector<int> finished;
+  depth_first(
+      successors, 0, [&](int block) { finished.push_back(block); }, [](int, int) {});
+  std::erase(finished, exit_block());
   int order = 0;
   for (auto block = finished.rbegin(); block != finished.rend(); ++block) {
     BasicBlock& numbered = blocks_[static_cast<size_t>(*block)];
@@ -123,50 +154,15 @@ void Flow::number_blocks() {
   }
 }
 
-// Cooper, Harvey and Kennedy's algorithm on the reversed graph.
-void Flow::find_post_dominators() {
+void Flow::find_dominators() {
   const size_t count = blocks_.size();
-  std::vector<int> finished;  // post-order of the reversed graph
-  std::vector<char> seen(count + 1, 0);
-  std::vector<std::vector<int>> reversed(count + 1);
-  for (size_t b = 0; b < count; ++b)
-    for (const int successor : blocks_[b].successors) reversed[successor].push_back(static_cast<int>(b));
-  std::vector<std::pair<int, size_t>> stack = {{exit_block(), 0}};
-  seen[count] = 1;
-  while (!stack.empty()) {
-    auto& [block, next] = stack.back();
-    const auto& edges = reversed[block];
-    if (next == edges.size()) {
-      finished.push_back(block);
-      stack.pop_back();
-    } else if (const int edge = edges[next++]; !seen[edge]) {
-      seen[edge] = 1;
-      stack.emplace_back(edge, 0);
-    }
+  Graph behind(count + 1), before(count + 1);
+  for (size_t b = 0; b < count; ++b) {
+    behind[b] = blocks_[b].successors;
+    for (const int successor : behind[b]) before[successor].push_back(static_cast<int>(b));
   }
-  std::vector<int> number(count + 1, -1), dominator(count + 1, -1);
-  for (size_t i = 0; i < finished.size(); ++i) number[finished[i]] = static_cast<int>(i);
-  dominator[count] = exit_block();
-  const auto meet = [&](int a, int b) {
-    while (a != b) {
-      while (number[a] < number[b]) a = dominator[a];
-      while (number[b] < number[a]) b = dominator[b];
-    }
-    return a;
-  };
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (auto block = finished.rbegin(); block != finished.rend(); ++block) {
-      if (*block == exit_block()) continue;
-      int best = -1;
-      for (const int successor : blocks_[static_cast<size_t>(*block)].successors)
-        if (dominator[successor] >= 0) best = best < 0 ? successor : meet(best, successor);
-      if (best != dominator[static_cast<size_t>(*block)]) {
-        dominator[static_cast<size_t>(*block)] = best;
-        changed = true;
-      }
-    }
-  }
+  dominators_ = dominators(behind, before, 0);
+  const std::vector<int> dominator = dominators(before, behind, exit_block());
   // A block from which no way leads to the end joins at the end.
   for (size_t b = 0; b < count; ++b) {
     every_block_ends_ = every_block_ends_ && dominator[b] >= 0;

@@ -40,6 +40,11 @@ class Flow {
   int block_of(int instruction) const { return block_of_[instruction]; }
   // Whether a way leads from each block to the kernel's end.
   bool every_block_ends() const { return every_block_ends_; }
+  // Whether all ways from the beginning to block b lead through a.
+  bool dominates(int a, int b) const {
+    while (b != a && dominators_[b] >= 0 && dominators_[b] != b) b = dominators_[b];
+    return b == a || dominators_[b] < 0;
+  }
   // The blocks on the ways from a loop's head to one of its tails.
   std::vector<bool> loop_members(int head, const std::vector<int>& tails) const;
   // Lanes at the instruction with the least order run first.
@@ -52,7 +57,7 @@ class Flow {
  private:
   void find_blocks();
   void number_blocks();
-  void find_post_dominators();
+  void find_dominators();
   void find_live();
   std::vector<uint64_t> live_before(const BasicBlock& block, int instruction) const;
 
@@ -60,22 +65,26 @@ class Flow {
   std::vector<BasicBlock> blocks_;
   std::vector<int> block_of_;
   std::vector<int> order_;
+  std::vector<int> dominators_;  // by block, the nearest; -1: no way leads there
   bool every_block_ends_ = true;
   mutable std::map<int, Region> regions_;                    // that were asked for
   std::vector<std::vector<uint64_t>> live_;                  // by block, a bit per register
   mutable std::map<int, std::vector<uint32_t>> live_lists_;  // that were asked for
 };
 
-// Calls visit(register) for each register that an instruction reads.
+// Calls visit(operand) for each operand that an instruction reads, and visit(register) for each register.
+template <class In, class Visit>
+void each_operand(In& in, Visit visit) {
+  if (in.guard) visit(*in.guard);
+  visit(in.address);
+  visit(in.source);
+  for (auto& operand : in.operands) visit(operand);
+}
 template <class Visit>
 void each_read(const Instruction& in, Visit visit) {
-  const auto one = [&](const PtxOperand& operand) {
+  each_operand(in, [&](const PtxOperand& operand) {
     if (operand.kind == OperandKind::kRegister) visit(operand.index);
-  };
-  if (in.guard) one(*in.guard);
-  one(in.address);
-  one(in.source);
-  for (const PtxOperand& operand : in.operands) one(operand);
+  });
 }
 
 // A branch that decides whether a loop goes on.
@@ -102,14 +111,11 @@ class Waits {
 
  private:
   class Loop;
-  void find_dominators();
-  bool dominates(int a, int b) const { return dominators_[b][a]; }
   void add_loop(int head, int tail);
 
   const Kernel& kernel_;
   const Flow& flow_;
-  std::vector<std::vector<bool>> dominators_;  // by block
-  std::vector<std::vector<bool>> loops_;       // their blocks
+  std::vector<std::vector<bool>> loops_;  // their blocks
   std::map<int, std::vector<WaitBranch>> branches_;
   std::map<int, bool> undecided_;
 };

@@ -1,8 +1,6 @@
 #include "flow/flow.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
 
 namespace glove::verify {
 namespace {
@@ -115,10 +113,7 @@ class Slicer {
       if (in.op == Op::kStore && !needs_data(in))
         for (PtxOperand& operand : in.operands) operand = PtxOperand{};
       for (PtxOperand& operand : in.results) renumber(operand);
-      for (PtxOperand& operand : in.operands) renumber(operand);
-      if (in.guard) renumber(*in.guard);
-      renumber(in.address);
-      renumber(in.source);
+      each_operand(in, renumber);
       if (kept != i) out.code[kept] = std::move(in);
       ++kept;
     }

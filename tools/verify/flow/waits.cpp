@@ -25,7 +25,7 @@ bool is_strong_read(const Instruction& in) {
 class Waits::Loop {
  public:
   Loop(const Waits& waits, int head, int tail)
-      : waits_(waits), kernel_(waits.kernel_), flow_(waits.flow_), head_(head), tail_(tail) {
+      : kernel_(waits.kernel_), flow_(waits.flow_), head_(head), tail_(tail) {
     members_ = flow_.loop_members(head, {tail});
     for (size_t b = 0; b < members_.size(); ++b) {
       if (!members_[b]) continue;
@@ -62,7 +62,7 @@ class Waits::Loop {
   template <class Visit>
   void each_deciding(Visit visit) const {
     for (size_t b = 0; b < members_.size(); ++b) {
-      if (!members_[b] || !waits_.dominates(static_cast<int>(b), tail_)) continue;
+      if (!members_[b] || !flow_.dominates(static_cast<int>(b), tail_)) continue;
       const int last = block(b).last - 1;
       const Instruction& in = at(last);
       const bool returns = kEnds.has(in.op);
@@ -132,10 +132,11 @@ class Waits::Loop {
     const int here = flow_.block_of(i);
     const bool depended = depends(in);
     bool changed = false;
+    const auto is_tainted = [&](const PtxOperand& operand) {
+      return operand.kind == OperandKind::kRegister && tainted_.count(operand.index) > 0;
+    };
     const auto stored = [&] {
-      for (const PtxOperand& operand : in.operands)
-        if (operand.kind == OperandKind::kRegister && tainted_.count(operand.index) > 0) return true;
-      return in.guard && tainted_.count(in.guard->index) > 0;
+      return std::ranges::any_of(in.operands, is_tainted) || (in.guard && is_tainted(*in.guard));
     };
     const bool controlled = controlled_.count(here) > 0;
     if ((in.op == Op::kStore || in.op == Op::kAtomic) && (controlled || stored()))
@@ -150,7 +151,7 @@ class Waits::Loop {
       if (std::ranges::count_if(successors, [&](int s) { return inside(s); }) > 1)
         for (const int successor : successors)
           for (const int b : reached(successor))
-            if (!waits_.dominates(b, tail_)) changed |= controlled_.insert(b).second;
+            if (!flow_.dominates(b, tail_)) changed |= controlled_.insert(b).second;
     }
     return changed;
   }
@@ -187,7 +188,6 @@ class Waits::Loop {
     return found;
   }
 
-  const Waits& waits_;
   const Kernel& kernel_;
   const Flow& flow_;
   int head_, tail_;
@@ -201,31 +201,10 @@ class Waits::Loop {
 
 Waits::Waits(const Kernel& kernel, const Flow& flow) : kernel_(kernel), flow_(flow) {
   if (std::ranges::none_of(kernel.code, is_strong_read)) return;
-  find_dominators();
   for (size_t b = 0; b < flow.blocks().size(); ++b)
     for (const int successor : flow.blocks()[b].successors)
-      if (successor != flow.exit_block() && dominates(successor, static_cast<int>(b)))
+      if (successor != flow.exit_block() && flow.dominates(successor, static_cast<int>(b)))
         add_loop(successor, static_cast<int>(b));
-}
-
-void Waits::find_dominators() {
-  const size_t count = flow_.blocks().size();
-  dominators_.assign(count, std::vector<bool>(count, true));
-  dominators_[0].assign(count, false);
-  dominators_[0][0] = true;
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (size_t b = 1; b < count; ++b) {
-      std::vector<bool> all(count, true);
-      for (const int predecessor : flow_.blocks()[b].predecessors)
-        for (size_t d = 0; d < count; ++d)
-          if (!dominators_[predecessor][d]) all[d] = false;
-      all[b] = true;
-      if (all == dominators_[b]) continue;
-      dominators_[b] = std::move(all);
-      changed = true;
-    }
-  }
 }
 
 void Waits::add_loop(int head, int tail) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <utility>
 
 namespace glove::verify {
@@ -125,11 +126,10 @@ Marks::Marks(const Program& program) {
 void Marks::read(const std::string& source, const std::string& text) {
   std::vector<std::string> waiting;  // marks that stand above their line
   int number = 0;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string_view line = std::string_view(text).substr(begin, end - begin);
+  std::istringstream lines(text);
+  for (std::string line_text; std::getline(lines, line_text);) {
+    const std::string_view line = line_text;
     ++number;
-    begin = end + 1;
     const size_t comment = std::min(line.find("//"), line.size());
     const size_t mark_place = std::min(line.find(kMark), line.size());
     if (const std::string mark = mark_of(line.substr(mark_place)); !mark.empty()) waiting.push_back(mark);

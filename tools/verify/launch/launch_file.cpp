@@ -215,47 +215,6 @@ class Reader {
   std::string error_;
 };
 
-// A launch from what several tables say of it; later ones replace what earlier ones say, and add lemmas and
-// ranges.
-class Layers {
- public:
-  explicit Layers(Reader* reader) : reader_(reader) {}
-
-  // own: see ParameterValue.
-  void add(const toml::table& table, bool own) {
-    std::vector<ParameterValue> before;
-    std::swap(before, launch_.parameters);
-    reader_->shape(table, own, &launch_);
-    for (const ParameterValue& value : before) {
-      const auto replaces = [&](const ParameterValue& other) { return other.offset == value.offset; };
-      if (std::ranges::none_of(launch_.parameters, replaces)) launch_.parameters.push_back(value);
-    }
-  }
-
-  // Adds the choices that `with` names. A launch without a name is called after them.
-  void choose(const toml::table& choices, const toml::table& with) {
-    for (const auto& [factor, wanted] : with) {
-      const std::string value = wanted.is_integer() ? std::to_string(wanted.value_or<int64_t>(0))
-                                                    : wanted.value_or<std::string>("");
-      const toml::table* choice = choices[factor.str()][value].as_table();
-      if (choice == nullptr)
-        return reader_->fail(wanted, "there is no [choices." + std::string(factor.str()) + "." + value + "]");
-      add(*choice, false);
-      names_ += (names_.empty() ? "" : ", ") + std::string(factor.str()) + " " + value;
-    }
-  }
-
-  Launch take() {
-    if (launch_.name.empty()) launch_.name = names_;
-    return std::move(launch_);
-  }
-
- private:
-  Reader* reader_;
-  Launch launch_;
-  std::string names_;
-};
-
 // Checks the choices, those too that no launch takes.
 void check_choices(const toml::table& root, Reader* reader) {
   const toml::node* node = root.get("choices");
@@ -272,20 +231,41 @@ void check_choices(const toml::table& root, Reader* reader) {
   }
 }
 
+// A launch from what the file, the choices that `with` names and the launch itself say of it; later ones
+// replace what earlier ones say, and add lemmas and ranges. A launch without a name is called after its
+// choices.
 void read_launch(const toml::table& root, const toml::table& own, Reader* reader,
                  std::vector<Launch>* launches) {
   reader->check_keys(own, "a launch", kLaunchKeys);
-  Layers layers(reader);
-  layers.add(root, false);
+  Launch launch;
+  const auto add = [&](const toml::table& table) {
+    std::vector<ParameterValue> before;
+    std::swap(before, launch.parameters);
+    reader->shape(table, &table == &own, &launch);
+    for (const ParameterValue& value : before)
+      if (std::ranges::find(launch.parameters, value.offset, &ParameterValue::offset) ==
+          launch.parameters.end())
+        launch.parameters.push_back(value);
+  };
+  add(root);
+  std::string names;
   if (const toml::node* with = own.get("with")) {
     const toml::table* choices = root["choices"].as_table();
-    if (choices != nullptr && with->is_table())
-      layers.choose(*choices, *with->as_table());
-    else
-      reader->fail(own, "`with` is a table of names from [choices]");
+    if (choices == nullptr || !with->is_table())
+      return reader->fail(own, "`with` is a table of names from [choices]");
+    for (const auto& [factor, wanted] : *with->as_table()) {
+      const std::string value = wanted.is_integer() ? std::to_string(wanted.value_or<int64_t>(0))
+                                                    : wanted.value_or<std::string>("");
+      const toml::table* choice = (*choices)[factor.str()][value].as_table();
+      if (choice == nullptr)
+        return reader->fail(wanted, "there is no [choices." + std::string(factor.str()) + "." + value + "]");
+      add(*choice);
+      names += (names.empty() ? "" : ", ") + std::string(factor.str()) + " " + value;
+    }
   }
-  layers.add(own, true);
-  launches->push_back(layers.take());
+  add(own);
+  if (launch.name.empty()) launch.name = names;
+  launches->push_back(std::move(launch));
 }
 
 }  // namespace

@@ -33,8 +33,8 @@ struct AccessRecord {
   uint32_t acquired = 0;   // grid barriers that all its lanes have seen full
   uint32_t uncovered = 0;  // grid barriers at which the block had arrived before
   int last_barrier = 0;    // that the warp's first lane has come through: 1 plus the instruction; 0: none
-  PathPointer warp_path;
-  PathPointer block_path;
+  PathPointer warp_path = nullptr;
+  PathPointer block_path = nullptr;
 };
 
 // A record's lanes at one place.
@@ -164,6 +164,18 @@ struct Shadow {
   std::unordered_map<SymbolId, std::vector<FormId>> forms;  // by object: forms with exact cells
   std::vector<RangeAccess> ranges;
   std::vector<size_t> flights;  // granules of shared memory whose cells may hold what outlasts a phase
+
+  // Calls visit(place, record, lanes, epoch_at) for each access to global memory. place: null if it is not
+  // known; epoch_at(lane): when the lane's access began.
+  template <class Visit>
+  void each_global(Visit visit) const {
+    for (const auto& [place, cell] : global)
+      for (const AccessEntry& entry : cell.entries)
+        visit(&place, entry.record, entry.lanes, [&at = entry.epoch](int) { return at; });
+    for (const RangeAccess& range : ranges)
+      if (range.object != 0)
+        visit(nullptr, range.record, range.lanes, [&range](int lane) { return range.epoch[lane]; });
+  }
 
   // After a full barrier: all that came before is ordered with all that follows, but for what goes on beside
   // the threads. keep(record, lanes, epochs, by_lane) returns the lanes of an access that still matter, and

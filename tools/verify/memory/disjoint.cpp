@@ -101,8 +101,7 @@ class Comparison {
   }
 
   bool distinct(const LinearTerm& left, const LinearTerm& right, const Symbol& first, const Symbol& second) {
-    const Value tickets = table_.subtract(table_.scale(table_.of(left.symbol), left.factor, 64),
-                                          table_.scale(table_.of(right.symbol), right.factor, 64), 64);
+    const Value tickets = table_.subtract(table_.times(left, 64), table_.times(right, 64), 64);
     const Interval rest = range(table_.subtract(difference_, tickets, 64));
     const Wide least = std::min(least_amount(know_a_, first), least_amount(know_b_, second));
     const Wide gap = least * left.factor;
@@ -117,8 +116,7 @@ class Comparison {
   Value common_terms() {
     Value common;
     for (const LinearTerm& term : table_.terms(a_.address.form))
-      if (factor_of(b_, term.symbol) == term.factor)
-        common = table_.add(common, table_.scale(table_.of(term.symbol), term.factor, 64), 64);
+      if (factor_of(b_, term.symbol) == term.factor) common = table_.add(common, table_.times(term, 64), 64);
     return common;
   }
 
@@ -128,7 +126,7 @@ class Comparison {
     const Value common = common_terms();
     const auto place = [&](const Side& side, const LinearTerm& ticket) {
       const Value own = table_.subtract(side.address, common, 64);
-      return table_.subtract(own, table_.scale(table_.of(ticket.symbol), ticket.factor, 64), 64);
+      return table_.subtract(own, table_.times(ticket, 64), 64);
     };
     return inside(know_a_, place(a_, left), a_.bytes, left.factor, first, table_) &&
            inside(know_b_, place(b_, right), b_.bytes, right.factor, second, table_);
@@ -155,8 +153,7 @@ class Comparison {
         const Side a = {table_.symbol(left.symbol).arguments[0], 4, a_.position};
         const Side b = {table_.symbol(right.symbol).arguments[0], 4, b_.position};
         if (first == second && compare_addresses(a, b, table_) != Overlap::kNever) continue;
-        const Value numbers = table_.subtract(table_.scale(table_.of(left.symbol), left.factor, 64),
-                                              table_.scale(table_.of(right.symbol), right.factor, 64), 64);
+        const Value numbers = table_.subtract(table_.times(left, 64), table_.times(right, 64), 64);
         const Interval rest = range(table_.subtract(difference_, numbers, 64));
         if (rest.lo + left.factor >= Wide{b_.bytes} && rest.hi - left.factor <= -Wide{a_.bytes}) return true;
       }
@@ -189,7 +186,7 @@ class Comparison {
     Value common = table_.scale(table_.of(pitch), factor_of(lower, pitch), 64);
     for (const LinearTerm& term : table_.terms(lower.address.form))
       if (term.symbol != pitch && factor_of(upper, term.symbol) == term.factor)
-        common = table_.add(common, table_.scale(table_.of(term.symbol), term.factor, 64), 64);
+        common = table_.add(common, table_.times(term, 64), 64);
     const Value start = table_.add(common, table_.scale(table_.of(pitch), rows, 64), 64);
     if (know_upper.exact_range(table_.subtract(upper.address, start, 64)).lo < 0) return false;
     const Value place = table_.subtract(lower.address, common, 64);
@@ -285,7 +282,7 @@ OwnedRange owned_range(const Value& address, SymbolId object, unsigned bytes, Po
   for (const LinearTerm& term : table.terms(offset.form)) {
     const Symbol ticket = table.symbol(term.symbol);
     if (ticket.kind != SymbolKind::kTicket || term.factor <= 0) continue;
-    const Value place = table.subtract(offset, table.scale(table.of(term.symbol), term.factor, 64), 64);
+    const Value place = table.subtract(offset, table.times(term, 64), 64);
     if (inside(Reasoner(table, position), place, bytes, term.factor, ticket, table))
       return {ticket.detail, term.factor, term.symbol};
   }
@@ -296,7 +293,7 @@ DistinctPlaces distinct_places(const Value& address, SymbolTable& table) {
   for (const LinearTerm& term : table.terms(address.form)) {
     const SymbolId object = table.distinct_in(term.symbol);
     if (object == 0 || term.factor <= 0) continue;
-    const Value rest = table.subtract(address, table.scale(table.of(term.symbol), term.factor, 64), 64);
+    const Value rest = table.subtract(address, table.times(term, 64), 64);
     return {object, term.factor, rest, table.symbol(term.symbol).arguments[0], 4};
   }
   return {};

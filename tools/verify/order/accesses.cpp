@@ -1,4 +1,4 @@
-#include "order/races.h"
+#include "order/order.h"
 
 #include <algorithm>
 #include <functional>
@@ -37,21 +37,20 @@ void add_conditions(const Path* path, int lane, const std::function<std::string(
 
 uint32_t AccessLog::add(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, AccessKind kind,
                         unsigned bytes, PathPointer path, bool certain, Flight flight) {
-  AccessRecord record;
-  record.kind = kind;
-  record.certain = certain;
-  record.flight = flight;
-  record.instruction = setup_.number_of(in);
-  record.warp = warp.index;
-  record.block = state.block;
-  record.bytes = bytes;
-  record.acquired = ~0u;
-  record.may_hold_lock = (lanes & ~warp.exchanged) == 0;
+  AccessRecord record = {.kind = kind,
+                         .certain = certain,
+                         .flight = flight,
+                         .block_scope = in.order.scope == FenceScope::kBlock && !in.order.is_volatile,
+                         .may_hold_lock = (lanes & ~warp.exchanged) == 0,
+                         .instruction = setup_.number_of(in),
+                         .warp = warp.index,
+                         .block = state.block,
+                         .bytes = bytes,
+                         .acquired = ~0u,
+                         .uncovered = state.arrived_before,
+                         .warp_path = std::move(path),
+                         .block_path = state.path};
   each_lane(lanes, [&](int lane) { record.acquired &= state.clocks.seen_counters(warp.thread(lane)); });
-  record.uncovered = state.arrived_before;
-  record.block_scope = in.order.scope == FenceScope::kBlock && !in.order.is_volatile;
-  record.warp_path = std::move(path);
-  record.block_path = state.path;
   if (warp.alive != 0)
     record.last_barrier = warp.last_barrier[static_cast<size_t>(std::countr_zero(warp.alive))];
   // The same instruction in the same situation shares its record.
@@ -174,8 +173,8 @@ uint32_t AccessLog::uncovered(uint32_t record, uint32_t counters) {
 
 void RaceReports::compare(uint32_t id, int lane, Value address, uint32_t other, int other_lane,
                           Value other_address, unsigned other_bytes) {
-  const AccessRecord& a = records_[id];
-  const AccessRecord& b = records_[other];
+  const AccessRecord& a = order_.records[id];
+  const AccessRecord& b = order_.records[other];
   if (already_reported(a, b)) return;
   const Side left = {address, a.bytes, {a.warp_path.get(), a.block_path.get(), lane}};
   const Side right = {other_address, other_bytes, {b.warp_path.get(), b.block_path.get(), other_lane}};

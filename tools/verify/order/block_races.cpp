@@ -1,4 +1,4 @@
-#include "order/races.h"
+#include "order/order.h"
 
 #include <algorithm>
 #include <utility>
@@ -8,7 +8,7 @@ namespace glove::verify {
 void BlockRaces::access(BlockState& state, Warp& warp, const Instruction& in, AccessKind kind, unsigned bytes,
                         Lanes lanes, const std::array<Place, 32>& places, const Guarded& guard,
                         Flight flight) {
-  grid_.acquire_seen(state, warp, lanes);
+  order_.grid.acquire_seen(state, warp, lanes);
   Lanes shared = 0, global = 0;
   each_lane(lanes, [&](int lane) {
     if (report_.ended()) return;
@@ -20,11 +20,11 @@ void BlockRaces::access(BlockState& state, Warp& warp, const Instruction& in, Ac
         learned_.writes_unknown = true;
         report_.find(FindingKind::kUnproved, false, in, nullptr, "a store to a buffer that is not known",
                      &state);
-      } else if (read_only_.note_written(place, bytes)) {
+      } else if (order_.read_only.note_written(place, bytes)) {
         return report_.begin_again();
       }
-    } else if (read_only_.is_constant(place, bytes)) {
-      read_only_.note_read(place, bytes);
+    } else if (order_.read_only.is_constant(place, bytes)) {
+      order_.read_only.note_read(place, bytes);
       return;  // nobody writes there
     }
     global |= 1u << lane;
@@ -33,10 +33,11 @@ void BlockRaces::access(BlockState& state, Warp& warp, const Instruction& in, Ac
   PathPointer path =
       guard.possible != 0 ? lane_path(warp.path, guard.possible, guard.condition, false, 0) : warp.path;
   const bool certain = open_.innermost == nullptr && state.path == nullptr && path == nullptr;
-  const uint32_t id = records_.add(state, warp, shared | global, in, kind, bytes, path, certain, flight);
-  records_[id].strong = in.order.strong || in.order.acquire || in.order.release ||
-                        (in.order.is_volatile && (shared != 0 ? setup_.options.volatile_shared_strong
-                                                              : setup_.options.volatile_global_strong));
+  const uint32_t id =
+      order_.records.add(state, warp, shared | global, in, kind, bytes, path, certain, flight);
+  order_.records[id].strong = in.order.strong || in.order.acquire || in.order.release ||
+                              (in.order.is_volatile && (shared != 0 ? setup_.options.volatile_shared_strong
+                                                                    : setup_.options.volatile_global_strong));
   Lanes ranges = 0;
   each_lane(shared | global, [&](int lane) {
     if (report_.ended()) return;
@@ -51,7 +52,7 @@ void BlockRaces::access(BlockState& state, Warp& warp, const Instruction& in, Ac
 
 void BlockRaces::exact_access(BlockState& state, Warp& warp, uint32_t record, int lane, const Place& place) {
   const uint64_t first = place.address.constant / setup_.granule;
-  const uint64_t last = (place.address.constant + records_[record].bytes - 1) / setup_.granule;
+  const uint64_t last = (place.address.constant + order_.records[record].bytes - 1) / setup_.granule;
   for (uint64_t granule = first; granule <= last; ++granule) {
     if (place.space == Space::kShared) {
       if (granule > kMostShared) return;
@@ -62,8 +63,8 @@ void BlockRaces::exact_access(BlockState& state, Warp& warp, uint32_t record, in
         cell.phase = state.shadow.phase;
         cell.has_flight = false;
       }
-      const bool outlasts = records_[record].flight != Flight::kNone ||
-                            (setup_.has_products && records_[record].kind != AccessKind::kRead);
+      const bool outlasts = order_.records[record].flight != Flight::kNone ||
+                            (setup_.has_products && order_.records[record].kind != AccessKind::kRead);
       if (outlasts && !std::exchange(cell.has_flight, true)) state.shadow.flights.push_back(granule);
       check_cell(state, warp, record, lane, cell, place);
     } else {
@@ -79,13 +80,13 @@ void BlockRaces::exact_access(BlockState& state, Warp& warp, uint32_t record, in
   Extent mine;
   mine.object = place.space == Space::kShared ? 0 : place.object;
   const Wide at = static_cast<Wide>(static_cast<int64_t>(place.address.constant));
-  if (table_.terms(place.address.form).size() < 2) mine.bytes = {at, at + records_[record].bytes - 1};
+  if (table_.terms(place.address.form).size() < 2) mine.bytes = {at, at + order_.records[record].bytes - 1};
   compare_with_ranges(state, warp, record, lane, place.address, mine);
 }
 
 bool BlockRaces::ordered(const BlockState& state, const AccessRecord& other, int other_lane, uint32_t epoch,
                          const Warp& warp, int lane, const AccessRecord& mine) const {
-  const uint32_t end = records_.epoch_of(state, other, other_lane, epoch);
+  const uint32_t end = order_.records.epoch_of(state, other, other_lane, epoch);
   if (end == AsyncGroups::kInFlight) return false;
   if (end == AsyncGroups::kElsewhere)  // on another way, which other lanes may go meanwhile
     return open_.innermost == nullptr || open_.innermost->running->uniform || other.warp != warp.index ||
@@ -100,37 +101,36 @@ bool BlockRaces::ordered(const BlockState& state, const AccessRecord& other, int
 // written.
 bool BlockRaces::writes_what_is_there(BlockState& state, const Warp& warp, uint32_t id, int lane,
                                       const AccessEntry& entry, const Place& place) {
-  const Instruction& in = setup_.kernel.code[records_[id].instruction];
+  const Instruction& in = setup_.kernel.code[order_.records[id].instruction];
   if (in.op != Op::kStore || in.operands.size() < in.vector) return false;
   const unsigned bytes = bytes_of(in.type);
   const bool together = entry.record == id;  // the slots do not hold the other lane's values yet
   const int other = std::countr_zero(entry.lanes);
-  if (together &&
-      !(operands_.read(state, warp, in.address, lane) == operands_.read(state, warp, in.address, other)))
+  if (together && !(read(state, warp, in.address, lane) == read(state, warp, in.address, other)))
     return false;
   for (unsigned i = 0; i < in.vector; ++i) {
     if (in.operands[i].kind == OperandKind::kNone) return false;
-    const Value mine = operands_.read(state, warp, in.operands[i], lane);
+    const Value mine = read(state, warp, in.operands[i], lane);
     const Slot& slot = state.shared.at(place.address.constant + i * bytes);
     if (!together && (slot.known != Known::kValue || slot.bytes != bytes)) return false;
-    if (!(mine == (together ? operands_.read(state, warp, in.operands[i], other) : slot.value))) return false;
+    if (!(mine == (together ? read(state, warp, in.operands[i], other) : slot.value))) return false;
   }
   return true;
 }
 
 void BlockRaces::check_cell(BlockState& state, Warp& warp, uint32_t id, int lane, Cell& cell,
                             const Place& place) {
-  const uint32_t epoch = records_.epoch_now(state, warp, records_[id], lane);
+  const uint32_t epoch = order_.records.epoch_now(state, warp, order_.records[id], lane);
   AccessEntry* same = nullptr;
   bool all_before = true;
   for (AccessEntry& entry : cell.entries) {
     // A thread's groups are complete in their order: the last of its reads stands for those before.
-    if (entry.record == id &&
-        (entry.epoch == epoch || (records_[id].flight != Flight::kNone && entry.lanes == Lanes{1} << lane &&
-                                  records_[id].kind == AccessKind::kRead)))
+    if (entry.record == id && (entry.epoch == epoch || (order_.records[id].flight != Flight::kNone &&
+                                                        entry.lanes == Lanes{1} << lane &&
+                                                        order_.records[id].kind == AccessKind::kRead)))
       same = &entry;
-    const AccessRecord& other = records_[entry.record];
-    const AccessRecord& mine = records_[id];
+    const AccessRecord& other = order_.records[entry.record];
+    const AccessRecord& mine = order_.records[id];
     const bool conflicts = conflict(other, mine);
     if (!conflicts && mine.kind != AccessKind::kWrite) continue;
     Lanes open = 0;
@@ -142,7 +142,7 @@ void BlockRaces::check_cell(BlockState& state, Warp& warp, uint32_t id, int lane
     all_before &= open == 0;
     if (open == 0 || !conflicts) continue;
     const int other_lane = std::countr_zero(open);
-    if (race_reports_.already_reported(mine, other)) continue;
+    if (order_.reports.already_reported(mine, other)) continue;
     if ((!mine.certain || !other.certain) &&
         exclude_each_other({mine.warp_path.get(), mine.block_path.get(), lane},
                            {other.warp_path.get(), other.block_path.get(), other_lane}, table_))
@@ -154,12 +154,12 @@ void BlockRaces::check_cell(BlockState& state, Warp& warp, uint32_t id, int lane
         place.space == Space::kShared
             ? "shared memory at " + std::to_string(place.address.constant)
             : "global memory at byte " + std::to_string(place.address.constant) + " of a buffer";
-    race_reports_.report(records_[id], lane, records_[entry.record], other_lane, where, true,
-                         Overlap::kPossible, same_value);
+    order_.reports.report(order_.records[id], lane, order_.records[entry.record], other_lane, where, true,
+                          Overlap::kPossible, same_value);
   }
   // A certain write that all before it are ordered with stands for them.
-  if (all_before && same == nullptr && records_[id].certain && records_[id].kind == AccessKind::kWrite &&
-      setup_.blocks == 1 && place.space == Space::kShared)
+  if (all_before && same == nullptr && order_.records[id].certain &&
+      order_.records[id].kind == AccessKind::kWrite && setup_.blocks == 1 && place.space == Space::kShared)
     cell.entries.clear();
   if (same != nullptr)
     same->lanes |= 1u << lane, same->epoch = epoch;
@@ -175,34 +175,32 @@ std::vector<RangeAccess> BlockRaces::grouped(const BlockState& state, const Warp
     const Place& place = places[lane];
     const SymbolId object = place.space == Space::kShared ? 0 : place.object;
     if (place.space == Space::kGlobal && object == 0) return;  // reported or nobody writes
-    const TicketShape shape = tickets_.shape_of(state, warp, lane, place.address);
+    const TicketShape shape = order_.tickets.shape_of(state, warp, lane, place.address);
     const Interval touched =
-        places_.touched_bytes(state, warp, lane, object, place.address, records_[record].bytes);
+        touched_bytes(state, warp, lane, object, place.address, order_.records[record].bytes);
     const auto owned = [&] {
-      return owned_range(place.address, object, records_[record].bytes, position(state, warp, lane), table_);
+      return owned_range(place.address, object, order_.records[record].bytes, position(state, warp, lane),
+                         table_);
     };
     auto group = std::ranges::find_if(
         groups, [&](const RangeAccess& other) { return other.object == object && other.shape == shape; });
     if (group == groups.end()) {
-      groups.emplace_back();
+      groups.push_back(
+          {{object, shape, touched, place.address.form, {kWideLimit, -kWideLimit}, owned(), {}, {}, {}},
+           record,
+           0,
+           {},
+           {}});
       group = groups.end() - 1;
-      group->record = record;
-      group->lanes = 0;
-      group->object = object;
-      group->shape = shape;
-      group->bytes = touched;
-      group->form = place.address.form;
-      group->owned = owned();
-      group->constants = {kWideLimit, -kWideLimit};
     } else if (group->owned.location != 0 && !(group->owned == owned())) {
       group->owned = {};
     }
     if (group->form != place.address.form) group->form = 0;
     const auto constant = static_cast<Wide>(static_cast<int64_t>(place.address.constant));
-    group->constants = group->constants.hull({constant, constant + records_[record].bytes - 1});
+    group->constants = group->constants.hull({constant, constant + order_.records[record].bytes - 1});
     group->lanes |= 1u << lane;
     group->bytes = group->bytes.hull(touched);
-    group->epoch[lane] = records_.epoch_now(state, warp, records_[record], lane);
+    group->epoch[lane] = order_.records.epoch_now(state, warp, order_.records[record], lane);
     group->address[lane] = place.address;
   });
   for (RangeAccess& group : groups) bound_by_votes(state, warp, group), find_distinct(group);
@@ -220,7 +218,7 @@ void BlockRaces::range_access(BlockState& state, Warp& warp, uint32_t record, La
       Extent mine = range;
       const auto constant = static_cast<Wide>(static_cast<int64_t>(address.constant));
       mine.form = address.form;
-      mine.constants = {constant, constant + records_[record].bytes - 1};
+      mine.constants = {constant, constant + order_.records[record].bytes - 1};
       compare_with_ranges(state, warp, record, lane, address, mine);
     });
   for (size_t i = 0; i < groups.size() && !report_.ended(); ++i) {
@@ -241,7 +239,7 @@ void BlockRaces::range_access(BlockState& state, Warp& warp, uint32_t record, La
 
 // Lanes of one instruction against each other.
 void BlockRaces::compare_lanes(const RangeAccess& a, const RangeAccess& b) {
-  const AccessRecord& record = records_[a.record];
+  const AccessRecord& record = order_.records[a.record];
   if (record.kind != AccessKind::kWrite || a.object != b.object ||
       apart(a.shape, record.bytes, b.shape, record.bytes, table_))
     return;
@@ -249,7 +247,7 @@ void BlockRaces::compare_lanes(const RangeAccess& a, const RangeAccess& b) {
   if (!same && a.bytes.meet(b.bytes).empty()) return;
   each_lane(a.lanes, [&](int i) {
     each_lane(same ? b.lanes & ~((Lanes{2} << i) - 1) : b.lanes, [&](int j) {
-      race_reports_.compare(a.record, i, a.address[i], b.record, j, b.address[j], record.bytes);
+      order_.reports.compare(a.record, i, a.address[i], b.record, j, b.address[j], record.bytes);
     });
   });
 }
@@ -259,16 +257,17 @@ void BlockRaces::compare_with_ranges(BlockState& state, Warp& warp, uint32_t id,
                                      const Extent& mine) {
   for (const RangeAccess& range : state.shadow.ranges) {
     if (range.object != mine.object || range.bytes.meet(mine.bytes).empty()) continue;
-    if (range.record == id && records_[id].kind != AccessKind::kWrite) continue;
-    const AccessRecord& other = records_[range.record];
-    if (!conflict(other, records_[id]) || apart(mine, records_[id].bytes, range, other.bytes, table_))
+    if (range.record == id && order_.records[id].kind != AccessKind::kWrite) continue;
+    const AccessRecord& other = order_.records[range.record];
+    if (!conflict(other, order_.records[id]) ||
+        apart(mine, order_.records[id].bytes, range, other.bytes, table_))
       continue;
     if (!report_.tick()) return;
     each_lane(range.lanes, [&](int other_lane) {
       if (other.warp == warp.index && other_lane == lane && other.flight == Flight::kNone) return;
-      if (ordered(state, other, other_lane, range.epoch[other_lane], warp, lane, records_[id])) return;
-      race_reports_.compare(id, lane, address, range.record, other_lane, range.address[other_lane],
-                            other.bytes);
+      if (ordered(state, other, other_lane, range.epoch[other_lane], warp, lane, order_.records[id])) return;
+      order_.reports.compare(id, lane, address, range.record, other_lane, range.address[other_lane],
+                             other.bytes);
     });
   }
 }
@@ -277,12 +276,12 @@ void BlockRaces::compare_with_cells(BlockState& state, Warp& warp, uint32_t id, 
                                     Value address) {
   const auto visit = [&](const Cell& cell, Value place) {
     for (const AccessEntry& entry : cell.entries) {
-      if (!conflict(records_[entry.record], records_[id])) continue;
+      if (!conflict(order_.records[entry.record], order_.records[id])) continue;
       each_lane(entry.lanes, [&](int other_lane) {
-        const AccessRecord& other = records_[entry.record];
+        const AccessRecord& other = order_.records[entry.record];
         if (other.warp == warp.index && other_lane == lane && other.flight == Flight::kNone) return;
-        if (ordered(state, other, other_lane, entry.epoch, warp, lane, records_[id])) return;
-        race_reports_.compare(id, lane, address, entry.record, other_lane, place, setup_.granule);
+        if (ordered(state, other, other_lane, entry.epoch, warp, lane, order_.records[id])) return;
+        order_.reports.compare(id, lane, address, entry.record, other_lane, place, setup_.granule);
       });
     }
   };
@@ -293,15 +292,14 @@ void BlockRaces::compare_with_cells(BlockState& state, Warp& warp, uint32_t id, 
           std::clamp<Wide>(value, 0, Wide{state.shadow.shared.size() * setup_.granule}) / setup_.granule);
     };
     for (size_t i = bound(range.lo);
-         i < std::min(state.shadow.shared.size(), bound(range.hi + records_[id].bytes - 1) + 1); ++i)
+         i < std::min(state.shadow.shared.size(), bound(range.hi + order_.records[id].bytes - 1) + 1); ++i)
       if (state.shadow.shared[i].phase == state.shadow.phase)
         visit(state.shadow.shared[i], {i * setup_.granule, 0});
     return;
   }
   if (state.shadow.forms.count(object) == 0) return;
   for (const auto& [place, cell] : state.shadow.global)
-    if (places_.object_of({0, place.form}) == object)
-      visit(cell, {place.granule * setup_.granule, place.form});
+    if (object_of({0, place.form}) == object) visit(cell, {place.granule * setup_.granule, place.form});
 }
 
 // If all addresses of a group are the same but for distinct numbers, remembers where these come from.
@@ -348,7 +346,7 @@ void BlockRaces::bound_by_votes(const BlockState& state, const Warp& warp, Range
   each_lane(group.lanes, [&](int lane) {
     const Value room = table_.subtract(end, group.address[lane], 64);
     same &= Reasoner(table_, position(state, warp, lane)).exact_range(room).lo >=
-            Wide{records_[group.record].bytes};
+            Wide{order_.records[group.record].bytes};
   });
   if (same) group.end = end;
 }

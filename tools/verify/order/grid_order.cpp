@@ -1,5 +1,5 @@
 // Counters of grid barriers, flags, and fences.
-#include "order/grid_order.h"
+#include "order/order.h"
 
 #include <utility>
 
@@ -23,11 +23,11 @@ bool GridOrder::counts_up(const Instruction& in, Value amount) const {
 // Something adds one to a counter that may wrap. The results differ as long as each block adds once.
 void GridOrder::increment(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
                           bool certain) {
-  const uint32_t at = locations_.number(place);
+  const uint32_t at = order_.locations.number(place);
   incremented_.insert(at);
   counter_addition(state, warp, in, place, lane, {1, 0}, certain);
   if (report_.ended()) return;
-  if (spoiled_.count(at) > 0 || counters_.count({at, 1}) == 0) tickets_.spoil(place, 4);
+  if (spoiled_.count(at) > 0 || counters_.count({at, 1}) == 0) order_.tickets.spoil(place, 4);
 }
 
 // A number for one more counter or flag; nullopt: there are too many.
@@ -53,7 +53,7 @@ bool GridOrder::raise_flag(BlockState& state, Warp& warp, const Instruction& in,
     return false;
   if ((in.order.scope == FenceScope::kBlock && !in.order.is_volatile) || !released(state, warp, lane))
     return false;
-  const uint32_t at = locations_.number(place);
+  const uint32_t at = order_.locations.number(place);
   const auto number = flag_number(at);
   if (!number) return false;
   const uint32_t bit = 1u << *number;
@@ -73,21 +73,21 @@ bool GridOrder::raise_flag(BlockState& state, Warp& warp, const Instruction& in,
 // after that does not count, and its ticket may be one that was drawn before.
 bool GridOrder::resets_counter(const BlockState& state, const Warp& warp, const Place& place, int lane) {
   if (place.space != Space::kGlobal || place.kind != Place::kNumber) return false;
-  const auto at = locations_.known_number(place);
+  const auto at = order_.locations.known_number(place);
   if (!at) return false;
   const auto counter = counters_.find({*at, 1});
   if (counter == counters_.end() || !has(state.clocks.seen_counters(warp.thread(lane)), counter->second))
     return false;
   reset_.insert(*at);
   if (counters_.count({*at, 2}) > 0) spoiled_.insert(*at);
-  if (spoiled_.count(*at) > 0) tickets_.spoil(place, 4);
+  if (spoiled_.count(*at) > 0) order_.tickets.spoil(place, 4);
   return true;
 }
 
 void GridOrder::spoil_counter(const Place& place) {
-  const uint32_t at = locations_.number(place);
+  const uint32_t at = order_.locations.number(place);
   spoiled_.insert(at);
-  if (reset_.count(at) > 0 || incremented_.count(at) > 0) tickets_.spoil(place, 4);
+  if (reset_.count(at) > 0 || incremented_.count(at) > 0) order_.tickets.spoil(place, 4);
 }
 
 // How often the block has arrived at the location.
@@ -119,7 +119,7 @@ void GridOrder::counter_addition(BlockState& state, Warp& warp, const Instructio
                                  int lane, Value amount, bool certain) {
   if (setup_.blocks < 2 || place.space != Space::kGlobal || place.kind != Place::kNumber) return;
   if (amount.known() && amount.constant == 0) return;  // it only reads
-  const uint32_t at = locations_.number(place);
+  const uint32_t at = order_.locations.number(place);
   const FenceMark& mark = warp.fence[lane];
   if (!certain || in.order.scope == FenceScope::kBlock || !amount.known() || !released(state, warp, lane) ||
       !begins_round(state, warp.thread(lane), in, at, mask_bits(amount.constant, bits_of(in.type))))
@@ -146,7 +146,7 @@ void GridOrder::counter_addition(BlockState& state, Warp& warp, const Instructio
 
 void GridOrder::observe(const BlockState& state, Warp& warp, const Instruction& in, const Place& place,
                         int lane, Value value) {
-  const uint32_t at = place.space == Space::kGlobal && place.object == 0 ? 0 : locations_.number(place);
+  const uint32_t at = place.space == Space::kGlobal && place.object == 0 ? 0 : order_.locations.number(place);
   Symbol& symbol = table_.change(table_.single(value));
   symbol.kind = SymbolKind::kObserved;
   symbol.type = in.type;
@@ -337,7 +337,7 @@ bool GridOrder::released_by(uint32_t counter, uint32_t block) const {
     if (number == counter && spoiled_.count(at) > 0) return false;
   const auto place = places_of_.find(counter);
   if (place == places_of_.end() || learned_.plainly_written.count(place->second) > 0) return false;
-  if (learned_.somewhere_written.count(places_.object_of({0, place->second.form})) > 0) return false;
+  if (learned_.somewhere_written.count(object_of({0, place->second.form})) > 0) return false;
   if (const auto flag = raised_.find(counter); flag != raised_.end()) return flag->second == block;
   const auto blocks = arrivals_.find(counter);
   return blocks != arrivals_.end() && blocks->second.size() == setup_.blocks;
@@ -350,7 +350,7 @@ void GridOrder::note_turn(BlockState& state, uint32_t location, Value value) {
 
 std::vector<MemorySpan> GridOrder::reversing_places() const {
   std::vector<MemorySpan> spans;
-  for (const auto& [location, instruction] : reversing_) spans.push_back(locations_.span(location));
+  for (const auto& [location, instruction] : reversing_) spans.push_back(order_.locations.span(location));
   return spans;
 }
 

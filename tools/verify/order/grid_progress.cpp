@@ -1,4 +1,4 @@
-#include "order/wait_log.h"
+#include "order/order.h"
 
 #include <algorithm>
 #include <map>
@@ -38,10 +38,9 @@ struct Way {
 };
 
 // Compares the waits of all blocks with what all bring.
-class GridProgress : private Part {
+class GridProgress : private OrderPart {
  public:
-  GridProgress(const Part& run, const EventLog& log, const GridOrder& grid)
-      : Part(run), log_(log), grid_(grid) {}
+  using OrderPart::OrderPart;
 
   void check() {
     find_places();
@@ -73,9 +72,8 @@ class GridProgress : private Part {
         if (cause.span.object == 0 ||
             std::ranges::any_of(places_, [&](const WaitedPlace& p) { return p.span == cause.span; }))
           continue;
-        places_.push_back({});
-        places_.back().span = cause.span;
-        for (const MemorySpan& turning : grid_.reversing_places())
+        places_.push_back({.span = cause.span});
+        for (const MemorySpan& turning : order_.grid.reversing_places())
           places_.back().turns |=
               turning.object == cause.span.object && turning.bytes.lo == cause.span.bytes.lo;
       }
@@ -137,7 +135,11 @@ class GridProgress : private Part {
     bool always = false, data = true;
     for (const WaitCause& cause : wait.causes) {
       const WaitedPlace* place = place_of(cause.span);
-      always |= cause.kind == WaitCause::kAlways || meets_alone(cause.span);
+      const Symbol& object = table_.symbol(cause.span.object);
+      const bool meets_alone =
+          setup_.blocks == 1 && object.kind == SymbolKind::kObject &&
+          object.detail == kWorkspace;  // at the barrier of a cooperative grid of one block
+      always |= cause.kind == WaitCause::kAlways || meets_alone;
       data &= place != nullptr && !place->changed;
       if (cause.kind == WaitCause::kNumber && place != nullptr && place->changed && place->known)
         ends.push_back({static_cast<uint32_t>(place - places_.data()), cause.number, cause.exactly});
@@ -150,13 +152,6 @@ class GridProgress : private Part {
       unproved(wait.instruction,
                "a loop waits here for what threads write, and that this always comes is not understood");
     return ends;
-  }
-
-  // The barrier of a cooperative grid of one block.
-  bool meets_alone(const MemorySpan& span) const {
-    if (setup_.blocks > 1 || span.object == 0) return false;
-    const Symbol& symbol = table_.symbol(span.object);
-    return symbol.kind == SymbolKind::kObject && symbol.detail == kWorkspace;
   }
 
   std::vector<ProgressStep> steps_until(uint32_t last) {
@@ -240,7 +235,13 @@ class GridProgress : private Part {
 
   void judge() {
     if (!report_.tick()) return;
-    if (++together_ > kMostTogether) return too_many();
+    if (++together_ > kMostTogether) {
+      for (const Way* way : chosen_)
+        for (const ProgressStep& step : way->steps)
+          if (step.kind == ProgressStep::kWait)
+            return unproved(step.instruction, "there are too many ways in which the blocks may meet");
+      return;
+    }
     std::vector<const std::vector<ProgressStep>*> blocks;
     for (const Way* way : chosen_) blocks.push_back(&way->steps);
     Progress progress(blocks, places_.size());
@@ -252,13 +253,6 @@ class GridProgress : private Part {
     if (!stuck.empty()) return;
     for (uint32_t b = 0; b < blocks.size(); ++b)
       for (uint32_t i = 0; i < blocks[b]->size(); ++i) check_wait(progress, {b, i});
-  }
-
-  void too_many() {
-    for (const Way* way : chosen_)
-      for (const ProgressStep& step : way->steps)
-        if (step.kind == ProgressStep::kWait)
-          return unproved(step.instruction, "there are too many ways in which the blocks may meet");
   }
 
   const ProgressStep& step(const StepPlace& where) const { return chosen_[where.block]->steps[where.step]; }
@@ -320,8 +314,7 @@ class GridProgress : private Part {
                  nullptr);
   }
 
-  const EventLog& log_;
-  const GridOrder& grid_;
+  const EventLog& log_ = order_.waits.log();
   bool waits_ = false;
   std::vector<WaitedPlace> places_;
   std::vector<std::vector<Way>> ways_;  // by block
@@ -331,8 +324,8 @@ class GridProgress : private Part {
 
 }  // namespace
 
-void check_progress(const Part& run, const EventLog& log, const GridOrder& grid) {
-  if (log.complete) GridProgress(run, log, grid).check();
+void check_progress(Order& order) {
+  if (order.waits.log().complete) GridProgress(order).check();
 }
 
 }  // namespace glove::verify

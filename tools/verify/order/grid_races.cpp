@@ -1,4 +1,4 @@
-#include "order/races.h"
+#include "order/order.h"
 
 #include <map>
 #include <tuple>
@@ -59,20 +59,21 @@ void GridRaces::keep(BlockState& state) {
     uint32_t mask = 0;
     for (uint32_t counter = 0; counter < Clocks::kCounters; ++counter) {
       if (!has(recent, counter)) continue;
-      if (place != nullptr && grid_.is_arrival(state, counter, records_[record], lanes, *place)) continue;
+      if (place != nullptr && order_.grid.is_arrival(state, counter, order_.records[record], lanes, *place))
+        continue;
       bool all = true;
       each_lane(lanes, [&](int lane) {
-        all &= covered(counter, records_[record].warp * 32 + static_cast<uint32_t>(lane),
-                       records_.epoch_of(state, records_[record], lane, epoch_at(lane)));
+        all &= covered(counter, order_.records[record].warp * 32 + static_cast<uint32_t>(lane),
+                       order_.records.epoch_of(state, order_.records[record], lane, epoch_at(lane)));
       });
       if (!all) mask |= 1u << counter;
     }
     if (mask == 0) return record;
-    return records_.uncovered(record, mask);
+    return order_.records.uncovered(record, mask);
   };
   for (const auto& [place, cell] : state.shadow.global) {
     auto& kept = cells_[place];
-    const SymbolId object = places_.object_of({0, place.form});
+    const SymbolId object = object_of({0, place.form});
     forms_[object].insert(place.form);
     for (const AccessEntry& entry : cell.entries) {
       const auto epoch_at = [&](int) { return entry.epoch; };
@@ -93,23 +94,15 @@ void GridRaces::keep(BlockState& state) {
 
 // Remembers the phase if some thread has not fenced all that it did in global memory.
 void GridRaces::note_unfenced(BlockState& state) {
-  const auto fenced = [&](uint32_t record, Lanes lanes, auto epoch_at) {
-    const Warp& warp = state.warps[records_[record].warp];
-    bool all = true;
-    each_lane(lanes, [&](int lane) {
+  bool all = true;
+  state.shadow.each_global([&](const GlobalPlace*, uint32_t record, Lanes lanes, auto epoch_at) {
+    const Warp& warp = state.warps[order_.records[record].warp];
+    each_lane(all ? lanes : 0, [&](int lane) {
       const FenceMark& mark = warp.fence[lane];
       all &= mark.sequential && mark.phase == state.shadow.phase &&
-             records_.epoch_of(state, records_[record], lane, epoch_at(lane)) <= mark.epoch;
+             order_.records.epoch_of(state, order_.records[record], lane, epoch_at(lane)) <= mark.epoch;
     });
-    return all;
-  };
-  bool all = true;
-  for (const auto& [place, cell] : state.shadow.global)
-    for (const AccessEntry& entry : cell.entries)
-      all = all && fenced(entry.record, entry.lanes, [&](int) { return entry.epoch; });
-  for (const RangeAccess& range : state.shadow.ranges)
-    if (range.object != 0)
-      all = all && fenced(range.record, range.lanes, [&](int lane) { return range.epoch[lane]; });
+  });
   if (!all) state.unfenced_phase = state.shadow.phase;
 }
 
@@ -135,8 +128,8 @@ void GridRaces::compare_blocks() {
   for (const auto& [place, entries] : cells_) {
     for (size_t i = 0; i < entries.size(); ++i)
       for (size_t j = i + 1; j < entries.size(); ++j) {
-        const AccessRecord& a = records_[entries[i].record];
-        const AccessRecord& b = records_[entries[j].record];
+        const AccessRecord& a = order_.records[entries[i].record];
+        const AccessRecord& b = order_.records[entries[j].record];
         if (a.block == b.block || !conflict(a, b) || ordered(a, b)) continue;
         const int lane_a = std::countr_zero(entries[i].lanes), lane_b = std::countr_zero(entries[j].lanes);
         if ((!a.certain || !b.certain) &&
@@ -145,7 +138,7 @@ void GridRaces::compare_blocks() {
           continue;
         // The write first: which cell comes first is accidental.
         const bool swap = a.kind == AccessKind::kRead;
-        race_reports_.report(
+        order_.reports.report(
             swap ? b : a, swap ? lane_b : lane_a, swap ? a : b, swap ? lane_a : lane_b,
             "global memory at byte " + std::to_string(place.granule * setup_.granule) + " of a buffer", true,
             Overlap::kPossible, false);
@@ -161,7 +154,7 @@ void GridRaces::compare_blocks() {
 void GridRaces::compare_at(SymbolId object) {
   std::map<AccessClass, AccessesOfClass> classes;
   const auto members = [&](uint32_t record) -> AccessesOfClass& {
-    AccessesOfClass& found = classes[class_of(records_[record])];
+    AccessesOfClass& found = classes[class_of(order_.records[record])];
     found.record = record;
     return found;
   };
@@ -175,8 +168,8 @@ void GridRaces::compare_at(SymbolId object) {
                            auto address_of) -> bool {
     each_lane(range.lanes, [&](int lane) {
       each_lane(lanes, [&](int other_lane) {
-        race_reports_.compare(range.record, lane, range.address[lane], other, other_lane,
-                              address_of(other_lane), bytes);
+        order_.reports.compare(range.record, lane, range.address[lane], other, other_lane,
+                               address_of(other_lane), bytes);
       });
     });
     return report_.tick();
@@ -194,7 +187,7 @@ void GridRaces::compare_at(SymbolId object) {
   };
   for (const auto& [key, mine] : classes)
     for (const auto& [other_key, other] : classes) {
-      const AccessRecord &a = records_[mine.record], &b = records_[other.record];
+      const AccessRecord &a = order_.records[mine.record], &b = order_.records[other.record];
       if (a.block == b.block || !conflict(a, b) || ordered(a, b)) continue;
       for (const SameExtent& left : mine.extents) {
         for (size_t i = 0; key < other_key && i < other.extents.size(); ++i)
@@ -213,7 +206,8 @@ bool GridRaces::ordered(const AccessRecord& a, const AccessRecord& b) {
   for (uint32_t counter = 0; counter < Clocks::kCounters; ++counter) {
     const bool forth = has(b.acquired, counter) && !has(a.uncovered, counter);
     const bool back = has(a.acquired, counter) && !has(b.uncovered, counter);
-    if ((forth && grid_.released_by(counter, a.block)) || (back && grid_.released_by(counter, b.block)))
+    if ((forth && order_.grid.released_by(counter, a.block)) ||
+        (back && order_.grid.released_by(counter, b.block)))
       return true;
   }
   return false;

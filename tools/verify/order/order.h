@@ -1,27 +1,358 @@
-// The parts of a run that know what memory there is, what was done to it, and what orders that.
+// What memory there is, what is done to it, and what orders that.
 #pragma once
 
-#include "order/races.h"
-#include "order/wait_log.h"
+#include <map>
+#include <optional>
+
+#include "state/part.h"
 
 namespace glove::verify {
 
-// Owns them; they refer to each other.
+// Where a thread accesses memory.
+struct Place {
+  enum Kind { kNumber, kRange } kind = kNumber;
+  Space space = Space::kGlobal;
+  SymbolId object = 0;  // of global memory
+  Value address = {};   // an offset into the window, or the whole address of global memory
+};
+
+// The place as a key, which tells the two spaces apart.
+GlobalPlace key_of(const Place& place);
+
+// The bytes in a buffer of global memory.
+MemorySpan span_of(const Place& place, unsigned bytes);
+
+struct Order;
+
+// A base of the parts that keep or change what was done to memory, which finds the places of addresses and
+// what is wrong with them. REQUIRES: `order` outlives it.
+class OrderPart : protected Part {
+ public:
+  explicit OrderPart(Order& order);
+
+ protected:
+  // The buffer to which an address belongs: a pointer that is added once. 0: it is not known.
+  SymbolId object_of(Value address) const;
+  Place place_of(const BlockState& state, const Warp& warp, const Instruction& in, Value address, int lane);
+  // Returns false for an access that cannot be there. It is a defect, which ends the path, if it is certain
+  // to happen; where a condition that is not known decides, whether it happens is not proved.
+  bool check_bounds(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
+                    bool certain);
+  // The bytes that a lane may touch; of global memory, counted from the beginning of the object.
+  Interval touched_bytes(const BlockState& state, const Warp& warp, int lane, SymbolId object, Value address,
+                         unsigned bytes);
+  // The value was converted to an address of global memory.
+  void note_pointer(Value address);
+
+  Order& order_;
+
+ private:
+  std::string outside(const Instruction& in, const Place& place) const;
+};
+
+// Numbers the places in memory that atomics change; a plain store to one makes the next number name it.
+class Locations : private OrderPart {
+ public:
+  using OrderPart::OrderPart;
+
+  uint32_t number(const Place& place);
+  // The number of a place that has one.
+  std::optional<uint32_t> known_number(const Place& place) const;
+  // The bytes that a number has named; none where it has named nothing.
+  MemorySpan span(uint32_t number) const;
+  // After a plain store of some bytes; range: where in shared memory, if the place is not known.
+  void forget(const Place& place, unsigned bytes, const BlockState& state, const Warp& warp, int lane);
+
+ private:
+  std::unordered_map<GlobalPlace, uint32_t, GlobalPlaceHash> numbers_;
+  std::unordered_map<uint32_t, MemorySpan> spans_;  // by number
+  std::unordered_set<SymbolId> objects_;            // with such places; 0: shared memory
+};
+
+// Memory that nobody writes: two loads from one place return the same.
+// Takes every buffer for read-only until a thread writes there; then the run begins again.
+class ReadOnlyMemory : private Part {
+ public:
+  explicit ReadOnlyMemory(const Part& run) : Part(run) {}
+
+  // Whether nobody writes to a place in a buffer, as far as the run has seen.
+  bool is_constant(const Place& place, unsigned bytes) const;
+  // Remembers what was read as if nobody wrote there.
+  void note_read(const Place& place, unsigned bytes);
+  // Returns whether something was read there as if nobody wrote; from then on, everything in the buffer is
+  // taken for written, so that the run does not begin again for each word.
+  bool note_written(const Place& place, unsigned bytes);
+  // The buffers that were read or written.
+  std::set<SymbolId> buffers() const;
+
+ private:
+  std::unordered_set<SymbolId> read_objects_;
+  std::unordered_set<SymbolId> read_anywhere_;
+  std::unordered_set<GlobalPlace, GlobalPlaceHash> read_words_;
+};
+
+// Results of atomic additions that differ from each other.
+// Takes additions to a place to return different numbers until something else changes the place; then the run
+// begins again.
+class Tickets : private OrderPart {
+ public:
+  using OrderPart::OrderPart;
+
+  // Something that races with nothing, but is no addition of a positive number, changes a place: what
+  // additions return there may repeat.
+  void spoil(const Place& place, unsigned bytes);
+  // Whether additions to a place return different numbers, as far as the run has seen; remembers that they
+  // must.
+  bool draw(const Place& place, unsigned bytes);
+  // The address of a lane as a ticket of its own and the rest; location 0 if it is none.
+  TicketShape shape_of(const BlockState& state, const Warp& warp, int lane, Value address);
+
+ private:
+  // Where they were taken to differ: the address and the bytes of the addition.
+  std::unordered_map<GlobalPlace, std::pair<uint64_t, unsigned>, GlobalPlaceHash> ticketed_;
+};
+
+// Kinds of the fences around counters and flags: a bit for each of them.
+struct FenceKinds {
+  uint32_t needs_sequential = 0;         // whose release is a fence.sc before a barrier
+  uint32_t seen_without_sequential = 0;  // behind which some fence is not a fence.sc
+  uint32_t light_releases = 0;           // whose release is not a fence.sc
+  uint32_t seen_elsewhere = 0;           // behind which another thread has the fence than has seen them
+};
+
+// Follows counters and flags in global memory, and who has seen them full or raised.
+class GridOrder : private OrderPart {
+ public:
+  using OrderPart::OrderPart;
+
+  // What a condition says about a number that a strong load or an atomic addition returned: that it is not 0,
+  // and that it is at least so much, or exactly.
+  struct Seen {
+    SymbolId symbol = 0;
+    uint64_t least = 0;
+    bool exactly = false;
+  };
+  // A round of a barrier that has ended, as a change of the top bit tells: location and round.
+  using Round = std::pair<uint32_t, uint32_t>;
+
+  // Instructions that may move a counter, raise a flag, or see one.
+  void counter_addition(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
+                        Value amount, bool certain);
+  void increment(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
+                 bool certain);
+  bool raise_flag(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
+                  Value value, bool certain);
+  // An atomic increment that no block can see wrap if each adds once.
+  bool counts_up(const Instruction& in, Value amount) const;
+  // Whether the store comes after all blocks have arrived at the counter.
+  bool resets_counter(const BlockState& state, const Warp& warp, const Place& place, int lane);
+  // The value is what a strong load of the place, or an addition to it, returns.
+  void observe(const BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
+               Value value);
+  void step_fence(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
+  // Before an access or a barrier: what was acquired before a branch has told what it was.
+  void acquire_seen(BlockState& state, Warp& warp, Lanes lanes);
+  // Conditions on what was seen may say that a counter is full or a flag raised.
+  void note_facts(const BlockState& state, Warp& warp, Lanes lanes);
+  // An addition of a block that arrives at a barrier's next round returned the value.
+  void note_turn(BlockState& state, uint32_t location, Value value);
+
+  // What a condition says.
+  Seen seen_in(PredicateId fact) const;
+  std::optional<Round> turn_seen(const BlockState& state, PredicateId fact, SymbolId* by) const;
+  // Whether the access is the addition by which the block has arrived.
+  bool is_arrival(const BlockState& state, uint32_t counter, const AccessRecord& record, Lanes lanes,
+                  const GlobalPlace& place) const;
+  // Whether the access of a block came before those who have seen the counter full, or the flag raised.
+  bool released_by(uint32_t counter, uint32_t block) const;
+  // Whether the top bit of the place ends a round.
+  bool reverses(uint32_t location) const { return reversing_.count(location) > 0; }
+  bool any_reverses() const { return !reversing_.empty(); }
+  // All such places.
+  std::vector<MemorySpan> reversing_places() const;
+  void add_assumptions();
+
+ private:
+  bool released(const BlockState& state, const Warp& warp, int lane);
+  std::optional<uint32_t> free_number() const;
+  std::optional<uint32_t> flag_number(uint32_t at);
+  void spoil_counter(const Place& place);
+  uint32_t rounds(const BlockState& state, uint32_t at) const;
+  bool begins_round(const BlockState& state, uint32_t thread, const Instruction& in, uint32_t at,
+                    uint64_t amount);
+  uint64_t standing(const BlockState& state, const Warp& warp, int lane, const Symbol& symbol) const;
+  uint32_t numbers_seen(const BlockState& state, PredicateId fact, SymbolId* by);
+  void see_counters(BlockState& state, const Warp& warp, int lane, uint64_t seen, bool sequential,
+                    bool elsewhere);
+
+  std::map<Round, uint32_t> counters_;      // location and round -> counter of a grid barrier
+  std::map<uint32_t, uint32_t> flags_;      // location -> its number among counters and flags
+  std::map<uint32_t, uint32_t> raised_;     // flag -> the block that has raised it
+  std::map<uint32_t, uint32_t> reversing_;  // locations whose top bit ends a round, and the first addition
+  std::map<uint32_t, std::set<uint32_t>> arrivals_;  // counter -> blocks that add to it
+  std::map<uint32_t, GlobalPlace> places_of_;        // by counter or flag
+  std::set<uint32_t> spoiled_;                       // locations that something else writes
+  std::set<uint32_t> incremented_;                   // locations of counters that may wrap
+  std::set<uint32_t> reset_;  // locations of counters that were written after they were seen full
+  std::set<uint32_t> used_;   // counters and flags that somebody has seen
+  FenceKinds fences_;
+};
+
+// Records of accesses: those of a warp by one instruction share one. A record is named by its place.
+class AccessLog : private Part {
+ public:
+  explicit AccessLog(const Part& run) : Part(run) {}
+
+  uint32_t add(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, AccessKind kind,
+               unsigned bytes, PathPointer path, bool certain, Flight flight);
+  // The same access under counters of grid barriers that do not cover it.
+  uint32_t uncovered(uint32_t record, uint32_t counters);
+  AccessRecord& operator[](uint32_t record) { return records_[record]; }
+  const AccessRecord& operator[](uint32_t record) const { return records_[record]; }
+  // When a lane's access is over, if `epoch` is when or in which group it began: see AsyncGroups::completed.
+  uint32_t epoch_of(const BlockState& state, const AccessRecord& record, int lane, uint32_t epoch) const;
+  // When, or in which group, an access of the lane begins now.
+  uint32_t epoch_now(const BlockState& state, const Warp& warp, const AccessRecord& record, int lane) const;
+  // What outlasts a phase, as far as later rounds of a loop can tell it apart.
+  std::vector<uint64_t> flights(const BlockState& state) const;
+  // All threads have met: of the accesses before, what is in flight is left, and what was written to shared
+  // memory and not fenced for the asynchronous proxy. alone: no other state refers to records.
+  void begin_phase(BlockState& state, bool alone);
+
+ private:
+  std::vector<AccessRecord> records_;
+  std::unordered_map<uint64_t, uint32_t> recent_;                // by instruction, warp and kind
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> uncovered_;  // by record and counters
+};
+
+// Reports pairs of accesses that nothing orders, each pair of instructions once.
+class RaceReports : private OrderPart {
+ public:
+  using OrderPart::OrderPart;
+
+  // One race of two instructions is enough; so are a few attempts to prove that there is none.
+  bool already_reported(const AccessRecord& a, const AccessRecord& b) const;
+  // Reports a race of two lanes at addresses that are not known, if these can meet.
+  void compare(uint32_t record, int lane, Value address, uint32_t other, int other_lane, Value other_address,
+               unsigned other_bytes);
+  void report(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b, const std::string& place,
+              bool exact, Overlap overlap, bool same_value);
+
+ private:
+  void explain(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b, Finding& finding) const;
+  Access public_access(const AccessRecord& record, int lane) const;
+
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> reported_;  // instructions -> how often
+};
+
+// Races inside a block: every access is compared with what is not ordered before it,
+// and remembered.
+class BlockRaces : private OrderPart {
+ public:
+  using OrderPart::OrderPart;
+
+  // Lanes of a warp access memory. The path may end, and the run may begin again.
+  void access(BlockState& state, Warp& warp, const Instruction& in, AccessKind kind, unsigned bytes,
+              Lanes lanes, const std::array<Place, 32>& places, const Guarded& guard,
+              Flight flight = Flight::kNone);
+
+ private:
+  void exact_access(BlockState& state, Warp& warp, uint32_t record, int lane, const Place& place);
+  void range_access(BlockState& state, Warp& warp, uint32_t record, Lanes lanes,
+                    const std::array<Place, 32>& places);
+  void check_cell(BlockState& state, Warp& warp, uint32_t record, int lane, Cell& cell, const Place& place);
+  bool writes_what_is_there(BlockState& state, const Warp& warp, uint32_t id, int lane,
+                            const AccessEntry& entry, const Place& place);
+  std::vector<RangeAccess> grouped(const BlockState& state, const Warp& warp, uint32_t record, Lanes lanes,
+                                   const std::array<Place, 32>& places);
+  void compare_lanes(const RangeAccess& a, const RangeAccess& b);
+  void compare_with_ranges(BlockState& state, Warp& warp, uint32_t record, int lane, Value address,
+                           const Extent& mine);
+  void compare_with_cells(BlockState& state, Warp& warp, uint32_t record, int lane, SymbolId object,
+                          Value address);
+  bool ordered(const BlockState& state, const AccessRecord& other, int other_lane, uint32_t epoch,
+               const Warp& warp, int lane, const AccessRecord& mine) const;
+  void find_distinct(RangeAccess& group);
+  void bound_by_votes(const BlockState& state, const Warp& warp, RangeAccess& group);
+};
+
+// Races between blocks. Blocks run one after another, so their accesses are kept and compared at the end; two
+// are ordered only through a grid barrier.
+class GridRaces : private OrderPart {
+ public:
+  using OrderPart::OrderPart;
+
+  // What the block did since the last full barrier, at the end of a phase and of a path.
+  void keep(BlockState& state);
+  // At the end of the run.
+  void compare_blocks();
+
+ private:
+  void note_unfenced(BlockState& state);
+  void keep_range(const RangeAccess& range);
+  bool ordered(const AccessRecord& a, const AccessRecord& b);
+  void compare_at(SymbolId object);
+
+  std::unordered_map<GlobalPlace, std::vector<AccessEntry>, GlobalPlaceHash> cells_;
+  std::unordered_map<SymbolId, std::set<FormId>> forms_;
+  std::unordered_map<SymbolId, std::vector<RangeAccess>> ranges_;
+  std::unordered_multimap<uint64_t, std::pair<SymbolId, size_t>> known_;  // hashes of ranges_
+};
+
+// Writes the log of waits and of changes of global memory.
+class WaitLog : private OrderPart {
+ public:
+  using OrderPart::OrderPart;
+
+  // The kernel waits nowhere: nothing is logged.
+  bool logs() const { return !setup_.waits.empty() && setup_.check_global; }
+  // A thread stores to global memory or changes it by an atomic.
+  void log_change(BlockState& state, const Warp& warp, const Instruction& in, const Place& place, int lane,
+                  Value amount, bool certain);
+  // A lane comes to a branch that may let it out; `taken`: the condition of the branch.
+  void note_wait(const BlockState& state, int lane, int pc, const WaitBranch& wait, PredicateId taken);
+  // The lanes have left the loops that began with the context.
+  void end_waits(BlockState& state, const Warp& warp, const Context& context);
+  // All threads of a block leave a loop.
+  void log_wait(BlockState& state, uint32_t site, PredicateId leaves);
+  // A path of a block has come to its end.
+  void log_end(const BlockState& state);
+  void undecided_loop(int pc);
+  // A path goes on as another did.
+  void note_instance(uint32_t general, uint32_t event) { log_.instances.emplace_back(general, event); }
+  // A path has ended with a defect.
+  void note_defect() { log_.complete = false; }
+  const EventLog& log() const { return log_; }
+
+ private:
+  void log_event(BlockState& state, ProgressEvent event);
+  bool draws_out(PredicateId leaves);
+  std::vector<WaitCause> causes_of(const BlockState& state, PredicateId leaves);
+
+  EventLog log_;
+};
+
+// The parts of a run that know what memory there is, what was done to it, and what orders that. They refer to
+// each other.
 struct Order : Part {
-  explicit Order(const Part& run);
+  explicit Order(const Part& run) : Part(run) {}
   Order(const Order&) = delete;
 
-  Places places;
-  Operands operands;
-  ReadOnlyMemory read_only;
-  Locations locations;
-  Tickets tickets;
-  GridOrder grid;
-  AccessLog records;
-  RaceReports reports;
-  BlockRaces block;
-  GridRaces blocks;
-  WaitLog waits;
+  ReadOnlyMemory read_only{*this};
+  Locations locations{*this};
+  Tickets tickets{*this};
+  GridOrder grid{*this};
+  AccessLog records{*this};
+  RaceReports reports{*this};
+  BlockRaces block_races{*this};
+  GridRaces grid_races{*this};
+  WaitLog waits{*this};
 };
+inline OrderPart::OrderPart(Order& order) : Part(order), order_(order) {}
+
+// Whether all blocks go on: at the end of the run, what each block waits for is compared with what the others
+// bring, for each way through the kernel that they can take together. Reports the waits that do not end, or
+// that are not understood.
+void check_progress(Order& order);
 
 }  // namespace glove::verify

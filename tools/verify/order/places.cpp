@@ -1,15 +1,10 @@
-#include "order/places.h"
-
-#include <algorithm>
+#include "order/order.h"
 
 namespace glove::verify {
-namespace {
 
 constexpr uint64_t kShared = uint64_t{1} << 60;
 constexpr uint64_t kLocal = uint64_t{2} << 60;
 constexpr uint64_t kParam = uint64_t{3} << 60;
-
-}  // namespace
 
 GlobalPlace key_of(const Place& place) {
   return {place.address.form,
@@ -23,7 +18,7 @@ MemorySpan span_of(const Place& place, unsigned bytes) {
   return {place.object, {begin, begin + bytes - 1}, false};
 }
 
-SymbolId Places::object_of(Value address) {
+SymbolId OrderPart::object_of(Value address) const {
   SymbolId best = 0;
   int rank = 0, ties = 0;
   for (const LinearTerm& term : table_.terms(address.form)) {
@@ -44,8 +39,8 @@ SymbolId Places::object_of(Value address) {
   return best;
 }
 
-Place Places::place_of(const BlockState& state, const Warp& warp, const Instruction& in, Value address,
-                       int lane) {
+Place OrderPart::place_of(const BlockState& state, const Warp& warp, const Instruction& in, Value address,
+                          int lane) {
   Place place;
   place.space = in.space;
   place.address = address;
@@ -76,7 +71,7 @@ Place Places::place_of(const BlockState& state, const Warp& warp, const Instruct
 }
 
 // What is wrong with an access to a known place; empty if nothing is.
-std::string Places::outside(const Instruction& in, const Place& place) const {
+std::string OrderPart::outside(const Instruction& in, const Place& place) const {
   const uint64_t bytes = uint64_t{bytes_of(in.type)} * in.vector;
   const uint64_t address = place.address.constant;
   const std::string at = std::to_string(static_cast<int64_t>(address));
@@ -99,8 +94,8 @@ std::string Places::outside(const Instruction& in, const Place& place) const {
 
 // Returns false for an access that cannot be there. It is a defect if it is certain to happen; where a
 // condition that is not known decides, whether it happens is not proved.
-bool Places::check_bounds(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
-                          bool certain) {
+bool OrderPart::check_bounds(BlockState& state, Warp& warp, const Instruction& in, const Place& place,
+                             int lane, bool certain) {
   if (place.kind != Place::kNumber) {
     if (place.space != Space::kShared) return true;
     const Interval range = Reasoner(table_, position(state, warp, lane)).exact_range(place.address);
@@ -122,15 +117,15 @@ bool Places::check_bounds(BlockState& state, Warp& warp, const Instruction& in, 
   return false;
 }
 
-Interval Places::touched_bytes(const BlockState& state, const Warp& warp, int lane, SymbolId object,
-                               Value address, unsigned bytes) {
+Interval OrderPart::touched_bytes(const BlockState& state, const Warp& warp, int lane, SymbolId object,
+                                  Value address, unsigned bytes) {
   if (object != 0) address = table_.subtract(address, table_.of(object), 64);
   Interval touched = Reasoner(table_, position(state, warp, lane)).exact_range(address);
   touched.hi = clamp_wide(touched.hi + bytes - 1);
   return touched;
 }
 
-void Places::note_pointer(Value address) {
+void OrderPart::note_pointer(Value address) {
   if (const SymbolId pointer = table_.single(address); pointer != 0) learned_.pointers.insert(pointer);
 }
 
@@ -163,29 +158,33 @@ void Locations::forget(const Place& place, unsigned bytes, const BlockState& sta
       shared ? Reasoner(table_, position(state, warp, lane)).exact_range(place.address) : Interval{};
   std::erase_if(numbers_, [&](const auto& entry) {
     const GlobalPlace& key = entry.first;
-    if (!shared) return key.form != 0 && places_.object_of({0, key.form}) == place.object;
+    if (!shared) return key.form != 0 && object_of({0, key.form}) == place.object;
     const Wide at = static_cast<Wide>(key.granule & ~(uint64_t{1} << 63));
     return key.form == 0 && at + 7 >= range.lo && at < range.hi + bytes;
   });
 }
 
+// Calls visit(word) for the words of four bytes at a known place.
+template <class Visit>
+void each_word(const Place& place, unsigned bytes, Visit visit) {
+  GlobalPlace word = {place.address.form, place.address.constant / 4};
+  for (; word.granule <= (place.address.constant + bytes - 1) / 4; ++word.granule) visit(word);
+}
+
 bool ReadOnlyMemory::is_constant(const Place& place, unsigned bytes) const {
   if (learned_.written_objects.count(place.object) == 0) return true;
   if (place.kind != Place::kNumber || learned_.written_anywhere.count(place.object) > 0) return false;
-  GlobalPlace word = {place.address.form, place.address.constant / 4};
-  for (; word.granule <= (place.address.constant + bytes - 1) / 4; ++word.granule)
-    if (learned_.written_words.count(word) > 0) return false;
-  return true;
+  bool written = false;
+  each_word(place, bytes, [&](GlobalPlace word) { written |= learned_.written_words.count(word) > 0; });
+  return !written;
 }
 
 void ReadOnlyMemory::note_read(const Place& place, unsigned bytes) {
   read_objects_.insert(place.object);
-  if (place.kind != Place::kNumber) {
+  if (place.kind != Place::kNumber)
     read_anywhere_.insert(place.object);
-    return;
-  }
-  GlobalPlace word = {place.address.form, place.address.constant / 4};
-  for (; word.granule <= (place.address.constant + bytes - 1) / 4; ++word.granule) read_words_.insert(word);
+  else
+    each_word(place, bytes, [&](GlobalPlace word) { read_words_.insert(word); });
 }
 
 bool ReadOnlyMemory::note_written(const Place& place, unsigned bytes) {
@@ -193,9 +192,9 @@ bool ReadOnlyMemory::note_written(const Place& place, unsigned bytes) {
   if (place.kind != Place::kNumber)
     return learned_.written_anywhere.insert(place.object).second && read_objects_.count(place.object) > 0;
   bool seen = first && read_anywhere_.count(place.object) > 0;
-  GlobalPlace word = {place.address.form, place.address.constant / 4};
-  for (; word.granule <= (place.address.constant + bytes - 1) / 4; ++word.granule)
+  each_word(place, bytes, [&](GlobalPlace word) {
     seen |= learned_.written_words.insert(word).second && read_words_.count(word) > 0;
+  });
   if (seen) learned_.written_anywhere.insert(place.object);
   return seen;
 }
@@ -244,7 +243,7 @@ TicketShape Tickets::shape_of(const BlockState& state, const Warp& warp, int lan
     const Value amount = symbol.arguments[0];
     const Wide least = amount.known() ? static_cast<Wide>(mask_bits(amount.constant, symbol.bits)) : 0;
     const uint32_t location = symbol.detail;
-    const Value rest = table_.subtract(address, table_.scale(table_.of(term.symbol), term.factor, 64), 64);
+    const Value rest = table_.subtract(address, table_.times(term, 64), 64);
     if (table_.scope_of(rest) == Scope::kThread) return {};
     return {location, term.factor, least, rest};
   }

@@ -1,8 +1,6 @@
-#include "order/wait_log.h"
+#include "order/order.h"
 
 #include <algorithm>
-
-#include "value/symbols.h"
 
 namespace glove::verify {
 
@@ -29,8 +27,7 @@ void WaitLog::log_change(BlockState& state, const Warp& warp, const Instruction&
   ProgressEvent event;
   event.span = span_of(place, std::max(1u, bits / 8));
   if (event.span.somewhere)
-    event.span.bytes =
-        places_.touched_bytes(state, warp, lane, place.object, place.address, std::max(1u, bits / 8));
+    event.span.bytes = touched_bytes(state, warp, lane, place.object, place.address, std::max(1u, bits / 8));
   event.thread = warp.thread(lane);
   event.instruction = setup_.number_of(in);
   const bool number = amount.known() && !is_float(in.type);
@@ -72,20 +69,20 @@ bool WaitLog::draws_out(PredicateId leaves) {
 // What lets a thread out of a loop, if it leaves under this condition.
 std::vector<WaitCause> WaitLog::causes_of(const BlockState& state, PredicateId leaves) {
   const auto span_seen = [&](const Symbol& symbol) {
-    MemorySpan span = locations_.span(symbol.detail);
+    MemorySpan span = order_.locations.span(symbol.detail);
     span.bytes.hi = span.somewhere ? span.bytes.hi : span.bytes.lo + bytes_of(symbol.type) - 1;
     return span;
   };
   SymbolId by = 0;
-  if (const auto round = grid_.turn_seen(state, leaves, &by))
+  if (const auto round = order_.grid.turn_seen(state, leaves, &by))
     return {
         {WaitCause::kNumber, span_seen(table_.symbol(by)), uint64_t{round->second} * setup_.blocks, false}};
   if (draws_out(leaves)) return {{WaitCause::kAlways, {}, 0, false}};
-  const GridOrder::Seen seen = grid_.seen_in(leaves);
+  const GridOrder::Seen seen = order_.grid.seen_in(leaves);
   if (seen.symbol != 0 && table_.symbol(seen.symbol).kind == SymbolKind::kObserved) {
     const Symbol& symbol = table_.symbol(seen.symbol);
     const MemorySpan span = span_seen(symbol);
-    const bool turns = grid_.reverses(symbol.detail);
+    const bool turns = order_.grid.reverses(symbol.detail);
     return {{span.object == 0 || span.somewhere || turns ? WaitCause::kUnclear : WaitCause::kNumber, span,
              seen.least, seen.exactly}};
   }
@@ -116,25 +113,22 @@ void WaitLog::note_wait(const BlockState& state, int lane, int pc, const WaitBra
 
 void WaitLog::end_waits(BlockState& state, const Warp& warp, const Context& context) {
   for (const auto& [at, pending] : context.waits) {
-    ProgressEvent event;
-    event.kind = ProgressEvent::kWait;
-    event.certain = open_.innermost == nullptr && warp.path == nullptr;
-    event.thread = warp.thread(at.second);
-    event.epoch = state.clocks.epoch(event.thread);
-    event.instruction = pending.branch;
-    event.causes = pending.causes;
-    log_event(state, std::move(event));
+    const uint32_t thread = warp.thread(at.second);
+    log_event(state, {.kind = ProgressEvent::kWait,
+                      .certain = open_.innermost == nullptr && warp.path == nullptr,
+                      .thread = thread,
+                      .epoch = state.clocks.epoch(thread),
+                      .instruction = pending.branch,
+                      .causes = pending.causes});
   }
 }
 
 void WaitLog::log_wait(BlockState& state, uint32_t site, PredicateId leaves) {
-  if (!logs()) return;
-  ProgressEvent event;
-  event.kind = ProgressEvent::kWait;
-  event.whole_block = true;
-  event.instruction = site;
-  event.causes = causes_of(state, leaves);
-  log_event(state, std::move(event));
+  if (logs())
+    log_event(state, {.kind = ProgressEvent::kWait,
+                      .whole_block = true,
+                      .instruction = site,
+                      .causes = causes_of(state, leaves)});
 }
 
 void WaitLog::log_end(const BlockState& state) {

@@ -3,7 +3,7 @@
 #include <unordered_map>
 
 #include "ptx/opcode.h"
-#include "ptx/parser_state.h"
+#include "ptx/parser.h"
 
 namespace glove::verify {
 namespace {
@@ -191,16 +191,6 @@ class BodyParser {
     }
   }
 
-  static bool has_result(const Instruction& in) {
-    constexpr OpSet kWithout = {Op::kStore,    Op::kWarpBarrier, Op::kFence,      Op::kProxyFence,
-                                Op::kNothing,  Op::kMatrixStore, Op::kCopy,       Op::kCopyCommit,
-                                Op::kCopyWait, Op::kWgmmaCommit, Op::kWgmmaFence, Op::kWgmmaWait,
-                                Op::kReturn,   Op::kTrap,        Op::kUnsupported};
-    if (in.op == Op::kBarrier) return in.collective.barrier == BarrierOp::kReduce;
-    if (in.op == Op::kAtomic) return !in.text.starts_with("red");
-    return !kWithout.has(in.op);
-  }
-
   uint32_t site() {
     const int line = in_.peek().line;
     if (site_is_stale_ || kernel_.sites.empty() || kernel_.sites.back().ptx_line != line) {
@@ -225,7 +215,7 @@ class BodyParser {
       out = call();
     } else {
       decoded = decode(opcode.text);
-      groups = operands(out);
+      groups = operands(decoded);
     }
     if (touches_call_) {  // the arguments and the result of a call
       out.op = out.op == Op::kLoad ? Op::kPure : Op::kNothing;
@@ -243,7 +233,8 @@ class BodyParser {
   }
 
   // Returns how many there are as they are written.
-  uint32_t operands(Instruction& out) {
+  uint32_t operands(DecodedOpcode& decoded) {
+    Instruction& out = decoded.in;
     const int index = static_cast<int>(kernel_.code.size());
     if (out.op == Op::kBranch) {
       jumps_[index] = std::string(in_.take().text);
@@ -258,7 +249,7 @@ class BodyParser {
     if (out.op == Op::kUnsupported)  // its operands may have any form
       while (!in_.at_end() && !in_.is(";")) in_.take();
     uint32_t groups = 0;
-    bool first = has_result(out);
+    bool first = decoded.form.results.most > 0;
     while (!in_.at_end() && !in_.is(";")) {
       group(out, first);
       groups += first ? 0 : 1;

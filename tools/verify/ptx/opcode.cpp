@@ -51,14 +51,11 @@ bool find_space(Instruction& out, Family family, const Parts& parts) {
   return known;
 }
 
-bool works_on_predicates(Op op) {
-  return op == Op::kMove || op == Op::kAnd || op == Op::kOr || op == Op::kXor || op == Op::kNot;
-}
-
 void arithmetic(Instruction& out, std::string_view name) {
   if (out.type == Type::kNone) return reject(out, "no type");
   if (out.from == Type::kNone) out.from = out.type;
-  if ((out.type == Type::kPred || out.from == Type::kPred) && !works_on_predicates(out.op))
+  constexpr OpSet kOfPredicates = {Op::kMove, Op::kAnd, Op::kOr, Op::kXor, Op::kNot};
+  if ((out.type == Type::kPred || out.from == Type::kPred) && !kOfPredicates.has(out.op))
     return reject(out, "this operation has no form for predicates");
   if (out.part == MulPart::kWide && bits_of(out.type) > 32)
     return reject(out, "a product of more than 64 bits");
@@ -198,7 +195,7 @@ OperandForm form_of_opcode(const OpcodeEntry& entry, const Instruction& in) {
     case Op::kWgmmaFence:
     case Op::kWgmmaCommit:
     case Op::kWgmmaWait:
-      return {{}, {}, kOfType};
+      return {0, {}, kOfType};
     default:
       break;
   }
@@ -237,11 +234,6 @@ OperandForm form_of_move(const DecodedOpcode& decoded) {
     form.groups = 1;
   }
   return form;
-}
-
-bool needs_address(Op op) {
-  return op == Op::kLoad || op == Op::kStore || op == Op::kAtomic || op == Op::kMatrixLoad ||
-         op == Op::kMatrixStore || op == Op::kCopy;
 }
 
 bool is_result(const PtxOperand& operand) {
@@ -306,7 +298,9 @@ void check_counts(DecodedOpcode& decoded, uint32_t groups) {
       in.operands, [](const PtxOperand& operand) { return operand.kind != OperandKind::kNone; }));
   const bool enough = static_cast<size_t>(form.operands.least) <= given &&
                       in.operands.size() <= static_cast<size_t>(form.operands.most);
-  const bool lacks_address = needs_address(in.op) && in.address.kind == OperandKind::kNone;
+  constexpr OpSet kWithAddress = {Op::kLoad,       Op::kStore,       Op::kAtomic,
+                                  Op::kMatrixLoad, Op::kMatrixStore, Op::kCopy};
+  const bool lacks_address = kWithAddress.has(in.op) && in.address.kind == OperandKind::kNone;
   if (form.results.holds(in.results.size()) && enough && form.groups.holds(groups) && !lacks_address &&
       has_place)
     return;

@@ -51,11 +51,14 @@ constexpr OpcodeEntry kOpcodes[] = {
      "tld4 txq "
      "createpolicy vadd vsub vmin vmax vadd4 vsub4 vabsdiff4 vset4",
      Op::kPure, Family::kPlain},
-    {"brkpt griddepcontrol nanosleep prefetch prefetchu pmevent setmaxnreg applypriority", Op::kNothing,
-     Family::kPlain},
+    {"brkpt griddepcontrol nanosleep prefetch prefetchu pmevent setmaxnreg applypriority",
+     Op::kNothing,
+     Family::kPlain,
+     {0, kAny}},
     {"ld ldu", Op::kLoad, Family::kMemory, {{1, kVector}, 0, kOfType, 1}},
     {"st", Op::kStore, Family::kMemory, {0, {1, kVector}, kOfType, 2}},
-    {"atom red", Op::kAtomic, Family::kAtomic, {{0, kVector}, {1, kVector}, kOfType, 2}},
+    {"atom", Op::kAtomic, Family::kAtomic, {{0, kVector}, {1, kVector}, kOfType, 2}},
+    {"red", Op::kAtomic, Family::kAtomic, {0, {1, kVector}, kOfType, 2}},
     {"bar barrier", Op::kBarrier, Family::kBarrier, {0, {1, 2}}},
     {"bra", Op::kBranch, Family::kPlain, {0, 0}},
     {"brx", Op::kBranchIndexed, Family::kPlain, {0, 1, kOfType}},
@@ -72,7 +75,7 @@ constexpr OpcodeEntry kOpcodes[] = {
     {"stmatrix", Op::kMatrixStore, Family::kMatrix, {0, {1, kVector}, kOfType, 2}},
     {"wgmma", Op::kWgmma, Family::kWgmma},
     {"cp", Op::kCopy, Family::kCopy, {0, {1, 3}}},
-    {"membar fence", Op::kFence, Family::kFence, {kAny, kAny, kOfType}},
+    {"membar fence", Op::kFence, Family::kFence, {0, kAny, kOfType}},
 };
 
 constexpr uint32_t bits(std::initializer_list<Family> families) {
@@ -99,36 +102,25 @@ void compare(Instruction& in, Word) {
   in.comparison.kind = kCompare;
   in.comparison.unordered = kUnordered;
 }
-template <AtomicOp kOp>
-void update(Instruction& in, Word) {
-  in.atomic = kOp;
-}
-template <Space kSpace>
-void space(Instruction& in, Word) {
-  in.space = kSpace;
-}
-template <BarrierOp kOp>
-void meet(Instruction& in, Word) {
-  in.collective.barrier = kOp;
-}
-template <VoteKind kKind>
-void vote(Instruction& in, Word) {
-  in.collective.vote = kKind;
-}
-template <MulPart kPart>
-void part(Instruction& in, Word) {
-  in.part = kPart;
+struct Put {
+  static void into(Instruction& in, AtomicOp op) { in.atomic = op; }
+  static void into(Instruction& in, Space space) { in.space = space; }
+  static void into(Instruction& in, BarrierOp op) { in.collective.barrier = op; }
+  static void into(Instruction& in, VoteKind kind) { in.collective.vote = kind; }
+  static void into(Instruction& in, MulPart part) { in.part = part; }
+};
+template <auto kPart>
+void set(Instruction& in, Word) {
+  Put::into(in, kPart);
 }
 
 constexpr Modifier kModifiers[] = {
-    // Digits of a result alone, or nothing at all. The carry of .cc is read by addc, subc and madc, whose
-    // results
-    // are unknown.
+    // Digits of a result alone, or nothing at all; the results of what reads the carry of .cc are unknown.
     {"rn rz rm rp rna rs ftz approx full NaN xorsign abs noftz satfinite oob rni rmi rpi pack cc",
      kArithmetic, nullptr},
-    {"lo", kArithmetic, part<MulPart::kLow>},
-    {"hi", kArithmetic, part<MulPart::kHigh>},
-    {"wide", kArithmetic, part<MulPart::kWide>},
+    {"lo", kArithmetic, set<MulPart::kLow>},
+    {"hi", kArithmetic, set<MulPart::kHigh>},
+    {"wide", kArithmetic, set<MulPart::kWide>},
     {"rzi", kArithmetic, [](Instruction& in, Word) { in.wide = true; }},
     {"shiftamt", kArithmetic, [](Instruction& in, Word) { in.wide |= in.op == Op::kFindBit; }},
     {"sat relu", kArithmetic, [](Instruction& in, Word) { in.op = Op::kPure; }},
@@ -153,11 +145,11 @@ constexpr Modifier kModifiers[] = {
     {"v2 v4 v8", kAccess,
      [](Instruction& in, Word word) { in.vector = static_cast<uint8_t>(word[1] - '0'); }},
     {"nc", bits({Family::kMemory}), nullptr},
-    {"shared shared::cta", kSpaces, space<Space::kShared>},
-    {"global", kSpaces, space<Space::kGlobal>},
-    {"local", kSpaces, space<Space::kLocal>},
-    {"const", kSpaces, space<Space::kConst>},
-    {"param param::entry", kSpaces, space<Space::kParam>},
+    {"shared shared::cta", kSpaces, set<Space::kShared>},
+    {"global", kSpaces, set<Space::kGlobal>},
+    {"local", kSpaces, set<Space::kLocal>},
+    {"const", kSpaces, set<Space::kConst>},
+    {"param param::entry", kSpaces, set<Space::kParam>},
     {"volatile", kOrder, [](Instruction& in, Word) { in.order.is_volatile = true; }},
     {"relaxed mmio", kOrder, [](Instruction& in, Word) { in.order.strong = true; }},
     {"acquire", kOrder, [](Instruction& in, Word) { in.order.strong = in.order.acquire = true; }},
@@ -170,32 +162,32 @@ constexpr Modifier kModifiers[] = {
     {"sc", kFence, [](Instruction& in, Word) { in.order.sequential = true; }},
     {"mbarrier_init", kFence, [](Instruction& in, Word) { reject(in, "mbarriers are not modelled"); }},
     {"ca cg cs lu cv wb wt cop L2::cache_hint unified", kHints, nullptr},
-    {"add", kAtomic, update<AtomicOp::kAdd>},
-    {"inc", kAtomic, update<AtomicOp::kInc>},
-    {"dec", kAtomic, update<AtomicOp::kDec>},
-    {"min", kAtomic, update<AtomicOp::kMin>},
-    {"max", kAtomic, update<AtomicOp::kMax>},
-    {"and", kAtomic, update<AtomicOp::kAnd>},
-    {"or", kAtomic, update<AtomicOp::kOr>},
-    {"xor", kAtomic, update<AtomicOp::kXor>},
-    {"exch", kAtomic, update<AtomicOp::kExchange>},
-    {"cas", kAtomic, update<AtomicOp::kCas>},
+    {"add", kAtomic, set<AtomicOp::kAdd>},
+    {"inc", kAtomic, set<AtomicOp::kInc>},
+    {"dec", kAtomic, set<AtomicOp::kDec>},
+    {"min", kAtomic, set<AtomicOp::kMin>},
+    {"max", kAtomic, set<AtomicOp::kMax>},
+    {"and", kAtomic, set<AtomicOp::kAnd>},
+    {"or", kAtomic, set<AtomicOp::kOr>},
+    {"xor", kAtomic, set<AtomicOp::kXor>},
+    {"exch", kAtomic, set<AtomicOp::kExchange>},
+    {"cas", kAtomic, set<AtomicOp::kCas>},
     {"noftz", kAtomic, nullptr},
     {"async shared::cluster", kAtomic,
      [](Instruction& in, Word) { reject(in, "asynchronous or cluster-wide atomics are not modelled"); }},
     {"warp", kBarrier, [](Instruction& in, Word) { in.op = Op::kWarpBarrier; }},
-    {"sync", kBarrier, meet<BarrierOp::kSync>},
-    {"arrive", kBarrier, meet<BarrierOp::kArrive>},
-    {"red", kBarrier, meet<BarrierOp::kReduce>},
+    {"sync", kBarrier, set<BarrierOp::kSync>},
+    {"arrive", kBarrier, set<BarrierOp::kArrive>},
+    {"red", kBarrier, set<BarrierOp::kReduce>},
     {"aligned", kBarrier, [](Instruction& in, Word) { in.collective.aligned = true; }},
     {"cluster", kBarrier, [](Instruction& in, Word) { reject(in, "cluster barriers are not modelled"); }},
     {"cta popc and or", kBarrier, nullptr},
     {"up down bfly idx", kShuffle,
      [](Instruction& in, Word word) { in.collective.shuffle = static_cast<ShuffleKind>(word[0]); }},
-    {"all", kWarp, vote<VoteKind::kAll>},
-    {"any", kWarp, vote<VoteKind::kAny>},
-    {"uni", kWarp, vote<VoteKind::kUniform>},
-    {"ballot", kWarp, vote<VoteKind::kBallot>},
+    {"all", kWarp, set<VoteKind::kAll>},
+    {"any", kWarp, set<VoteKind::kAny>},
+    {"uni", kWarp, set<VoteKind::kUniform>},
+    {"ballot", kWarp, set<VoteKind::kBallot>},
     {"sync", kWarp, [](Instruction& in, Word) { in.collective.names_lanes = true; }},
     {"add min max and or xor abs NaN", kWarp, nullptr},
 };

@@ -1,10 +1,9 @@
-#include "ptx/parser_state.h"
+#include "ptx/parser.h"
 
 #include <cctype>
 #include <charconv>
 
 #include "ptx/opcode.h"
-#include "ptx/parser.h"
 
 namespace glove::verify {
 namespace {

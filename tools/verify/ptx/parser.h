@@ -1,8 +1,12 @@
 // PTX text to kernels.
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <vector>
 
 #include "glove_verify/status.h"
 #include "ptx/program.h"
@@ -12,5 +16,88 @@ namespace glove::verify {
 // Everything that nvcc emits for compute capability 5.0 to 12.x. Device functions that are not inlined are
 // skipped; calls of them become kUnsupported. file: how an error names the text.
 Result<Program> parse_program(std::string_view source, const std::string& file);
+
+// What follows is for parser.cpp and body_parser.cpp alone.
+
+// A word, a number, a string or a sign.
+struct PtxToken {
+  enum Kind : unsigned char { kWord, kNumber, kString, kPunctuation, kEnd };
+  Kind kind = kEnd;
+  std::string_view text;  // into the source; a string's without its quotes
+  int line = 0;
+};
+
+// Splits PTX into tokens. Never fails: a character that PTX does not have becomes a token of its own. The
+// last token is kEnd. REQUIRES: `source` outlives the tokens.
+std::vector<PtxToken> tokenize(std::string_view source);
+
+// The first thing that is wrong in a text.
+struct SyntaxError {
+  int line = 0;
+  std::string message;
+};
+
+// Walks over the tokens. The first error stays; after it every token is kEnd, so that all loops end.
+class Cursor {
+ public:
+  explicit Cursor(std::vector<PtxToken> tokens) : tokens_(std::move(tokens)) {}
+
+  const PtxToken& peek(size_t ahead = 0) const {
+    return failed() ? tokens_.back() : tokens_[std::min(at_ + ahead, tokens_.size() - 1)];
+  }
+  PtxToken take() {
+    const PtxToken token = peek();
+    if (at_ + 1 < tokens_.size()) ++at_;
+    return token;
+  }
+  bool at_end() const { return peek().kind == PtxToken::kEnd; }
+  bool is(std::string_view text) const { return peek().kind != PtxToken::kString && peek().text == text; }
+  bool accept(std::string_view text) {
+    if (at_end() || !is(text)) return false;
+    take();
+    return true;
+  }
+  void expect(std::string_view text) {
+    if (!accept(text))
+      fail("expected '" + std::string(text) + "' instead of '" + std::string(peek().text) + "'");
+  }
+  void fail(std::string message) {
+    if (!error_) error_ = SyntaxError{tokens_[at_].line, std::move(message)};
+  }
+  bool failed() const { return error_.has_value(); }
+  const std::optional<SyntaxError>& error() const { return error_; }
+  // Skips to behind the brace that closes the one that comes next.
+  void skip_braces();
+  void skip_to(std::string_view text) {
+    while (!at_end() && !accept(text)) take();
+  }
+  // A number with its sign; 0fXXXXXXXX and 0dXXXXXXXXXXXXXXXX are the bits of floats.
+  std::optional<uint64_t> number();
+
+ private:
+  std::vector<PtxToken> tokens_;
+  size_t at_ = 0;
+  std::optional<SyntaxError> error_;
+};
+
+// .file and .loc.
+class LineTable {
+ public:
+  void file(Cursor& in);
+  // Returns the chain of the .loc whose first word was taken already.
+  std::vector<SourceLine> location(Cursor& in);
+  // Files stand behind the code, so chains hold "#number" until then.
+  void resolve(Program* program) const;
+
+ private:
+  std::map<std::tuple<int, int, int>, std::vector<SourceLine>> chains_;
+  std::map<int, std::string> files_;
+};
+
+// A declaration such as `.shared .align 16 .b8 name[1024]`. `space` was taken already.
+std::vector<Variable> parse_variables(Cursor& in, Space space, bool is_extern);
+
+// The body of a kernel, from its opening brace on; fills code, registers, variables and sites.
+void parse_body(Cursor& in, LineTable& lines, Kernel& kernel);
 
 }  // namespace glove::verify

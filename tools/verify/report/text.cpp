@@ -10,21 +10,22 @@ std::string base_name(const std::string& path) {
   return path.substr(path.find_last_of('/') + 1);
 }
 
-std::string place(const Site& site) {
-  if (site.ptx_line == 0) return "";
-  if (site.chain.empty()) return "PTX line " + std::to_string(site.ptx_line);
-  return base_name(site.chain[0].file) + ":" + std::to_string(site.chain[0].line);
-}
-
 std::string inlined(const Site& site, const std::string& kernel) {
   std::string text;
   for (size_t i = 1; i < site.chain.size(); ++i)
     text += (i == 1 ? " inlined from " : ", from ") + base_name(site.chain[i].file) + ":" +
             std::to_string(site.chain[i].line);
-  return "    " + place(site) + text + " (" + kernel + ", PTX line " + std::to_string(site.ptx_line) + ")\n";
+  return "    " + name_of(site) + text + " (" + kernel + ", PTX line " + std::to_string(site.ptx_line) +
+         ")\n";
 }
 
 }  // namespace
+
+std::string name_of(const Site& site) {
+  if (site.ptx_line == 0) return "";
+  if (site.chain.empty()) return "PTX line " + std::to_string(site.ptx_line);
+  return base_name(site.chain[0].file) + ":" + std::to_string(site.chain[0].line);
+}
 
 std::string_view name_of(FindingKind kind) {
   static constexpr std::string_view kNames[] = {"race",          "race of equal values", "deadlock",
@@ -62,7 +63,7 @@ int Verdict::exit_code() const {
 std::string text_of(const Verdict& verdict, bool explain) {
   std::string text;
   for (const Finding& finding : verdict.findings) {
-    text += (finding.site.ptx_line == 0 ? verdict.kernel : place(finding.site)) + ": " +
+    text += (finding.site.ptx_line == 0 ? verdict.kernel : name_of(finding.site)) + ": " +
             std::string(name_of(finding.kind));
     if (is_defect(finding.kind)) text += finding.definite ? " (definite)" : " (possible)";
     text += ": " + finding.message + "\n";

@@ -1,4 +1,4 @@
-// The public functions, over the parts of the verifier.
+// Runs of a kernel, and the public functions.
 #include "glove_verify/verify.h"
 
 #include <algorithm>
@@ -10,10 +10,131 @@
 
 #include "launch/launch_file.h"
 #include "ptx/parser.h"
-#include "run/run.h"
+#include "steps/steps.h"
 
 namespace glove::verify {
 namespace {
+
+// One attempt to run a kernel: all threads with concrete indices, all data unknown. Owns the parts of a run.
+// Whatever is not in Learned is made anew for the next attempt.
+class Run {
+ public:
+  Run(const Setup& setup, Learned& learned);
+  Run(const Run&) = delete;
+
+  // Runs all blocks. Returns false if the run has to begin again.
+  bool once();
+  Verdict verdict();
+
+ private:
+  void leave_unwritten(Warp& warp);
+  BlockState initial_state(uint32_t block);
+  void run_block(uint32_t block);
+  void run_path(BlockState& state);
+
+  const Setup& setup_;
+  Learned& learned_;
+  Reporter report_;
+  OpenBranches open_;
+  const Part part_;
+  Order order_;
+  Steps steps_;
+};
+
+Run::Run(const Setup& setup, Learned& learned)
+    : setup_(setup),
+      learned_(learned),
+      report_(setup, learned.effort),
+      part_(setup_, learned_, report_, open_),
+      order_(part_),
+      steps_(order_) {
+  learned_.effort.executed.resize(setup_.kernel.code.size());
+}
+
+// Registers that some path reads before it writes them hold anything, in each lane something else.
+void Run::leave_unwritten(Warp& warp) {
+  for (const uint32_t r : setup_.flow.live_in(0)) {
+    const Type type = setup_.kernel.registers[r].type;
+    WarpRegister& target = warp.registers.change(r);
+    each_lane(warp.lanes,
+              [&](int lane) { target.set(lane, learned_.table.fresh_of(type, Scope::kThread, true)); });
+  }
+}
+
+BlockState Run::initial_state(uint32_t block) {
+  BlockState state;
+  state.block = block;
+  state.block_index = {block % setup_.launch.grid[0], block / setup_.launch.grid[0] % setup_.launch.grid[1],
+                       block / setup_.launch.grid[0] / setup_.launch.grid[1]};
+  state.clocks = Clocks((setup_.threads + 31) / 32 * 32, setup_.has_products);
+  for (uint32_t first = 0; first < setup_.threads; first += 32) {
+    Warp warp;
+    warp.index = first / 32;
+    warp.lanes = setup_.threads - first >= 32 ? ~Lanes{0} : (Lanes{1} << (setup_.threads - first)) - 1;
+    warp.alive = warp.lanes;
+    warp.registers = RegisterFile(setup_.kernel.registers.size());
+    leave_unwritten(warp);
+    state.warps.push_back(std::move(warp));
+  }
+  return state;
+}
+
+bool Run::once() {
+  for (uint32_t block = 0; block < setup_.blocks && !report_.ended(); ++block) run_block(block);
+  if (setup_.check_global && setup_.blocks > 1 && !report_.ended()) order_.grid_races.compare_blocks();
+  if (order_.waits.logs() && !report_.ended()) check_progress(order_);
+  if (!report_.ended()) order_.grid.add_assumptions();
+  return report_.why_ended() != Ended::kAgain;
+}
+
+Verdict Run::verdict() {
+  report_.go_on();
+  if (learned_.writes_unknown && setup_.check_global)
+    report_.assume("pointers from memory point to buffers of their own");
+  if (!learned_.written_objects.empty() && order_.read_only.buffers().size() > 1)
+    report_.assume("different pointer parameters point to different buffers");
+  if (learned_.table.assumed_no_wrap()) report_.assume("index arithmetic in 32 bits does not wrap");
+  return report_.verdict();
+}
+
+void Run::run_block(uint32_t block) {
+  steps_.explorer.begin(initial_state(block));
+  while (auto state = steps_.explorer.next()) {
+    ++learned_.effort.paths;
+    run_path(*state);
+    const Ended why = report_.why_ended();
+    if (why == Ended::kRun) steps_.explorer.put_back(std::move(*state));
+    if (why == Ended::kRun || why == Ended::kAgain) return;
+    if (why == Ended::kNot) order_.waits.log_end(*state);
+    if (why == Ended::kPath) order_.waits.note_defect();
+    open_.innermost = nullptr;
+    report_.go_on();
+    if (setup_.check_global) order_.grid_races.keep(*state);
+  }
+}
+
+void Run::run_path(BlockState& state) {
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (Warp& warp : state.warps) {
+      if ((warp.alive & ~warp.waiting) == 0) continue;
+      progress = true;
+      steps_.scheduler.run_warp(state, warp);
+      if (report_.ended()) return;
+      if (state.at_full_barrier) {
+        state.at_full_barrier = false;
+        steps_.explorer.at_full_barrier(state);
+        if (report_.ended()) return;
+      }
+    }
+  }
+  for (const Warp& warp : state.warps)
+    if (warp.waiting != 0) {
+      steps_.barriers.report_stuck(state);
+      return report_.end_path();
+    }
+  if (setup_.has_products) steps_.async.check_warpgroups(state);
+}
 
 // A run and what it refers to.
 struct HeldRun {

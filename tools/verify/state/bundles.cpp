@@ -6,13 +6,12 @@
 namespace glove::verify {
 
 Bundle capture(const BlockState& state, const Warp& warp, const Context& context, Lanes lanes) {
-  Bundle bundle;
-  bundle.lanes = lanes;
-  bundle.pc = warp.pc;
-  bundle.observed = warp.observed;
-  bundle.copies = warp.copies;
-  bundle.path = warp.path;
-  bundle.exited = lanes & ~warp.alive;
+  Bundle bundle = {.lanes = lanes,
+                   .pc = warp.pc,
+                   .observed = warp.observed,
+                   .copies = warp.copies,
+                   .path = warp.path,
+                   .exited = lanes & ~warp.alive};
   bundle.registers.reserve(context.written->size());
   for (const uint32_t r : *context.written) bundle.registers.push_back(warp.registers[r]);
   if (context.learns) {

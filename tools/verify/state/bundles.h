@@ -48,11 +48,11 @@ struct ProgressEvent {
   uint32_t thread = 0;
   uint32_t epoch = 0;
   uint32_t instruction = 0;
-  MemorySpan span;
+  MemorySpan span = {};
   uint64_t number = 0;            // that is added or stored
   uint64_t limit = ~uint64_t{0};  // a counter begins anew behind this number
-  std::vector<WaitCause> causes;
-  std::vector<uint32_t> after;  // the path's waits that have ended before
+  std::vector<WaitCause> causes = {};
+  std::vector<uint32_t> after = {};  // the path's waits that have ended before
 };
 
 // A change that may or may not happen.
@@ -88,10 +88,10 @@ struct Bundle {
   Lanes lanes = 0;
   std::array<int, 32> pc{};
   std::array<uint64_t, 32> observed{};
-  std::shared_ptr<const Knowledge> knows;  // null: as at the branch
-  std::vector<WarpRegister> registers;     // of Context::written
-  AsyncGroups copies;
-  PathPointer path;
+  std::shared_ptr<const Knowledge> knows = nullptr;  // null: as at the branch
+  std::vector<WarpRegister> registers = {};          // of Context::written
+  AsyncGroups copies = {};
+  PathPointer path = nullptr;
   uint32_t trips = 0;  // backward jumps so far
   Lanes exited = 0;
   bool uniform = true;  // its lanes have gone the same way so far
@@ -124,7 +124,7 @@ struct Context {
   Context* outer = nullptr;
   int depth = 1;
   Lanes scope = 0;
-  PathPointer before;  // what the lanes knew at the branch
+  PathPointer before = nullptr;  // what the lanes knew at the branch
   int branch = 0;
   int stop = 0;
   bool loops = false;
@@ -132,12 +132,12 @@ struct Context {
   const std::vector<uint32_t>* written = nullptr;
   PredicateId condition = 0;  // of all lanes, if it is the same
   bool synchronises = false;
-  std::vector<Bundle> pending;
-  std::map<int, LoopState> loop_states;
-  std::optional<Bundle> split_off;
+  std::vector<Bundle> pending = {};
+  std::map<int, LoopState> loop_states = {};
+  std::optional<Bundle> split_off = {};
   bool dropped = false;  // the running bundle is an instance of what was seen
   Bundle* running = nullptr;
-  std::map<std::pair<int, int>, PendingWait> waits;  // by loop and lane
+  std::map<std::pair<int, int>, PendingWait> waits = {};  // by loop and lane
 };
 
 // The branches inside which the running lanes are.

@@ -4,22 +4,28 @@
 
 namespace glove::verify {
 
+namespace {
+
+// The lines of the source, which copies of an instruction that the compiler made have in common.
+std::string lines_of(const Site& site) {
+  std::string lines;
+  for (const SourceLine& line : site.chain)
+    lines += line.file + ":" + std::to_string(line.line) + ":" + std::to_string(line.column) + " ";
+  return lines;
+}
+
+}  // namespace
+
 Finding* Reporter::find(FindingKind kind, bool definite, const Instruction& in, const Instruction* other,
                         std::string message, const BlockState* state) {
   if (ended()) return nullptr;
-  Finding finding;
-  finding.kind = kind;
-  finding.definite = definite;
-  finding.message = std::move(message);
-  finding.site = setup_.kernel.sites[in.site];
+  Finding finding = {.kind = kind,
+                     .definite = definite,
+                     .message = std::move(message),
+                     .site = setup_.kernel.sites[in.site]};
   if (other != nullptr) finding.other = setup_.kernel.sites[other->site];
-  // Copies of a line that the compiler made count once.
   const auto place = [](const Site& site) {
-    if (site.chain.empty()) return std::to_string(site.ptx_line);
-    std::string name;
-    for (const SourceLine& line : site.chain)
-      name += line.file + ":" + std::to_string(line.line) + ":" + std::to_string(line.column) + " ";
-    return name;
+    return site.chain.empty() ? std::to_string(site.ptx_line) : lines_of(site);
   };
   std::string a = place(finding.site), b = place(finding.other);
   if (b < a) std::swap(a, b);
@@ -69,11 +75,9 @@ bool Reporter::tick() {
   if (in_steps && ((effort_.steps & 0xf) != 0 || std::chrono::steady_clock::now() < setup_.deadline))
     return true;
   out_of_time_ = true;
-  Finding finding;
-  finding.kind = FindingKind::kUnproved;
-  finding.message = std::string(in_steps ? "the time limit" : "the limit of steps") +
-                    " ended the search after " + std::to_string(effort_.steps) + " warp instructions";
-  findings_.push_back(finding);
+  findings_.push_back({.message = std::string(in_steps ? "the time limit" : "the limit of steps") +
+                                  " ended the search after " + std::to_string(effort_.steps) +
+                                  " warp instructions"});
   ended_ = Ended::kRun;
   return false;
 }
@@ -82,10 +86,8 @@ bool Reporter::tick() {
 // unrolled loop, say) of which another was.
 void Reporter::add_uncovered(Verdict& verdict) const {
   const auto name = [&](const Instruction& in) {
-    std::string text = in.text;
-    for (const SourceLine& line : setup_.kernel.sites[in.site].chain)
-      text += " " + line.file + ":" + std::to_string(line.line) + ":" + std::to_string(line.column);
-    return setup_.kernel.sites[in.site].chain.empty() ? "" : text;
+    const std::string lines = lines_of(setup_.kernel.sites[in.site]);
+    return lines.empty() ? "" : in.text + " " + lines;
   };
   std::set<std::string> reached;
   for (size_t i = 0; i < effort_.executed.size(); ++i)
@@ -114,7 +116,7 @@ Verdict Reporter::verdict() const {
   return verdict;
 }
 
-uint64_t Operands::special(const BlockState& state, const Warp& warp, Special name, int lane) const {
+uint64_t Part::special(const BlockState& state, const Warp& warp, Special name, int lane) const {
   const uint32_t thread = warp.thread(lane);
   const auto& block = setup_.launch.block;
   const std::array<std::array<uint32_t, 3>, 4> sizes = {
@@ -150,7 +152,7 @@ uint64_t Operands::special(const BlockState& state, const Warp& warp, Special na
 
 // The memory in which the blocks of a cooperative launch meet: a buffer of its own. Its address is taken to
 // have no high half, which is not 0 in a cooperative launch.
-Value Operands::workspace() {
+Value Part::workspace() {
   const Value address = table_.input(SymbolKind::kObject, kWorkspace, 64, Scope::kGrid);
   Symbol& symbol = table_.change(table_.single(address));
   symbol.range = symbol.unsigned_range = {1, (Wide{1} << 31) - 1};
@@ -158,7 +160,7 @@ Value Operands::workspace() {
   return address;
 }
 
-Value Operands::read(const BlockState& state, const Warp& warp, const PtxOperand& operand, int lane) {
+Value Part::read(const BlockState& state, const Warp& warp, const PtxOperand& operand, int lane) {
   switch (operand.kind) {
     case OperandKind::kRegister: {
       Value value = warp.registers[operand.index].get(lane);
@@ -195,31 +197,23 @@ Value Operands::read(const BlockState& state, const Warp& warp, const PtxOperand
                               : table_.fresh(64, Scope::kThread);
 }
 
-void Operands::write(const BlockState& state, Warp& warp, const PtxOperand& result, int lane, Value value,
-                     PredicateId condition) {
+void Part::write(const BlockState& state, Warp& warp, const PtxOperand& result, int lane, Value value,
+                 PredicateId condition) {
   if (result.kind != OperandKind::kRegister) return;
+  const Type type = setup_.kernel.registers[result.index].type;
   WarpRegister& target = warp.registers.change(result.index);
   if (condition != 0) {  // under a guard that is not known
     PtxOperand old = result;
     old.negated = false, old.immediate = 0;
     const Value before = read(state, warp, old, lane);
-    if (value.form == kUnnamed && setup_.kernel.registers[result.index].type != Type::kPred)
-      value = table_.fresh(register_bits(setup_.kernel.registers[result.index].type), Scope::kThread);
-    if (!(before == value)) {
-      const Type type = setup_.kernel.registers[result.index].type;
-      if (type == Type::kPred) {
-        const Value p = {0, condition};
-        value = table_.logical_or(table_.logical_and(p, value),
-                                  table_.logical_and(SymbolTable::logical_not(p), before));
-      } else {
-        value = table_.select(condition, value, before, type, register_bits(type));
-      }
-    }
+    if (value.form == kUnnamed && type != Type::kPred)
+      value = table_.fresh(register_bits(type), Scope::kThread);
+    if (!(before == value)) value = table_.choose(condition, value, before, type);
   }
   target.set(lane, value);
 }
 
-Guarded Operands::guard(const BlockState& state, const Warp& warp, Lanes lanes, const Instruction& in) {
+Guarded Part::guard_of(const BlockState& state, const Warp& warp, Lanes lanes, const Instruction& in) {
   Guarded guard;
   if (!in.guard) {
     guard.certain = lanes;
@@ -264,13 +258,6 @@ uint64_t Setup::shared_end() const {
     end = std::max(end, launch.dynamic_shared ? variable.offset + *launch.dynamic_shared : kMostShared);
   }
   return end;
-}
-
-std::string Setup::source_line(const Instruction& in) const {
-  const Site& site = kernel.sites[in.site];
-  if (site.chain.empty()) return "PTX line " + std::to_string(site.ptx_line);
-  const std::string& file = site.chain[0].file;
-  return file.substr(file.find_last_of('/') + 1) + ":" + std::to_string(site.chain[0].line);
 }
 
 bool Setup::comes_from(const Instruction& in, const std::string& file, int line) const {

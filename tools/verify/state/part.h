@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <map>
 #include <set>
 #include <string>
@@ -9,12 +10,46 @@
 #include <utility>
 #include <vector>
 
-#include "glove_verify/finding.h"
-#include "memory/access.h"
+#include "flow/flow.h"
+#include "glove_verify/launch.h"
 #include "state/bundles.h"
-#include "state/setup.h"
 
 namespace glove::verify {
+
+// What a run is about: one kernel, one launch, and what is asked. Nothing of it changes.
+struct Setup {
+  // REQUIRES: the kernel outlives it; it may be sliced.
+  Setup(const Kernel& code, const Launch& how, const Options& asked,
+        std::chrono::steady_clock::time_point until);
+
+  // "file.cu:12", or the PTX line where there is no source.
+  std::string source_line(const Instruction& in) const { return name_of(kernel.sites[in.site]); }
+  // Whether a line of the source, the innermost or one that it was inlined into, is that of the instruction.
+  bool comes_from(const Instruction& in, const std::string& file, int line) const;
+  // Where shared memory ends; if the launch does not say, as far as it can end at all.
+  uint64_t shared_end() const;
+  // The number of a thread in the grid, from 1 on.
+  uint32_t owner_of(const BlockState& state, const Warp& warp, int lane) const {
+    return state.block * threads + warp.thread(lane) + 1;
+  }
+  unsigned register_bits(const PtxOperand& operand) const;
+  bool is_predicate(const PtxOperand& operand) const;
+  uint32_t number_of(const Instruction& in) const { return static_cast<uint32_t>(&in - kernel.code.data()); }
+
+  const Kernel& kernel;
+  const Launch launch;
+  const Options options;
+  const Flow flow;
+  const Waits waits{kernel, flow};
+  const std::chrono::steady_clock::time_point deadline;
+  uint32_t threads = 0;  // of a block
+  uint32_t blocks = 1;
+  unsigned granule = 4;  // bytes of a cell
+  bool check_global = true;
+  bool has_named_barriers = false;
+  bool acquires = false;      // has fences or the like, and blocks that may acquire something
+  bool has_products = false;  // of matrices, by wgmma
+};
 
 // How much was done, in all attempts.
 struct Effort {
@@ -91,25 +126,6 @@ class Reporter {
   std::set<std::string> assumptions_;
 };
 
-// A base of the parts. REQUIRES: what it refers to outlives it.
-struct Part {
-  Part(const Setup& setup, Learned& learned, Reporter& report, OpenBranches& open)
-      : setup_(setup), learned_(learned), table_(learned.table), report_(report), open_(open) {}
-
-  // A defect of threads of the warp, certain if no condition that is not known has led there. Ends the path.
-  void defect(FindingKind kind, const BlockState& state, const Warp& warp, const Instruction& in,
-              std::string message, const Instruction* other = nullptr) {
-    report_.find(kind, !open_.under_conditions(state, warp), in, other, std::move(message), &state);
-    report_.end_path();
-  }
-
-  const Setup& setup_;
-  Learned& learned_;
-  SymbolTable& table_;
-  Reporter& report_;
-  OpenBranches& open_;
-};
-
 // Stands for the offset of a parameter: where the blocks of a cooperative launch meet.
 constexpr uint32_t kWorkspace = 0x7fffffffu;
 
@@ -120,17 +136,42 @@ struct Guarded {
   std::array<PredicateId, 32> condition{};
 };
 
-// Reads and writes the operands of instructions.
-class Operands : private Part {
- public:
-  explicit Operands(const Part& run) : Part(run) {}
+// A base of the parts, which reads and writes the operands of instructions for them. REQUIRES: what it refers
+// to outlives it.
+struct Part {
+  Part(const Setup& setup, Learned& learned, Reporter& report, OpenBranches& open)
+      : setup_(setup), learned_(learned), table_(learned.table), report_(report), open_(open) {}
 
   // The value that a lane sees. Reading a register without a name gives it one.
   Value read(const BlockState& state, const Warp& warp, const PtxOperand& operand, int lane);
   // condition: under which the lane writes; 0: it does.
   void write(const BlockState& state, Warp& warp, const PtxOperand& result, int lane, Value value,
              PredicateId condition);
-  Guarded guard(const BlockState& state, const Warp& warp, Lanes lanes, const Instruction& in);
+  Guarded guard_of(const BlockState& state, const Warp& warp, Lanes lanes, const Instruction& in);
+
+  // A defect of threads of the warp, certain if no condition that is not known has led there. Ends the path.
+  void defect(FindingKind kind, const BlockState& state, const Warp& warp, const Instruction& in,
+              std::string message, const Instruction* other = nullptr) {
+    report_.find(kind, !open_.under_conditions(state, warp), in, other, std::move(message), &state);
+    report_.end_path();
+  }
+
+  // Whether a read of shared memory is to be reported because nothing was written there.
+  bool undefined(BlockState& state, uint64_t address) const {
+    return !setup_.options.allow_undefined && state.shared.at(address).known == Known::kNothingWritten;
+  }
+  // Reports that the warp reads shared memory where nothing was written; certain: if it comes there at all.
+  void undefined_read(const BlockState& state, const Warp& warp, const Instruction& in, bool certain,
+                      const std::string& what) {
+    report_.find(FindingKind::kUndefinedRead, certain && !open_.under_conditions(state, warp), in, nullptr,
+                 what + ", where nothing has been written", &state);
+  }
+
+  const Setup& setup_;
+  Learned& learned_;
+  SymbolTable& table_;
+  Reporter& report_;
+  OpenBranches& open_;
 
  private:
   uint64_t special(const BlockState& state, const Warp& warp, Special special, int lane) const;

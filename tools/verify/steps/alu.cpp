@@ -1,4 +1,4 @@
-#include "steps/alu.h"
+#include "steps/steps.h"
 
 #include <bit>
 #include <cmath>
@@ -27,24 +27,8 @@ template <class Number>
 bool compare(const CompareForm& how, Number a, Number b) {
   if (std::is_floating_point_v<Number> && (a != a || b != b))
     return how.kind == Compare::kNan || how.unordered;
-  switch (how.kind) {
-    case Compare::kEq:
-      return a == b;
-    case Compare::kNe:
-      return a != b;
-    case Compare::kLt:
-      return a < b;
-    case Compare::kLe:
-      return a <= b;
-    case Compare::kGt:
-      return a > b;
-    case Compare::kGe:
-      return a >= b;
-    case Compare::kNumber:
-    case Compare::kNan:
-      break;
-  }
-  return how.kind == Compare::kNumber;
+  const bool holds[] = {a == b, a != b, a<b, a <= b, a> b, a >= b, true, false};  // in the order of Compare
+  return holds[static_cast<size_t>(how.kind)];
 }
 
 bool compare_numbers(const Instruction& in, uint64_t a, uint64_t b) {

@@ -2,7 +2,7 @@
 #include <bit>
 #include <optional>
 
-#include "steps/alu.h"
+#include "steps/steps.h"
 
 namespace glove::verify {
 namespace {

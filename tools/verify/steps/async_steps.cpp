@@ -3,26 +3,23 @@
 #include <algorithm>
 
 namespace glove::verify {
-namespace {
 
 constexpr unsigned kCoreBytes = 128;  // eight rows of 16 bytes
 constexpr unsigned kDepthCores = 2;   // core matrices that one product takes of each eight rows
 constexpr unsigned kRowGroups = 8;    // of A
 constexpr int kWarpgroupWarps = 4;
 
-}  // namespace
-
 void AsyncSteps::step_asynchronous(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
   switch (in.op) {
     case Op::kProxyFence:  // under a condition that is not known, it is not certain to happen
       if (in.space == Space::kShared && open_.innermost == nullptr)
-        state.clocks.fence_proxy(threads_of(warp, operands_.guard(state, warp, lanes, in).certain));
+        state.clocks.fence_proxy(threads_of(warp, guard_of(state, warp, lanes, in).certain));
       return;
     case Op::kCopy:
-      return step_copy(state, warp, in, operands_.guard(state, warp, lanes, in));
+      return step_copy(state, warp, in, guard_of(state, warp, lanes, in));
     case Op::kCopyCommit:
     case Op::kCopyWait:
-      return step_copy_wait(state, warp, operands_.guard(state, warp, lanes, in).certain, in);
+      return step_copy_wait(state, warp, guard_of(state, warp, lanes, in).certain, in);
     default:
       return step_wgmma(state, warp, lanes, in);
   }
@@ -35,7 +32,7 @@ unsigned AsyncSteps::copied_bytes(BlockState& state, Warp& warp, const Instructi
   const bool has_policy = in.text.find("L2::cache_hint") != std::string::npos;
   if (in.operands.size() <= (has_policy ? 2u : 1u)) return size;
   const PtxOperand& limit = in.operands[1];
-  const Value value = operands_.read(state, warp, limit, lane);
+  const Value value = read(state, warp, limit, lane);
   if (limit.kind != OperandKind::kRegister || setup_.kernel.registers[limit.index].type != Type::kPred) {
     if (!value.known()) return size;
     const uint64_t bytes = mask_bits(value.constant, 32);
@@ -78,10 +75,10 @@ void AsyncSteps::step_copy(BlockState& state, Warp& warp, const Instruction& in,
     if (report_.ended()) return;
     const auto at = static_cast<size_t>(lane);
     const Lanes bit = 1u << lane;
-    to[at] = places_.place_of(state, warp, whole, operands_.read(state, warp, in.address, lane), lane);
-    from[at] = places_.place_of(state, warp, source, operands_.read(state, warp, in.source, lane), lane);
-    if (!places_.check_bounds(state, warp, whole, to[at], lane,
-                              (guard.certain & bit) != 0 && !open_.under_conditions(state, warp)))
+    to[at] = place_of(state, warp, whole, read(state, warp, in.address, lane), lane);
+    from[at] = place_of(state, warp, source, read(state, warp, in.source, lane), lane);
+    if (!check_bounds(state, warp, whole, to[at], lane,
+                      (guard.certain & bit) != 0 && !open_.under_conditions(state, warp)))
       return;
     inside |= bit;
     reads[copied_bytes(state, warp, in, lane, bytes, &source_guard)] |= bit;
@@ -90,9 +87,9 @@ void AsyncSteps::step_copy(BlockState& state, Warp& warp, const Instruction& in,
   warp.copies.begin(inside);
   for (unsigned count = 1; count < reads.size(); ++count)
     if (reads[count] != 0)
-      races_.access(state, warp, in, AccessKind::kRead, count, reads[count], from, source_guard,
-                    Flight::kCopy);
-  races_.access(state, warp, in, AccessKind::kWrite, bytes, inside, to, guard, Flight::kCopy);
+      order_.block_races.access(state, warp, in, AccessKind::kRead, count, reads[count], from, source_guard,
+                                Flight::kCopy);
+  order_.block_races.access(state, warp, in, AccessKind::kWrite, bytes, inside, to, guard, Flight::kCopy);
   each_lane(inside, [&](int lane) {
     if (report_.ended()) return;
     Place place = to[lane];
@@ -126,8 +123,6 @@ void AsyncSteps::read_matrix(BlockState& state, Warp& warp, Lanes lanes, const I
   if (descriptor >> 62 != 0) return report_.unsupported(in, "operands with swizzling are not modelled");
   const uint64_t start = (descriptor & 0x3fff) << 4, next_depth = (descriptor >> 16 & 0x3fff) << 4,
                  next_rows = (descriptor >> 32 & 0x3fff) << 4;
-  Guarded guard;
-  guard.certain = lanes;
   for (unsigned i = 0; i < groups * kDepthCores; ++i) {
     const uint64_t at = start + i / kDepthCores * next_rows + i % kDepthCores * next_depth;
     const std::string where = "the warp of thread " + std::to_string(warp.thread(0)) +
@@ -136,18 +131,15 @@ void AsyncSteps::read_matrix(BlockState& state, Warp& warp, Lanes lanes, const I
       return defect(FindingKind::kBounds, state, warp, in,
                     where + ", which ends at " + std::to_string(setup_.shared_end()));
     }
-    for (uint64_t part = at; part < at + kCoreBytes && !setup_.options.allow_undefined; part += 4)
-      if (state.shared.at(part).known == Known::kNothingWritten) {
-        report_.find(FindingKind::kUndefinedRead, !open_.under_conditions(state, warp), in, nullptr,
-                     where + ", where nothing has been written", &state);
+    for (uint64_t part = at; part < at + kCoreBytes; part += 4)
+      if (undefined(state, part)) {
+        undefined_read(state, warp, in, true, where);
         break;
       }
-    Place place;
-    place.space = Space::kShared;
-    place.address = {at, 0};
     std::array<Place, 32> places;
-    places.fill(place);
-    races_.access(state, warp, in, AccessKind::kRead, kCoreBytes, lanes, places, guard, Flight::kProduct);
+    places.fill({.space = Space::kShared, .address = {at, 0}});
+    order_.block_races.access(state, warp, in, AccessKind::kRead, kCoreBytes, lanes, places,
+                              {.certain = lanes}, Flight::kProduct);
     if (report_.ended()) return;
   }
 }
@@ -155,7 +147,7 @@ void AsyncSteps::read_matrix(BlockState& state, Warp& warp, Lanes lanes, const I
 // Each warp of a warpgroup reads both operands. A lane stands for all that know the same.
 void AsyncSteps::step_wgmma(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
   if (in.op == Op::kWgmmaFence) return;
-  if (open_.innermost != nullptr || (in.guard && operands_.guard(state, warp, lanes, in).certain != lanes))
+  if (open_.innermost != nullptr || (in.guard && guard_of(state, warp, lanes, in).certain != lanes))
     return report_.unproved(in, "'" + in.text + "' stands under a condition that is not known", &state);
   if (in.op == Op::kWgmmaCommit) return warp.products.commit(lanes);
   if (in.op == Op::kWgmmaWait) {
@@ -181,10 +173,10 @@ void AsyncSteps::step_wgmma(BlockState& state, Warp& warp, Lanes lanes, const In
   ++warp.product_count;
   warp.last_product = setup_.number_of(in);
   for (size_t i = a_in_memory ? 0 : b; i <= b; i += b) {
-    const Value descriptor = operands_.read(state, warp, in.operands[i], first);
+    const Value descriptor = read(state, warp, in.operands[i], first);
     if (!descriptor.known()) return report_.unproved(in, "the place of an operand is not known", &state);
     each_lane(lanes, [&](int lane) {
-      if (!(operands_.read(state, warp, in.operands[i], lane) == descriptor))
+      if (!(read(state, warp, in.operands[i], lane) == descriptor))
         report_.unproved(in, "the lanes of a warp name different operands", &state);
     });
     if (report_.ended()) return;

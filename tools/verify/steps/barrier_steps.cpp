@@ -20,7 +20,7 @@ void BarrierSteps::unknown_barrier_condition(BlockState& state, Warp& warp, Lane
 
 void BarrierSteps::step_barrier(BlockState& state, Warp& warp, Lanes lanes, int pc) {
   const Instruction& in = setup_.kernel.code[pc];
-  const Guarded guard = operands_.guard(state, warp, lanes, in);
+  const Guarded guard = guard_of(state, warp, lanes, in);
   if (guard.possible != 0) {
     const PredicateId condition = guard.condition[static_cast<size_t>(std::countr_zero(guard.possible))];
     if (open_.innermost == nullptr && table_.scope_of_predicate(condition) != Scope::kThread)
@@ -43,7 +43,7 @@ void BarrierSteps::step_barrier(BlockState& state, Warp& warp, Lanes lanes, int 
     if (report_.ended()) return;
     uint64_t number[2] = {0, (uint64_t{setup_.threads} + 31) / 32 * 32};
     for (size_t i = 0; i < std::min<size_t>(numbers, 2); ++i) {
-      const Value value = operands_.read(state, warp, in.operands[i], lane);
+      const Value value = read(state, warp, in.operands[i], lane);
       if (!value.known())
         return report_.unproved(
             in,
@@ -73,13 +73,14 @@ void BarrierSteps::step_barrier(BlockState& state, Warp& warp, Lanes lanes, int 
 
 void BarrierSteps::arrive(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, int pc,
                           uint32_t barrier, uint32_t count) {
-  grid_.acquire_seen(state, warp, lanes);
-  Arrival arrival;
-  arrival.barrier = barrier;
-  arrival.count = count;
+  order_.grid.acquire_seen(state, warp, lanes);
   // A warp counts as a whole, also the last one that is not full.
-  arrival.weight =
-      in.collective.aligned || lanes == warp.lanes ? 32 : static_cast<uint32_t>(std::popcount(lanes));
+  const bool whole = in.collective.aligned || lanes == warp.lanes;
+  Arrival arrival = {.barrier = barrier,
+                     .count = count,
+                     .weight = whole ? 32 : static_cast<uint32_t>(std::popcount(lanes)),
+                     .waits = in.collective.barrier != BarrierOp::kArrive,
+                     .instruction = static_cast<uint32_t>(pc)};
   if (!in.collective.aligned && lanes != warp.lanes && warp.lanes != ~Lanes{0}) {
     const Lanes rest = warp.alive & ~lanes;
     if (rest == 0) arrival.weight += static_cast<uint32_t>(32 - std::popcount(warp.lanes));
@@ -91,8 +92,6 @@ void BarrierSteps::arrive(BlockState& state, Warp& warp, Lanes lanes, const Inst
                       " has left the kernel before a barrier at which thread " +
                       std::to_string(warp.thread(std::countr_zero(lanes))) + " arrives");
   }
-  arrival.waits = in.collective.barrier != BarrierOp::kArrive;
-  arrival.instruction = static_cast<uint32_t>(pc);
   if (setup_.options.strict_barriers && !state.barriers[barrier].instructions.empty() &&
       in.operands.size() < 2 && state.barriers[barrier].instructions[0] != arrival.instruction) {
     return defect(FindingKind::kDivergence, state, warp, in,
@@ -133,8 +132,8 @@ void BarrierSteps::release(BlockState& state, uint32_t barrier) {
     const Instruction& in = setup_.kernel.code[warp.pc[lane]];
     if (in.collective.barrier == BarrierOp::kReduce && !in.results.empty() &&
         in.results[0].kind == OperandKind::kRegister)
-      operands_.write(state, warp, in.results[0], lane,
-                      setup_.kernel.registers[in.results[0].index].type == Type::kPred ? agreed : reduced, 0);
+      write(state, warp, in.results[0], lane,
+            setup_.kernel.registers[in.results[0].index].type == Type::kPred ? agreed : reduced, 0);
     warp.waiting &= ~(1u << lane);
     warp.observed[lane] |= seen * Observed::kElsewhere;
     warp.exchanged |= Lanes{locked} << lane;

@@ -5,8 +5,8 @@
 namespace glove::verify {
 
 void ExchangeSteps::step_exchange(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
-  if (in.guard && operands_.guard(state, warp, lanes, in).certain != lanes) {
-    const Guarded guard = operands_.guard(state, warp, lanes, in);
+  if (in.guard && guard_of(state, warp, lanes, in).certain != lanes) {
+    const Guarded guard = guard_of(state, warp, lanes, in);
     if (guard.possible != 0)
       return report_.unproved(in, "'" + in.text + "' stands under a condition that is not known", &state);
     lanes = guard.certain;
@@ -16,17 +16,14 @@ void ExchangeSteps::step_exchange(BlockState& state, Warp& warp, Lanes lanes, co
   if (in.op == Op::kVote || in.op == Op::kActiveMask) return step_vote(state, warp, lanes, in);
   if (in.op == Op::kReduce) {  // the same for all
     const Value value = table_.fresh(32, Scope::kBlock);
-    each_lane(lanes, [&](int lane) { operands_.write(state, warp, in.results[0], lane, value, 0); });
+    each_lane(lanes, [&](int lane) { write(state, warp, in.results[0], lane, value, 0); });
     return;
   }
   each_lane(lanes, [&](int lane) {
     for (const PtxOperand& result : in.results) {
       if (result.kind != OperandKind::kRegister) continue;
       const Type type = setup_.kernel.registers[result.index].type;
-      operands_.write(state, warp, result, lane,
-                      type == Type::kPred ? table_.fresh_predicate(Scope::kThread, false)
-                                          : table_.fresh(register_bits(type), Scope::kThread),
-                      0);
+      write(state, warp, result, lane, table_.fresh_of(type, Scope::kThread), 0);
     }
   });
 }
@@ -34,11 +31,9 @@ void ExchangeSteps::step_exchange(BlockState& state, Warp& warp, Lanes lanes, co
 void ExchangeSteps::step_shuffle(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
   std::array<Value, 32> data{};
   const bool needed = !in.results.empty() && in.results[0].kind == OperandKind::kRegister;
-  if (needed)
-    each_lane(lanes, [&](int lane) { data[lane] = operands_.read(state, warp, in.operands[0], lane); });
+  if (needed) each_lane(lanes, [&](int lane) { data[lane] = read(state, warp, in.operands[0], lane); });
   each_lane(lanes, [&](int lane) {
-    const Value by = operands_.read(state, warp, in.operands[1], lane),
-                clamp = operands_.read(state, warp, in.operands[2], lane);
+    const Value by = read(state, warp, in.operands[1], lane), clamp = read(state, warp, in.operands[2], lane);
     const bool checks = in.results.size() > 1 && in.results[1].kind == OperandKind::kRegister;
     std::optional<Value> result, valid;  // once they are known
     if (by.known() && clamp.known()) {
@@ -58,11 +53,10 @@ void ExchangeSteps::step_shuffle(BlockState& state, Warp& warp, Lanes lanes, con
       result = shuffled_from(state, warp, lanes, in, lane, data);
     }
     if (needed)
-      operands_.write(state, warp, in.results[0], lane, result ? *result : table_.fresh(32, Scope::kThread),
-                      0);
+      write(state, warp, in.results[0], lane, result ? *result : table_.fresh(32, Scope::kThread), 0);
     if (checks)
-      operands_.write(state, warp, in.results[1], lane,
-                      valid ? *valid : table_.fresh_predicate(Scope::kThread, false), 0);
+      write(state, warp, in.results[1], lane, valid ? *valid : table_.fresh_predicate(Scope::kThread, false),
+            0);
   });
 }
 
@@ -70,7 +64,7 @@ void ExchangeSteps::step_vote(BlockState& state, Warp& warp, Lanes lanes, const 
   if (in.results.empty() || in.results[0].kind != OperandKind::kRegister) return;
   const bool predicate = setup_.kernel.registers[in.results[0].index].type == Type::kPred;
   const auto all = [&](Value value) {
-    each_lane(lanes, [&](int lane) { operands_.write(state, warp, in.results[0], lane, value, 0); });
+    each_lane(lanes, [&](int lane) { write(state, warp, in.results[0], lane, value, 0); });
   };
   if (in.op == Op::kActiveMask)
     return all(open_.innermost == nullptr ? table_.fresh(32, Scope::kBlock)
@@ -81,7 +75,7 @@ void ExchangeSteps::step_vote(BlockState& state, Warp& warp, Lanes lanes, const 
   Value first;
   bool same = true;
   each_lane(lanes, [&](int lane) {
-    Value value = operands_.read(state, warp, in.operands[0], lane);
+    Value value = read(state, warp, in.operands[0], lane);
     if (!value.known())
       if (const auto truth = Reasoner(table_, position(state, warp, lane)).truth(value))
         value = {*truth ? 1u : 0u, 0};
@@ -131,11 +125,11 @@ std::optional<Value> ExchangeSteps::shuffled_from(const BlockState& state, const
   bool tickets = false;  // all others are not told apart
   each_lane(lanes, [&](int from) { tickets |= may_be_ticket(data[from]); });
   if (!tickets) return std::nullopt;
-  const Value by = operands_.read(state, warp, in.operands[1], lane);
+  const Value by = read(state, warp, in.operands[1], lane);
   // A lane that does not take part gives nothing, and the lane's number counts modulo 32.
-  const Value mask = in.operands.size() > 3 ? operands_.read(state, warp, in.operands[3], lane) : Value{};
+  const Value mask = in.operands.size() > 3 ? read(state, warp, in.operands[3], lane) : Value{};
   const bool all = lanes == ~Lanes{0} && mask == Value{~Lanes{0}, 0};
-  if (!(operands_.read(state, warp, in.operands[2], lane) == Value{31, 0}) || by.known() ||
+  if (!(read(state, warp, in.operands[2], lane) == Value{31, 0}) || by.known() ||
       (!all && (mask.known() || !is_voter(by, table_.single(mask)))) ||
       !Interval{0, 31}.contains(Reasoner(table_, position(state, warp, lane)).range(by, 32, true)))
     return std::nullopt;
@@ -180,7 +174,7 @@ std::optional<Value> ExchangeSteps::handed_round(Value by, const std::vector<Val
 
 bool ExchangeSteps::voters_come(const BlockState& state, const Warp& warp, Lanes lanes,
                                 const Instruction& in) {
-  const auto mask_of = [&](int lane) { return operands_.read(state, warp, in.operands.back(), lane); };
+  const auto mask_of = [&](int lane) { return read(state, warp, in.operands.back(), lane); };
   const Value mask = mask_of(std::countr_zero(lanes));
   const Votes* votes = table_.votes_of(table_.single(mask));
   if (votes == nullptr || open_.innermost == nullptr || open_.innermost->loops || warp.path == nullptr ||

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 
-#include "steps/alu.h"
-#include "ways/regions.h"
-
 namespace glove::verify {
 
 // A move that packs several registers into one or unpacks one into several.
@@ -19,7 +16,7 @@ void Interpreter::step_pack(const BlockState& state, Warp& warp, const Instructi
                               ? Value{mask_bits(x[0].constant >> (part * i), part), 0}
                               : table_.operation(Op::kPure, in.type, static_cast<uint32_t>(i),
                                                  std::max(16u, setup_.register_bits(in.results[i])), {x[0]});
-      operands_.write(state, warp, in.results[i], lane, value, condition);
+      write(state, warp, in.results[i], lane, value, condition);
     }
     return;
   }
@@ -37,7 +34,7 @@ void Interpreter::step_pack(const BlockState& state, Warp& warp, const Instructi
   const Value result = known       ? Value{packed, 0}
                        : count > 2 ? table_.operation(Op::kPure, in.type, 11, std::max(32u, bits), pair)
                                    : pair[0];
-  operands_.write(state, warp, in.results[0], lane, result, condition);
+  write(state, warp, in.results[0], lane, result, condition);
 }
 
 // An operation about whose result nothing is known.
@@ -51,10 +48,8 @@ void Interpreter::step_opaque(const BlockState& state, Warp& warp, const Instruc
     for (size_t i = 0; i < count; ++i)
       data &= x[i].known() ||
               (setup_.is_predicate(in.operands[i]) ? table_.predicate(x[i].form).data : table_.is_data(x[i]));
-    operands_.write(state, warp, target, lane,
-                    type == Type::kPred ? table_.fresh_predicate(Scope::kThread, data)
-                                        : table_.fresh(register_bits(type), Scope::kThread),
-                    condition);
+    write(state, warp, target, lane, table_.fresh_of(type, Scope::kThread, data && type == Type::kPred),
+          condition);
   }
 }
 
@@ -65,7 +60,7 @@ Value Interpreter::convert_address(const Instruction& in, Value address) {
                         : in.space == Space::kLocal ? uint64_t{2} << 60
                                                     : uint64_t{3} << 60;
   if (window) return in.wide ? table_.subtract(address, {base, 0}, 64) : table_.add(address, {base, 0}, 64);
-  places_.note_pointer(address);
+  note_pointer(address);
   return address;
 }
 
@@ -82,8 +77,8 @@ void Interpreter::write_predicates(const BlockState& state, Warp& warp, const In
     result = combine(result);
     other = combine(other);
   }
-  if (in.results.size() > 1) operands_.write(state, warp, in.results[1], lane, other, condition);
-  if (!in.results.empty()) operands_.write(state, warp, in.results[0], lane, result, condition);
+  if (in.results.size() > 1) write(state, warp, in.results[1], lane, other, condition);
+  if (!in.results.empty()) write(state, warp, in.results[0], lane, result, condition);
 }
 
 // Whether nobody needs to tell what an instruction makes of its operands from anything else: they are
@@ -121,7 +116,7 @@ void Interpreter::step_arithmetic(BlockState& state, Warp& warp, Lanes lanes, co
   each_lane(lanes, [&](int lane) {
     PredicateId condition = 0;
     if (in.guard) {
-      const Guarded guard = operands_.guard(state, warp, 1u << lane, in);
+      const Guarded guard = guard_of(state, warp, 1u << lane, in);
       if ((guard.certain | guard.possible) == 0) return;
       condition = guard.condition[lane];
     }
@@ -129,14 +124,13 @@ void Interpreter::step_arithmetic(BlockState& state, Warp& warp, Lanes lanes, co
       if (in.op == Op::kSetPredicate)
         return write_predicates(state, warp, in, lane, nullptr, table_.fresh_predicate(Scope::kThread, false),
                                 condition);
-      for (const PtxOperand& target : in.results)
-        operands_.write(state, warp, target, lane, {0, kUnnamed}, condition);
+      for (const PtxOperand& target : in.results) write(state, warp, target, lane, {0, kUnnamed}, condition);
       return;
     }
     Value x[4];
     bool known = true;
     for (size_t i = 0; i < count; ++i) {
-      x[i] = operands_.read(state, warp, in.operands[i], lane);
+      x[i] = read(state, warp, in.operands[i], lane);
       known &= x[i].known() || (i == 2 && in.comparison.combine != 0);
     }
     if (packs) return step_pack(state, warp, in, lane, x, condition);
@@ -153,7 +147,7 @@ void Interpreter::step_arithmetic(BlockState& state, Warp& warp, Lanes lanes, co
       result = evaluate(in, x, count, table_, Reasoner(table_, {warp.path.get(), nullptr, lane}));
     }
     if (in.op == Op::kSetPredicate) return write_predicates(state, warp, in, lane, x, result, condition);
-    if (!in.results.empty()) operands_.write(state, warp, in.results[0], lane, result, condition);
+    if (!in.results.empty()) write(state, warp, in.results[0], lane, result, condition);
   });
 }
 
@@ -161,7 +155,7 @@ void Interpreter::step_branch(BlockState& state, Warp& warp, Lanes lanes, int pc
   const Instruction& in = setup_.kernel.code[pc];
   const bool leaves = in.op != Op::kBranch;
   const int target = leaves ? setup_.flow.end() : in.targets[0];
-  const Guarded guard = operands_.guard(state, warp, lanes, in);
+  const Guarded guard = guard_of(state, warp, lanes, in);
   if (guard.possible != 0) {
     // The lanes that know where they go wait until the others are through.
     std::array<PredicateId, 32> taken = guard.condition;
@@ -178,7 +172,7 @@ void Interpreter::step_branch(BlockState& state, Warp& warp, Lanes lanes, int pc
 void Interpreter::step_indexed_branch(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
   each_lane(lanes, [&](int lane) {
     if (report_.ended()) return;
-    const Value index = operands_.read(state, warp, in.operands[0], lane);
+    const Value index = read(state, warp, in.operands[0], lane);
     if (!index.known()) return report_.unproved(in, "the target of a branch depends on unknown data", &state);
     if (index.constant >= in.targets.size())
       return report_.unproved(in, "the target of a branch lies outside its table", &state);
@@ -188,7 +182,7 @@ void Interpreter::step_indexed_branch(BlockState& state, Warp& warp, Lanes lanes
 
 void Interpreter::step(BlockState& state, Warp& warp, Lanes lanes, int pc) {
   const Instruction& in = setup_.kernel.code[pc];
-  if (setup_.waits.undecided(pc)) wait_log_.undecided_loop(pc);
+  if (setup_.waits.undecided(pc)) order_.waits.undecided_loop(pc);
   const auto next = [&] { each_lane(lanes, [&](int lane) { warp.pc[lane] = pc + 1; }); };
   constexpr OpSet kExchanges = {Op::kShuffle, Op::kVote,       Op::kMatch, Op::kReduce,
                                 Op::kElect,   Op::kActiveMask, Op::kMatrix};
@@ -203,20 +197,20 @@ void Interpreter::step(BlockState& state, Warp& warp, Lanes lanes, int pc) {
     case Op::kUnsupported:
       return report_.unsupported(in, in.reason);
     case Op::kLoad:
-      steps_.memory.step_load(state, warp, in, operands_.guard(state, warp, lanes, in));
+      steps_.memory.step_load(state, warp, in, guard_of(state, warp, lanes, in));
       return next();
     case Op::kStore:
-      steps_.memory.step_store(state, warp, in, operands_.guard(state, warp, lanes, in));
+      steps_.memory.step_store(state, warp, in, guard_of(state, warp, lanes, in));
       return next();
     case Op::kAtomic:
-      steps_.memory.step_atomic(state, warp, in, operands_.guard(state, warp, lanes, in));
+      steps_.memory.step_atomic(state, warp, in, guard_of(state, warp, lanes, in));
       return next();
     case Op::kMatrixLoad:
     case Op::kMatrixStore:
-      steps_.memory.step_matrix_memory(state, warp, lanes, in, operands_.guard(state, warp, lanes, in));
+      steps_.memory.step_matrix_memory(state, warp, lanes, in, guard_of(state, warp, lanes, in));
       return next();
     case Op::kFence:
-      grid_.step_fence(state, warp, operands_.guard(state, warp, lanes, in).certain, in);
+      order_.grid.step_fence(state, warp, guard_of(state, warp, lanes, in).certain, in);
       return next();
     case Op::kNothing:
       return next();

@@ -1,13 +1,12 @@
 #include "steps/steps.h"
 
-#include <algorithm>
 #include <bit>
 
 namespace glove::verify {
 
 // The number that the seed of the data decides for this place: small, so that it may serve as a count or an
 // index.
-Value Loads::sampled(Type type, unsigned bits, SymbolId object, uint64_t offset) {
+Value MemorySteps::sampled(Type type, unsigned bits, SymbolId object, uint64_t offset) {
   const InternKey key = {{*setup_.options.data_seed, object, offset}};
   const DistinctNumbers* list = table_.distinct_numbers(object);
   if (list != nullptr && bits == 32 && (offset % list->every) == 0)
@@ -24,7 +23,7 @@ Value Loads::sampled(Type type, unsigned bits, SymbolId object, uint64_t offset)
   return {mask_bits(extend(random % 256, type), bits), 0};
 }
 
-Value Loads::load_parameter(const Place& place, Type type, unsigned bits) {
+Value MemorySteps::load_parameter(const Place& place, Type type, unsigned bits) {
   if (place.kind == Place::kNumber) {
     const uint64_t offset = place.address.constant;
     for (const ParameterValue& parameter : setup_.launch.parameters) {
@@ -51,7 +50,7 @@ Value Loads::load_parameter(const Place& place, Type type, unsigned bits) {
   return table_.loaded(type, 1, bits, place.address);
 }
 
-Value Loads::load_constant(const Instruction& in, const Place& place, unsigned bits) {
+Value MemorySteps::load_constant(const Instruction& in, const Place& place, unsigned bits) {
   const auto& terms = table_.terms(place.address.form);
   const unsigned bytes = bits_of(in.type) / 8;
   if (terms.size() == 1 && terms[0].factor == 1) {
@@ -72,7 +71,7 @@ Value Loads::load_constant(const Instruction& in, const Place& place, unsigned b
   return table_.loaded(in.type, 2, bits, place.address);
 }
 
-Value Loads::load_shared(BlockState& state, const Instruction& in, const Place& place) {
+Value MemorySteps::load_shared(BlockState& state, const Instruction& in, const Place& place) {
   const unsigned bits = register_bits(in.type);
   // A strong load may see what another thread's strong access has not written yet in this schedule.
   const bool strong =
@@ -102,7 +101,8 @@ Value Loads::load_shared(BlockState& state, const Instruction& in, const Place& 
   return value;
 }
 
-Value Loads::load_value(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane) {
+Value MemorySteps::load_value(BlockState& state, Warp& warp, const Instruction& in, const Place& place,
+                              int lane) {
   const unsigned bits = register_bits(in.type);
   switch (place.space) {
     case Space::kParam:
@@ -128,19 +128,19 @@ Value Loads::load_value(BlockState& state, Warp& warp, const Instruction& in, co
       in.order.is_volatile || ((in.order.strong || in.order.acquire) && in.order.scope != FenceScope::kBlock);
   if (strong) {
     const Value value = table_.fresh(bits, Scope::kThread);
-    grid_.observe(state, warp, in, place, lane, value);
+    order_.grid.observe(state, warp, in, place, lane, value);
     return value;
   }
   if (place.object == 0) return table_.fresh(bits, Scope::kThread);
   const unsigned bytes = bytes_of(in.type);
-  if (!read_only_.is_constant(place, bytes)) return table_.fresh(bits, Scope::kThread);
-  read_only_.note_read(place, bytes);
+  if (!order_.read_only.is_constant(place, bytes)) return table_.fresh(bits, Scope::kThread);
+  order_.read_only.note_read(place, bytes);
   if (setup_.options.data_seed && place.kind == Place::kNumber && bits_of(in.type) <= 64)
     return sampled(in.type, bits, place.object, place.address.constant);
   return table_.loaded(in.type, 0, bits, place.address);
 }
 
-void Loads::apply_range(const Instruction& in, Value value) {
+void MemorySteps::apply_range(const Instruction& in, Value value) {
   const SymbolId single = table_.single(value);
   if (single == 0) return;
   for (const DataRange& range : setup_.launch.ranges) {

@@ -57,9 +57,9 @@ Lanes MemorySteps::find_places(BlockState& state, Warp& warp, const Instruction&
   each_lane(guard.certain | guard.possible, [&](int lane) {
     if (report_.ended()) return;
     Place& place = places[lane];
-    place = places_.place_of(state, warp, in, operands_.read(state, warp, in.address, lane), lane);
+    place = place_of(state, warp, in, read(state, warp, in.address, lane), lane);
     const bool certain = has(guard.certain, lane) && !open_.under_conditions(state, warp);
-    if (places_.check_bounds(state, warp, in, place, lane, certain)) inside |= 1u << lane;
+    if (check_bounds(state, warp, in, place, lane, certain)) inside |= 1u << lane;
     if (in.op == Op::kStore && place.space == Space::kParam)
       report_.unproved(in, "a store through a pointer that is not understood", &state);
   });
@@ -71,22 +71,22 @@ void MemorySteps::step_store(BlockState& state, Warp& warp, const Instruction& i
   std::array<Place, 32> places;
   const Lanes active = find_places(state, warp, in, guard, places);
   if (report_.ended()) return;
-  races_.access(state, warp, in, AccessKind::kWrite, bytes * in.vector, active, places, guard);
+  order_.block_races.access(state, warp, in, AccessKind::kWrite, bytes * in.vector, active, places, guard);
   if (report_.ended()) return;
-  if (in.order.release) grid_.step_fence(state, warp, active & guard.certain, in);
+  if (in.order.release) order_.grid.step_fence(state, warp, active & guard.certain, in);
   each_lane(active, [&](int lane) {
     Place place = places[lane];
     for (unsigned i = 0; i < in.vector && !report_.ended(); ++i) {
       const bool known = i < in.operands.size() && in.operands[i].kind != OperandKind::kNone;
-      const Value value = known ? operands_.read(state, warp, in.operands[i], lane) : Value{};
+      const Value value = known ? read(state, warp, in.operands[i], lane) : Value{};
       store_value(state, warp, in, place, lane, value, known, guard.condition[lane]);
       const bool certain = open_.innermost == nullptr && has(guard.certain, lane) && in.vector == 1;
-      wait_log_.log_change(state, warp, in, place, lane, known ? value : Value{0, kUnnamed}, certain);
+      order_.waits.log_change(state, warp, in, place, lane, known ? value : Value{0, kUnnamed}, certain);
       const bool raises = (in.order.is_volatile || in.order.strong) && known &&
-                          grid_.raise_flag(state, warp, in, place, lane, value, certain);
+                          order_.grid.raise_flag(state, warp, in, place, lane, value, certain);
       if ((place.space == Space::kGlobal || place.space == Space::kShared) && !raises)
         forget_location(state, warp, place, lane, bytes);
-      if (!report_.ended() && (in.order.is_volatile || in.order.strong)) tickets_.spoil(place, bytes);
+      if (!report_.ended() && (in.order.is_volatile || in.order.strong)) order_.tickets.spoil(place, bytes);
       place.address = table_.add(place.address, {bytes, 0}, 64);
     }
   });
@@ -94,14 +94,14 @@ void MemorySteps::step_store(BlockState& state, Warp& warp, const Instruction& i
 
 void MemorySteps::forget_location(const BlockState& state, const Warp& warp, const Place& place, int lane,
                                   unsigned bytes) {
-  if (setup_.has_named_barriers) tickets_.spoil(place, bytes);
+  if (setup_.has_named_barriers) order_.tickets.spoil(place, bytes);
   if (report_.ended()) return;
   if (setup_.blocks > 1 && setup_.check_global && place.space == Space::kGlobal) {
-    if (grid_.resets_counter(state, warp, place, lane)) return;
+    if (order_.grid.resets_counter(state, warp, place, lane)) return;
     learned_.plainly_written.insert(key_of(place));
     if (place.kind == Place::kRange) learned_.somewhere_written.insert(place.object);
   }
-  locations_.forget(place, bytes, state, warp, lane);
+  order_.locations.forget(place, bytes, state, warp, lane);
 }
 
 Value MemorySteps::atomic_result(BlockState& state, Warp& warp, const Instruction& in, const Place& place,
@@ -111,14 +111,15 @@ Value MemorySteps::atomic_result(BlockState& state, Warp& warp, const Instructio
   const bool adds = in.atomic == AtomicOp::kAdd && !is_float(in.type);
   const bool named = table_.scope_of(place.address) != Scope::kThread &&
                      (place.space == Space::kShared || place.object != 0);
-  const bool turns = adds && named && grid_.any_reverses() && grid_.reverses(locations_.number(place));
+  const bool turns =
+      adds && named && order_.grid.any_reverses() && order_.grid.reverses(order_.locations.number(place));
   if (adds && named && in.order.scope != FenceScope::kBlock && amount.known() &&
       (turns || amount.constant == 0)) {  // a strong load
-    if (turns && amount.constant != 0) grid_.note_turn(state, locations_.number(place), value);
-    grid_.observe(state, warp, in, place, lane, value);
+    if (turns && amount.constant != 0) order_.grid.note_turn(state, order_.locations.number(place), value);
+    order_.grid.observe(state, warp, in, place, lane, value);
     return value;
   }
-  const bool increments = place.space == Space::kGlobal && grid_.counts_up(in, amount);
+  const bool increments = place.space == Space::kGlobal && order_.grid.counts_up(in, amount);
   if (increments) amount = {1, 0};
   if ((!adds && !increments) || !named) return value;
   const Interval range = Reasoner(table_, position(state, warp, lane)).range(amount, bits, false);
@@ -126,14 +127,14 @@ Value MemorySteps::atomic_result(BlockState& state, Warp& warp, const Instructio
   // Additions of what may be negative, or very large, give no order.
   if (range.lo < 0 || range.hi >= (Wide{1} << (bits - 1))) {
     if (!(amount.form != 0 && range.lo >= 0)) {
-      tickets_.spoil(place, bits / 8);
+      order_.tickets.spoil(place, bits / 8);
       return value;
     }
   }
-  if (!tickets_.draw(place, bits / 8)) return value;
+  if (!order_.tickets.draw(place, bits / 8)) return value;
   warp.unfenced_loads |= 1u << lane;
   symbol.kind = SymbolKind::kTicket;
-  symbol.detail = locations_.number(place);
+  symbol.detail = order_.locations.number(place);
   symbol.owner = setup_.owner_of(state, warp, lane);
   symbol.epoch = state.clocks.epoch(warp.thread(lane));
   symbol.arguments[0] = amount;
@@ -148,13 +149,11 @@ Value MemorySteps::atomic_result(BlockState& state, Warp& warp, const Instructio
 void MemorySteps::store_atomically(BlockState& state, Warp& warp, const Instruction& in, const Place& place,
                                    int lane, const Value& amount, bool certain, const Guarded& guard) {
   const unsigned bytes = bytes_of(in.type);
-  if (place.space == Space::kShared && place.kind == Place::kNumber && !setup_.options.allow_undefined &&
-      state.shared.at(place.address.constant).known == Known::kNothingWritten &&
-      in.atomic != AtomicOp::kExchange)
-    report_.find(FindingKind::kUndefinedRead, certain && !open_.under_conditions(state, warp), in, nullptr,
-                 "thread " + std::to_string(warp.thread(lane)) + " changes shared memory at " +
-                     std::to_string(place.address.constant) + ", where nothing has been written",
-                 &state);
+  if (place.space == Space::kShared && place.kind == Place::kNumber &&
+      undefined(state, place.address.constant) && in.atomic != AtomicOp::kExchange)
+    undefined_read(state, warp, in, certain,
+                   "thread " + std::to_string(warp.thread(lane)) + " changes shared memory at " +
+                       std::to_string(place.address.constant));
   if (place.space == Space::kShared && place.kind == Place::kNumber) {
     const bool adds = in.atomic == AtomicOp::kAdd && !is_float(in.type) && bytes == 4 && amount.known();
     if (adds && !open_.in_loop() && state.shared.count(place.address.constant, amount.constant, table_)) {
@@ -176,38 +175,38 @@ void MemorySteps::step_atomic(BlockState& state, Warp& warp, const Instruction& 
   if (report_.ended()) return;
   if ((in.atomic == AtomicOp::kCas || in.atomic == AtomicOp::kExchange) && open_.in_loop())
     warp.exchanged |= active;
-  races_.access(state, warp, in, AccessKind::kAtomic, bytes * in.vector, active, places, guard);
+  order_.block_races.access(state, warp, in, AccessKind::kAtomic, bytes * in.vector, active, places, guard);
   each_lane(active, [&](int lane) {
     if (report_.ended()) return;
     const Place& place = places[lane];
     const bool certain = has(guard.certain, lane) && open_.innermost == nullptr;
     const Value amount = in.operands.empty() || in.operands[0].kind == OperandKind::kNone
                              ? table_.fresh(8 * bytes, Scope::kThread)
-                             : operands_.read(state, warp, in.operands[0], lane);
-    if (in.order.release && has(guard.certain, lane)) grid_.step_fence(state, warp, 1u << lane, in);
-    wait_log_.log_change(state, warp, in, place, lane, amount, certain);
+                             : read(state, warp, in.operands[0], lane);
+    if (in.order.release && has(guard.certain, lane)) order_.grid.step_fence(state, warp, 1u << lane, in);
+    order_.waits.log_change(state, warp, in, place, lane, amount, certain);
     if (in.atomic == AtomicOp::kAdd && !is_float(in.type)) {
-      grid_.counter_addition(state, warp, in, place, lane, amount, certain);
+      order_.grid.counter_addition(state, warp, in, place, lane, amount, certain);
       if (report_.ended()) return;
       if (in.results.empty() || in.results[0].kind != OperandKind::kRegister)
         (void)atomic_result(state, warp, in, place, lane, amount);  // may spoil the place for others
-    } else if (place.space == Space::kGlobal && grid_.counts_up(in, amount)) {
-      grid_.increment(state, warp, in, place, lane, certain);
+    } else if (place.space == Space::kGlobal && order_.grid.counts_up(in, amount)) {
+      order_.grid.increment(state, warp, in, place, lane, certain);
     } else if (in.atomic == AtomicOp::kExchange &&
-               grid_.raise_flag(state, warp, in, place, lane, amount, certain)) {
-      tickets_.spoil(place, bytes);
+               order_.grid.raise_flag(state, warp, in, place, lane, amount, certain)) {
+      order_.tickets.spoil(place, bytes);
     } else {
       forget_location(state, warp, place, lane, bytes);
-      if (!report_.ended()) tickets_.spoil(place, bytes);
+      if (!report_.ended()) order_.tickets.spoil(place, bytes);
     }
     if (report_.ended()) return;
     store_atomically(state, warp, in, place, lane, amount, certain, guard);
     for (size_t i = 0; i < in.results.size() && !report_.ended(); ++i)
       if (in.results[i].kind == OperandKind::kRegister)
-        operands_.write(state, warp, in.results[i], lane,
-                        i == 0 && in.vector == 1 ? atomic_result(state, warp, in, place, lane, amount)
-                                                 : table_.fresh(std::max(16u, 8 * bytes), Scope::kThread),
-                        guard.condition[lane]);
+        write(state, warp, in.results[i], lane,
+              i == 0 && in.vector == 1 ? atomic_result(state, warp, in, place, lane, amount)
+                                       : table_.fresh(std::max(16u, 8 * bytes), Scope::kThread),
+              guard.condition[lane]);
   });
 }
 
@@ -219,24 +218,22 @@ void MemorySteps::step_load(BlockState& state, Warp& warp, const Instruction& in
     if (report_.ended()) return;
     Place place = places[lane];
     for (unsigned i = 0; i < in.vector; ++i) {
-      if (place.space == Space::kShared && place.kind == Place::kNumber && !setup_.options.allow_undefined &&
-          state.shared.at(place.address.constant).known == Known::kNothingWritten) {
-        report_.find(FindingKind::kUndefinedRead,
-                     has(guard.certain, lane) && !open_.under_conditions(state, warp), in, nullptr,
-                     "thread " + std::to_string(warp.thread(lane)) + " reads shared memory at " +
-                         std::to_string(place.address.constant) + ", where nothing has been written",
-                     &state);
+      if (place.space == Space::kShared && place.kind == Place::kNumber &&
+          undefined(state, place.address.constant)) {
+        undefined_read(state, warp, in, has(guard.certain, lane),
+                       "thread " + std::to_string(warp.thread(lane)) + " reads shared memory at " +
+                           std::to_string(place.address.constant));
       }
       if (i < in.results.size() && in.results[i].kind == OperandKind::kRegister) {
-        const Value value = steps_.loads.load_value(state, warp, in, place, lane);
-        if (!setup_.launch.ranges.empty()) steps_.loads.apply_range(in, value);
-        operands_.write(state, warp, in.results[i], lane, value, guard.condition[lane]);
+        const Value value = load_value(state, warp, in, place, lane);
+        if (!setup_.launch.ranges.empty()) apply_range(in, value);
+        write(state, warp, in.results[i], lane, value, guard.condition[lane]);
       }
       place.address = table_.add(place.address, {bytes, 0}, 64);
     }
   });
   if (report_.ended()) return;
-  races_.access(state, warp, in, AccessKind::kRead, bytes * in.vector, active, places, guard);
+  order_.block_races.access(state, warp, in, AccessKind::kRead, bytes * in.vector, active, places, guard);
 }
 
 void MemorySteps::step_matrix_memory(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in,
@@ -253,9 +250,9 @@ void MemorySteps::step_matrix_memory(BlockState& state, Warp& warp, Lanes lanes,
   each_lane(active, [&](int lane) {
     if (report_.ended()) return;
     Place& place = places[lane];
-    place = places_.place_of(state, warp, in, operands_.read(state, warp, in.address, lane), lane);
+    place = place_of(state, warp, in, read(state, warp, in.address, lane), lane);
     place.space = Space::kShared;
-    (void)places_.check_bounds(state, warp, row, place, lane, true);
+    (void)check_bounds(state, warp, row, place, lane, true);
     if (report_.ended()) return;
     for (uint64_t i = 0; i < 16 && place.kind == Place::kNumber; i += 4) {
       if (in.op == Op::kMatrixStore) {
@@ -263,25 +260,21 @@ void MemorySteps::step_matrix_memory(BlockState& state, Warp& warp, Lanes lanes,
           state.shared.write_maybe(place.address.constant + i, 4);
         else
           state.shared.write(place.address.constant + i, 4, {}, false);
-      } else if (!setup_.options.allow_undefined &&
-                 state.shared.at(place.address.constant + i).known == Known::kNothingWritten) {
-        report_.find(FindingKind::kUndefinedRead, !open_.under_conditions(state, warp), in, nullptr,
-                     "shared memory at " + std::to_string(place.address.constant + i) +
-                         " is read, where nothing has been written",
-                     &state);
+      } else if (undefined(state, place.address.constant + i)) {
+        undefined_read(state, warp, in, true,
+                       "shared memory at " + std::to_string(place.address.constant + i) + " is read");
       }
     }
     if (place.kind != Place::kNumber && in.op == Op::kMatrixStore)
       store_value(state, warp, row, place, lane, {}, false, 0);
   });
   if (report_.ended()) return;
-  Guarded certain;
-  certain.certain = active;
-  races_.access(state, warp, in, in.op == Op::kMatrixLoad ? AccessKind::kRead : AccessKind::kWrite, 16,
-                active, places, certain);
+  order_.block_races.access(state, warp, in,
+                            in.op == Op::kMatrixLoad ? AccessKind::kRead : AccessKind::kWrite, 16, active,
+                            places, {.certain = active});
   each_lane(lanes, [&](int lane) {
     for (const PtxOperand& result : in.results)
-      operands_.write(state, warp, result, lane, table_.fresh(32, Scope::kThread), 0);
+      write(state, warp, result, lane, table_.fresh(32, Scope::kThread), 0);
   });
 }
 

@@ -109,7 +109,7 @@ bool Scheduler::warp_complete(BlockState& state, Warp& warp, Lanes lanes, int pc
   const int index = mask_operand(in);
   if (index < 0 || static_cast<size_t>(index) >= in.operands.size()) return true;  // whoever is there
   const int first = std::countr_zero(lanes);
-  const Value mask = operands_.read(state, warp, in.operands[index], first);
+  const Value mask = read(state, warp, in.operands[index], first);
   const bool voters = in.op == Op::kShuffle && steps_.exchange.voters_come(state, warp, lanes, in);
   if (!mask.known() && !voters) {
     report_.unproved(in, "the lanes that '" + in.text + "' names are not known", &state);

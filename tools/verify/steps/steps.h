@@ -3,35 +3,21 @@
 
 #include <unordered_map>
 
-#include "order/order.h"
-#include "ways/explorer.h"
-#include "ways/regions.h"
+#include "ways/ways.h"
 
 namespace glove::verify {
 
-struct Steps;
+// The result of an instruction on numbers; nullopt for operations that are not computed.
+std::optional<uint64_t> compute(const Instruction& in, const uint64_t* arguments);
 
-// What loads are known to return.
-class Loads : private OrderPart {
- public:
-  using OrderPart::OrderPart;
-
-  // The value that a lane loads from a place.
-  Value load_value(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane);
-  // What the launch declares about the data of a line.
-  void apply_range(const Instruction& in, Value value);
-
- private:
-  Value sampled(Type type, unsigned bits, SymbolId object, uint64_t offset);
-  Value load_parameter(const Place& place, Type type, unsigned bits);
-  Value load_constant(const Instruction& in, const Place& place, unsigned bits);
-  Value load_shared(BlockState& state, const Instruction& in, const Place& place);
-};
+// The result for one thread of which some argument is unknown. REQUIRES: in.op is arithmetic, kMove to kPure.
+Value evaluate(const Instruction& in, const Value* arguments, size_t count, SymbolTable& table,
+               const Reasoner& reasoner);
 
 // Executes loads, stores and atomics; each may end the path.
-class MemorySteps : private OrderPart {
+class MemorySteps : private StepsPart {
  public:
-  MemorySteps(Order& order, Steps& steps) : OrderPart(order), steps_(steps) {}
+  using StepsPart::StepsPart;
 
   void step_load(BlockState& state, Warp& warp, const Instruction& in, const Guarded& guard);
   void step_store(BlockState& state, Warp& warp, const Instruction& in, const Guarded& guard);
@@ -53,8 +39,14 @@ class MemorySteps : private OrderPart {
                       Value amount);
   void store_atomically(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
                         const Value& amount, bool certain, const Guarded& guard);
-
-  Steps& steps_;
+  // The value that a lane loads from a place.
+  Value load_value(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane);
+  // What the launch declares about the data of a line.
+  void apply_range(const Instruction& in, Value value);
+  Value sampled(Type type, unsigned bits, SymbolId object, uint64_t offset);
+  Value load_parameter(const Place& place, Type type, unsigned bits);
+  Value load_constant(const Instruction& in, const Place& place, unsigned bits);
+  Value load_shared(BlockState& state, const Instruction& in, const Place& place);
 };
 
 // What goes on beside the threads: copies to shared memory (cp.async) and products of matrices that are read
@@ -67,9 +59,9 @@ class MemorySteps : private OrderPart {
 // has such a fence. No rule asks for a wait before the kernel ends: a copy that nobody reads may still be in
 // flight then.
 // Executes copies, products, and their fences and waits.
-class AsyncSteps : private OrderPart {
+class AsyncSteps : private StepsPart {
  public:
-  AsyncSteps(Order& order, Steps& steps) : OrderPart(order), steps_(steps) {}
+  using StepsPart::StepsPart;
 
   void step_asynchronous(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
   // At the end of a path: the four warps of a warpgroup multiply together.
@@ -83,8 +75,6 @@ class AsyncSteps : private OrderPart {
   void read_matrix(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, uint64_t descriptor,
                    unsigned groups);
   void step_wgmma(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
-
-  Steps& steps_;
 };
 
 // Votes and shuffles of a warp, and what its lanes do on behalf of each other: one adds for all to a counter
@@ -112,9 +102,9 @@ class ExchangeSteps : private OrderPart {
 };
 
 // Executes the barriers of a block.
-class BarrierSteps : private OrderPart {
+class BarrierSteps : private StepsPart {
  public:
-  BarrierSteps(Order& order, Steps& steps) : OrderPart(order), steps_(steps) {}
+  using StepsPart::StepsPart;
 
   void step_barrier(BlockState& state, Warp& warp, Lanes lanes, int pc);
   // A barrier stands behind a condition that may differ between the threads: ends the path.
@@ -126,14 +116,12 @@ class BarrierSteps : private OrderPart {
   void arrive(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, int pc, uint32_t barrier,
               uint32_t count);
   void release(BlockState& state, uint32_t barrier);
-
-  Steps& steps_;
 };
 
 // Executes one instruction of some lanes: arithmetic and branches here, the others by their parts.
-class Interpreter : private OrderPart {
+class Interpreter : private StepsPart {
  public:
-  Interpreter(Order& order, Steps& steps) : OrderPart(order), steps_(steps) {}
+  using StepsPart::StepsPart;
 
   void step(BlockState& state, Warp& warp, Lanes lanes, int pc);
 
@@ -149,14 +137,12 @@ class Interpreter : private OrderPart {
                         Value result, PredicateId condition);
   void step_branch(BlockState& state, Warp& warp, Lanes lanes, int pc);
   void step_indexed_branch(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
-
-  Steps& steps_;
 };
 
 // Runs the lanes of a warp: decides which are next, and where they wait for each other.
-class Scheduler : private OrderPart {
+class Scheduler : private StepsPart {
  public:
-  Scheduler(Order& order, Steps& steps) : OrderPart(order), steps_(steps) {}
+  using StepsPart::StepsPart;
 
   // Until all lanes wait at a barrier of the block or have left the kernel, or the path has ended.
   void run_warp(BlockState& state, Warp& warp);
@@ -168,27 +154,26 @@ class Scheduler : private OrderPart {
   void lanes_apart(BlockState& state, Warp& warp, Lanes group, int pc);
   bool warp_complete(BlockState& state, Warp& warp, Lanes lanes, int pc, Lanes* members);
   void step_warp_barrier(BlockState& state, Warp& warp, Lanes members);
-
-  Steps& steps_;
 };
 
-// Owns the parts that run instructions, and those that follow the ways through the kernel.
+// The parts that run instructions, and those that follow the ways through the kernel. They refer to each
+// other.
 struct Steps {
-  explicit Steps(Order& order);
+  explicit Steps(Order& parts) : order(parts) {}
   Steps(const Steps&) = delete;
 
-  Generaliser generaliser;
-  Explorer explorer;
-  BundleJoin joins;
-  Loops loops;
-  Loads loads;
-  MemorySteps memory;
-  AsyncSteps async;
-  BarrierSteps barriers;
-  ExchangeSteps exchange;
-  Regions regions;
-  Interpreter interpreter;
-  Scheduler scheduler;
+  Order& order;
+  Explorer explorer{order};
+  BundleJoin joins{order};
+  Loops loops{order};
+  MemorySteps memory{*this};
+  AsyncSteps async{*this};
+  BarrierSteps barriers{*this};
+  ExchangeSteps exchange{order};
+  Regions regions{*this};
+  Interpreter interpreter{*this};
+  Scheduler scheduler{*this};
 };
+inline StepsPart::StepsPart(Steps& steps) : OrderPart(steps.order), steps_(steps) {}
 
 }  // namespace glove::verify

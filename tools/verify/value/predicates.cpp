@@ -18,16 +18,15 @@ Interval found_bits(const Symbol& symbol) {
 }  // namespace
 
 Value SymbolTable::compare(CompareKind kind, bool is_float, bool is_signed, unsigned bits, Value a, Value b) {
-  Predicate predicate;
-  predicate.kind = PredicateKind::kCompare;
-  predicate.compare = kind;
-  predicate.is_float = is_float;
-  predicate.is_signed = is_signed;
-  predicate.bits = static_cast<uint8_t>(bits);
-  predicate.a = a;
-  predicate.b = b;
-  predicate.scope = std::max(scope_of(a), scope_of(b));
-  predicate.data = is_data(subtract(a, b, 64)) || is_data(a) || is_data(b);
+  Predicate predicate = {.kind = PredicateKind::kCompare,
+                         .compare = kind,
+                         .is_float = is_float,
+                         .is_signed = is_signed,
+                         .bits = static_cast<uint8_t>(bits),
+                         .scope = std::max(scope_of(a), scope_of(b)),
+                         .data = is_data(subtract(a, b, 64)) || is_data(a) || is_data(b),
+                         .a = a,
+                         .b = b};
   imply_selection(predicate);
   return {0, intern(predicate)};
 }
@@ -70,19 +69,23 @@ void SymbolTable::imply_selection(Predicate& predicate) const {
   }
 }
 
+Predicate SymbolStore::combined(PredicateKind kind, PredicateId a, PredicateId b) const {
+  return {.kind = kind,
+          .scope = std::max(scope_of_predicate(a), scope_of_predicate(b)),
+          .data = predicate(a).data || predicate(b).data,
+          .p = std::min(a, b),
+          .q = std::max(a, b)};
+}
+
 Value SymbolTable::logical_and(Value a, Value b) {
   if (a.known()) return a.constant != 0 ? b : a;
   if (b.known()) return b.constant != 0 ? a : b;
   if (a.form == b.form) return a;
   if (a.form == (b.form ^ 1)) return {0, 0};
-  Predicate predicate;
   const unsigned parts = 1 + parts_of(a.form) + parts_of(b.form);
-  predicate.kind = parts <= kMostParts ? PredicateKind::kAnd : PredicateKind::kSymbol;
-  if (parts <= kMostParts) predicate.parts = static_cast<uint16_t>(parts);
-  predicate.p = std::min(a.form, b.form);
-  predicate.q = std::max(a.form, b.form);
-  predicate.scope = std::max(scope_of_predicate(a.form), scope_of_predicate(b.form));
-  predicate.data = predicates_[a.form >> 1].data || predicates_[b.form >> 1].data;
+  const bool fits = parts <= kMostParts;
+  Predicate predicate = combined(fits ? PredicateKind::kAnd : PredicateKind::kSymbol, a.form, b.form);
+  if (fits) predicate.parts = static_cast<uint16_t>(parts);
   return {0, intern(predicate)};
 }
 
@@ -91,20 +94,11 @@ Value SymbolTable::logical_xor(Value a, Value b) {
   if (b.known()) return b.constant != 0 ? logical_not(a) : a;
   if (a.form == b.form) return {0, 0};
   if (a.form == (b.form ^ 1)) return {1, 0};
-  Predicate predicate;
-  predicate.kind = PredicateKind::kXor;
-  predicate.p = std::min(a.form & ~1u, b.form & ~1u);
-  predicate.q = std::max(a.form & ~1u, b.form & ~1u);
-  predicate.scope = std::max(scope_of_predicate(a.form), scope_of_predicate(b.form));
-  predicate.data = predicates_[a.form >> 1].data || predicates_[b.form >> 1].data;
-  return {0, intern(predicate) | ((a.form ^ b.form) & 1)};
+  return {0, intern(combined(PredicateKind::kXor, a.form & ~1u, b.form & ~1u)) | ((a.form ^ b.form) & 1)};
 }
 
-Value SymbolTable::fresh_predicate(Scope scope, bool data) {
-  Predicate predicate;
-  predicate.scope = scope;
-  predicate.data = data;
-  predicates_.push_back(predicate);
+Value SymbolStore::fresh_predicate(Scope scope, bool data) {
+  predicates_.push_back({.scope = scope, .data = data});
   return {0, static_cast<uint32_t>(predicates_.size() - 1) << 1};
 }
 
@@ -232,8 +226,8 @@ std::optional<Value> SymbolTable::popcount_of_votes(Value value) {
   return of(sum[0].symbol);
 }
 
-bool SymbolTable::counts_votes(SymbolId id) const {
-  const Symbol& symbol = SymbolTable::symbol(id);
+bool SymbolStore::counts_votes(SymbolId id) const {
+  const Symbol& symbol = SymbolStore::symbol(id);
   return symbol.kind == SymbolKind::kOperation && symbol.op == Op::kPopCount &&
          symbol.arguments[1].constant != 0;
 }

@@ -281,15 +281,12 @@ Interval Reasoner::operation_range(const Symbol& symbol, int depth) const {
   const auto argument = [&](int i) { return range(symbol.arguments[i], symbol.bits, as_signed, depth); };
   const Interval nothing;
   switch (symbol.op) {
-    case Op::kMin: {
-      const Interval a = argument(0), b = argument(1);
-      if (!as_signed && std::min(a.hi, b.hi) >= (Wide{1} << (symbol.bits - 1))) return nothing;
-      return {std::min(a.lo, b.lo), std::min(a.hi, b.hi)};
-    }
+    case Op::kMin:
     case Op::kMax: {
       const Interval a = argument(0), b = argument(1);
-      if (!as_signed && std::max(a.hi, b.hi) >= (Wide{1} << (symbol.bits - 1))) return nothing;
-      return {std::max(a.lo, b.lo), std::max(a.hi, b.hi)};
+      const Interval either = symbol.op == Op::kMin ? Interval{std::min(a.lo, b.lo), std::min(a.hi, b.hi)}
+                                                    : Interval{std::max(a.lo, b.lo), std::max(a.hi, b.hi)};
+      return !as_signed && either.hi >= (Wide{1} << (symbol.bits - 1)) ? nothing : either;
     }
     case Op::kSelect: {
       if (const auto condition = truth(symbol.condition, depth))
@@ -353,8 +350,7 @@ Value Reasoner::simplify(Value value, unsigned bits) const {
       const auto known = simplified(Symbol(table_.symbol(term.symbol)), bits);
       if (!known) continue;
       const Value chosen = *known;
-      const Value rest =
-          table_.subtract(value, table_.scale(table_.of(term.symbol), term.factor, bits), bits);
+      const Value rest = table_.subtract(value, table_.times(term, bits), bits);
       value = table_.add(rest, table_.scale(chosen, term.factor, bits), bits);
       changed = true;
       break;

@@ -5,10 +5,8 @@
 #include <array>
 #include <cstdint>
 #include <deque>
-#include <optional>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "ptx/program.h"
@@ -44,7 +42,7 @@ inline unsigned bytes_of(Type type) {
 }
 
 // The form of a value that has no name yet. Two such values have nothing to do with each other; callers that
-// need a value to stay the same must name it first, as Operands::read does.
+// need a value to stay the same must name it first, as Part::read does.
 constexpr FormId kUnnamed = 1;
 
 // factor * symbol.
@@ -104,11 +102,11 @@ struct Symbol {
   uint32_t detail = 0;   // distinguishes operations; a ticket's location; a parameter's offset
   uint32_t owner = 0;    // of a ticket or what a load saw: the thread, counted from 1 over all blocks
   SymbolId drawing = 0;  // a ticket's: may be the same number as others with this; 0: is no other's
-  Interval range;        // as a signed number
-  Interval unsigned_range;
+  Interval range = {};   // as a signed number
+  Interval unsigned_range = {};
   uint64_t stride = 1;  // the value is `residue` modulo this
   int64_t residue = 0;
-  Value arguments[3];         // a ticket's first: how much was added; of a count of votes: ballot, mask
+  Value arguments[3] = {};    // a ticket's first: how much was added; of a count of votes: ballot, mask
   PredicateId condition = 0;  // of kSelect
   bool data = false;          // loaded from memory that may hold anything, so that any value may occur
   uint32_t epoch = ~0u;       // the owner's when it came to know the number, if that is known
@@ -126,7 +124,7 @@ struct Predicate {
   uint8_t bits = 32;
   Scope scope = Scope::kThread;
   bool data = false;
-  Value a, b;
+  Value a = {}, b = {};
   PredicateId p = 0, q = 0;
   uint16_t parts = 1;  // that hold if it holds, counted as often as a walk over them meets them
   // What follows if it does not hold, and if it does: of a comparison with a selection, which side was
@@ -153,29 +151,8 @@ struct InternHash {
   }
 };
 
-// Finds ids by what they name, which key_of(id) returns, without holding it a second time.
-template <class KeyOf>
-struct InternedHash {
-  using is_transparent = void;
-  KeyOf key_of;
-  size_t operator()(uint32_t id) const { return InternHash()(key_of(id)); }
-  template <class Key>
-  size_t operator()(const Key& key) const {
-    return InternHash()(key);
-  }
-};
-template <class KeyOf>
-struct InternedEqual {
-  using is_transparent = void;
-  KeyOf key_of;
-  bool operator()(uint32_t a, uint32_t b) const { return a == b; }
-  template <class Key>
-  bool operator()(const Key& key, uint32_t id) const {
-    return key_of(id) == key;
-  }
-};
-template <class KeyOf>
-using Interned = std::unordered_set<uint32_t, InternedHash<KeyOf>, InternedEqual<KeyOf>>;
+// Ids by a hash of what they name, which is not held a second time.
+using IdsByHash = std::unordered_multimap<uint64_t, uint32_t>;
 
 // Owns symbols, forms and predicates, and finds those that are equal. Ids are never reused.
 class SymbolStore {
@@ -196,6 +173,11 @@ class SymbolStore {
   SymbolId add_symbol(const Symbol& symbol);
   // A new symbol about which nothing is known; `data`: which may have any value.
   Value fresh(unsigned bits, Scope scope, bool data = false);
+  Value fresh_predicate(Scope scope, bool data);
+  // The same for a register of the type.
+  Value fresh_of(Type type, Scope scope, bool data = false) {
+    return type == Type::kPred ? fresh_predicate(scope, data) : fresh(register_bits(type), scope, data);
+  }
 
   // How much there is; forget_since() drops the forms that were made since, if nothing else was, since only
   // symbols and predicates hold forms for longer.
@@ -232,12 +214,17 @@ class SymbolStore {
     return id != 0 && symbol(id).kind == SymbolKind::kOperation && symbol(id).op == Op::kLoad ? id : 0;
   }
 
+  // Whether the symbol counts votes: the lanes of its second argument in the ballot that is its first.
+  bool counts_votes(SymbolId id) const;
+
   Scope scope_of(Value value) const;
   Scope scope_of_predicate(PredicateId id) const { return predicate(id).scope; }
   // Any value can occur, whatever other threads have: the data decide.
   bool is_data(Value value) const;
 
  protected:
+  // A predicate of two others.
+  Predicate combined(PredicateKind kind, PredicateId a, PredicateId b) const;
   // The predicate's id, which equal ones have in common.
   PredicateId intern(const Predicate& predicate);
   unsigned parts_of(PredicateId id) const {
@@ -256,23 +243,20 @@ class SymbolStore {
   std::deque<Symbol> bodies_;
   std::deque<std::vector<LinearTerm>> forms_;
   std::deque<Predicate> predicates_;
-  struct FormKey {
-    const SymbolStore* store;
-    const std::vector<LinearTerm>& operator()(FormId id) const { return store->forms_[id]; }
-  };
-  struct SymbolKey {
-    const SymbolStore* store;
-    InternKey operator()(SymbolId id) const { return key_of(store->symbol(id)); }
-  };
-  struct PredicateKey {
-    const SymbolStore* store;
-    InternKey operator()(uint32_t index) const { return key_of(store->predicates_[index]); }
-  };
   static InternKey key_of(const Symbol& symbol);
   static InternKey key_of(const Predicate& predicate);
-  Interned<FormKey> form_ids_{16, {{this}}, {{this}}};
-  Interned<SymbolKey> symbol_ids_{16, {{this}}, {{this}}};  // operations and inputs
-  Interned<PredicateKey> predicate_ids_{16, {{this}}, {{this}}};
+  // The id whose name, which name_of(id) returns, is `name`; 0: there is none.
+  template <class Name, class NameOf>
+  static uint32_t find_id(const IdsByHash& ids, const Name& name, NameOf name_of) {
+    const auto [first, last] = ids.equal_range(InternHash()(name));
+    const auto found =
+        std::find_if(first, last, [&](const auto& entry) { return name_of(entry.second) == name; });
+    return found == last ? 0 : found->second;
+  }
+  SymbolId find_symbol(const InternKey& key) const {
+    return find_id(symbol_ids_, key, [&](SymbolId id) { return key_of(symbol(id)); });
+  }
+  IdsByHash form_ids_, symbol_ids_, predicate_ids_;  // symbols: operations and inputs
 };
 
 }  // namespace glove::verify

@@ -27,12 +27,14 @@ SymbolStore::SymbolStore() {
 FormId SymbolStore::form_of(std::vector<LinearTerm> terms) {
   if (terms.empty()) return 0;
   if (terms.size() == 1 && terms[0].factor == 1) return of(terms[0].symbol).form;
-  const auto found = form_ids_.find(terms);
-  if (found != form_ids_.end()) return *found;
+  const auto terms_of = [&](FormId id) -> const auto& {
+    return forms_[id];
+  };
+  if (const FormId known = find_id(form_ids_, terms, terms_of); known != 0) return known;
   const auto id = static_cast<FormId>(forms_.size());
+  form_ids_.emplace(InternHash()(terms), id);
   terms.shrink_to_fit();
   forms_.push_back(std::move(terms));
-  form_ids_.insert(id);
   return id;
 }
 
@@ -40,10 +42,13 @@ void SymbolStore::forget_since(const Mark& mark) {
   if (symbols_.size() != mark.symbols || predicates_.size() != mark.predicates) return;
   for (; forms_.size() > mark.forms; forms_.pop_back()) {
     const auto& sum = forms_.back();
-    if (sum.size() == 1 && sum[0].factor == 1)
+    if (sum.size() == 1 && sum[0].factor == 1) {
       symbols_[sum[0].symbol].form = 0;
-    else
-      form_ids_.erase(static_cast<FormId>(forms_.size() - 1));
+      continue;
+    }
+    auto entry = form_ids_.find(InternHash()(sum));
+    while (entry->second != forms_.size() - 1) ++entry;
+    form_ids_.erase(entry);
   }
 }
 
@@ -75,12 +80,11 @@ Symbol& SymbolStore::change(SymbolId id) {
 Value SymbolStore::fresh(unsigned bits, Scope scope, bool data) {
   const uint32_t shared = bits * 6 + static_cast<uint32_t>(scope) * 2 + (data ? 1 : 0);
   if (bodies_[shared].bits == 0) {
-    Symbol& symbol = bodies_[shared];
-    symbol.scope = scope;
-    symbol.bits = static_cast<uint8_t>(bits);
-    symbol.range = Interval::of_signed(bits);
-    symbol.unsigned_range = Interval::of_unsigned(bits);
-    symbol.data = data;
+    bodies_[shared] = {.scope = scope,
+                       .bits = static_cast<uint8_t>(bits),
+                       .range = Interval::of_signed(bits),
+                       .unsigned_range = Interval::of_unsigned(bits),
+                       .data = data};
   }
   symbols_.push_back({shared, 0});
   return of(static_cast<SymbolId>(symbols_.size() - 1));
@@ -122,11 +126,12 @@ InternKey SymbolStore::key_of(const Predicate& predicate) {
 }
 
 PredicateId SymbolStore::intern(const Predicate& predicate) {
-  const auto found = predicate_ids_.find(key_of(predicate));
-  if (found != predicate_ids_.end()) return *found << 1;
+  const InternKey key = key_of(predicate);
+  const auto key_at = [&](uint32_t index) { return key_of(predicates_[index]); };
+  if (const uint32_t known = find_id(predicate_ids_, key, key_at); known != 0) return known << 1;
   const auto id = static_cast<uint32_t>(predicates_.size());
   predicates_.push_back(predicate);
-  predicate_ids_.insert(id);
+  predicate_ids_.emplace(InternHash()(key), id);
   return id << 1;
 }
 
@@ -139,12 +144,9 @@ Value SymbolTable::fresh_in(unsigned bits, Scope scope, Interval range) {
 }
 
 Value SymbolTable::iteration(Scope scope) {
-  Symbol symbol;
-  symbol.kind = SymbolKind::kIteration;
-  symbol.scope = scope;
-  symbol.range = symbol.unsigned_range = {0, (Wide{1} << 31) - 1};
-  symbol.bits = 64;
-  return of(add_symbol(symbol));
+  const Interval range = {0, (Wide{1} << 31) - 1};
+  return of(add_symbol(
+      {.kind = SymbolKind::kIteration, .scope = scope, .bits = 64, .range = range, .unsigned_range = range}));
 }
 
 bool SymbolTable::goes_on(Value before, Value now, SymbolId iteration, unsigned bits) {
@@ -156,16 +158,15 @@ bool SymbolTable::goes_on(Value before, Value now, SymbolId iteration, unsigned 
 
 Value SymbolTable::operation(Op op, Type type, uint32_t detail, unsigned bits, const Value (&arguments)[3],
                              PredicateId condition) {
-  Symbol symbol;
-  symbol.kind = SymbolKind::kOperation;
-  symbol.op = op;
-  symbol.type = type;
-  symbol.detail = detail;
-  symbol.bits = static_cast<uint8_t>(bits);
-  symbol.condition = condition;
+  Symbol symbol = {.kind = SymbolKind::kOperation,
+                   .bits = static_cast<uint8_t>(bits),
+                   .type = type,
+                   .op = op,
+                   .detail = detail,
+                   .condition = condition};
   std::copy(arguments, arguments + 3, symbol.arguments);
-  const auto found = symbol_ids_.find(key_of(symbol));
-  if (found != symbol_ids_.end()) return of(*found);
+  const InternKey key = key_of(symbol);
+  if (const SymbolId known = find_symbol(key); known != 0) return of(known);
   symbol.scope = condition != 0 ? scope_of_predicate(condition) : Scope::kGrid;
   for (const Value& argument : arguments) symbol.scope = std::max(symbol.scope, scope_of(argument));
   const bool passes_data = op == Op::kAnd || op == Op::kRem || op == Op::kShr || op == Op::kMin ||
@@ -173,7 +174,7 @@ Value SymbolTable::operation(Op op, Type type, uint32_t detail, unsigned bits, c
   symbol.data = passes_data && is_data(arguments[0]) && (arguments[1].known() || is_data(arguments[1]));
   set_operation_range(symbol);
   const SymbolId id = add_symbol(symbol);
-  symbol_ids_.insert(id);
+  symbol_ids_.emplace(InternHash()(key), id);
   return of(id);
 }
 
@@ -184,17 +185,14 @@ Value SymbolTable::loaded(Type type, uint32_t space, unsigned bits, Value addres
 }
 
 Value SymbolTable::input(SymbolKind kind, uint32_t detail, unsigned bits, Scope scope) {
-  Symbol symbol;
-  symbol.kind = kind;
-  symbol.detail = detail;
-  symbol.bits = static_cast<uint8_t>(bits);
-  const auto found = symbol_ids_.find(key_of(symbol));
-  if (found != symbol_ids_.end()) return of(*found);
+  Symbol symbol = {.kind = kind, .bits = static_cast<uint8_t>(bits), .detail = detail};
+  const InternKey key = key_of(symbol);
+  if (const SymbolId known = find_symbol(key); known != 0) return of(known);
   symbol.scope = scope;
   symbol.range = Interval::of_signed(bits);
   symbol.unsigned_range = Interval::of_unsigned(bits);
   const SymbolId id = add_symbol(symbol);
-  symbol_ids_.insert(id);
+  symbol_ids_.emplace(InternHash()(key), id);
   return of(id);
 }
 

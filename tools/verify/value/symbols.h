@@ -26,6 +26,12 @@ class SymbolTable : public SymbolStore {
     if ((condition & 1) != 0) std::swap(yes, no);
     return operation(Op::kSelect, type, 0, bits, {yes, no}, condition & ~1u);
   }
+  // The same for values of registers of the type, predicates too.
+  Value choose(PredicateId condition, Value yes, Value no, Type type) {
+    if (type != Type::kPred) return select(condition, yes, no, type, register_bits(type));
+    const Value p = {0, condition};
+    return logical_or(logical_and(p, yes), logical_and(logical_not(p), no));
+  }
   // What memory that nobody writes holds at an address.
   Value loaded(Type type, uint32_t space, unsigned bits, Value address);
   // The symbol of an input that is named by kind and detail, such as a parameter's offset.
@@ -43,7 +49,8 @@ class SymbolTable : public SymbolStore {
   Value logical_or(Value a, Value b) { return logical_not(logical_and(logical_not(a), logical_not(b))); }
   Value logical_xor(Value a, Value b);
   static Value logical_not(Value a) { return a.known() ? Value{a.constant ^ 1, 0} : Value{0, a.form ^ 1}; }
-  Value fresh_predicate(Scope scope, bool data);
+  // A symbol of a form times its factor.
+  Value times(const LinearTerm& term, unsigned bits) { return scale(of(term.symbol), term.factor, bits); }
 
   // The result of a ballot, of which some vote is not known.
   Value ballot(const Votes& votes);
@@ -51,8 +58,6 @@ class SymbolTable : public SymbolStore {
   const Votes* votes_of(SymbolId ballot) const;
   // How many of the lanes in `mask` have voted yes.
   Value count_votes(SymbolId ballot, uint32_t mask);
-  // Whether the symbol counts votes: the lanes of its second argument in the ballot that is its first.
-  bool counts_votes(SymbolId id) const;
   // The votes of a ballot, or of a part of one, under a mask. Returns nullopt if the value is neither, or if
   // several votes of a shifted ballot are left.
   std::optional<Value> masked_votes(Value value, uint64_t mask);

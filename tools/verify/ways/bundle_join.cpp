@@ -1,4 +1,4 @@
-#include "ways/regions.h"
+#include "ways/ways.h"
 
 #include <algorithm>
 #include <bit>
@@ -21,19 +21,10 @@ Value BundleJoin::join_values(const std::vector<std::pair<const Bundle*, Value>>
                               PredicateId condition, int lane, const BlockState& state) {
   const Value first = values[0].second;
   if (std::ranges::all_of(values, [&](const auto& v) { return v.second == first; })) return first;
-  if (type == Type::kPred) {
-    if (condition != 0 && values.size() == 2) {
-      const Value p = {0, condition};
-      return table_.logical_or(table_.logical_and(p, values[0].second),
-                               table_.logical_and(SymbolTable::logical_not(p), values[1].second));
-    }
-    return table_.fresh_predicate(Scope::kThread, false);
-  }
-  const unsigned bits = register_bits(type);
   if (condition != 0 && values.size() == 2)
-    return table_.select(condition, values[0].second, values[1].second, type, bits);
-  if (is_float(type)) return table_.fresh(bits, Scope::kThread);
-  return join_integers(values, bits, lane, state);
+    return table_.choose(condition, values[0].second, values[1].second, type);
+  if (type == Type::kPred || is_float(type)) return table_.fresh_of(type, Scope::kThread);
+  return join_integers(values, register_bits(type), lane, state);
 }
 
 // What all the values have in common, plus an unknown whose range and residue cover the rest of each.
@@ -46,7 +37,7 @@ Value BundleJoin::join_integers(const std::vector<std::pair<const Bundle*, Value
           const auto& terms = table_.terms(value.second.form);
           return std::ranges::find(terms, term) != terms.end();
         }))
-      common = table_.add(common, table_.scale(table_.of(term.symbol), term.factor, bits), bits);
+      common = table_.add(common, table_.times(term, bits), bits);
   Interval hull;
   uint64_t stride = 0;
   int64_t residue = 0;

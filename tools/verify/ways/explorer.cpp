@@ -1,16 +1,13 @@
-#include "ways/explorer.h"
+#include "ways/ways.h"
 
 #include <algorithm>
 
 namespace glove::verify {
-namespace {
 
 constexpr uint32_t kUnrolled = 4;  // rounds with a fork before a state is generalised
 constexpr size_t kMostUnrolled = 16;
 constexpr size_t kRemembered = 4;  // states of a lineage, to find loops of that period
 constexpr size_t kMostSnapshots = 64;
-
-}  // namespace
 
 void Explorer::begin(BlockState state) {
   snapshots_.clear();
@@ -55,14 +52,8 @@ void Explorer::fork(BlockState& state, PredicateId condition, uint32_t site) {
   other.path = extend(state.path, condition ^ 1, site);
   state.path = extend(state.path, condition, site);
   for (const WaitBranch& wait : setup_.waits.at(static_cast<int>(site)))
-    wait_log_.log_wait(wait.taken_stays ? other : state, site, condition ^ (wait.taken_stays ? 1u : 0u));
+    order_.waits.log_wait(wait.taken_stays ? other : state, site, condition ^ (wait.taken_stays ? 1u : 0u));
   forks_.push_back(std::move(other));
-}
-
-void Explorer::drop_thread_facts(BlockState& state) {
-  // What one thread knows about its own data does not matter to the others, and would tell equal states
-  // apart.
-  for (Warp& warp : state.warps) warp.path = nullptr;
 }
 
 // Takes the registers and the shared memory of a state that covers this one.
@@ -77,20 +68,22 @@ void Explorer::go_on_from(const BlockSnapshot& general, BlockState& state) {
 }
 
 void Explorer::at_full_barrier(BlockState& state) {
-  if (setup_.check_global) grid_races_.keep(state);
+  if (setup_.check_global) order_.grid_races.keep(state);
   state.arrived_before = state.arrived;
-  records_.begin_phase(state, setup_.blocks < 2 && forks_.empty());
+  order_.records.begin_phase(state, setup_.blocks < 2 && forks_.empty());
   state.shared.settle(table_);
   for (const Slot& slot : state.shared.slots())
     if (slot.known == Known::kValue && slot.value.form != 0) table_.share(slot.value, 0);
-  drop_thread_facts(state);
+  // What one thread knows about its own data does not matter to the others, and would tell equal states
+  // apart.
+  for (Warp& warp : state.warps) warp.path = nullptr;
   if (state.path == nullptr) return;  // nothing unknown has decided so far
   const uint64_t place = place_of_state(state);
   auto& known = snapshots_[place];
   for (auto& general : known) {
     bool facts_differ = false;
     if (!generaliser_.subsumed(*general, state, &facts_differ)) continue;
-    wait_log_.note_instance(general->progress, state.progress);
+    order_.waits.note_instance(general->progress, state.progress);
     if (!facts_differ) return report_.end_path(true);
     // The same state under other conditions: go on once more without them.
     state.path = generaliser_.common_facts(*general, state);

@@ -1,8 +1,6 @@
-#include "ways/explorer.h"
+#include "ways/ways.h"
 
 #include <algorithm>
-
-#include "value/symbols.h"
 
 namespace glove::verify {
 namespace {
@@ -54,10 +52,9 @@ class Instance {
       } else if (sought == nullptr && is_own(term.symbol)) {
         sought = &term;
       } else {
-        const SymbolId load = sought == nullptr ? moving_load(pattern) : 0;
-        if (load != 0) return matches_load(load, value);
-        if (!stays(term.symbol)) return false;
-        rest = table_.add(rest, table_.scale(table_.of(term.symbol), term.factor, bits), bits);
+        if (sought == nullptr && is_moving_load(pattern)) return matches_load(pattern, value);
+        if (!inputs_stay(term.symbol, 0)) return false;
+        rest = table_.add(rest, table_.times(term, bits), bits);
       }
     }
     return sought == nullptr ? rest == value : matches_term(LinearTerm(*sought), rest, value, bits);
@@ -65,7 +62,7 @@ class Instance {
 
   bool matches_predicate(Value pattern, Value value) {
     if (pattern.known()) return pattern == value;
-    if (!is_any(pattern.form | kPredicateBit)) return pattern == value && stays(pattern);
+    if (!is_any(pattern.form | kPredicateBit)) return pattern == value && inputs_stay(0, pattern.form);
     return meaning_.try_emplace(pattern.form | kPredicateBit, value).first->second == value;
   }
 
@@ -108,7 +105,7 @@ class Instance {
       return true;
     }
     // value = rest + factor * (iteration + rounds)
-    const Value step = table_.subtract(scaled, table_.scale(table_.of(term.symbol), term.factor, bits), bits);
+    const Value step = table_.subtract(scaled, table_.times(term, bits), bits);
     const int64_t by = sign_extend(step.constant, bits);
     if (step.known() && by % term.factor == 0) {
       const int64_t rounds = by / term.factor;
@@ -132,27 +129,20 @@ class Instance {
     });
   }
 
-  // A load from memory that nobody writes, at an address that is the state's own; 0: the value is none.
-  SymbolId moving_load(Value value) const {
+  // A load from memory that nobody writes, at an address that is the state's own.
+  bool is_moving_load(Value value) const {
     const SymbolId load = table_.load(value);
-    if (load == 0) return 0;
-    for (const LinearTerm& term : table_.terms(table_.symbol(load).arguments[0].form))
-      if (is_own(term.symbol)) return load;
-    return 0;
+    return load != 0 && std::ranges::any_of(table_.terms(table_.symbol(load).arguments[0].form),
+                                            [&](const LinearTerm& term) { return is_own(term.symbol); });
   }
 
-  bool matches_load(SymbolId pattern, Value value) {
-    const SymbolId load = table_.load(value);
-    if (load == 0) return false;
-    const Symbol &a = table_.symbol(pattern), &b = table_.symbol(load);
-    return a.type == b.type && a.detail == b.detail && a.bits == b.bits &&
-           matches(a.arguments[0], b.arguments[0], 64);
+  bool matches_load(Value pattern, Value value) {
+    return alike_loads(table_, pattern, value) && matches(table_.symbol(table_.load(pattern)).arguments[0],
+                                                          table_.symbol(table_.load(value)).arguments[0], 64);
   }
 
   // Whether all symbols of the state's own from which a symbol or a predicate is computed can stand for
   // themselves, which they do from now on.
-  bool stays(SymbolId symbol) { return inputs_stay(symbol, 0); }
-  bool stays(Value predicate) { return inputs_stay(0, predicate.form); }
   bool inputs_stay(SymbolId symbol, PredicateId predicate) {
     const auto means = [&](uint32_t own, Value itself) {
       return meaning_.try_emplace(own, itself).first->second == itself;
@@ -194,7 +184,7 @@ std::shared_ptr<BlockSnapshot> Generaliser::snapshot(const BlockState& state) {
   copy->shared = state.shared;
   copy->path = state.path;
   copy->progress = state.progress;
-  copy->flights = records_.flights(state);
+  copy->flights = order_.records.flights(state);
   copy->end = static_cast<SymbolId>(table_.symbol_count());
   return copy;
 }
@@ -251,41 +241,48 @@ std::optional<Value> Generaliser::general_ticket(const BlockSnapshot& start, con
 }
 
 // A new unknown, the same for all lanes whose values were the same before and are the same now.
-Value Generaliser::common_unknown(std::map<std::array<uint64_t, 4>, Value>& common, Value before, Value now,
-                                  Type type, BlockSnapshot& result) {
+Value Generaliser::common_unknown(Unknowns& common, Value before, Value now, Type type,
+                                  BlockSnapshot& result) {
   const auto [found, added] = common.try_emplace({before.constant, before.form, now.constant, now.form});
-  if (added && type == Type::kPred) {
-    found->second = table_.fresh_predicate(Scope::kBlock, false);
-    result.anything.push_back(found->second.form | 0x80000000u);
-  } else if (added) {
-    found->second = table_.fresh(register_bits(type), Scope::kBlock);
-    result.anything.push_back(table_.single(found->second));
-  }
+  if (!added) return found->second;
+  found->second = table_.fresh_of(type, Scope::kBlock);
+  result.anything.push_back(type == Type::kPred ? found->second.form | 0x80000000u
+                                                : table_.single(found->second));
   return found->second;
+}
+
+// Replaces each value of a register in `result` by what visit(type, value in `start`, present value,
+// unknowns) returns. Lanes whose values were equal and still are equal are assumed to stay equal, and share
+// an unknown; the next visit checks it.
+template <class Visit>
+void Generaliser::each_register(const BlockSnapshot& start, const BlockState& state, BlockSnapshot& result,
+                                Visit visit) {
+  for (uint32_t r = 0; r < setup_.kernel.registers.size(); ++r) {
+    Unknowns common;
+    for (size_t w = 0; w < state.warps.size(); ++w)
+      each_lane(state.warps[w].alive, [&](int lane) {
+        RegisterFile& registers = result.warps[w].registers;
+        const Value now = registers[r].get(lane);
+        const Value next =
+            visit(setup_.kernel.registers[r].type, start.warps[w].registers[r].get(lane), now, common);
+        if (!(next == now)) registers.change(r).set(lane, next);
+      });
+  }
 }
 
 void Generaliser::widen(const BlockSnapshot& start, BlockState& state, BlockSnapshot& result) {
   result.iteration = table_.single(table_.iteration(Scope::kBlock));
   result.path = start.path;
-  for (uint32_t r = 0; r < setup_.kernel.registers.size(); ++r) {
-    const Type type = setup_.kernel.registers[r].type;
-    const unsigned bits = register_bits(type);
-    // Lanes whose values were equal and still are equal are assumed to stay equal; the next visit checks it.
-    std::map<std::array<uint64_t, 4>, Value> common;
-    for (size_t w = 0; w < state.warps.size(); ++w)
-      each_lane(state.warps[w].alive, [&](int lane) {
-        RegisterFile& registers = result.warps[w].registers;
-        const Value before = start.warps[w].registers[r].get(lane), now = registers[r].get(lane);
-        if (before == now) return;
-        std::optional<Value> general;
-        if (type != Type::kPred) {
-          if (!is_float(type)) general = stepped(table_, result.iteration, before, now, bits);
-          if (!general) general = stepped_load(table_, result.iteration, before, now);
-          if (!general) general = general_ticket(start, state, before, now, result);
-        }
-        registers.change(r).set(lane, general ? *general : common_unknown(common, before, now, type, result));
-      });
-  }
+  each_register(start, state, result, [&](Type type, Value before, Value now, auto& common) -> Value {
+    if (before == now) return now;
+    std::optional<Value> general;
+    if (type != Type::kPred) {
+      if (!is_float(type)) general = stepped(table_, result.iteration, before, now, register_bits(type));
+      if (!general) general = stepped_load(table_, result.iteration, before, now);
+      if (!general) general = general_ticket(start, state, before, now, result);
+    }
+    return general ? *general : common_unknown(common, before, now, type, result);
+  });
   for (size_t i = 0; i < result.shared.slots().size(); ++i) {
     Slot& now = result.shared.at(i * 4);
     const Slot before = i < start.shared.slots().size() ? start.shared.slots()[i] : Slot{};
@@ -317,32 +314,20 @@ void Generaliser::weaken(const BlockSnapshot& general, BlockState& state, BlockS
     return table_.goes_on(table_.symbol(table_.load(before)).arguments[0],
                           table_.symbol(table_.load(now)).arguments[0], general.iteration, 64);
   };
-  const auto each_register = [&](auto visit) {
-    for (uint32_t r = 0; r < setup_.kernel.registers.size(); ++r) {
-      std::map<std::array<uint64_t, 4>, Value> common;
-      for (size_t w = 0; w < state.warps.size(); ++w)
-        each_lane(state.warps[w].alive,
-                  [&](int lane) { visit(r, general.warps[w].registers[r].get(lane), w, lane, common); });
-    }
-  };
   bool all_stay = true;
-  each_register([&](uint32_t r, Value before, size_t w, int lane, auto&) {
-    const Value now = result.warps[w].registers[r].get(lane);
-    all_stay &= before == now || !next_round(before, now, setup_.kernel.registers[r].type);
+  each_register(general, state, result, [&](Type type, Value before, Value now, auto&) -> Value {
+    all_stay &= before == now || !next_round(before, now, type);
+    return now;
   });
   const auto stays = [&](Value before, Value now, bool predicate) {
     return before == now && (all_stay || !computed_from(table_, before, predicate, general.iteration));
   };
-  each_register([&](uint32_t r, Value before, size_t w, int lane, auto& common) {
-    const Type type = setup_.kernel.registers[r].type;
-    const Value now = result.warps[w].registers[r].get(lane);
-    if (stays(before, now, type == Type::kPred)) return;
-    RegisterFile& registers = result.warps[w].registers;
-    if (next_round(before, now, type)) return registers.change(r).set(lane, before);
-    const auto ticket = type == Type::kPred || before == now
-                            ? std::nullopt
-                            : general_ticket(general, state, before, now, result);
-    registers.change(r).set(lane, ticket ? *ticket : common_unknown(common, before, now, type, result));
+  each_register(general, state, result, [&](Type type, Value before, Value now, auto& common) -> Value {
+    if (stays(before, now, type == Type::kPred)) return now;
+    if (next_round(before, now, type)) return before;
+    std::optional<Value> ticket;
+    if (type != Type::kPred && !(before == now)) ticket = general_ticket(general, state, before, now, result);
+    return ticket ? *ticket : common_unknown(common, before, now, type, result);
   });
   for (size_t i = 0; i < result.shared.slots().size(); ++i) {
     Slot& now = result.shared.at(i * 4);
@@ -380,7 +365,8 @@ bool Generaliser::subsumed(const BlockSnapshot& general, const BlockState& state
     for (const int place : places)
       if (!warp_matches(general.warps[w], warp, place)) return false;
   }
-  if (!instance.matches_contents(general.shared, state.shared) || general.flights != records_.flights(state))
+  if (!instance.matches_contents(general.shared, state.shared) ||
+      general.flights != order_.records.flights(state))
     return false;
   const Reasoner reasoner(table_, {nullptr, state.path.get(), 0});
   for (const Path* path = general.path.get(); path != nullptr; path = path->parent.get()) {

@@ -1,16 +1,11 @@
-#include "ways/regions.h"
+#include "ways/ways.h"
 
 #include <algorithm>
 
-#include "value/symbols.h"
-
 namespace glove::verify {
-namespace {
 
 constexpr uint32_t kUnrolled = 6;              // rounds before a loop is generalised
 constexpr size_t kMostInFlight = 2 * 32 * 32;  // two numbers for each lane and group
-
-}  // namespace
 
 bool Loops::visit_loop(BlockState& state, Warp& warp, Context& context, Lanes lanes, int pc) {
   LoopState& loop = context.loop_states[pc];

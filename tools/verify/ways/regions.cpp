@@ -1,16 +1,12 @@
-#include "ways/regions.h"
+#include "ways/ways.h"
 
 #include <algorithm>
 
 #include "steps/steps.h"
-#include "ways/explorer.h"
 
 namespace glove::verify {
-namespace {
 
 constexpr int kMostNested = 256;  // regions inside each other, each with a frame of its own
-
-}  // namespace
 
 void Regions::unknown_branch(BlockState& state, Warp& warp, Lanes lanes, int pc,
                              const std::array<PredicateId, 32>& taken, int target, int fall) {
@@ -34,32 +30,30 @@ void Regions::unknown_branch(BlockState& state, Warp& warp, Lanes lanes, int pc,
 
 void Regions::run_region(BlockState& state, Warp& warp, Lanes lanes, int pc, const Region& region,
                          const std::array<PredicateId, 32>& taken, int target, int fall) {
-  Context context;
-  context.outer = open_.innermost;
-  if (open_.innermost != nullptr) context.depth = open_.innermost->depth + 1;
-  if (context.depth > kMostNested)
+  const int depth = open_.innermost == nullptr ? 1 : open_.innermost->depth + 1;
+  if (depth > kMostNested)
     return report_.unproved(setup_.kernel.code[pc], "too many branches inside each other", &state);
-  context.scope = lanes;
-  context.branch = pc;
-  context.before = warp.path;
-  context.stop = region.join;
-  context.loops = region.loops;
-  context.learns = region.orders || setup_.acquires;
-  context.written = &region.written;
-  context.condition = taken[static_cast<size_t>(std::countr_zero(lanes))];
+  Context context = {.outer = open_.innermost,
+                     .depth = depth,
+                     .scope = lanes,
+                     .before = warp.path,
+                     .branch = pc,
+                     .stop = region.join,
+                     .loops = region.loops,
+                     .learns = region.orders || setup_.acquires,
+                     .written = &region.written,
+                     .condition = taken[static_cast<size_t>(std::countr_zero(lanes))]};
   each_lane(lanes, [&](int lane) {
     if (taken[lane] != context.condition) context.condition = 0;
   });
   const bool uniform =
       context.condition != 0 && (open_.innermost == nullptr ||
                                  (open_.innermost->running != nullptr && open_.innermost->running->uniform));
-  const PathPointer before_path = warp.path;
   std::vector<ClockPointer> before_clocks;
   each_lane(lanes, [&](int lane) { before_clocks.push_back(state.clocks.known(warp.thread(lane))); });
   const auto before_fence = warp.fence;
 
   std::vector<Bundle> finished;
-  Context* const outer = open_.innermost;
   Bundle start = capture(state, warp, context, lanes);
   start.uniform = uniform;
   open_.innermost = &context;
@@ -77,11 +71,11 @@ void Regions::run_region(BlockState& state, Warp& warp, Lanes lanes, int pc, con
   }
   if (first.lanes != 0) context.pending.push_back(std::move(first));
   if (!report_.ended()) run_bundles(state, warp, context, finished);
-  open_.innermost = outer;
+  open_.innermost = context.outer;
   if (report_.ended()) return;
 
-  warp.path = before_path;
-  wait_log_.end_waits(state, warp, context);
+  warp.path = context.before;
+  order_.waits.end_waits(state, warp, context);
   steps_.joins.join_bundles(state, warp, context, finished, lanes);
   // What a side learned from others holds only if it was taken.
   size_t i = 0;
@@ -106,7 +100,7 @@ void Regions::split(BlockState& state, Warp& warp, Lanes lanes, int pc,
   const bool leaves = in.op != Op::kBranch;
   Lanes taken_lanes = lanes, fall_lanes = lanes;
   each_lane(lanes, [&](int lane) {
-    const Value value = operands_.read(state, warp, *in.guard, lane);
+    const Value value = read(state, warp, *in.guard, lane);
     const auto truth = Reasoner(table_, position(state, warp, lane)).truth(value);
     condition[lane] = value.known() ? 0 : value.form;
     if (truth && *truth) fall_lanes &= ~(1u << lane);
@@ -114,7 +108,7 @@ void Regions::split(BlockState& state, Warp& warp, Lanes lanes, int pc,
   });
   for (const WaitBranch& wait : setup_.waits.at(pc))
     each_lane(taken_lanes & fall_lanes,
-              [&](int lane) { wait_log_.note_wait(state, lane, pc, wait, condition[lane]); });
+              [&](int lane) { order_.waits.note_wait(state, lane, pc, wait, condition[lane]); });
   const PredicateId first = condition[static_cast<size_t>(std::countr_zero(lanes))];
   each_lane(lanes, [&](int lane) { context.running->uniform &= condition[lane] == first; });
   const PathPointer before = warp.path;
@@ -169,7 +163,7 @@ void Regions::run_bundles(BlockState& state, Warp& warp, Context& context, std::
       context.dropped = false;
       continue;
     }
-    if (done) grid_.note_facts(state, warp, bundle.lanes & warp.alive);
+    if (done) order_.grid.note_facts(state, warp, bundle.lanes & warp.alive);
     Bundle after = capture(state, warp, context, bundle.lanes);
     after.trips = bundle.trips;
     after.side = bundle.side;

@@ -22,6 +22,9 @@ struct Site {
   std::vector<SourceLine> chain;
 };
 
+// "file.cu:12", the innermost line; the PTX line where there is no source; empty if the site is none.
+std::string name_of(const Site& site);
+
 // What an access does to memory.
 enum class AccessKind : uint8_t { kRead, kWrite, kAtomic };
 
@@ -53,11 +56,11 @@ enum class FindingKind {
 struct Finding {
   FindingKind kind = FindingKind::kUnproved;
   bool definite = false;  // happens in every run; else: for some contents of memory or parameters
-  std::string message;
-  Site site;
-  Site other;                    // of the other thread; ptx_line 0: none
-  std::vector<Access> accesses;  // of a race, both; else empty
-  std::vector<std::string> explanation;
+  std::string message = {};
+  Site site = {};
+  Site other = {};                    // of the other thread; ptx_line 0: none
+  std::vector<Access> accesses = {};  // of a race, both; else empty
+  std::vector<std::string> explanation = {};
 };
 
 // As reports print it.

@@ -1,4 +1,4 @@
-#include "base/fork_safe_mutex.h"
+#include "base/mutex.h"
 
 #include <pthread.h>
 

@@ -1,18 +1,37 @@
-// A pair of files: keys, with one word per line, and values, with float32 numbers for each key: first the
-// norm, then the components. The values are the input, and the keys are its word list. The values have no
-// header: the number of components follows from the sizes of the two files.
+// Two formats with the norm of a vector before its components, which is omitted: the model computes its own.
+//
+// norm-text: one word per line, `word norm v1 ... vd`.
+//
+// norm-binary: a pair of files: keys, with one word per line, and values, with float32 numbers for each key:
+// first the norm, then the components. The values are the input, and the keys are its word list. The values
+// have no header: the number of components follows from the sizes of the two files.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include "base/concat.h"
 #include "loader/formats/formats.h"
 #include "loader/formats/matrix.h"
-#include "loader/formats/norm.h"
+#include "loader/formats/text.h"
 #include "model/limits.h"
 
 namespace glove {
 namespace {
+
+// Returns true if `number` is the square root of `sum`, to the precision that people print. False for NaN.
+bool is_norm(float number, double sum) {
+  const double norm = std::sqrt(sum);
+  return std::fabs(static_cast<double>(number) - norm) <= 1e-3 * norm;
+}
+
+// Returns true if the first number is the Euclidean length of the others.
+bool begins_with_norm(std::span<const float> values) {
+  double sum = 0;
+  for (const float value : values.subspan(1)) sum += static_cast<double>(value) * static_cast<double>(value);
+  return is_norm(values[0], sum);
+}
 
 struct KeysAndValues {
   std::string keys_path;
@@ -94,6 +113,32 @@ Result<std::unique_ptr<RowReader>> open_norm_binary(const Input& input, const Re
   GLOVE_ASSIGN_OR_RETURN(auto words, open_word_list(pair.keys_path, input.interrupt_check()));
   return read_row_major(input.path(), pair.layout, plain_stream(pair.values, 0, pair.bytes),
                         std::move(words));
+}
+
+Result<bool> sniff_norm_text(const Input& input, const ReadOptions&) {
+  GLOVE_ASSIGN_OR_RETURN(const auto lines, sample_lines(input));
+  const int64_t numbers = usual_numbers(lines);
+  if (numbers < 3) return false;  // with one component any pair of equal numbers would match
+  bool any = false;
+  for (const std::string_view line : lines) {
+    const std::vector<float> values = last_numbers(line, numbers);
+    if (values.empty()) continue;
+    if (!begins_with_norm(values)) return false;
+    any = any || values[0] != 0.0f;
+  }
+  return any;
+}
+
+Result<std::unique_ptr<RowReader>> open_norm_text(const Input& input, const ReadOptions&) {
+  TextLayout layout;
+  GLOVE_ASSIGN_OR_RETURN(const auto lines, sample_lines(input));
+  layout.numbers = usual_numbers(lines);
+  layout.leading_numbers = 1;
+  if (layout.numbers < 2)
+    return Error{ErrorCode::kCorrupt,
+                 input.path() + ": line 1: a word followed by a norm and components was expected"};
+  GLOVE_RETURN_IF_ERROR(check_dims(input.path(), layout.numbers - 1));
+  return read_text(input, layout);
 }
 
 }  // namespace glove

@@ -1,9 +1,79 @@
-// Branches whose condition is not known, and the loops behind them.
+// Which ways through the kernel there are: branches whose condition is not known, the loops behind them, and
+// the states of a block that are to be run.
 #pragma once
 
-#include "order/places.h"
+#include "order/order.h"
 
 namespace glove::verify {
+
+struct Steps;
+
+// A base of the parts that run instructions, or follow the ways through the kernel. REQUIRES: `steps`
+// outlives it.
+class StepsPart : protected OrderPart {
+ public:
+  explicit StepsPart(Steps& steps);
+
+ protected:
+  Steps& steps_;
+};
+
+// Makes states general, and finds the states that are instances of general ones.
+class Generaliser : private OrderPart {
+ public:
+  using OrderPart::OrderPart;
+
+  // A copy of what later states are compared with.
+  std::shared_ptr<BlockSnapshot> snapshot(const BlockState& state);
+  // How many registers of one lane per warp differ.
+  size_t differences(const BlockSnapshot& a, const BlockState& b);
+  // What holds in both.
+  PathPointer common_facts(const BlockSnapshot& general, const BlockState& state);
+  // The state at a later round of a loop, as the start plus so many steps as the loop has run.
+  void widen(const BlockSnapshot& start, BlockState& state, BlockSnapshot& result);
+  // A general state did not cover this one: what differs from its next round may be anything, and what has
+  // not changed too, if other values have gone one round on.
+  void weaken(const BlockSnapshot& general, BlockState& state, BlockSnapshot& result);
+  // Whether the state is an instance of a general one. facts_differ: but for what the blocks know.
+  bool subsumed(const BlockSnapshot& general, const BlockState& state, bool* facts_differ);
+
+ private:
+  void forget_dead(Warp& warp);
+  std::optional<Value> general_ticket(const BlockSnapshot& start, const BlockState& state, Value before,
+                                      Value now, BlockSnapshot& result);
+  // By the values before and now.
+  using Unknowns = std::map<std::array<uint64_t, 4>, Value>;
+  Value common_unknown(Unknowns& common, Value before, Value now, Type type, BlockSnapshot& result);
+  template <class Visit>
+  void each_register(const BlockSnapshot& start, const BlockState& state, BlockSnapshot& result, Visit visit);
+};
+
+// Conditions that are the same for the whole block and have a barrier behind them: the block's state is
+// forked. States that meet again at a full barrier are compared, so that loops of unknown length come to an
+// end.
+// The states of a block that are still to be run, and those that were.
+class Explorer : private OrderPart {
+ public:
+  using OrderPart::OrderPart;
+
+  // A new block begins in this state.
+  void begin(BlockState state);
+  std::optional<BlockState> next();
+  // The state stays, and is freed with the run.
+  void put_back(BlockState state) { forks_.push_back(std::move(state)); }
+  // The block goes on under the condition, and later without it.
+  void fork(BlockState& state, PredicateId condition, uint32_t site);
+  // All threads of the block have met. The path may end, because another goes on as it would.
+  void at_full_barrier(BlockState& state);
+
+ private:
+  uint64_t place_of_state(const BlockState& state) const;
+  static void go_on_from(const BlockSnapshot& general, BlockState& state);
+
+  Generaliser generaliser_{order_};
+  std::vector<BlockState> forks_;
+  std::map<uint64_t, std::vector<std::shared_ptr<BlockSnapshot>>> snapshots_;  // by place
+};
 
 // Joins what the sides of a branch have come to: where bundles of lanes meet, what their registers hold.
 class BundleJoin : private Part {
@@ -50,13 +120,11 @@ class Loops : private Part {
   bool generalise(Warp& warp, Context& context, LoopState& loop, Lanes lanes, Lanes first, int pc);
 };
 
-struct Steps;
-
 // Runs both sides of a branch, as bundles of lanes that may be there, up to the branch's post-dominator;
 // bundles that meet are joined, and loops are run until nothing new comes.
-class Regions : private OrderPart {
+class Regions : private StepsPart {
  public:
-  Regions(Order& order, Steps& steps) : OrderPart(order), steps_(steps) {}
+  using StepsPart::StepsPart;
 
   // Lanes come to a branch; taken: the condition under which each goes to `target`, else to `fall`.
   void unknown_branch(BlockState& state, Warp& warp, Lanes lanes, int pc,
@@ -69,8 +137,6 @@ class Regions : private OrderPart {
              int target, int fall);
   void run_bundles(BlockState& state, Warp& warp, Context& context, std::vector<Bundle>& finished);
   bool run_bundle(BlockState& state, Warp& warp, Context& context, Bundle& bundle);
-
-  Steps& steps_;
 };
 
 }  // namespace glove::verify
