@@ -53,7 +53,7 @@ def measure(connection, share, number, data, options, random):
     for _ in range(options.rounds):
         query = vectors(1, data.shape[1], random)[0] + data[random.integers(len(data))]
         given = query.tobytes()
-        other = numpy.append(ids, -1 - int(random.integers(1 << 40))).astype("<i8").tobytes()
+        other = numpy.insert(ids, 0, -1 - int(random.integers(1 << 40))).astype("<i8").tobytes()
         work = {"same BLOB": (among + "?", (given, same)), "new BLOB": (among + "?", (given, other)), "JSON": (among + "?", (given, text)),
                 "SELECT": (among + "(SELECT glove_keys(id) FROM picked%d)" % number, (given,)),
                 "all rows": ("SELECT id FROM doc_vec WHERE query = ? AND k = %d" % K, (given,)),

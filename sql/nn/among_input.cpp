@@ -72,19 +72,19 @@ Status read_blob_keys(std::span<const std::byte> bytes, std::vector<int64_t>& ke
   return {};
 }
 
-struct Stopped {};
+struct SortStopped {};
 
 // Sorts the keys and removes duplicates.
 Status make_set(std::vector<int64_t>& keys, const InterruptCheck& interrupted) {
   InterruptPoll poll(interrupted);
   size_t comparisons = 0;
   const auto is_below = [&](int64_t a, int64_t b) {
-    if (++comparisons % kComparisonsBetweenChecks == 0 && poll.stop()) throw Stopped();
+    if (++comparisons % kComparisonsBetweenChecks == 0 && poll.stop()) throw SortStopped();
     return a < b;
   };
   try {
     std::sort(keys.begin(), keys.end(), is_below);
-  } catch (const Stopped&) {
+  } catch (const SortStopped&) {
     return interrupted_error();
   }
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
