@@ -45,6 +45,8 @@ SharedSets& shared_sets() {
 constexpr int kMostRounds = 4;
 // Each query of a scan has a copy of the hidden rows. This many together.
 constexpr size_t kMostHiddenInScan = size_t{1} << 24;
+// Reading a row by its id costs as much as reading this many in a pass over the user's table.
+constexpr int64_t kRowsPerRead = 4;
 
 // Returns the row with its similarity. REQUIRES: norm_squared = D(x, x) > 0, and the float environment.
 Neighbor scored(const Query& query, int64_t id, std::span<const float> vector, double norm_squared) {
@@ -61,11 +63,12 @@ Neighbor scored(const Query& query, int64_t id, std::span<const float> vector) {
   return scored(query, id, vector, norm_squared);
 }
 
-void offer_changed(const ChangedRows& changed, const Query& query, BestRows& best) {
+void offer_changed(const ChangedRows& changed, const Admissible& among, const Query& query, BestRows& best) {
   const size_t dims = query.vector.size();
   for (size_t i = 0; i < changed.ids.size(); ++i)
-    best.offer(scored(query, changed.ids[i], std::span(changed.vectors).subspan(i * dims, dims),
-                      changed.norms_squared[i]));
+    if (among.has(changed.ids[i]))
+      best.offer(scored(query, changed.ids[i], std::span(changed.vectors).subspan(i * dims, dims),
+                        changed.norms_squared[i]));
 }
 
 }  // namespace
@@ -94,6 +97,16 @@ PartSetPtr share_part_set(Engine& engine, const std::vector<SegmentPtr>& segment
   return fresh;
 }
 
+Result<RowMaskPtr> admissible_rows(const KeySet& keys, const PartSet& set,
+                                   const InterruptCheck& interrupted) {
+  auto mask = std::make_shared<RowMask>(set.model());
+  for (size_t segment = 0; segment < set.segments().size(); ++segment)
+    GLOVE_RETURN_IF_ERROR(
+        mask->admit(keys, set.segments()[segment]->ids(), set.first_row(segment), interrupted));
+  mask->complete(set.model());
+  return RowMaskPtr(std::move(mask));
+}
+
 int64_t PartSet::id_of(int32_t row) const {
   const auto [segment, row_of_segment] = place_of(row);
   return segments()[segment]->ids()[static_cast<size_t>(row_of_segment)];
@@ -109,17 +122,47 @@ void hide_row(IndexState& state, int32_t row) {
   if (place == state.hidden.end() || *place != row) state.hidden.insert(place, row);
 }
 
-// Scores every row of the user's table: calls use(i, row) for each row and queries[i].
+// True if reading the admissible rows one by one costs less than a pass over the user's table.
+bool LiveRelation::reads_by_id() const {
+  if (among_.all()) return false;
+  const auto changed = static_cast<int64_t>(state_.changed->ids.size());
+  const int64_t rows = changed + (state_.parts == nullptr ? 0 : state_.parts->model().words());
+  return among_.keys->size() <= rows / kRowsPerRead;
+}
+
+// A scan reads about one and a half times as many vectors as it returns.
+bool LiveRelation::wants_full_pass(int64_t k) const {
+  if (state_.parts == nullptr || glove::wants_full_pass(state_.parts->model(), k)) return true;
+  return reads_by_id() && among_.keys->size() <= k + k / 2;
+}
+
+// Passes every admissible row that has a vector.
+template <class Use>
+Status LiveRelation::read_admissible(const InterruptCheck& interrupted, const Use& use) {
+  InterruptPoll poll(interrupted);
+  if (!reads_by_id())
+    return source_.read_all([&](int64_t id, std::span<const float> vector) -> Status {
+      if (among_.has(id)) use(id, vector);
+      return poll.check();
+    });
+  std::vector<float> vector;
+  for (const int64_t id : among_.keys->keys()) {
+    GLOVE_RETURN_IF_ERROR(poll.check());
+    GLOVE_ASSIGN_OR_RETURN(const bool found, source_.read(id, vector));
+    if (found) use(id, std::span<const float>(vector));
+  }
+  return {};
+}
+
+// Scores every admissible row of the user's table: calls use(i, row) for each row and queries[i].
 template <class Use>
 Status LiveRelation::score_table(std::span<const Query> queries, const SearchOptions& options,
                                  SearchReport& report, Use&& use) {
   const Timer timer;
-  InterruptPoll poll(options.interrupted);
   int64_t rows = 0;
-  GLOVE_RETURN_IF_ERROR(source_.read_all([&](int64_t id, std::span<const float> vector) -> Status {
+  GLOVE_RETURN_IF_ERROR(read_admissible(options.interrupted, [&](int64_t id, std::span<const float> vector) {
     ++rows;
     for (size_t i = 0; i < queries.size(); ++i) use(i, scored(queries[i], id, vector));
-    return poll.check();
   }));
   report.cost.candidates += rows * static_cast<int64_t>(queries.size());
   report.cost.rescore_us += timer.microseconds();
@@ -168,6 +211,7 @@ Status LiveRelation::scan_segments(std::span<const Query> queries, int64_t k, co
     for (const size_t i : block) {
       asked.push_back(queries[i]);
       asked.back().excluded = state_.hidden;
+      asked.back().among = among_.rows;
     }
     SearchReport scan;
     GLOVE_ASSIGN_OR_RETURN(const auto candidates,
@@ -180,7 +224,7 @@ Status LiveRelation::scan_segments(std::span<const Query> queries, int64_t k, co
       GLOVE_RETURN_IF_ERROR(check_interrupt(options.interrupted));
       const Query& query = queries[block[i]];
       BestRows best(k);
-      offer_changed(*state_.changed, query, best);
+      offer_changed(*state_.changed, among_, query, best);
       GLOVE_ASSIGN_OR_RETURN(const bool complete, score_candidates(query, candidates[i], best));
       if (complete) {
         answers[block[i]] = std::move(best).take();
@@ -240,6 +284,7 @@ Result<std::vector<Neighbor>> LiveRelation::score(const Query& query, std::span<
   std::vector<float> vector;
   for (const int64_t id : ids) {
     GLOVE_RETURN_IF_ERROR(poll.check());
+    if (!among_.has(id)) continue;
     GLOVE_ASSIGN_OR_RETURN(const bool found, source_.read(id, vector));
     if (!found) continue;
     const Neighbor row = scored(query, id, vector);

@@ -15,6 +15,7 @@
 #include "search/candidates.h"
 #include "search/model_searchers.h"
 #include "search/ranking.h"
+#include "search/row_mask.h"
 
 namespace glove::live {
 
@@ -54,6 +55,9 @@ PartSetPtr share_part_set(Engine& engine, const std::vector<SegmentPtr>& segment
 // The same, or null if nobody holds it.
 PartSetPtr find_part_set(Engine& engine, const std::vector<SegmentPtr>& segments);
 
+// Returns the rows of the set that have a key of `keys` as their id. Errors: an interrupt.
+Result<RowMaskPtr> admissible_rows(const KeySet& keys, const PartSet& set, const InterruptCheck& interrupted);
+
 // Receives a row with its vector. An error ends the reading.
 using UseRow = std::function<Status(int64_t id, std::span<const float> vector)>;
 
@@ -92,16 +96,26 @@ struct IndexState {
 // Makes a row of the parts hidden, because the user's table no longer has it.
 void hide_row(IndexState& state, int32_t row);
 
+// The rows that a statement admits.
+struct Admissible {
+  KeySetPtr keys;   // null: all rows, and there is no mask
+  RowMaskPtr rows;  // of the parts; null if there are none
+
+  bool all() const { return keys == nullptr; }
+  bool has(int64_t id) const { return all() || keys->contains(id); }
+};
+
 // The relation of a statement. The source must outlive it.
 class LiveRelation final : public RankedRelation {
  public:
-  LiveRelation(IndexState state, RowSource& source) : state_(std::move(state)), source_(source) {}
+  LiveRelation(IndexState state, RowSource& source, Admissible among = {})
+      : state_(std::move(state)), source_(source), among_(std::move(among)) {}
 
-  // There is no limit: only a pass over the user's table counts the rows.
-  int64_t most_rows() const override { return std::numeric_limits<int64_t>::max(); }
-  bool wants_full_pass(int64_t k) const override {
-    return state_.parts == nullptr || glove::wants_full_pass(state_.parts->model(), k);
+  // Without a set of admissible rows there is no limit: only a pass over the user's table counts the rows.
+  int64_t most_rows() const override {
+    return among_.all() ? std::numeric_limits<int64_t>::max() : among_.keys->size();
   }
+  bool wants_full_pass(int64_t k) const override;
   // A row of a segment that the user's table lacks is hidden from now on. REQUIRES: the queries have no
   // excluded rows.
   Result<Answers> nearest(std::span<const Query> queries, int64_t k, const SearchOptions& options,
@@ -112,6 +126,9 @@ class LiveRelation final : public RankedRelation {
                                       const InterruptCheck& interrupted) override;
 
  private:
+  bool reads_by_id() const;
+  template <class Use>
+  Status read_admissible(const InterruptCheck& interrupted, const Use& use);
   template <class Use>
   Status score_table(std::span<const Query> queries, const SearchOptions& options, SearchReport& report,
                      Use&& use);
@@ -123,6 +140,7 @@ class LiveRelation final : public RankedRelation {
 
   IndexState state_;
   RowSource& source_;
+  Admissible among_;
 };
 
 }  // namespace glove::live

@@ -7,6 +7,7 @@
 #include "base/float_environment.h"
 #include "base/timer.h"
 #include "model/exact_dot.h"
+#include "search/engine.h"
 #include "search/searcher_choice.h"
 
 namespace glove {
@@ -22,7 +23,14 @@ bool is_excluded(const Query& query, int64_t id) {
 }
 
 bool is_admissible(const Model& model, const Query& query, int64_t id) {
-  return model.norm_squared(id) > 0 && !is_excluded(query, id);
+  return model.norm_squared(id) > 0 && !is_excluded(query, id) &&
+         (query.among == nullptr || query.among->admits(id));
+}
+
+// Returns how many rows an answer has at most. The queries have the same mask.
+int64_t most_rows(const Model& model, std::span<const Query> queries) {
+  const bool masked = !queries.empty() && queries.front().among != nullptr;
+  return masked ? queries.front().among->count() : model.words();
 }
 
 // Appends the row with its similarity. A damaged model file, which nothing has read before, may contain NaN.
@@ -45,7 +53,7 @@ Result<std::vector<Neighbor>> admissible_rows(const Model& model, const Query& q
     const auto id = static_cast<int32_t>(i);
     if (excluded != query.excluded.end() && *excluded == id) {
       ++excluded;
-    } else if (model.norm_squared(id) > 0) {
+    } else if (model.norm_squared(id) > 0 && (query.among == nullptr || query.among->admits(id))) {
       append_row(query, id, dots[i], model.norm_squared(id), rows);
     }
   }
@@ -100,14 +108,29 @@ Status nearest_by_full_pass(Searcher& searcher, const Model& model, std::span<co
   return {};
 }
 
+// Returns the backend to request for a query with a mask: the last one, which is the CPU's, because no other
+// applies masks. One that the options name must be able to answer all the same.
+Result<std::string_view> backend_for_mask(ModelSearchers& searchers, const SearchOptions& options) {
+  const std::string_view last = searchers.engine().backends().all().back()->name();
+  if (!options.backend.empty() && options.backend != "auto" && options.backend != last) {
+    SearcherChoice named(searchers, options.backend, options.interrupted);
+    GLOVE_RETURN_IF_ERROR(named.next());
+  }
+  return last;
+}
+
 // Calls search(searcher, cost) with the searchers that the options allow until one succeeds, and records it
-// in the report.
+// in the report. `masked`: the query has a mask.
 template <class Search>
-Status run_search(ModelSearchers& searchers, const SearchOptions& options, SearchReport& report,
+Status run_search(ModelSearchers& searchers, bool masked, const SearchOptions& options, SearchReport& report,
                   Search&& search) {
   const ScopedFloatEnvironment float_environment;
   const Timer timer;
-  SearcherChoice choice(searchers, options.backend, options.interrupted);
+  std::string_view backend = options.backend;
+  if (masked) {
+    GLOVE_ASSIGN_OR_RETURN(backend, backend_for_mask(searchers, options));
+  }
+  SearcherChoice choice(searchers, backend, options.interrupted);
   Status status;
   do {
     GLOVE_ASSIGN_OR_RETURN(Searcher* const searcher, choice.next());
@@ -127,32 +150,37 @@ Status run_search(ModelSearchers& searchers, const SearchOptions& options, Searc
 Result<Answers> nearest(ModelSearchers& searchers, std::span<const Query> queries, int64_t k,
                         const SearchOptions& options, SearchReport& report) {
   const Model& model = *searchers.model();
-  k = std::min(k, model.words());
+  k = std::min(k, most_rows(model, queries));
   report.queries = static_cast<int64_t>(queries.size());
   report.k = std::max<int64_t>(k, 0);
   if (queries.empty() || k <= 0) return Answers(queries.size());
   Answers answers;
-  const Status status = run_search(searchers, options, report, [&](Searcher& searcher, ScanCost& cost) {
-    answers.clear();
-    answers.reserve(queries.size());
-    return wants_full_pass(model, k)
-               ? nearest_by_full_pass(searcher, model, queries, k, options, cost, answers)
-               : nearest_by_scan(searcher, queries, k, options, cost, answers);
-  });
+  const bool masked = queries.front().among != nullptr;
+  const Status status =
+      run_search(searchers, masked, options, report, [&](Searcher& searcher, ScanCost& cost) {
+        answers.clear();
+        answers.reserve(queries.size());
+        return wants_full_pass(model, k)
+                   ? nearest_by_full_pass(searcher, model, queries, k, options, cost, answers)
+                   : nearest_by_scan(searcher, queries, k, options, cost, answers);
+      });
   if (!status.ok()) return status.error();
   return answers;
 }
 
 Result<Answers> candidates_of(ModelSearchers& searchers, std::span<const Query> queries, int64_t k,
                               const SearchOptions& options, SearchReport& report) {
-  k = std::min(k, searchers.model()->words());
+  k = std::min(k, most_rows(*searchers.model(), queries));
   report.queries = static_cast<int64_t>(queries.size());
   report.k = k;
+  if (queries.empty() || k <= 0) return Answers(queries.size());
   Answers answers;
-  const Status status = run_search(searchers, options, report, [&](Searcher& searcher, ScanCost& cost) {
-    answers.clear();
-    return nearest_by_scan(searcher, queries, k, options, cost, answers);
-  });
+  const bool masked = queries.front().among != nullptr;
+  const Status status =
+      run_search(searchers, masked, options, report, [&](Searcher& searcher, ScanCost& cost) {
+        answers.clear();
+        return nearest_by_scan(searcher, queries, k, options, cost, answers);
+      });
   if (!status.ok()) return status.error();
   return answers;
 }
@@ -178,8 +206,8 @@ Result<OrderedRows> all_rows(ModelSearchers& searchers, const Query& query, cons
   report.queries = 1;
   report.k = model.words();
   std::vector<Neighbor> rows;
-  const Status status =
-      run_search(searchers, options, report, [&](Searcher& searcher, ScanCost& cost) -> Status {
+  const Status status = run_search(
+      searchers, query.among != nullptr, options, report, [&](Searcher& searcher, ScanCost& cost) -> Status {
         GLOVE_ASSIGN_OR_RETURN(rows, score_every_row(searcher, model, query, options, cost));
         return {};
       });
@@ -193,8 +221,8 @@ Result<int64_t> rank_of(ModelSearchers& searchers, const Query& query, const Nei
   report.queries = 1;
   report.k = model.words();
   int64_t rank = 0;
-  const Status status =
-      run_search(searchers, options, report, [&](Searcher& searcher, ScanCost& cost) -> Status {
+  const Status status = run_search(
+      searchers, query.among != nullptr, options, report, [&](Searcher& searcher, ScanCost& cost) -> Status {
         std::vector<Neighbor> rows;
         if (!wants_full_pass(model, kProbedRanks)) {
           Answers answers;

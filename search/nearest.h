@@ -33,6 +33,9 @@ struct SearchOptions {
 // The rows of each query, in the order of the queries.
 using Answers = std::vector<std::vector<Neighbor>>;
 
+// A query with a mask (Query::among) is answered by the CPU's backend, and all queries of a call have the
+// same one.
+
 // Returns the first min(k, admissible rows) rows of each query's relation, best first. k <= 0 returns no
 // rows. Queries are searched in blocks, so the memory needed is that of the answer and one block. Fills in
 // the report except for model, kind and resolve_us, which the caller sets. Sets its own float environment.

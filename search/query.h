@@ -10,6 +10,7 @@
 #include "base/cancel.h"
 #include "base/status.h"
 #include "model/model.h"
+#include "search/row_mask.h"
 
 namespace glove {
 
@@ -30,6 +31,7 @@ struct Query {
   std::vector<float> vector;      // [dims]
   double norm_squared = 0;        // D(q, q)
   std::vector<int32_t> excluded;  // ids of the words in the query, ascending, without duplicates
+  RowMaskPtr among = nullptr;     // the rows that the answer may have; null: all
 };
 
 // nullopt if the query has no rows, because of an unknown word or a zero vector.

@@ -34,9 +34,13 @@ class RankedRelation {
 // The words of a model.
 class ModelRelation final : public RankedRelation {
  public:
-  explicit ModelRelation(ModelSearchersPtr searchers) : searchers_(std::move(searchers)) {}
+  // `among` is the mask of its queries, or null.
+  explicit ModelRelation(ModelSearchersPtr searchers, RowMaskPtr among = nullptr)
+      : searchers_(std::move(searchers)), among_(std::move(among)) {}
 
-  int64_t most_rows() const override { return searchers_->model()->words(); }
+  int64_t most_rows() const override {
+    return among_ == nullptr ? searchers_->model()->words() : among_->count();
+  }
   bool wants_full_pass(int64_t k) const override { return glove::wants_full_pass(*searchers_->model(), k); }
   Result<Answers> nearest(std::span<const Query> queries, int64_t k, const SearchOptions& options,
                           SearchReport& report) override {
@@ -53,6 +57,7 @@ class ModelRelation final : public RankedRelation {
 
  private:
   ModelSearchersPtr searchers_;
+  RowMaskPtr among_;
 };
 
 // A query's relation, best first, computed in growing pieces as rows are requested: searches for the nearest

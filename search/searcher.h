@@ -34,9 +34,10 @@ struct SearchRequest {
   ScanCost cost;
   // An error that concerns this request only, such as its own interrupt.
   Status status;
-  // The first min(k, admissible) rows of the relation, best first. Rows are admissible unless they are zero
-  // or in Query::excluded. If the model has no vectors (has_vectors(), search/candidates.h), all rows that
-  // may be among these, with upper bounds in place of the similarities, the greatest bound first.
+  // The first min(k, admissible) rows of the relation, best first. Rows are admissible unless they are zero,
+  // in Query::excluded, or not in Query::among. If the model has no vectors (has_vectors(),
+  // search/candidates.h), all rows that may be among these, with upper bounds in place of the similarities,
+  // the greatest bound first.
   std::vector<Neighbor> rows;
 };
 
@@ -55,7 +56,8 @@ class Searcher {
   virtual ~Searcher() = default;
 
   // Answers every request. An error concerns all of them; a failure of one request is in its status.
-  // REQUIRES: the float environment.
+  // REQUIRES: the float environment; no query has a mask (Query::among), unless the backend is the last one,
+  // the CPU's.
   virtual Status search(std::span<SearchRequest> requests) = 0;
 
   // Sets dots[i] = D(q, x_i) for every row i, bit for bit; of a slice, for row Model::first_row() + i. For k

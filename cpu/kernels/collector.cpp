@@ -4,6 +4,8 @@
 #include <cmath>
 #include <functional>
 
+#include "search/row_mask.h"
+
 namespace glove::cpu {
 
 float kth_largest(std::vector<float>& values, int64_t k) {
@@ -33,6 +35,7 @@ void SharedBounds::offer(std::span<const float> lower_bounds) {
 }
 
 void Collector::offer(int32_t id, float estimate, float error) {
+  if (among_ != nullptr && !among_->admits(id)) return;
   if (std::isinf(error) || std::binary_search(excluded_.begin(), excluded_.end(), id)) return;
   const float lower = estimate - error;
   const float upper = estimate + error;

@@ -11,6 +11,10 @@
 
 #include "base/mutex.h"
 
+namespace glove {
+class RowMask;
+}
+
 namespace glove::cpu {
 
 // A lower bound of the k-th best similarity, shared by the threads that search for one query.
@@ -64,9 +68,11 @@ class Collector {
     float upper;
   };
 
-  // excluded: ids that the answer omits, ascending. Both `excluded` and `shared` must outlive the collector.
-  Collector(std::span<const int32_t> excluded, SharedBounds& shared)
+  // excluded: ids that the answer omits, ascending. among: those that it may have, or null for all. All must
+  // outlive the collector.
+  Collector(std::span<const int32_t> excluded, const RowMask* among, SharedBounds& shared)
       : excluded_(excluded),
+        among_(among),
         shared_(&shared),
         shared_at_once_(static_cast<size_t>(std::clamp<int64_t>(shared.k() / 32, 1, 64))) {}
 
@@ -90,6 +96,7 @@ class Collector {
   void drop_ruled_out_candidates();
 
   std::span<const int32_t> excluded_;
+  const RowMask* among_;
   SharedBounds* shared_;
   float threshold_ = -std::numeric_limits<float>::infinity();
   size_t shared_at_once_;  // lower bounds, so that threads do not wait for each other where k is large

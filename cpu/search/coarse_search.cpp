@@ -7,6 +7,7 @@
 
 #include "base/thread_pool.h"
 #include "cpu/search/scan.h"
+#include "cpu/search/search_cost.h"
 #include "model/nibbles.h"
 
 namespace glove::cpu {
@@ -20,17 +21,11 @@ constexpr int kRowsPerCall = 4;
 constexpr size_t kRowsPerBatch = 256;
 // Fewer rows than this are scored before another thread could wake up.
 constexpr size_t kRowsWorthThreads = 1024;
-// Scoring a row takes as long as reading its vector and this many bytes of codes, by measurement: its memory
-// is not read in order.
-constexpr int64_t kScoreBytes = 4096;
 // The rows that a search is expected to score, by measurement on word vectors.
 constexpr int64_t expected_scores(int64_t k) {
   return 9 * (k + 100);
 }
 
-int64_t bytes_of_scores(int64_t scores, int64_t dims) {
-  return scores * (kScoreBytes + dims * static_cast<int64_t>(sizeof(float)));
-}
 // Returns how many fewer bytes the codes of 4 bits have than those of 8.
 int64_t bytes_saved(int64_t rows, int64_t dims) {
   return code_bytes(rows, dims) - nibble_bytes(rows, dims);
@@ -82,7 +77,8 @@ bool wants_coarse_search(const ScanContext& context, const SearchRequest& reques
     if (!part.has_level(4)) return false;
   const int64_t k = std::min(request.k, model.words());
   return context.scan_bits == 4 ||
-         bytes_of_scores(expected_scores(k), model.dims()) <= bytes_saved(model.words(), model.dims());
+         bytes_of_scores(expected_scores(k), model.dims()) <=
+             bytes_saved(rows_to_scan(model, request.query->among.get()), model.dims());
 }
 
 void SharedBest::offer(std::span<const Neighbor> rows) {
@@ -147,20 +143,30 @@ bool CoarseSearch::score_waiting(const InterruptCheck& interrupted) {
 }
 
 void CoarseSearch::scan_by_4_bits(Slot& slot, const PartChunks::Chunk& chunk) {
-  const auto [part, first, last] = chunk;
+  const ModelPart& part = chunk.part;
+  const int64_t first = chunk.first, last = chunk.last;
   const bool has_threshold = bounds_.threshold().value() > -std::numeric_limits<float>::infinity();
   int64_t rows = has_threshold ? last - first : seed_rows(k_);
-  for (int64_t begin = first; begin < last; begin += rows, rows *= kSeedGrowth)
-    scan_rows_by_4_bits(slot, part, begin, std::min(begin + rows, last));
+  for (int64_t begin = first; begin < last; begin += rows, rows *= kSeedGrowth) {
+    const PartChunks::Chunk piece{part, begin, std::min(begin + rows, last)};
+    for_admissible_tiles(piece, among(), [&](int64_t first_tile, int64_t end_tile) {
+      scan_rows_by_4_bits(slot, part, first_tile * kTileRows, std::min(end_tile * kTileRows, piece.last));
+    });
+  }
   if (!is_worthwhile(slot)) gave_up_.store(true, std::memory_order_relaxed);
 }
 
 void CoarseSearch::scan_rows_by_4_bits(Slot& slot, const ModelPart& part, int64_t first, int64_t last) {
   const int64_t rows = last - first;
   if (static_cast<int64_t>(slot.survivors.size()) < rows) slot.survivors.resize(static_cast<size_t>(rows));
-  const int64_t count = context_.kernels.coarse->scan(
+  int64_t count = context_.kernels.coarse->scan(
       part, part.level(4), first / kTileRows, tile_count(last), coarse_query_, coarse_packed_.data(),
       bounds_.threshold().value(), slot.caps, slot.survivors.data());
+  if (among() != nullptr) {
+    const auto is_other = [&](const Survivor& row) { return !among()->admits(part.first_row + row.row); };
+    const auto kept = slot.survivors.begin();
+    count = std::remove_if(kept, kept + count, is_other) - kept;
+  }
   slot.bytes += nibble_bytes(rows, part.dims) + rows * 2 * static_cast<int64_t>(sizeof(float));
   slot.rows_read += rows;
   const auto begin = slot.survivors.begin();
@@ -205,8 +211,8 @@ void CoarseSearch::score(Slot& slot) {
 
 bool CoarseSearch::is_worthwhile(Slot& slot) {
   const int64_t dims = context_.model.dims();
-  const int64_t saved =
-      bytes_saved(slot.rows_read, dims) + bytes_saved(context_.model.words(), dims) / (2 * context_.threads);
+  const int64_t saved = bytes_saved(slot.rows_read, dims) +
+                        bytes_saved(rows_to_scan(context_.model, among()), dims) / (2 * context_.threads);
   const auto cost = [&] {
     return bytes_of_scores(slot.scored + static_cast<int64_t>(slot.waiting.size()), dims);
   };
@@ -217,13 +223,14 @@ bool CoarseSearch::is_worthwhile(Slot& slot) {
 }
 
 void CoarseSearch::scan_by_8_bits(Slot& slot, const PartChunks::Chunk& chunk) {
-  const auto [part, first, last] = chunk;
-  if (slot.collector.empty()) slot.collector.emplace_back(request_.query->excluded, bounds_);
+  const ModelPart& part = chunk.part;
+  if (slot.collector.empty()) slot.collector.emplace_back(request_.query->excluded, among(), bounds_);
   slot.collector.front().refresh();
-  context_.kernels.single_query->scan(part, part.level(8), first / kTileRows, tile_count(last),
-                                      {&fine_query_, 1}, fine_packed_.data(), slot.collector.data());
-  const int64_t rows = last - first;
-  slot.bytes += code_bytes(rows, part.dims) + rows * 2 * static_cast<int64_t>(sizeof(float));
+  for_admissible_tiles(chunk, among(), [&](int64_t first, int64_t end) {
+    context_.kernels.single_query->scan(part, part.level(8), first, end, {&fine_query_, 1},
+                                        fine_packed_.data(), slot.collector.data());
+    slot.bytes += scan_bytes(std::min(end * kTileRows, chunk.last) - first * kTileRows, part.dims);
+  });
 }
 
 std::vector<Neighbor> CoarseSearch::unscored_rows() const {

@@ -70,6 +70,7 @@ class CoarseSearch {
     int64_t bytes = 0;
   };
 
+  const RowMask* among() const { return request_.query->among.get(); }
   bool scan(const InterruptCheck& interrupted);
   bool score_waiting(const InterruptCheck& interrupted);
   void scan_by_4_bits(Slot& slot, const PartChunks::Chunk& chunk);

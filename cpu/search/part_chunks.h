@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/model_part.h"
+#include "search/row_mask.h"
 
 namespace glove::cpu {
 
@@ -41,5 +42,23 @@ class PartChunks {
   int64_t rows_;
   std::vector<int64_t> ends_;  // of each part, the number of its last chunk plus one
 };
+
+// Calls scan(first_tile, end_tile) for each run of tiles of the chunk that have an admissible row; without a
+// mask, for all of them.
+template <class Scan>
+void for_admissible_tiles(const PartChunks::Chunk& chunk, const RowMask* among, const Scan& scan) {
+  const int64_t end = tile_count(chunk.last);
+  int64_t first = chunk.first / kTileRows;
+  if (among == nullptr) return scan(first, end);
+  const auto admits = [&](int64_t tile) {
+    return among->admits_tile(chunk.part.first_row + tile * kTileRows);
+  };
+  while (first < end) {
+    while (first < end && !admits(first)) ++first;
+    const int64_t begin = first;
+    while (first < end && admits(first)) ++first;
+    if (begin < first) scan(begin, first);
+  }
+}
 
 }  // namespace glove::cpu

@@ -9,6 +9,7 @@
 #include "cpu/kernels/wide_query.h"
 #include "cpu/search/coarse_search.h"
 #include "cpu/search/part_chunks.h"
+#include "cpu/search/search_cost.h"
 #include "search/candidates.h"
 
 namespace glove::cpu {
@@ -40,7 +41,7 @@ int64_t tiles_per_chunk(const ScanContext& context, const ScanKernel& kernel, in
   return std::max<int64_t>(1, std::min({by_bytes, by_products, by_threads}));
 }
 
-// The state of one batch of requests while it is scanned.
+// The state of one batch of requests, which have the same mask, while it is scanned.
 class BatchScan {
  public:
   BatchScan(const ScanContext& context, std::span<const SearchRequest> requests)
@@ -63,9 +64,11 @@ class BatchScan {
     const auto work = [&](int slot, int64_t chunk) {
       std::vector<Collector>& collectors = collectors_of(slot);
       for (Collector& collector : collectors) collector.refresh();
-      const auto [part, first, last] = chunks[chunk];
-      kernel_.scan(part, part.level(8), first / kTileRows, tile_count(last), scan_queries_, packed.data(),
-                   collectors.data());
+      const PartChunks::Chunk rows = chunks[chunk];
+      for_admissible_tiles(rows, among(), [&](int64_t first, int64_t end) {
+        kernel_.scan(rows.part, rows.part.level(8), first, end, scan_queries_, packed.data(),
+                     collectors.data());
+      });
     };
     return ThreadPool::instance().run(context_.threads, chunks.count(), work, interrupted);
   }
@@ -104,6 +107,7 @@ class BatchScan {
     return ThreadPool::instance().run(threads, chunks, quantize_some, interrupted);
   }
 
+  const RowMask* among() const { return requests_.front().query->among.get(); }
   int64_t answer_rows(size_t request) const { return std::min(requests_[request].k, context_.model.words()); }
 
   // Created by the thread that uses the slot, at its first use.
@@ -113,7 +117,7 @@ class BatchScan {
       std::vector<Collector> fresh;
       fresh.reserve(requests_.size());
       for (size_t i = 0; i < requests_.size(); ++i)
-        fresh.emplace_back(requests_[i].query->excluded, shared_[i]);
+        fresh.emplace_back(requests_[i].query->excluded, among(), shared_[i]);
       collectors = std::move(fresh);
     }
     return collectors;
@@ -159,7 +163,8 @@ bool rescore(const ScanContext& context, std::span<SearchRequest> requests,
   return ThreadPool::instance().run(threads, static_cast<int64_t>(chunks.size()), work, interrupted);
 }
 
-int64_t scanned_bytes(const Model& model) {
+int64_t scanned_bytes(const Model& model, const RowMask* among) {
+  if (among != nullptr) return scan_bytes(among->rows_of_tiles(), model.dims());
   size_t bytes = 0;
   for (const ModelPart& part : model.parts()) {
     const CodeLevel& level = part.level(8);
@@ -176,8 +181,9 @@ Status search_batch(const ScanContext& context, std::span<SearchRequest> request
   BatchScan scan(context, requests);
   if (!scan.run(interrupted)) return interrupted_error();
   const auto count = static_cast<int64_t>(requests.size());
-  cost.rows_scanned = context.model.words() * count;
-  cost.bytes_scanned = scanned_bytes(context.model);
+  const RowMask* const among = requests.front().query->among.get();
+  cost.rows_scanned = rows_to_scan(context.model, among) * count;
+  cost.bytes_scanned = scanned_bytes(context.model, among);
   cost.scan_us = timer.lap();
   int64_t rows_in_answers = 0;
   for (const SearchRequest& request : requests) rows_in_answers += std::min(request.k, context.model.words());
@@ -214,7 +220,7 @@ Status search_coarse(const ScanContext& context, SearchRequest& request) {
   Timer timer;
   CoarseSearch search(context, request);
   if (!search.run(interrupted)) return interrupted_error();
-  cost.rows_scanned = context.model.words();
+  cost.rows_scanned = rows_to_scan(context.model, request.query->among.get());
   search.add_cost(cost);
   cost.scan_us = timer.lap();
   request.rows = search.unscored_rows();
@@ -228,9 +234,41 @@ Status search_coarse(const ScanContext& context, SearchRequest& request) {
   return {};
 }
 
-}  // namespace
+// Returns true if scoring every admissible row of these requests, which have the same mask, costs less than
+// scanning the tiles that have one and scoring the candidates.
+bool wants_admissible_scores(const ScanContext& context, std::span<const SearchRequest> requests) {
+  const RowMask* const among = requests.front().query->among.get();
+  if (among == nullptr || !has_vectors(context.model)) return false;
+  int64_t saved = scan_bytes(among->rows_of_tiles(), context.model.dims());
+  for (const SearchRequest& request : requests) {
+    const int64_t candidates = std::min(among->count(), expected_candidates(request.k));
+    saved -= bytes_of_scores(among->count() - candidates, context.model.dims());
+  }
+  return saved >= 0;
+}
 
-Status search(const ScanContext& context, std::span<SearchRequest> requests) {
+// Answers one request with the exact similarities of all admissible rows.
+Status score_admissible(const ScanContext& context, SearchRequest& request) {
+  const std::span<SearchRequest> requests(&request, 1);
+  const SharedInterrupt shared(requests);
+  ScanCost cost;
+  Timer timer;
+  request.rows.clear();
+  for (const int32_t row : request.query->among->rows()) request.rows.push_back({row, kNoSimilarity});
+  cost.candidates = static_cast<int64_t>(request.rows.size());
+  if (!rescore(context, requests, shared.check())) return interrupted_error();
+  keep_best(*request.query, request.k, request.rows);
+  cost.rescore_us = timer.lap();
+  charge(requests, cost);
+  return {};
+}
+
+// Answers requests with the same mask.
+Status search_alike(const ScanContext& context, std::span<SearchRequest> requests) {
+  if (wants_admissible_scores(context, requests)) {
+    for (SearchRequest& request : requests) GLOVE_RETURN_IF_ERROR(score_admissible(context, request));
+    return {};
+  }
   if (requests.size() == 1 && wants_coarse_search(context, requests.front()))
     return search_coarse(context, requests.front());
   int64_t k = 1;
@@ -241,6 +279,21 @@ Status search(const ScanContext& context, std::span<SearchRequest> requests) {
     const auto together = requests.first(std::min(batch, requests.size()));
     GLOVE_RETURN_IF_ERROR(search_batch(context, together));
     requests = requests.subspan(together.size());
+  }
+  return {};
+}
+
+}  // namespace
+
+Status search(const ScanContext& context, std::span<SearchRequest> requests) {
+  while (!requests.empty()) {
+    const auto is_other = [&](const SearchRequest& request) {
+      return request.query->among != requests.front().query->among;
+    };
+    const auto end = std::find_if(requests.begin(), requests.end(), is_other);
+    const auto alike = requests.first(static_cast<size_t>(end - requests.begin()));
+    GLOVE_RETURN_IF_ERROR(search_alike(context, alike));
+    requests = requests.subspan(alike.size());
   }
   return {};
 }

@@ -5,7 +5,8 @@
 //   INSERT INTO doc_vec(doc_vec) VALUES ('sync');
 //
 //   CREATE TABLE doc_vec(id INTEGER, similarity REAL, rank INTEGER, query TEXT HIDDEN, k INTEGER HIDDEN,
-//                        backend TEXT HIDDEN, doc_vec TEXT HIDDEN);
+//                        backend TEXT HIDDEN, certainty REAL HIDDEN, recall REAL HIDDEN, among BLOB HIDDEN,
+//                        evidence TEXT HIDDEN, rows_read INTEGER HIDDEN, doc_vec TEXT HIDDEN);
 //
 // The relation is that of glove_nn over the vectors of the content: every row that has one, ranked by exact
 // cosine similarity, ties by id. The answers are always current: a query searches the segments, leaves out
@@ -33,10 +34,14 @@ namespace glove::sql {
 namespace {
 
 // The columns in declared order, with their meanings. The last one, of commands, has the name of the index.
-constexpr std::array<const char*, 6> kNames = {"id", "similarity", "rank", "query", "k", "backend"};
-constexpr std::array<nn::Column, kNames.size()> kMeanings = {nn::kNeighbor, nn::kSimilarity, nn::kRank,
-                                                             nn::kExpr,     nn::kK,          nn::kBackend};
+constexpr std::array<const char*, 11> kNames = {"id",    "similarity", "rank",      "query",
+                                                "k",     "backend",    "certainty", "recall",
+                                                "among", "evidence",   "rows_read"};
+constexpr std::array<nn::Column, kNames.size()> kMeanings = {
+    nn::kNeighbor,  nn::kSimilarity, nn::kRank,  nn::kExpr,     nn::kK,       nn::kBackend,
+    nn::kCertainty, nn::kRecall,     nn::kAmong, nn::kEvidence, nn::kRowsRead};
 constexpr int kQuery = 3;  // the first input
+constexpr int kInputs = 6;
 constexpr size_t kCommand = kNames.size();
 constexpr const char* kHowToAsk = "WHERE query = ? AND k = 10";
 constexpr const char* kQueryNotPassed =
@@ -137,16 +142,18 @@ class LiveIndex final : public nn::RankedTable {
         vectors_(connection, index_),
         rows_(connection, index_, vectors_),
         commands_(connection, index_, store_, rows_, vectors_),
-        columns_{.names = kNames,
-                 .meanings = kMeanings,
-                 .inputs = {index_.name.c_str(), kQuery, std::span(kNames).subspan(kQuery), "query = ?"},
-                 .how_to_ask = kHowToAsk,
-                 .query_not_passed = kQueryNotPassed,
-                 .no_query = kNoQuery} {}
+        columns_{
+            .names = kNames,
+            .meanings = kMeanings,
+            .inputs = {index_.name.c_str(), kQuery, std::span(kNames).subspan(kQuery, kInputs), "query = ?"},
+            .how_to_ask = kHowToAsk,
+            .query_not_passed = kQueryNotPassed,
+            .no_query = kNoQuery} {}
 
   std::string schema() const {
     return "CREATE TABLE x(id INTEGER, similarity REAL, rank INTEGER, query TEXT HIDDEN, k INTEGER HIDDEN, "
-           "backend TEXT HIDDEN, " +
+           "backend TEXT HIDDEN, certainty REAL HIDDEN, recall REAL HIDDEN, among BLOB HIDDEN, "
+           "evidence TEXT HIDDEN, rows_read INTEGER HIDDEN, " +
            quoted_name(index_.name) + " TEXT HIDDEN)";
   }
   Status create() {
@@ -202,7 +209,8 @@ class LiveIndex final : public nn::RankedTable {
 
   nn::RelationSize size_for(sqlite3_value*) const override { return size_; }
 
-  Status begin_call(nn::RankedSource& source) override {
+  Status begin_call(const nn::FilterCall& call, const InterruptCheck& interrupted,
+                    nn::RankedSource& source) override {
     GLOVE_RETURN_IF_ERROR(check_schema());
     GLOVE_ASSIGN_OR_RETURN(live::IndexState state, store_.state(rows_));
     const int64_t rows = state.parts == nullptr ? 0 : state.parts->model().words();
@@ -214,8 +222,21 @@ class LiveIndex final : public nn::RankedTable {
         return Result(MaybeQuery());  // NULL, as of a row without a vector in a join
       return index_query(index_, rows_, dims, inputs.expr, interrupted);
     };
-    source.relation = std::make_unique<live::LiveRelation>(std::move(state), rows_);
+    live::Admissible among;
+    if (call.among() != nullptr) {
+      GLOVE_ASSIGN_OR_RETURN(among, admissible(call.among()->keys(), state.parts, interrupted));
+    }
+    source.relation = std::make_unique<live::LiveRelation>(std::move(state), rows_, std::move(among));
     return {};
+  }
+
+  Result<live::Admissible> admissible(const KeySetPtr& keys, const live::PartSetPtr& parts,
+                                      const InterruptCheck& interrupted) {
+    if (parts == nullptr) return live::Admissible{keys, nullptr};
+    GLOVE_ASSIGN_OR_RETURN(RowMaskPtr rows, last_mask().find(keys, parts, [&] {
+      return live::admissible_rows(*keys, *parts, interrupted);
+    }));
+    return live::Admissible{keys, std::move(rows)};
   }
 
   Status run(const std::function<Status()>& body) override { return own_work(connection(), index_, body); }

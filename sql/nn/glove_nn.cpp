@@ -2,7 +2,8 @@
 //
 //   CREATE TABLE glove_nn(neighbor TEXT, similarity REAL, rank INTEGER,
 //                         word TEXT HIDDEN, expr TEXT HIDDEN, k INTEGER HIDDEN, model TEXT HIDDEN,
-//                         backend TEXT HIDDEN);
+//                         backend TEXT HIDDEN, certainty REAL HIDDEN, recall REAL HIDDEN,
+//                         among BLOB HIDDEN, evidence TEXT HIDDEN, rows_read INTEGER HIDDEN);
 //
 //   SELECT neighbor, similarity FROM glove_nn('frog', NULL, 2);  frogs | 0.786..., toad | 0.766...
 //   SELECT neighbor FROM glove_nn WHERE expr = 'king - man + woman' AND k = 1;       queen
@@ -16,8 +17,10 @@
 #include <optional>
 #include <utility>
 
+#include "sql/adapter/arguments.h"
 #include "sql/adapter/table.h"
 #include "sql/nn/glove_nn_plan.h"
+#include "sql/nn/model_keys.h"
 #include "sql/nn/ranked_table.h"
 #include "sql/register.h"
 
@@ -30,7 +33,8 @@ class GloveNn final : public nn::RankedTable {
   // The declared types make SQLite pass the values of word = 5 and word IN ('05') as text.
   static constexpr const char* kSchema =
       "CREATE TABLE glove_nn(neighbor TEXT, similarity REAL, rank INTEGER, word TEXT HIDDEN, "
-      "expr TEXT HIDDEN, k INTEGER HIDDEN, model TEXT HIDDEN, backend TEXT HIDDEN)";
+      "expr TEXT HIDDEN, k INTEGER HIDDEN, model TEXT HIDDEN, backend TEXT HIDDEN, certainty REAL HIDDEN, "
+      "recall REAL HIDDEN, among BLOB HIDDEN, evidence TEXT HIDDEN, rows_read INTEGER HIDDEN)";
 
   explicit GloveNn(Connection& connection)
       : RankedTable(connection, nn::kNnColumns), caches_(connection.engine()) {}
@@ -40,20 +44,41 @@ class GloveNn final : public nn::RankedTable {
     return nn::size_of_model(connection().engine().catalog(), model);
   }
 
-  Status begin_setting(Connection::Pin& models, const nn::Inputs& inputs, nn::RankedSource& source) override {
-    nn::Caches* const caches = enabled(nn::kCache) ? &caches_ : nullptr;
-    if (caches != nullptr) caches->ranks.forget_unloaded();
+  Status begin_setting(Connection::Pin& models, const nn::Inputs& inputs, const InterruptCheck& interrupted,
+                       nn::RankedSource& source) override {
+    if (enabled(nn::kCache)) caches_.ranks.forget_unloaded();
     const auto name = inputs.has(nn::kModel) ? std::optional<std::string_view>(inputs.model) : std::nullopt;
     GLOVE_ASSIGN_OR_RETURN(CatalogEntry entry, models.find(name));
+    GLOVE_ASSIGN_OR_RETURN(RowMaskPtr among, admissible_rows(entry, inputs, interrupted));
+    // The caches do not know masks.
+    const bool cached = enabled(nn::kCache) && among == nullptr;
     source = {.name = std::move(entry.name),
-              .relation = std::make_unique<ModelRelation>(entry.searchers),
-              .resolve = [&model = *entry.model](
-                             const nn::Inputs& asked,
-                             const InterruptCheck& interrupted) { return asked.resolve(model, interrupted); },
+              .relation = std::make_unique<ModelRelation>(entry.searchers, among),
+              .resolve = [&model = *entry.model, among](const nn::Inputs& asked,
+                                                        const InterruptCheck& stopped) -> Result<MaybeQuery> {
+                GLOVE_ASSIGN_OR_RETURN(MaybeQuery query, asked.resolve(model, stopped));
+                if (query) query->among = among;
+                return query;
+              },
               .words = std::move(entry.searchers),
-              .caches = caches,
+              .caches = cached ? &caches_ : nullptr,
               .hinted_at_expr = &hinted_at_expr()};
     return {};
+  }
+
+  // Returns the mask of the input among; null if there is none.
+  Result<RowMaskPtr> admissible_rows(const CatalogEntry& entry, const nn::Inputs& inputs,
+                                     const InterruptCheck& interrupted) {
+    if (inputs.state(nn::kAmong) == nn::Given::kNo) return RowMaskPtr();
+    const Model& model = *entry.model;
+    if (model.vocabulary().key_type() != KeyType::kInteger)
+      return invalid_value(kName, "among is a set of integer keys, but the keys of model '", entry.name,
+                           "' are words; write neighbor IN (SELECT ...), which filters after the ranking");
+    if (inputs.among == nullptr) return RowMaskPtr();  // NULL, which has no rows
+    const KeySetPtr& keys = inputs.among->keys();
+    return last_mask().find(keys, entry.model, [&] {
+      return nn::rows_with_keys(connection().engine(), model, *keys, interrupted);
+    });
   }
 
   nn::Caches caches_;

@@ -9,6 +9,7 @@
 #include "search/expression.h"
 #include "sql/adapter/arguments.h"
 #include "sql/adapter/inputs.h"
+#include "sql/adapter/interrupt.h"
 #include "sql/values/row_vector.h"
 
 namespace glove::sql::nn {
@@ -96,8 +97,8 @@ Error two_queries(const ExprValue& expr, bool is_vector, bool has_k) {
 // Reads the arguments of one xFilter call, one at a time.
 class FilterCallReader {
  public:
-  FilterCallReader(FilterCall& call, sqlite3* db, const Backends& backends)
-      : call_(call), db_(db), known_backends_(backends) {}
+  FilterCallReader(FilterCall& call, sqlite3* db, const Backends& backends, LastAmong& among)
+      : call_(call), db_(db), known_backends_(backends), last_among_(among) {}
 
   Status read(const Argument& argument, sqlite3_value* value) {
     if (argument.relation == Relation::kLimit || argument.relation == Relation::kOffset) {
@@ -122,7 +123,7 @@ class FilterCallReader {
   // equals nothing.
   template <class Use>
   static Status for_each(const Argument& argument, sqlite3_value* value, Use&& use) {
-    if (argument.relation != Relation::kAmong) return use(value);
+    if (argument.relation != Relation::kIn) return use(value);
     sqlite3_value* element = nullptr;
     int code = sqlite3_vtab_in_first(value, &element);
     for (; code == SQLITE_OK && element != nullptr; code = sqlite3_vtab_in_next(value, &element))
@@ -134,7 +135,7 @@ class FilterCallReader {
 
   Status read_input(const Argument& argument, sqlite3_value* value) {
     Given& given = call_.given_[static_cast<size_t>(argument.column - kFirstInput)];
-    const bool whole = argument.relation == Relation::kAmong;
+    const bool whole = argument.relation == Relation::kIn;
     given = !whole && is_null(value) ? Given::kNull : Given::kValue;
     if (given == Given::kNull) return {};
     switch (argument.column) {
@@ -148,10 +149,25 @@ class FilterCallReader {
         return read_values(argument, value, ks_, read_k);
       case kModel:
         return read_values(argument, value, models_, read_model);
+      case kCertainty:
+      case kRecall:
+        return read_guarantee(argument.column == kRecall ? "recall" : "certainty", value);
+      case kAmong: {
+        InterruptPoller poller(db_);
+        GLOVE_ASSIGN_OR_RETURN(call_.among_, last_among_.read(value, poller));
+        return {};
+      }
       default:
         return read_values(argument, value, backends_,
                            [this](sqlite3_value* one) { return read_backend(one, known_backends_); });
     }
+  }
+
+  // Every answer is exact, which is what 1 asks for.
+  static Status read_guarantee(const char* name, sqlite3_value* value) {
+    if (whole_number(value) == 1) return {};
+    return invalid(std::string(name) + " must be 1 or NULL, because every answer is exact; but it is " +
+                   shown_value(value));
   }
 
   // Replaces `values` by those of the argument, in ascending order without duplicates.
@@ -260,6 +276,7 @@ class FilterCallReader {
   FilterCall& call_;
   sqlite3* db_;
   const Backends& known_backends_;
+  LastAmong& last_among_;
   std::vector<std::string> models_ = std::vector<std::string>(1);
   std::vector<std::string> backends_ = std::vector<std::string>(1);
   std::vector<int64_t> ks_ = std::vector<int64_t>(1);
@@ -307,6 +324,7 @@ bool Inputs::word_reads_as_expression() const {
 Inputs FilterCall::inputs_of(size_t setting) const {
   Inputs inputs;
   inputs.given = given_;
+  inputs.among = among_;
   inputs.model = settings_[setting].model;
   inputs.backend = settings_[setting].backend;
   inputs.k = settings_[setting].k;
@@ -320,13 +338,13 @@ void FilterCall::set_query(size_t query, Inputs& inputs) const {
 }
 
 Result<FilterCall> FilterCall::read(const Plan& plan, Arguments values, sqlite3* db, const Backends& backends,
-                                    std::string_view table) {
+                                    LastAmong& among, std::string_view table) {
   FilterCall call;
   call.reads_rank_ = plan.reads_rank;
-  FilterCallReader reader(call, db, backends);
+  FilterCallReader reader(call, db, backends, among);
   for (size_t i = 0; i < plan.arguments.size() && i < values.size(); ++i)
     if (const Status read = reader.read(plan.arguments[i], values[i]); !read.ok())
-      return named_error(table, read.error());
+      return named_argument_error(table, read.error());
   reader.finish();
   return call;
 }

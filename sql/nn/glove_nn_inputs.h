@@ -12,6 +12,7 @@
 #include "model/model.h"
 #include "search/query.h"
 #include "sql/adapter/arguments.h"
+#include "sql/nn/among_input.h"
 #include "sql/nn/glove_nn_plan.h"
 
 namespace glove::sql::nn {
@@ -28,7 +29,8 @@ struct ExprValue {
 // Whether a scan was given an input.
 enum class Given : uint8_t {
   kNo,    // no condition
-  kNull,  // a NULL: as if there were no condition, but a NULL word has no rows of its own
+  kNull,  // a NULL: as if there were no condition, but a NULL word has no rows of its own, and a NULL
+          // among admits none
   kValue,
 };
 
@@ -40,11 +42,12 @@ struct Inputs {
   int64_t k = 0;
   std::string model;
   std::string backend;
+  AmongValuePtr among;
 
   Given state(int column) const { return given[static_cast<size_t>(column - kFirstInput)]; }
   bool has(int column) const { return state(column) == Given::kValue; }
 
-  // Returns a string that is equal for two objects if and only if their inputs are equal.
+  // Returns a string that is equal for two objects if and only if their inputs other than among are equal.
   std::string key() const;
   // Returns the vector to search for. A query that cannot be parsed or is contradictory is an error, and so
   // is an interrupt.
@@ -68,9 +71,9 @@ struct RowRange {
 class FilterCall {
  public:
   // Reads the arguments of xFilter, which a statement of `db` passes in the order of the plan. Checks every k
-  // and backend. `table` begins the message of an error.
+  // and backend. `among` has the last value of that input. `table` begins the message of an error.
   static Result<FilterCall> read(const Plan& plan, Arguments values, sqlite3* db, const Backends& backends,
-                                 std::string_view table);
+                                 LastAmong& among, std::string_view table);
 
   // The number of combinations of model, backend and k, which are in kBatchOrder.
   size_t setting_count() const { return settings_.size(); }
@@ -84,6 +87,9 @@ class FilterCall {
   Inputs inputs_of(size_t setting) const;
   // Replaces word and expr. REQUIRES: query < query_count().
   void set_query(size_t query, Inputs& inputs) const;
+
+  // The value of among, if it was given and is not NULL; otherwise null.
+  const AmongValuePtr& among() const { return among_; }
 
   const RowRange& range() const { return range_; }
   // Returns the only neighbors that a model with keys of this type must return, as exact bytes in ascending
@@ -106,6 +112,7 @@ class FilterCall {
   std::vector<Setting> settings_;
   std::vector<std::string> words_ = std::vector<std::string>(1);
   std::vector<ExprValue> exprs_ = std::vector<ExprValue>(1);
+  AmongValuePtr among_;
   bool batch_ = false;  // word or expr came as a batch
   RowRange range_;
   std::array<std::optional<std::vector<std::string>>, kKeyTypes> neighbors_;  // by KeyType

@@ -8,17 +8,19 @@ namespace glove::sql::nn {
 
 namespace {
 
-constexpr std::array<const char*, kColumns> kNames = {"neighbor", "similarity", "rank",  "word",
-                                                      "expr",     "k",          "model", "backend"};
-constexpr std::array<Column, kColumns> kMeanings = {kNeighbor, kSimilarity, kRank,  kWord,
-                                                    kExpr,     kK,          kModel, kBackend};
+constexpr std::array<const char*, kColumns> kNames = {
+    "neighbor", "similarity", "rank",   "word",  "expr",     "k",        "model",
+    "backend",  "certainty",  "recall", "among", "evidence", "rows_read"};
+constexpr std::array<Column, kColumns> kMeanings = {kNeighbor, kSimilarity, kRank,    kWord,      kExpr,
+                                                    kK,        kModel,      kBackend, kCertainty, kRecall,
+                                                    kAmong,    kEvidence,   kRowsRead};
 
 }  // namespace
 
 const RankedColumns kNnColumns = {
     .names = kNames,
     .meanings = kMeanings,
-    .inputs = {"glove_nn", kFirstInput, std::span(kNames).subspan(kFirstInput), "word = 'king'"},
+    .inputs = {"glove_nn", kFirstInput, std::span(kNames).subspan(kFirstInput, kInputs), "word = 'king'"},
     .how_to_ask = "WHERE word = 'king' AND k = 10, or WHERE expr = 'king - man + woman' AND k = 10",
     .query_not_passed =
         " has no query: SQLite could pass it neither word nor expr, although the statement names one. Use a "
@@ -43,7 +45,7 @@ constexpr std::pair<const char*, Pushdown> kPushdownNames[] = {
 };
 
 constexpr std::pair<Relation, std::string_view> kRelationMarks[] = {
-    {Relation::kAtMost, "<="}, {Relation::kAtLeast, ">="},  {Relation::kAmong, "[]"},
+    {Relation::kAtMost, "<="}, {Relation::kAtLeast, ">="},  {Relation::kIn, "[]"},
     {Relation::kEqual, "="},   {Relation::kLimit, "limit"}, {Relation::kOffset, "offset"},
 };
 

@@ -14,13 +14,28 @@
 
 namespace glove::sql::nn {
 
-// The columns in declared order. kWord and those after it are inputs.
-enum Column : int { kNeighbor, kSimilarity, kRank, kWord, kExpr, kK, kModel, kBackend, kColumns };
+// The columns in declared order. Those from kWord to kAmong are inputs.
+enum Column : int {
+  kNeighbor,
+  kSimilarity,
+  kRank,
+  kWord,
+  kExpr,
+  kK,
+  kModel,
+  kBackend,
+  kCertainty,
+  kRecall,
+  kAmong,
+  kEvidence,
+  kRowsRead,
+  kColumns
+};
 constexpr int kFirstInput = kWord;
-constexpr int kInputs = kColumns - kFirstInput;
-// If several inputs are batches, their combinations are searched in this order, where the last input varies
-// fastest.
-constexpr std::array<Column, kInputs> kBatchOrder = {kModel, kBackend, kK, kWord, kExpr};
+constexpr int kInputs = kEvidence - kFirstInput;
+// The inputs whose IN may be taken whole. If several are batches, their combinations are searched in this
+// order, where the last input varies fastest.
+constexpr std::array<Column, 5> kBatchOrder = {kModel, kBackend, kK, kWord, kExpr};
 
 // What the planner and the cursor know of a table that ranks rows: glove_nn, or a table of glove_index. Each
 // of its columns has the meaning of a column of glove_nn; the first three are the row's key (kNeighbor),
@@ -60,7 +75,7 @@ Result<Pushdowns> read_pushdowns(const char* disabled);
 // The meaning of one argument of xFilter.
 enum class Relation {
   kEqual,    // column = argument
-  kAmong,    // column IN (argument), to be read by sqlite3_vtab_in_first and _next
+  kIn,       // column IN (argument), to be read by sqlite3_vtab_in_first and _next
   kAtMost,   // column <= argument, or <
   kAtLeast,  // column >= argument, or >
   kLimit,    // LIMIT; no column
@@ -81,6 +96,7 @@ struct Argument {
 //
 //   token                                            the argument
 //   word= expr= k= model= backend= neighbor=         the value the column equals
+//   certainty= recall= among=                        the same
 //   word[] expr[] k[] model[] backend[] neighbor[]   all values of an IN, in one call of xFilter
 //   rank= rank<= rank>= similarity= <= >=            a bound, or a strict bound: SQLite checks again
 //   limit offset                                     a hint for the size of the first piece

@@ -8,6 +8,7 @@
 #include "search/catalog.h"
 #include "sql/adapter/arguments.h"
 #include "sql/adapter/inputs.h"
+#include "sql/nn/among_input.h"
 #include "sql/nn/glove_nn_plan.h"
 
 namespace glove::sql::nn {
@@ -37,6 +38,7 @@ class Planner {
         db_(db),
         size_(size),
         k_(columns.with(kK)),
+        among_(columns.with(kAmong)),
         queries_(bits_of(columns, {kWord, kExpr})),
         asked_(vtab::asked_inputs(*info, columns.inputs)),
         unseen_(vtab::unseen_inputs(*info, columns.inputs)) {}
@@ -95,8 +97,15 @@ class Planner {
                          op == SQLITE_INDEX_CONSTRAINT_GT || op == SQLITE_INDEX_CONSTRAINT_GE;
       if (column == k_ && range && !asked(k_))
         return table() + ": k is an input, so it must be a value and not a range; use k = 10 or rank <= 10";
+      if (column == among_ && vtab::is_equality(op) && is_in(i))
+        return table() + ": among is one value, the set of all admissible keys" + kHowToAdmit;
     }
     return {};
+  }
+
+  // False also where SQLite cannot tell. The values then arrive one by one, and a key alone is an error.
+  bool is_in(int index) const {
+    return sqlite_has(kSqliteVtabIn) && index < vtab::kInLimit && vtab::may_be_in(info_, index);
   }
 
   bool sees_query_columns() const {
@@ -153,8 +162,9 @@ class Planner {
     for (int column = columns_.inputs.first; columns_.inputs.contains(column); ++column) {
       auto& chosen = input(column);
       if (!chosen) continue;
-      chosen->whole = chosen->may_be_in && enabled(kBatch) && take_whole(chosen->index);
-      push(chosen->index, chosen->whole ? Relation::kAmong : Relation::kEqual, true);
+      const bool batch = std::ranges::count(kBatchOrder, columns_.meanings[static_cast<size_t>(column)]) > 0;
+      chosen->whole = batch && chosen->may_be_in && enabled(kBatch) && take_whole(chosen->index);
+      push(chosen->index, chosen->whole ? Relation::kIn : Relation::kEqual, true);
     }
   }
 
@@ -177,7 +187,7 @@ class Planner {
       if (!vtab::is_equality(op) || !vtab::is_binary(info_, i)) continue;
       const bool in = vtab::may_be_in(info_, i);
       if (!enabled(in ? kNeighborIn : kNeighborEqual) || (in && !take_whole(i))) continue;
-      push(i, in ? Relation::kAmong : Relation::kEqual, false);
+      push(i, in ? Relation::kIn : Relation::kEqual, false);
       (in ? neighbor_in_ : neighbor_equal_) = true;
     }
   }
@@ -349,7 +359,7 @@ class Planner {
   Pushdowns pushdowns_;
   sqlite3* db_;
   const SizeOfRelation& size_;
-  const int k_;                   // its column
+  const int k_, among_;           // their columns
   const vtab::InputSet queries_;  // the inputs that say what to search for
   const vtab::InputSet asked_;    // inputs that some condition gives, usable or not
   const vtab::InputSet unseen_;   // inputs that the statement uses but no visible condition gives

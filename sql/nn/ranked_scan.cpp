@@ -43,6 +43,7 @@ RankedScan::RankedScan(Engine& engine, const RankedSource& source, const FilterC
       range_(call.range()),
       row_hint_(call.row_hint()) {
   if (inputs_.has(kBackend)) options_.backend = inputs_.backend;
+  if (inputs_.state(kAmong) == Given::kNull) range_.nothing = true;
   if (inputs_.has(kK)) {
     range_.last_rank = std::min(range_.last_rank, inputs_.k);
     range_.nothing = range_.nothing || inputs_.k == 0;

@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "base/concat.h"
+
 namespace glove::sql::nn {
 namespace {
 
@@ -17,6 +19,8 @@ void return_input(sqlite3_context* context, const Inputs& inputs, Column column)
   if (column == kK) sqlite3_result_int64(context, inputs.k);
   if (column == kModel) return_text(context, inputs.model);
   if (column == kBackend) return_text(context, inputs.backend);
+  if (column == kCertainty || column == kRecall) sqlite3_result_double(context, 1);
+  if (column == kAmong) inputs.among->return_to(context);
 }
 
 // An input that was not given has no value in this plan, not even NULL. Reading it is an error, so that
@@ -44,7 +48,10 @@ Status RankedTable::plan(sqlite3_index_info* info) {
 }
 
 RankedCursor::RankedCursor(RankedTable& table, Connection::Pin& models)
-    : table_(table), models_(models), rowids_(table.numbers_, table.columns_.inputs.table) {
+    : table_(table),
+      models_(models),
+      rowids_(table.numbers_, table.columns_.inputs.table),
+      among_rowids_(table.among_numbers_, table.columns_.inputs.table) {
   if (table_.numbers_.cursors() == 1) table_.hinted_at_expr_ = false;  // a statement begins
 }
 
@@ -70,15 +77,19 @@ Status RankedCursor::start(int plan, const char* plan_text, Arguments values) {
 Status RankedCursor::search(int plan, const char* plan_text, Arguments values) {
   if (plan == Plan::kError) return {ErrorCode::kInvalidArgument, plan_text};
   Connection& connection = table_.connection_;
-  GLOVE_ASSIGN_OR_RETURN(
-      call_, FilterCall::read(Plan::decode(plan, plan_text, table_.columns_), values, connection.db(),
-                              connection.engine().backends(), table_.columns_.inputs.table));
+  GLOVE_ASSIGN_OR_RETURN(call_, FilterCall::read(Plan::decode(plan, plan_text, table_.columns_), values,
+                                                 connection.db(), connection.engine().backends(),
+                                                 table_.last_among_, table_.columns_.inputs.table));
   next_setting_ = 0;
   return run([this]() -> Status {
-    GLOVE_RETURN_IF_ERROR(table_.begin_call(source_));
+    GLOVE_RETURN_IF_ERROR(table_.begin_call(*call_, interrupt_check(), source_));
     GLOVE_RETURN_IF_ERROR(open_scan());
     return advance();
   });
+}
+
+InterruptCheck RankedCursor::interrupt_check() {
+  return [this] { return active_poller_ != nullptr && active_poller_->interrupted(); };
 }
 
 // Begins the next setting of the call, or sets at_end_ after the last one.
@@ -88,9 +99,9 @@ Status RankedCursor::open_scan() {
   at_end_ = call_->query_count() == 0 || next_setting_ == call_->setting_count();
   if (at_end_) return {};
   Inputs inputs = call_->inputs_of(next_setting_++);
-  GLOVE_RETURN_IF_ERROR(table_.begin_setting(models_, inputs, source_));
+  GLOVE_RETURN_IF_ERROR(table_.begin_setting(models_, inputs, interrupt_check(), source_));
   SearchOptions options;
-  options.interrupted = [this] { return active_poller_ != nullptr && active_poller_->interrupted(); };
+  options.interrupted = interrupt_check();
   scan_.emplace(table_.connection_.engine(), source_, *call_, std::move(inputs), std::move(options));
   return {};
 }
@@ -123,6 +134,10 @@ bool RankedCursor::column_buffered(sqlite3_context* context, int index) noexcept
     sqlite3_result_double(context, scan.neighbor().similarity);
   } else if (column == kRank && scan.known_rank() > 0) {
     sqlite3_result_int64(context, scan.known_rank());
+  } else if (column == kEvidence) {
+    sqlite3_result_text(context, "proof", -1, SQLITE_STATIC);
+  } else if (column == kRowsRead) {
+    return true;  // NULL
   } else if (column >= kFirstInput && scan.inputs().has(column)) {
     return_input(context, scan.inputs(), column);
   } else {
@@ -143,7 +158,13 @@ Status RankedCursor::column(sqlite3_context* context, int index) {
 
 Result<int64_t> RankedCursor::rowid() {
   if (numbered_query_ != scan_->query_count()) {
-    rowids_.start(scan_->inputs().key());
+    std::string key = scan_->inputs().key();
+    if (const AmongValuePtr& among = scan_->inputs().among; among != nullptr) {
+      among_rowids_.start(among->identity());
+      GLOVE_ASSIGN_OR_RETURN(const int64_t number, among_rowids_.rowid(0));
+      key = concat(number, ' ', key);
+    }
+    rowids_.start(std::move(key));
     numbered_query_ = scan_->query_count();
   }
   return rowids_.rowid(scan_->neighbor().id);

@@ -32,6 +32,8 @@ class RankedTable {
  protected:
   Connection& connection() const { return connection_; }
   bool enabled(Pushdown pushdown) const { return (pushdowns_.value() & pushdown) != 0; }
+  // Of the last value of among.
+  LastMask& last_mask() { return last_mask_; }
   // Is set when the hint about `expr` has been logged for the running statement.
   bool& hinted_at_expr() { return hinted_at_expr_; }
 
@@ -41,10 +43,13 @@ class RankedTable {
   // Returns the size of the relation for a literal that the statement gives as the model, or nullptr.
   virtual RelationSize size_for(sqlite3_value* model) const = 0;
   // Makes `source`, which is empty, that of a call of xFilter.
-  virtual Status begin_call(RankedSource& /*source*/) { return {}; }
+  virtual Status begin_call(const FilterCall& /*call*/, const InterruptCheck& /*interrupted*/,
+                            RankedSource& /*source*/) {
+    return {};
+  }
   // Makes `source` that of a setting with these inputs. `models` outlives it.
   virtual Status begin_setting(Connection::Pin& /*models*/, const Inputs& /*inputs*/,
-                               RankedSource& /*source*/) {
+                               const InterruptCheck& /*interrupted*/, RankedSource& /*source*/) {
     return {};
   }
   // Runs body(), which opens a source or searches.
@@ -55,7 +60,9 @@ class RankedTable {
   Connection& connection_;
   const RankedColumns& columns_;
   const Result<Pushdowns> pushdowns_;
-  vtab::InputNumbers numbers_;
+  vtab::InputNumbers numbers_, among_numbers_;
+  LastAmong last_among_;
+  LastMask last_mask_;
   bool hinted_at_expr_ = false;
 };
 
@@ -80,6 +87,7 @@ class RankedCursor {
  private:
   template <class Body>
   Status run(Body&& body);
+  InterruptCheck interrupt_check();
   Status search(int plan, const char* plan_text, Arguments values);
   Status open_scan();
   Status advance();
@@ -92,7 +100,7 @@ class RankedCursor {
   size_t next_setting_ = 0;         // of the call
   std::optional<RankedScan> scan_;  // of the setting before; refers to the call and the source
   bool at_end_ = true;
-  vtab::ScanRowids rowids_;
+  vtab::ScanRowids rowids_, among_rowids_;
   size_t numbered_query_ = 0;  // the query_count() whose inputs rowids_ has; 0: none yet
 };
 

@@ -77,7 +77,7 @@ TEST(Kernels, BoundsHoldForEveryRow) {
       std::vector<int8_t> packed;
       kernel->pack(queries, component_groups(dims), packed);
       SharedBounds shared(1000);
-      Collector collector({}, shared);
+      Collector collector({}, nullptr, shared);
       kernel->scan(part, part.level(8), 0, tile_count(part.rows), queries, packed.data(), &collector);
       ASSERT_EQ(collector.candidates().size(), 77u) << kernels->name;
       shared.offer(collector.unshared());
@@ -103,7 +103,7 @@ std::vector<std::vector<float>> uppers_of(const ScanKernel& kernel, const ModelP
   std::vector<Collector> collectors;
   for (const float threshold : thresholds) {
     shared.emplace_back(1000).threshold().raise(threshold);
-    collectors.emplace_back(std::span<const int32_t>(), shared.back()).refresh();
+    collectors.emplace_back(std::span<const int32_t>(), nullptr, shared.back()).refresh();
   }
   std::vector<int8_t> packed;
   kernel.pack(queries, component_groups(part.dims), packed);

@@ -1,8 +1,10 @@
 // Compares thousands of small random models of every shape and kind with the reference.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <bit>
 #include <cmath>
+#include <numeric>
 
 #include "tests/cpu/test_support.h"
 
@@ -45,6 +47,44 @@ Matrix strange_matrix(std::mt19937_64& random) {
   return matrix;
 }
 
+// Returns a mask of random density and its rows, which may be none, all, or those of some stretches.
+std::pair<RowMaskPtr, std::vector<bool>> strange_mask(const Model& model, std::mt19937_64& random) {
+  std::vector<int64_t> ids(static_cast<size_t>(model.words()));
+  std::iota(ids.begin(), ids.end(), int64_t{100});
+  std::vector<int64_t> keys;
+  std::vector<bool> admits(ids.size());
+  const uint64_t density = std::array<uint64_t, 6>{0, 1, 4, 32, 250, 256}[random() % 6];
+  const bool in_stretches = random() % 2 == 0;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    admits[i] = in_stretches && i % 37 != 0 ? admits[i - 1] : random() % 256 < density;
+    if (admits[i]) keys.push_back(ids[i]);
+  }
+  auto mask = std::make_shared<RowMask>(model);
+  EXPECT_TRUE(mask->admit(KeySet(std::move(keys)), ids, int64_t{0}, {}).ok());
+  mask->complete(model);
+  return {std::move(mask), std::move(admits)};
+}
+
+// Compares the searches of a backend among some rows with the reference.
+void expect_exact_among(const Matrix& matrix, const Variant& variant, const ModelPtr& model,
+                        std::vector<Query> queries, int64_t k, std::mt19937_64& random) {
+  const auto [mask, admits] = strange_mask(*model, random);
+  std::vector<std::vector<Row>> expected;
+  for (Query& query : queries) {
+    query.among = mask;
+    expected.push_back(reference_rows(matrix, query, matrix.rows));
+    std::erase_if(expected.back(), [&](const Row& row) { return !admits[static_cast<size_t>(row.id)]; });
+    if (static_cast<int64_t>(expected.back().size()) > k) expected.back().resize(static_cast<size_t>(k));
+  }
+  const auto what = [&] {
+    return variant.name + ", " + std::to_string(mask->count()) + " rows of " + std::to_string(matrix.rows) +
+           ", k = " + std::to_string(k);
+  };
+  ASSERT_EQ(backend_rows(*variant.backend, model, queries, k), expected) << what();
+  ASSERT_EQ(backend_rows(*variant.backend, model, {queries.data(), 1}, k).front(), expected.front())
+      << what();
+}
+
 TEST(Property, RandomModelsGiveTheReferencesRows) {
   SCOPED_TRACE(seed_text());
   const std::vector<Variant> variants = all_variants({1, 2, 7});
@@ -73,6 +113,7 @@ TEST(Property, RandomModelsGiveTheReferencesRows) {
     ASSERT_EQ(backend_rows(*variant.backend, model, {queries.data(), 1}, k).front(), rows.front())
         << variant.name << ", round " << round << ", " << matrix.rows << " x " << matrix.dims
         << ", k = " << k;
+    ASSERT_NO_FATAL_FAILURE(expect_exact_among(matrix, variant, model, std::move(queries), k, random));
   }
 }
 

@@ -44,6 +44,7 @@ TEST(Surface, Functions) {
       {"glove_expand", "2", "s", "2048"},
       {"glove_expand", "3", "s", "2048"},
       {"glove_expand", "4", "s", "2048"},
+      {"glove_keys", "1", "a", "2099200"},
       {"glove_load", "1", "s", "524288"},
       {"glove_load", "2", "s", "524288"},
       {"glove_load", "3", "s", "524288"},
@@ -91,7 +92,7 @@ std::string columns_of(const std::string& table) {
 TEST(Surface, ColumnsOfGloveNn) {
   EXPECT_EQ(columns_of("glove_nn"),
             "neighbor TEXT, similarity REAL, rank INTEGER, +word TEXT, +expr TEXT, +k INTEGER, +model TEXT, "
-            "+backend TEXT");
+            "+backend TEXT, +certainty REAL, +recall REAL, +among BLOB, +evidence TEXT, +rows_read INTEGER");
 }
 
 TEST(Surface, ColumnsAndObjectsOfAGloveIndex) {
@@ -99,10 +100,10 @@ TEST(Surface, ColumnsAndObjectsOfAGloveIndex) {
   connection.rows(
       "CREATE TABLE doc(id INTEGER PRIMARY KEY, v);"
       "CREATE VIRTUAL TABLE doc_vec USING glove_index(content='doc', rowid='id', vector='v')");
-  EXPECT_EQ(
-      connection.value("SELECT group_concat(iif(hidden, '+', '') || name || ' ' || type, ', ') "
-                       "FROM pragma_table_xinfo('doc_vec')"),
-      "id INTEGER, similarity REAL, rank INTEGER, +query TEXT, +k INTEGER, +backend TEXT, +doc_vec TEXT");
+  EXPECT_EQ(connection.value("SELECT group_concat(iif(hidden, '+', '') || name || ' ' || type, ', ') "
+                             "FROM pragma_table_xinfo('doc_vec')"),
+            "id INTEGER, similarity REAL, rank INTEGER, +query TEXT, +k INTEGER, +backend TEXT, "
+            "+certainty REAL, +recall REAL, +among BLOB, +evidence TEXT, +rows_read INTEGER, +doc_vec TEXT");
   EXPECT_EQ(connection.value("SELECT group_concat(name) FROM (SELECT name FROM sqlite_master WHERE name GLOB "
                              "'doc_vec_*' ORDER BY name)"),
             "doc_vec_block,doc_vec_config,doc_vec_dead,doc_vec_delete,doc_vec_insert,"

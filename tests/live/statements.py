@@ -244,11 +244,22 @@ class Generator:
         if len(queries) == 1 and source.random() < 0.3:
             at = "%s(%s%s)" % (at, queries[0], "" if k is None else ", %d" % k)
             given = "1"
+        among = self.among()
+        if among:
+            given += " AND v.among = (SELECT glove_keys(c.%s) FROM %s c WHERE %s)" % (quoted(self.key), self.table(), among)
         expected_given = "1" if k is None else "v.rank <= %d" % k
         select, tail = source.choice(self.shapes(source.randrange(1, 12), len(queries) > 1))
         return {"do": "check", "session": session,
                 "index": self.over_index(queries, select, at, given, expected_given) + tail,
-                "expected": self.full_scan(queries, self.table()) + select % ("full_scan", expected_given) + tail}
+                "expected": self.full_scan(queries, self.table(), among) + select % ("full_scan", expected_given) + tail}
+
+    def among(self):
+        """A condition on the rows c of the content that a query admits; often none."""
+        source, key = self.source, quoted(self.key)
+        if not self.commands or source.random() < 0.6:
+            return ""
+        return source.choice(("c.%s %% 3 <> %d" % (key, source.randrange(3)), "c.%s %% 7 = %d" % (key, source.randrange(7)),
+                              "c.%s > %d" % (key, self.id()), "c.lang = 'a'"))
 
     def over_index(self, queries, select, at, given, expected_given):
         """The query over the index; a stand-in needs the queries and how a full scan would be given its inputs."""
@@ -271,14 +282,14 @@ class Generator:
             (columns + plain, " ORDER BY v.similarity DESC, v.rank" + (", v.query" if batch else "")),
         )
 
-    def full_scan(self, queries, table):
+    def full_scan(self, queries, table, among=""):
         """WITH full_scan(query, id, similarity, rank) AS (...), the relation that the index must equal."""
         column, key = self.vector_column(), quoted(self.key)
         if self.form == "text":
             vector, query = "glove_text_vec(c.%s, 'glove')" % column, "glove_text_vec(q.query, 'glove')"
         else:
             vector, query = "as_vector(c.%s, %d)" % (column, self.dims), "q.query"
-        return ("WITH q(query) AS (VALUES %s), scored(query, id, similarity) AS (SELECT q.query, c.%s, cos_sim(%s, %s) FROM q, %s c), "
+        return ("WITH q(query) AS (VALUES %s), scored(query, id, similarity) AS (SELECT q.query, c.%s, cos_sim(%s, %s) FROM q, %s c%s), "
                 "full_scan(query, id, similarity, rank) AS (SELECT query, id, similarity, row_number() OVER (PARTITION BY query ORDER BY "
                 "similarity DESC, id) FROM scored WHERE similarity NOT NULL) "
-                % (", ".join("(%s)" % q for q in queries), key, vector, query, table))
+                % (", ".join("(%s)" % q for q in queries), key, vector, query, table, among and " WHERE " + among))

@@ -102,6 +102,45 @@ TEST(Engine, FewerAdmissibleRowsThanK) {
   }
 }
 
+TEST(Engine, AMaskIsAppliedByTheLastBackend) {
+  Engine engine;
+  Script script;
+  script.available = Status();
+  engine.backends().add(std::make_unique<ScriptedBackend>(script));
+  engine.backends().add(make_cpu_backend());
+  std::mt19937_64 random = random_source();
+  const ModelPtr model = random_model(random, 300, 7, Rows::kMixed);
+  const auto searchers = std::make_shared<ModelSearchers>(engine, model);
+  Query query = *query_for_vector(*model, bytes_of(random_vector(random, 7, Rows::kGaussian))).value();
+  std::vector<Neighbor> relation = reference_relation(*model, query);
+  std::vector<int64_t> ids(300);
+  std::iota(ids.begin(), ids.end(), int64_t{0});
+  const KeySet keys({-1, 5, 6, 77, 100, 101, 102, 299, 1000});
+  auto mask = std::make_shared<RowMask>(*model);
+  ASSERT_TRUE(mask->admit(keys, ids, int64_t{0}, {}).ok());
+  mask->complete(*model);
+  EXPECT_EQ(mask->count(), 7);
+  query.among = mask;
+  std::erase_if(relation, [&](const Neighbor& row) { return !keys.contains(row.id); });
+  const auto expect_relation = [&](const char* backend) {
+    SearchReport report;
+    const auto answers = nearest(*searchers, {&query, 1}, 20, {backend, {}}, report);
+    ASSERT_TRUE(answers.ok()) << answers.error().message;
+    EXPECT_EQ(difference(answers.value()[0], relation), "");
+    EXPECT_EQ(report.backend, "cpu");
+    SearchReport of_rank;
+    EXPECT_EQ(rank_of(*searchers, query, relation.back(), {backend, {}}, of_rank).value(),
+              static_cast<int64_t>(relation.size()));
+  };
+  for (const char* backend : {"auto", "cpu", "scripted"}) expect_relation(backend);
+  EXPECT_EQ(script.searched, 0);
+  // A backend that is named must be there, as without a mask.
+  script.available = Status(ErrorCode::kUnavailable, "it was switched off");
+  SearchReport report;
+  EXPECT_FALSE(nearest(*searchers, {&query, 1}, 20, {"scripted", {}}, report).ok());
+  expect_relation("auto");
+}
+
 TEST(Engine, ABatchOfManyBlocksIsTheSameAsOneByOne) {
   TestEngine test;
   GLOVE_TRACE_SEED();

@@ -1,0 +1,36 @@
+// What the steps of a search cost, as a number of bytes of codes that are read in order in the same time.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "model/model.h"
+#include "model/quantize.h"
+#include "search/row_mask.h"
+
+namespace glove::cpu {
+
+// Scoring a row takes as long as reading its vector and this many bytes of codes, by measurement: its memory
+// is not read in order.
+constexpr int64_t kScoreBytes = 4096;
+
+inline int64_t bytes_of_scores(int64_t scores, int64_t dims) {
+  return scores * (kScoreBytes + dims * static_cast<int64_t>(sizeof(float)));
+}
+
+// The rows that a scan by 8 bits is expected to leave, by measurement on word vectors.
+constexpr int64_t expected_candidates(int64_t k) {
+  return k + k / 2;
+}
+
+// The bytes of a scan by 8 bits of this many rows: their codes, scales and residuals.
+inline int64_t scan_bytes(int64_t rows, int64_t dims) {
+  return code_bytes(rows, dims) + rows * 2 * static_cast<int64_t>(sizeof(float));
+}
+
+// The rows that a scan reads: those of the tiles that have an admissible row.
+inline int64_t rows_to_scan(const Model& model, const RowMask* among) {
+  return among == nullptr ? model.words() : among->rows_of_tiles();
+}
+
+}  // namespace glove::cpu

@@ -1,0 +1,153 @@
+#include "sql/nn/among_input.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "base/concat.h"
+#include "base/json.h"
+#include "sql/adapter/arguments.h"
+#include "sql/values/json_options.h"
+
+namespace glove::sql::nn {
+namespace {
+
+constexpr size_t kComparisonsBetweenChecks = size_t{1} << 16;
+
+// Receives the elements of a JSON array.
+class KeyHandler final : public JsonHandler {
+ public:
+  explicit KeyHandler(std::vector<int64_t>& keys) : keys_(keys) {}
+
+  bool value(JsonValue& value) override {
+    if (!inside_) return inside_ = is_array = value.kind == JsonKind::kArray;
+    ++elements_;
+    if (value.kind == JsonKind::kInteger)
+      keys_.push_back(value.integer);
+    else if (fault.empty())
+      fault = concat("element ", elements_, " of among must be a 64-bit integer, but is ", shown_json(value));
+    return false;
+  }
+  void malformed(size_t position, bool) override {
+    if (inside_)
+      malformed_at =
+          concat("among is not JSON at byte ", position, ", after ", counted(elements_, "elements"));
+  }
+
+  bool is_array = false;
+  std::string fault;         // the first one
+  std::string malformed_at;  // where the text is not JSON
+
+ private:
+  std::vector<int64_t>& keys_;
+  bool inside_ = false;
+  int64_t elements_ = 0;
+};
+
+Error not_keys(std::string_view fault) {
+  return invalid_argument(fault, kHowToAdmit);
+}
+
+Status read_json_keys(std::string_view text, std::vector<int64_t>& keys, const InterruptCheck& interrupted) {
+  KeyHandler handler(keys);
+  GLOVE_ASSIGN_OR_RETURN(const bool is_json, read_json(text, handler, interrupted));
+  if (!handler.fault.empty()) return not_keys(handler.fault);
+  if (!handler.malformed_at.empty()) return not_keys(handler.malformed_at);
+  if (!is_json || !handler.is_array) {
+    constexpr size_t kMostShown = 60;
+    return not_keys(concat("among must be a JSON array of integers or a BLOB of keys, but is the text ",
+                           json_text(text.substr(0, kMostShown)), text.size() > kMostShown ? "..." : ""));
+  }
+  return {};
+}
+
+Status read_blob_keys(std::span<const std::byte> bytes, std::vector<int64_t>& keys) {
+  if (bytes.size() % sizeof(int64_t) != 0)
+    return not_keys(concat("among is a BLOB of ", counted(static_cast<int64_t>(bytes.size()), "bytes"),
+                           ", but each key has 8, so that key ", bytes.size() / sizeof(int64_t) + 1,
+                           " is incomplete"));
+  keys.resize(bytes.size() / sizeof(int64_t));
+  if (!bytes.empty()) std::memcpy(keys.data(), bytes.data(), bytes.size());
+  return {};
+}
+
+struct SortStopped {};
+
+// Sorts the keys and removes duplicates.
+Status make_set(std::vector<int64_t>& keys, const InterruptCheck& interrupted) {
+  InterruptPoll poll(interrupted);
+  size_t comparisons = 0;
+  const auto is_below = [&](int64_t a, int64_t b) {
+    if (++comparisons % kComparisonsBetweenChecks == 0 && poll.stop()) throw SortStopped();
+    return a < b;
+  };
+  try {
+    std::sort(keys.begin(), keys.end(), is_below);
+  } catch (const SortStopped&) {
+    return interrupted_error();
+  }
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  return {};
+}
+
+std::string_view bytes_of(sqlite3_value* value) {
+  if (!is_blob(value)) return text_of(value);
+  const auto bytes = blob_of(value);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace
+
+const char* const kHowToAdmit =
+    "; write among = (SELECT glove_keys(id) FROM doc WHERE ...), or among = '[1, 2]'";
+
+Result<AmongValuePtr> AmongValue::read(sqlite3_value* value, const InterruptCheck& interrupted) {
+  const int type = sqlite3_value_type(value);
+  if (type != SQLITE_BLOB && type != SQLITE_TEXT)
+    return not_keys(concat("among must be the set of all admissible keys, but is ", shown_value(value)));
+  std::vector<int64_t> keys;
+  if (type == SQLITE_BLOB) {
+    GLOVE_RETURN_IF_ERROR(read_blob_keys(blob_of(value), keys));
+  } else {
+    GLOVE_RETURN_IF_ERROR(read_json_keys(text_of(value), keys, interrupted));
+  }
+  const bool is_set =
+      std::adjacent_find(keys.begin(), keys.end(), [](int64_t a, int64_t b) { return a >= b; }) == keys.end();
+  std::shared_ptr<AmongValue> read(new AmongValue);
+  read->json_ = type == SQLITE_TEXT;
+  if (!is_set || read->json_) read->given_ = bytes_of(value);
+  if (!is_set) GLOVE_RETURN_IF_ERROR(make_set(keys, interrupted));
+  keys.shrink_to_fit();
+  read->keys_ = std::make_shared<const KeySet>(std::move(keys));
+  return AmongValuePtr(std::move(read));
+}
+
+std::string_view AmongValue::given() const {
+  const auto keys = std::as_bytes(keys_->keys());
+  if (json_ || !given_.empty()) return given_;
+  return {reinterpret_cast<const char*>(keys.data()), keys.size()};
+}
+
+bool AmongValue::is(sqlite3_value* value) const {
+  return sqlite3_value_type(value) == (json_ ? SQLITE_TEXT : SQLITE_BLOB) && bytes_of(value) == given();
+}
+
+void AmongValue::return_to(sqlite3_context* context) const {
+  const std::string_view bytes = given();
+  if (json_)
+    return_text(context, bytes);
+  else  // a null pointer would be NULL
+    sqlite3_result_blob64(context, bytes.empty() ? "" : bytes.data(), bytes.size(), SQLITE_TRANSIENT);
+}
+
+Result<AmongValuePtr> LastAmong::read(sqlite3_value* value, const InterruptCheck& interrupted) {
+  if (AmongValuePtr last = last_.lock(); last != nullptr && last->is(value)) return last;
+  kept_.reset();
+  GLOVE_ASSIGN_OR_RETURN(AmongValuePtr fresh, AmongValue::read(value, interrupted));
+  last_ = fresh;
+  if (fresh->bytes() <= kMostBytes) kept_ = fresh;
+  return fresh;
+}
+
+}  // namespace glove::sql::nn
