@@ -9,6 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "base/float_environment.h"
+#include "model/model_builder.h"
+#include "text/static_encoder.h"
 #include "text/tokenizers/tokenizer.h"
 
 namespace {
@@ -163,6 +166,45 @@ TEST(Tokenizers, AllocateNothingOnceWarm) {
       }
     }
     EXPECT_EQ(allocations - before, 0u) << entry["name"];
+  }
+}
+
+// The whole way from a text to its vector.
+TEST(StaticEncoders, AllocateNothingOnceWarm) {
+  const ScopedFloatEnvironment environment;
+  const std::vector<std::string> texts = golden_texts();
+  for (const char* name : {"bert", "gpt2", "unigram"}) {
+    const std::string text = golden_tokenizer(name)["json"].dump();
+    auto content = read_tokenizer(name, text, {});
+    ASSERT_TRUE(content.ok()) << content.error().message;
+    auto stored = std::make_shared<StoredTokenizer>();
+    stored->json = text;
+    stored->tokens = std::ssize(content.value().tokens);
+    stored->parsed = content.value().tokenizer;
+    ModelBuilder builder(name);
+    for (int64_t id = 0; id < stored->tokens; ++id) {
+      const float row[] = {1.0f + static_cast<float>(id), 1.0f};
+      ASSERT_TRUE(builder.add("w" + std::to_string(id), row).ok());
+    }
+    const ModelPtr words = builder.finish(1).value();
+    Model::Source source;
+    source.tokenizer = stored;
+    const Model model({words->parts().begin(), words->parts().end()}, words->vocabulary(), source, words);
+    const auto encoder = StaticEncoder::make(model, {});
+    ASSERT_TRUE(encoder.ok()) << encoder.error().message;
+    TextEncoder::Scratch scratch;
+    size_t before = 0;
+    int64_t vectors = 0;
+    for (int round = 0; round < 5; ++round) {
+      before = allocations;
+      for (const std::string& one : texts) {
+        const Result<bool> encoded = encoder.value()->encode(model, one, scratch);
+        ASSERT_TRUE(encoded.ok()) << encoded.error().message;
+        vectors += encoded.value();
+      }
+    }
+    EXPECT_EQ(allocations - before, 0u) << name;
+    EXPECT_GT(vectors, 0);
   }
 }
 
