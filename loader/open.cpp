@@ -66,7 +66,7 @@ Result<const Format*> find_format_to_verify(const Input& input, const ReadOption
   const std::string_view head(input.sample().data(), input.sample().size());
   if (!options.format.empty()) return find_format(input, options);
   if (input.is_plain() && looks_like_safetensors(head)) {
-    const auto found = find_format(input, options);
+    auto found = find_format(input, options);
     if (!found.ok() && found.error().code == ErrorCode::kInterrupted) return found;
     if (found.ok() && found.value()->name == "static-model")
       return invalid_argument(input.path(),
