@@ -27,8 +27,8 @@ bool are_consecutive(std::span<const int64_t> ids) {
 
 }  // namespace
 
-// Calls use(i) for each ids[i] that is in the set. Keys and ids may come from a damaged file: whatever their
-// order, i is a position.
+// Calls use(i) for each ids[i] that is in the set. Ids may come from a damaged file: whatever their order, i
+// is a position.
 template <class Use>
 Status RowMask::for_common(const KeySet& keys, std::span<const int64_t> ids,
                            const InterruptCheck& interrupted, const Use& use) {

@@ -33,8 +33,7 @@ using KeySetPtr = std::shared_ptr<const KeySet>;
 class RowMask {
  public:
   // A mask that admits no row of the model.
-  explicit RowMask(const Model& model)
-      : words_(static_cast<size_t>(model.words()) / kWordBits + 2), model_rows_(model.words()) {}
+  explicit RowMask(const Model& model) : words_(static_cast<size_t>(model.words()) / kWordBits + 2) {}
 
   // Admits those of the rows first_row, first_row + 1, ... that have a key of the set; ids[i] is the key of
   // row first_row + i. REQUIRES: the ids are ascending. Errors: an interrupt.
@@ -75,7 +74,6 @@ class RowMask {
   }
 
   std::vector<uint64_t> words_;  // and one more, which stays 0
-  int64_t model_rows_;
   int64_t count_ = 0;
   int64_t rows_of_tiles_ = 0;
 };

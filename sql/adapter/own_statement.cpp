@@ -75,7 +75,8 @@ Status OwnStatement::prepare(sqlite3* db, std::string_view sql, std::string_view
   table_ = table;
   const char* rest = nullptr;
   const int code = sqlite3_prepare_v2(db, sql.data(), static_cast<int>(sql.size()), &statement_, &rest);
-  if (code != SQLITE_OK) return prepared_ = database_error(db, code, table);
+  prepared_ = code == SQLITE_OK ? Status() : Status(database_error(db, code, table));
+  if (code != SQLITE_OK) return prepared_;
   if (tail != nullptr) *tail = sql.substr(static_cast<size_t>(rest - sql.data()));
   return {};
 }

@@ -33,10 +33,7 @@
 namespace glove::sql {
 namespace {
 
-// The columns in declared order, with their meanings. The last one, of commands, has the name of the index.
-constexpr std::array<const char*, 11> kNames = {"id",    "similarity", "rank",      "query",
-                                                "k",     "backend",    "certainty", "recall",
-                                                "among", "evidence",   "rows_read"};
+constexpr auto& kNames = kIndexColumns;
 constexpr std::array<nn::Column, kNames.size()> kMeanings = {
     nn::kNeighbor,  nn::kSimilarity, nn::kRank,  nn::kExpr,     nn::kK,       nn::kBackend,
     nn::kCertainty, nn::kRecall,     nn::kAmong, nn::kEvidence, nn::kRowsRead};
@@ -150,13 +147,21 @@ class LiveIndex final : public nn::RankedTable {
             .query_not_passed = kQueryNotPassed,
             .no_query = kNoQuery} {}
 
+  // An older version may have made an index with the name of a column that was added since. That column then
+  // has another name, so that the one of commands keeps its own.
   std::string schema() const {
-    return "CREATE TABLE x(id INTEGER, similarity REAL, rank INTEGER, query TEXT HIDDEN, k INTEGER HIDDEN, "
-           "backend TEXT HIDDEN, certainty REAL HIDDEN, recall REAL HIDDEN, among BLOB HIDDEN, "
-           "evidence TEXT HIDDEN, rows_read INTEGER HIDDEN, " +
-           quoted_name(index_.name) + " TEXT HIDDEN)";
+    constexpr std::array<const char*, kNames.size()> kTypes = {
+        "INTEGER",     "REAL",        "INTEGER",     "TEXT HIDDEN", "INTEGER HIDDEN", "TEXT HIDDEN",
+        "REAL HIDDEN", "REAL HIDDEN", "BLOB HIDDEN", "TEXT HIDDEN", "INTEGER HIDDEN"};
+    std::string columns;
+    for (size_t i = 0; i < kNames.size(); ++i) {
+      const bool is_taken = sqlite3_stricmp(kNames[i], index_.name.c_str()) == 0;
+      columns += concat(kNames[i], is_taken ? "_of_the_search " : " ", kTypes[i], ", ");
+    }
+    return concat("CREATE TABLE x(", columns, quoted_name(index_.name), " TEXT HIDDEN)");
   }
   Status create() {
+    GLOVE_RETURN_IF_ERROR(check_name(index_));
     return own_work(connection(), index_, [this] { return commands_.create(); });
   }
   Status destroy() {

@@ -105,7 +105,6 @@ Status set_argument(IndexDefinition& index, std::string_view key, const std::str
 }
 
 Status check_complete(const IndexDefinition& index) {
-  GLOVE_RETURN_IF_ERROR(check_name(index));
   const bool no_column =
       index.columns.empty() || std::any_of(index.columns.begin(), index.columns.end(),
                                            [](const std::string& column) { return column.empty(); });
@@ -124,8 +123,7 @@ Status check_complete(const IndexDefinition& index) {
 }  // namespace
 
 Status check_name(const IndexDefinition& index) {
-  constexpr std::array<const char*, 6> kColumns = {"id", "similarity", "rank", "query", "k", "backend"};
-  for (const char* const column : kColumns)
+  for (const char* const column : kIndexColumns)
     if (sqlite3_stricmp(index.name.c_str(), column) == 0)
       return wrong(index, "the table has a column of this name; choose another name for the table");
   return {};

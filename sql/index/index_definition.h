@@ -1,6 +1,7 @@
 // The definition of a live index: the arguments of CREATE VIRTUAL TABLE ... USING glove_index(...).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -32,6 +33,11 @@ struct IndexDefinition {
   // Returns the content as an identifier with its schema.
   std::string content_table() const;
 };
+
+// The columns of an index in declared order, before the one that takes commands, which has the index's name.
+inline constexpr std::array<const char*, 11> kIndexColumns = {"id",    "similarity", "rank",      "query",
+                                                              "k",     "backend",    "certainty", "recall",
+                                                              "among", "evidence",   "rows_read"};
 
 // An error if the index has the name of one of its columns.
 Status check_name(const IndexDefinition& index);

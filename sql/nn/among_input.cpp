@@ -29,8 +29,11 @@ class KeyHandler final : public JsonHandler {
       fault = concat("element ", elements_, " of among must be a 64-bit integer, but is ", shown_json(value));
     return false;
   }
-  void malformed(size_t position, bool) override {
-    if (inside_)
+  void malformed(size_t position, bool too_large) override {
+    if (inside_ && too_large && fault.empty())
+      fault = concat("element ", elements_ + 1,
+                     " of among must be a 64-bit integer, but is too large for a double");
+    else if (inside_)
       malformed_at =
           concat("among is not JSON at byte ", position, ", after ", counted(elements_, "elements"));
   }

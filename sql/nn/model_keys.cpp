@@ -9,7 +9,8 @@ namespace {
 
 constexpr int64_t kWordsBetweenChecks = int64_t{1} << 16;
 
-// A damaged file may contain words that are no integers, or equal ones. The first have no key.
+// A damaged file may contain words that are no integers, which have no key, or equal ones, of which the first
+// has it.
 Result<ModelKeys> read_keys(const Model& model, const InterruptCheck& interrupted) {
   std::vector<std::pair<int64_t, int32_t>> found;
   found.reserve(static_cast<size_t>(model.words()));
@@ -23,6 +24,7 @@ Result<ModelKeys> read_keys(const Model& model, const InterruptCheck& interrupte
   keys.keys.reserve(found.size());
   keys.rows.reserve(found.size());
   for (const auto& [key, row] : found) {
+    if (!keys.keys.empty() && keys.keys.back() == key) continue;
     keys.keys.push_back(key);
     keys.rows.push_back(row);
   }

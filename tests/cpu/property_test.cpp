@@ -68,7 +68,9 @@ std::pair<RowMaskPtr, std::vector<bool>> strange_mask(const Model& model, std::m
 // Compares the searches of a backend among some rows with the reference.
 void expect_exact_among(const Matrix& matrix, const Variant& variant, const ModelPtr& model,
                         std::vector<Query> queries, int64_t k, std::mt19937_64& random) {
-  const auto [mask, admits] = strange_mask(*model, random);
+  const auto strange = strange_mask(*model, random);
+  const RowMaskPtr& mask = strange.first;
+  const std::vector<bool>& admits = strange.second;
   std::vector<std::vector<Row>> expected;
   for (Query& query : queries) {
     query.among = mask;

@@ -415,6 +415,50 @@ class Changes(Situations):
         subprocess.run([*shell, os.path.join(self.folder, "copy.db")], input=dump, check=True)
         self.expect_sound(self.connect("copy.db"))
 
+    def test_a_query_after_one_whose_statements_could_not_be_prepared(self):
+        """The connection is new each time, so that the index prepares its own statements."""
+        self.create(self.connect("refused.db"))
+        asked = "SELECT id FROM doc_vec WHERE query = '[1, 2, 3]' AND k = 3"
+        expected = self.connect("refused.db").execute(asked).fetchall()
+        self.assertEqual(len(expected), 3)
+        refusals = 0
+        for refused in range(1, 60):
+            db, calls = self.connect("refused.db"), iter(range(1, 1 << 30))
+            db.set_authorizer(lambda *_, calls=calls, refused=refused: sqlite3.SQLITE_DENY if next(calls) == refused else sqlite3.SQLITE_OK)
+            try:
+                db.execute(asked).fetchall()
+            except sqlite3.DatabaseError:
+                refusals += 1
+            db.set_authorizer(None)
+            self.assertEqual(db.execute(asked).fetchall(), expected, refused)
+        self.assertGreater(refusals, 10)
+        db = self.connect("refused.db")
+        db.create_function("interrupting", 0, lambda: (db.interrupt(), "[1, 2, 3]")[1])
+        with self.assertRaisesRegex(sqlite3.Error, "interrupted"):
+            db.execute("SELECT id FROM doc_vec WHERE query = interrupting() AND k = 3").fetchall()
+        self.assertEqual(db.execute(asked).fetchall(), expected)
+
+    def test_an_index_with_the_name_of_a_newer_column(self):
+        """As older versions made them: the file of another index, with the name replaced."""
+        for name in ("certainty", "recall", "among", "evidence", "rows_read"):
+            with self.assertRaisesRegex(sqlite3.Error, "has a column of this name"):
+                self.create(self.connect(), index=name)
+            file, other = name + ".db", name[:-1] + "_"
+            db = self.connect(file)
+            self.create(db, index=other, rows=40)
+            db.close()
+            path = os.path.join(self.folder, file)
+            with open(path, "rb") as source:
+                content = source.read()
+            with open(path, "wb") as target:
+                target.write(content.replace(other.encode(), name.encode()))
+            db = self.connect(file)
+            db.execute("DELETE FROM doc WHERE id < 10")
+            self.command("sync", db, name)
+            self.assertEqual(len(db.execute("SELECT id FROM %s WHERE query = '[1, 2, 3]'" % name).fetchall()), 30)
+            db.execute("DROP TABLE " + name)
+            db.execute("INSERT INTO doc VALUES (1000, NULL, '[1, 2, 3]')")
+
     def test_an_authorizer_that_refuses(self):
         """The error is that of SQLite: nothing says that the table was changed, and nothing is done by halves."""
         self.create()
