@@ -375,7 +375,7 @@ TEST(Tokenizers, CutTheTextWhereAnAddedTokenIsEmptyOnceNormalized) {
   document["normalizer"] = {{"type", "Strip"}, {"strip_left", true}, {"strip_right", true}};
   json token = golden_tokenizer("added")["json"]["added_tokens"][9];  // one that is normalized
   token["content"] = " ";
-  document["added_tokens"] = {token};
+  document["added_tokens"] = json::array({token});
   const auto tokenizer = parsed(document);
   std::vector<std::string> tokens;
   for (const uint32_t id : ids_of(*tokenizer, "the ☃", false)) tokens.emplace_back(tokenizer->token(id));
@@ -413,7 +413,7 @@ TEST(Tokenizers, LimitTheGrowthOfATextByNormalizersAndPreTokenizers) {
     EXPECT_TRUE(tokenizer->encode("b", false, scratch, {}, ids).ok()) << "after an error";
     json token = golden_tokenizer("added")["json"]["added_tokens"][9];
     token["content"] = "éa";
-    document["added_tokens"] = {token};
+    document["added_tokens"] = json::array({token});
     const bool grows = error_of(document).starts_with("tokenizer.json: added_tokens has the token 'éa', but");
     EXPECT_EQ(grows, &document != &documents[2]);
   }
