@@ -2,45 +2,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
+
+#include "base/polled_bytes.h"
 
 namespace glove {
 namespace {
 
 using Json = nlohmann::json;
-
-struct Interrupted {};
-
-// The bytes of a text. Moving to the next one throws Interrupted if the poll says so: a string or a number
-// may be as long as the text. (If the bytes only ended early, the parser would make a message of that
-// string.)
-class PolledBytes {
- public:
-  using iterator_category = std::input_iterator_tag;
-  using value_type = char;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const char*;
-  using reference = const char&;
-
-  PolledBytes(const char* at, InterruptPoll& poll) : at_(at), poll_(&poll) {}
-
-  reference operator*() const { return *at_; }
-  PolledBytes& operator++() {
-    ++at_;
-    if (reinterpret_cast<uintptr_t>(at_) % kBytesPerPoll == 0 && poll_->stop()) throw Interrupted();
-    return *this;
-  }
-  bool operator==(const PolledBytes& other) const { return at_ == other.at_; }
-
- private:
-  static constexpr uintptr_t kBytesPerPoll = 4096;
-
-  const char* at_;
-  InterruptPoll* poll_;
-};
 
 // Receives the events of nlohmann's parser. The library's own values are not used for arrays and objects,
 // because freeing these allocates memory in a destructor, where a failure ends the process.
@@ -158,7 +129,7 @@ Result<bool> read_json(std::string_view json, JsonHandler& handler, const Interr
   try {
     const PolledBytes begin(json.data(), poll);
     return Json::sax_parse(begin, PolledBytes(json.data() + json.size(), poll), &events);
-  } catch (const Interrupted&) {
+  } catch (const PolledBytes::Interrupted&) {
     return interrupted_error();
   }
 }

@@ -1,10 +1,9 @@
 #include "text/tokenizers/json.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "base/polled_bytes.h"
 #include "base/utf8.h"
 
 namespace glove::tokenizers {
@@ -34,33 +33,6 @@ int depth_of(std::string_view text) {
   return deepest;
 }
 
-struct Stopped {};
-
-// A place in a text, which throws Stopped if the poll says so.
-class PolledText {
- public:
-  using iterator_category = std::input_iterator_tag;
-  using value_type = char;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const char*;
-  using reference = const char&;
-
-  PolledText(const char* at, InterruptPoll& poll) : at_(at), poll_(&poll) {}
-  reference operator*() const { return *at_; }
-  PolledText& operator++() {
-    constexpr std::ptrdiff_t kBytesBetweenPolls = 4096;
-    if (++count_ % kBytesBetweenPolls == 0 && poll_->stop()) throw Stopped();
-    ++at_;
-    return *this;
-  }
-  bool operator==(const PolledText& other) const { return at_ == other.at_; }
-
- private:
-  const char* at_;
-  InterruptPoll* poll_;
-  std::ptrdiff_t count_ = 0;
-};
-
 }  // namespace
 
 Result<json> parse_json(std::string_view text, const JsonSource& source) {
@@ -74,9 +46,9 @@ Result<json> parse_json(std::string_view text, const JsonSource& source) {
     return Error{ErrorCode::kCorrupt, file + ": the JSON is nested deeper than " +
                                           std::to_string(kMostDepth) + " levels, so it is no tokenizer.json"};
   try {
-    return json::parse(PolledText(text.data(), source.poll),
-                       PolledText(text.data() + text.size(), source.poll));
-  } catch (const Stopped&) {
+    return json::parse(PolledBytes(text.data(), source.poll),
+                       PolledBytes(text.data() + text.size(), source.poll));
+  } catch (const PolledBytes::Interrupted&) {
     return interrupted_error();
   } catch (const json::parse_error& problem) {
     return Error{ErrorCode::kCorrupt, file + ": malformed JSON at byte " + std::to_string(problem.byte) +
