@@ -19,6 +19,8 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { resolve } from 'node:path';
 
+import { id_lists } from './parts.mjs';
+
 const [modules, program, texts_file, ...tokenizers] = process.argv.slice(2);
 const require = createRequire(resolve(modules, 'index.js'));
 const native = require('@anush008/tokenizers');
@@ -38,19 +40,7 @@ const strings = texts.map((text) => decoder.decode(text));
 function ids_of_project(file) {
   const run = spawnSync(program, [file], { input: bytes, maxBuffer: 2 ** 31 - 1 });
   if (run.status !== 0) throw new Error(`${program} ${file}: ${run.stderr}`);
-  const lists = [];
-  for (let at = 0; at < run.stdout.length;) {
-    const count = run.stdout.readUInt32LE(at);
-    at += 4;
-    if (count === 0xffffffff) {
-      lists.push('error');
-      continue;
-    }
-    const ids = [];
-    for (let i = 0; i < count; i++, at += 4) ids.push(run.stdout.readUInt32LE(at));
-    lists.push(ids.join(' '));
-  }
-  return lists;
+  return id_lists(run.stdout);
 }
 
 async function ids_of_native(file) {

@@ -13,7 +13,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { added, alphabet, bytes, charsmap, tokenizer } from './parts.mjs';
+import { added, alphabet, bytes, charsmap, id_lists, tokenizer } from './parts.mjs';
 
 const [given_modules, program, rounds = '20', given_seed, ...kinds] = process.argv.slice(2);
 const modules = given_modules || process.env.GLOVE_TOKENIZERS || '.';
@@ -176,18 +176,7 @@ function ids_of_project(json, texts) {
   }));
   const run = spawnSync(program, [file], { input, maxBuffer: 2 ** 30 });
   if (run.status !== 0) return `refused (${run.status ?? run.signal}): ${String(run.stderr).trim()}`;
-  const lists = [];
-  for (let at = 0; at < run.stdout.length;) {
-    const count = run.stdout.readUInt32LE(at);
-    at += 4;
-    if (count === 0xffffffff) {
-      lists.push('error');
-      continue;
-    }
-    lists.push(Array.from({ length: count }, (_, i) => run.stdout.readUInt32LE(at + 4 * i)).join(' '));
-    at += 4 * count;
-  }
-  return lists;
+  return id_lists(run.stdout);
 }
 
 // The crate aborts its process for some texts, so it has one of its own. This process answers {json, texts} with 'refused: ...' or with the

@@ -1,4 +1,20 @@
-// Parts of tokenizer.json files, for make_golden.mjs and fuzz.mjs.
+// Parts of tokenizer.json files, for make_golden.mjs and fuzz.mjs, and what the program tokenize writes.
+
+// Its output as a text per list of ids: the ids, or 'error'.
+export function id_lists(output) {
+  const lists = [];
+  for (let at = 0; at < output.length;) {
+    const count = output.readUInt32LE(at);
+    at += 4;
+    if (count === 0xffffffff) {
+      lists.push('error');
+      continue;
+    }
+    lists.push(Array.from({ length: count }, (_, i) => output.readUInt32LE(at + 4 * i)).join(' '));
+    at += 4 * count;
+  }
+  return lists;
+}
 
 export const letters = [...'abcdefghijklmnopqrstuvwxyz'];
 
