@@ -1,4 +1,6 @@
 // glove-verify: proves that kernels in PTX have no deadlock, no misuse of barriers and no race.
+#include <cxxabi.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
@@ -7,12 +9,14 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <memory>
 #include <regex>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "glove_verify/verify.h"
+#include "record/command.h"
 
 namespace {
 
@@ -21,14 +25,16 @@ using glove::verify::ErrorCode;
 using glove::verify::KernelInfo;
 using glove::verify::Launch;
 using glove::verify::Module;
+using glove::verify::ParameterValue;
 using glove::verify::Result;
 using glove::verify::Verdict;
 
 constexpr int kUsage = 4;
 
 struct CommandLine {
-  std::vector<std::string> files;
-  std::string kernel, block, grid, launch, name, time_limit, data;
+  std::vector<std::string> files, parameters, allowed;
+  std::string kernel, block, grid, launch, name, time_limit, memory_limit, data, dynamic_shared;
+  Launch given;  // what --param and --dynamic-shared say
   glove::verify::Options options;
   std::string format = "text";
   bool explain = false;
@@ -81,9 +87,63 @@ std::string size_error(const std::string& option, const std::string& text, uint6
   return "";
 }
 
+// INDEX=VALUE, or INDEX+BYTE=VALUE for a field of a struct, whose VALUE may end with u64. Returns false if
+// the text is none.
+bool parse_parameter(const std::string& text, Launch* launch) {
+  const size_t equals = std::min(text.find('='), text.size()), plus = std::min(text.find('+'), equals);
+  ParameterValue value;
+  value.own = true;
+  uint64_t index = 0;
+  std::string number = text.substr(std::min(equals + 1, text.size()));
+  const bool field = plus < equals;
+  value.bytes = field ? 4 : 0;
+  if (number.ends_with("u64")) value.bytes = 8, number.resize(number.size() - 3);
+  const bool negative = number.starts_with("-");
+  const bool good =
+      parse_integer(std::string_view(text).substr(0, plus), &index) && index < 65536 &&
+      (!field || parse_integer(std::string_view(text).substr(plus + 1, equals - plus - 1), &value.offset)) &&
+      parse_integer(std::string_view(number).substr(negative ? 1 : 0), &value.value) &&
+      value.offset < 65536 && value.value < (negative ? uint64_t{1} << 63 : ~uint64_t{0}) &&
+      (value.bytes != 4 || value.value <= UINT32_MAX);
+  if (negative) value.value = ~value.value + 1;
+  value.index = index;
+  launch->parameters.push_back(value);
+  return good;
+}
+
+// What is wrong with --param, --dynamic-shared, --memory-limit or --allow, or nothing.
+std::string check_values(CommandLine* arguments) {
+  for (const std::string& text : arguments->parameters)
+    if (!parse_parameter(text, &arguments->given))
+      return "--param '" + text +
+             "' is no parameter; write INDEX=NUMBER, such as 2=1024, or INDEX+BYTE=NUMBER for a "
+             "field of a struct";
+  if (const std::string& text = arguments->dynamic_shared; !text.empty()) {
+    uint64_t bytes = 0;
+    if (!parse_integer(text, &bytes) || bytes > glove::verify::kMostBlockShared)
+      return "--dynamic-shared '" + text + "' is not a number of bytes from 0 to 232448";
+    arguments->given.dynamic_shared = bytes;
+  }
+  if (const std::string& text = arguments->memory_limit; !text.empty()) {
+    uint64_t mebibytes = 0;
+    if (!parse_integer(text, &mebibytes) || mebibytes == 0 || mebibytes > uint64_t{1} << 30)
+      return "--memory-limit '" + text + "' is not a number of MiB from 1 to 2^30";
+    arguments->options.memory_limit = mebibytes << 20;
+  }
+  for (const std::string& name : arguments->allowed) {
+    const auto kind = glove::verify::kind_of_rule(name);
+    if (!kind || !glove::verify::may_be_allowed(*kind))
+      return "--allow '" + name + "' is not one of race-of-equal-values and missing-acquire";
+    arguments->options.allowed.push_back(*kind);
+  }
+  return "";
+}
+
 // What is wrong with the options, or nothing. Sets the numbers among them.
 std::string check_options(CommandLine* arguments) {
-  std::string error = size_error("--block", arguments->block, 1024, "a block has at most 1024 threads");
+  std::string error = check_values(arguments);
+  if (!error.empty()) return error;
+  error = size_error("--block", arguments->block, 1024, "a block has at most 1024 threads");
   if (error.empty())
     error = size_error("--grid", arguments->grid, 65536, "a grid has at most 65536 blocks here");
   if (!error.empty()) return error;
@@ -137,16 +197,42 @@ Result<Module> read_module(const std::string& file) {
   return glove::verify::parse(text.str(), file);
 }
 
-// One line per kernel: its name, the size of its blocks, its static shared memory.
+std::string demangled(const std::string& name) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free);
+  return status == 0 && text != nullptr ? text.get() : name;
+}
+
+// A launch of the kernel, as a launch file has it, with what is to be filled in as comments.
 void list_kernel(const KernelInfo& kernel) {
-  std::cout << kernel.name << ": ";
-  if (kernel.max_threads[0] == 0)
-    std::cout << "any block";
-  else
-    std::cout << "block " << kernel.max_threads[0] << "," << kernel.max_threads[1] << ","
-              << kernel.max_threads[2];
-  std::cout << ", " << kernel.shared_bytes << " bytes of shared memory, " << kernel.instructions
-            << " instructions\n";
+  const auto& most = kernel.max_threads;
+  const std::string block = most[0] == 0 ? ""
+                                         : std::to_string(most[0]) + ", " + std::to_string(most[1]) + ", " +
+                                               std::to_string(most[2]);
+  std::cout << "# " << demangled(kernel.name) << ": " << kernel.shared_bytes << " bytes of shared memory"
+            << (kernel.dynamic_shared ? " and dynamic" : "") << ", " << kernel.instructions
+            << " instructions\n"
+            << "[[launch]]\nkernel = '^" << std::regex_replace(kernel.name, std::regex("\\$"), "\\$")
+            << "$'\n"
+            << (block.empty() ? "# block = [X, Y, Z]\n" : "block = [" + block + "]\n") << "grid = 2\n"
+            << (kernel.dynamic_shared ? "# dynamic_shared = BYTES\n" : "") << "parameters = [\n";
+  for (size_t i = 0; i < kernel.parameters.size(); ++i) {
+    const auto& [offset, bytes, type, is_pointer] = kernel.parameters[i];
+    const std::string index = "{ index = " + std::to_string(i) + ", ";
+    const bool is_struct = bytes > 8;
+    if (is_pointer)
+      std::cout << "  " << index << "buffer = 'p" << i << "' },";
+    else
+      std::cout << "  # " << index << (is_struct ? "at = BYTE, " : "") << (bytes == 8 ? "u64" : "u32")
+                << " = NUMBER },";
+    std::cout << "  # offset " << offset << ", "
+              << (is_struct    ? std::to_string(bytes) + " bytes: a field of the struct"
+                  : is_pointer ? "a pointer"
+                               : type + (bytes == 8 ? "; of a pointer write buffer = 'NAME'" : ""))
+              << "\n";
+  }
+  std::cout << "]\n\n";
 }
 
 // A launch that the command line asks for, and the kernels that it is for.
@@ -166,6 +252,9 @@ Result<std::vector<Wanted>> read_wanted(const CommandLine& arguments, const Modu
     if (!std::regex_search(launch.name, name)) continue;
     if (!arguments.block.empty()) parse_size(arguments.block, &launch.block);
     if (!arguments.grid.empty()) parse_size(arguments.grid, &launch.grid);
+    if (arguments.given.dynamic_shared) launch.dynamic_shared = arguments.given.dynamic_shared;
+    launch.parameters.insert(launch.parameters.begin(), arguments.given.parameters.begin(),
+                             arguments.given.parameters.end());  // before those of the file
     auto kernels = glove::verify::kernels_of(launch, module);
     if (!kernels.ok()) return kernels.error();
     wanted.push_back({std::move(launch), std::move(kernels.value())});
@@ -232,6 +321,7 @@ int leave(int status, const std::vector<Verdict>& verdicts) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "record") return glove::verify::record(argc, argv);
   CommandLine arguments;
   CLI::App app("Proves that CUDA kernels in PTX have no deadlock, no misuse of barriers and no race.");
   app.add_option("files", arguments.files, "PTX files")->required();
@@ -241,6 +331,13 @@ int main(int argc, char** argv) {
                  "only launches of the spec whose name matches this regular expression");
   app.add_option("--block", arguments.block, "threads of a block: X[,Y[,Z]]");
   app.add_option("--grid", arguments.grid, "blocks: X[,Y[,Z]]");
+  app.add_option("--param", arguments.parameters, "a number that the kernel gets: INDEX=NUMBER");
+  app.add_option("--dynamic-shared", arguments.dynamic_shared, "bytes of dynamic shared memory");
+  app.add_option("--allow", arguments.allowed, "takes race-of-equal-values or missing-acquire for no defect");
+  app.add_option("--memory-limit", arguments.memory_limit,
+                 "MiB of the program's memory (three quarters of the machine's)");
+  app.add_flag("--strict-exits", arguments.options.strict_exits,
+               "barriers miss threads that have left the kernel, as before compute capability 7.0");
   app.add_flag("--shared-only", arguments.options.shared_only, "leave global memory out");
   app.add_flag("--lockstep", arguments.options.lockstep,
                "the lanes of a warp run in step, as before compute capability 7.0");
@@ -252,7 +349,7 @@ int main(int argc, char** argv) {
   app.add_option("--data", arguments.data, "test with random data of this seed, and prove nothing");
   app.add_option("--format", arguments.format, "text, json or sarif")
       ->check(CLI::IsMember({"text", "json", "sarif"}));
-  app.add_flag("--list", arguments.list, "list the kernels and verify nothing");
+  app.add_flag("--list", arguments.list, "print a launch file of the kernels to fill in, and verify nothing");
   app.add_flag("--explain", arguments.explain, "how each defect comes about");
   try {
     app.parse(argc, argv);

@@ -200,6 +200,43 @@ const Region& Flow::region(int branch) const {
   return region;
 }
 
+Flow::Ahead Flow::barriers_ahead(int instruction) const {
+  Ahead ahead = Ahead::kNone;
+  std::vector<bool> seen(blocks_.size() + 1, false);
+  std::vector<std::pair<int, int>> work;  // a block, and where to begin
+  if (instruction < end()) work.emplace_back(block_of(instruction), instruction);
+  while (!work.empty()) {
+    const auto [block, first] = work.back();
+    work.pop_back();
+    for (int i = first; i < blocks_[block].last; ++i)
+      if (kernel_.code[i].op == Op::kBarrier)
+        ahead = std::max(ahead, barrier_numbers(kernel_.code[i]) > 1 ? Ahead::kCounted : Ahead::kWhole);
+    for (const int successor : blocks_[block].successors) {
+      if (successor != exit_block() && !seen[successor])
+        work.emplace_back(successor, blocks_[successor].first);
+      seen[successor] = true;
+    }
+  }
+  return ahead;
+}
+
+std::vector<bool> Flow::blocks_behind(int instruction) const {
+  std::vector<bool> behind(blocks_.size() + 1, false);
+  std::vector<int> work = {block_of(instruction)};
+  while (!work.empty()) {
+    const int block = work.back();
+    work.pop_back();
+    for (const int successor : blocks_[block].successors) {
+      if (successor == exit_block() || behind[successor] || blocks_[successor].order <= blocks_[block].order)
+        continue;
+      behind[successor] = true;
+      work.push_back(successor);
+    }
+  }
+  behind[block_of(instruction)] = true;
+  return behind;
+}
+
 // The registers that are live in front of an instruction of the block, if those of live_ are behind it.
 std::vector<uint64_t> Flow::live_before(const BasicBlock& block, int instruction) const {
   std::vector<uint64_t> live(live_[exit_block()].size(), 0);

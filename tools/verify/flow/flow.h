@@ -49,6 +49,11 @@ class Flow {
   std::vector<bool> loop_members(int head, const std::vector<int>& tails) const;
   // Lanes at the instruction with the least order run first.
   int order(int instruction) const { return order_[instruction]; }
+  // To which barriers of the block a way leads from an instruction: none, some, or some that name a count.
+  enum class Ahead : uint8_t { kNone, kWhole, kCounted };
+  Ahead barriers_ahead(int instruction) const;
+  // The blocks to which a way leads from the instruction, forwards.
+  std::vector<bool> blocks_behind(int instruction) const;
   // REQUIRES: the instruction is a branch or a guarded return.
   const Region& region(int branch) const;
   // Registers that are read at or behind an instruction that begins a block, before they are written.

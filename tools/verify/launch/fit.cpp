@@ -13,19 +13,38 @@
 namespace glove::verify {
 namespace {
 
+// The value with the offset and the bytes that it has in the kernel; nullopt if no parameter holds it.
+std::optional<ParameterValue> placed(const Kernel& kernel, ParameterValue value) {
+  for (size_t i = 0; i < kernel.parameters.size(); ++i) {
+    const Parameter& parameter = kernel.parameters[i];
+    if (value.index && *value.index != i) continue;
+    if (value.index) value.offset += parameter.offset;
+    if (value.bytes == 0 && value.offset >= parameter.offset &&
+        value.offset < parameter.offset + parameter.size)
+      value.bytes = std::min<uint64_t>(parameter.size - (value.offset - parameter.offset), 8);
+    if (value.bytes != 0 && value.offset >= parameter.offset &&
+        value.offset + value.bytes <= parameter.offset + parameter.size) {
+      value.index.reset();
+      return value;
+    }
+    if (value.index) break;
+  }
+  return std::nullopt;
+}
+
 bool has(const Kernel& kernel, const ParameterValue& value) {
-  return std::ranges::any_of(kernel.parameters, [&](const Parameter& parameter) {
-    return value.offset >= parameter.offset &&
-           value.offset + value.bytes <= parameter.offset + parameter.size;
-  });
+  return placed(kernel, value).has_value();
 }
 
 // subject: who lacks the parameter, with the verb.
 Error lacks(const Launch& launch, const ParameterValue& value, const std::string& subject) {
-  return {ErrorCode::kLaunchFile, launch.file + ":" + std::to_string(value.line) + ": " + subject + " " +
-                                      std::to_string(value.bytes) + " bytes at offset " +
-                                      std::to_string(value.offset) + " of its parameters" +
-                                      "; correct the offset or the type, or remove the parameter"};
+  const std::string where =
+      value.index ? " of parameter " + std::to_string(*value.index) : " of its parameters";
+  return {ErrorCode::kLaunchFile,
+          (launch.file.empty() ? "--param" : launch.file + ":" + std::to_string(value.line)) + ": " +
+              subject + " " + std::to_string(std::max<uint64_t>(value.bytes, 1)) + " bytes at offset " +
+              std::to_string(value.offset) + where +
+              "; correct the offset or the type, or remove the parameter"};
 }
 
 uint64_t product(const std::array<uint32_t, 3>& size) {
@@ -80,13 +99,20 @@ Result<std::vector<size_t>> matching_kernels(const Launch& launch, const Program
   return Error{ErrorCode::kLaunchFile, "kernel = '" + launch.kernel + "' is not a regular expression"};
 }
 
-Status check_launch(const Launch& launch, const std::array<uint32_t, 3>& block, const Kernel& kernel) {
-  for (const ParameterValue& value : launch.parameters)
-    if (value.own && !has(kernel, value)) return lacks(launch, value, kernel.name + " does not have");
-  if (const std::string problem = block_problem(kernel, block); !problem.empty())
+Status fit_launch(Launch* launch, const Kernel& kernel) {
+  std::vector<ParameterValue> parameters;
+  for (const ParameterValue& value : launch->parameters) {
+    if (const auto found = placed(kernel, value))
+      parameters.push_back(*found);
+    else if (value.own)
+      return lacks(*launch, value, kernel.name + " does not have");
+  }
+  launch->parameters = std::move(parameters);
+  if (launch->block[0] == 0) launch->block = kernel.max_threads;
+  if (const std::string problem = block_problem(kernel, launch->block); !problem.empty())
     return Error{ErrorCode::kLaunch, kernel.name + problem};
-  if (const uint64_t bytes = kernel.shared_bytes + launch.dynamic_shared.value_or(0);
-      launch.dynamic_shared && bytes > kMostBlockShared)
+  if (const uint64_t bytes = kernel.shared_bytes + launch->dynamic_shared.value_or(0);
+      launch->dynamic_shared && bytes > kMostBlockShared)
     return Error{
         ErrorCode::kLaunch,
         kernel.name + " would have " + std::to_string(bytes) +

@@ -20,14 +20,15 @@ namespace {
 using Keys = std::span<const std::string_view>;
 
 // The keys that each kind of table may have.
-constexpr std::string_view kSetKeys[] = {"name",           "kernel",     "block",  "grid",
-                                         "dynamic_shared", "parameters", "lemmas", "ranges"};
-constexpr std::string_view kLaunchKeys[] = {"with",           "name",       "kernel", "block", "grid",
-                                            "dynamic_shared", "parameters", "lemmas", "ranges"};
-constexpr std::string_view kFileKeys[] = {"launch", "choices",        "name",       "kernel", "block",
-                                          "grid",   "dynamic_shared", "parameters", "lemmas", "ranges"};
-constexpr std::string_view kParameterKeys[] = {"at",       "buffer", "bytes", "zeroed",
-                                               "distinct", "every",  "u32",   "u64"};
+constexpr std::string_view kSetKeys[] = {"name",       "kernel", "block",  "grid",     "dynamic_shared",
+                                         "parameters", "lemmas", "ranges", "constants"};
+constexpr std::string_view kLaunchKeys[] = {"with",           "name",       "kernel", "block",  "grid",
+                                            "dynamic_shared", "parameters", "lemmas", "ranges", "constants"};
+constexpr std::string_view kFileKeys[] = {"launch", "choices", "name",           "kernel",
+                                          "block",  "grid",    "dynamic_shared", "parameters",
+                                          "lemmas", "ranges",  "constants"};
+constexpr std::string_view kParameterKeys[] = {"at",       "index", "buffer",   "bytes", "zeroed",
+                                               "distinct", "every", "pointers", "u32",   "u64"};
 constexpr std::string_view kRangeKeys[] = {"name", "file", "line", "least", "most", "reason"};
 constexpr std::string_view kLemmaKeys[] = {"name", "file", "line", "reason"};
 
@@ -66,6 +67,10 @@ class Reader {
     size(table, "grid", 65536, "a grid has at most 65536 blocks here", &out->grid);
     if (uint64_t bytes = 0; number(table, "dynamic_shared", 0, kMostBlockShared, &bytes))
       out->dynamic_shared = bytes;
+    if (std::string word; text(table, "constants", &word)) {
+      if (word != "initial") fail(*table.get("constants"), "constants must be \"initial\"");
+      out->constants = true;
+    }
     each(table, "parameters", [&](const toml::table& entry) { parameter(entry, own, out); });
     each(table, "ranges", [&](const toml::table& entry) { range(entry, out); });
     each(table, "lemmas", [&](const toml::table& entry) { lemma(entry, out); });
@@ -150,8 +155,9 @@ class Reader {
     ParameterValue value;
     value.line = static_cast<int>(table.source().begin.line);
     value.own = own;
-    if (!number(table, "at", 0, 65535, &value.offset))
-      return fail(table, "a parameter needs its offset; add at = ...");
+    if (size_t index = 0; number(table, "index", 0, 65535, &index)) value.index = index;
+    if (!number(table, "at", 0, 65535, &value.offset) && !value.index)
+      return fail(table, "a parameter needs its offset or its index; add at = ... or index = ...");
     value.is_buffer = text(table, "buffer", &value.buffer);
     const bool small = number(table, "u32", 0, UINT32_MAX, &value.value);
     const bool large = number(table, "u64", 0, INT64_MAX, &value.value);
@@ -169,12 +175,18 @@ class Reader {
     text(table, "distinct", &value.distinct);
     if (number(table, "every", 4, 65536, &value.every) && (value.every % 4 != 0 || value.distinct.empty()))
       return fail(table, "every must be a multiple of 4, beside distinct, which names the numbers");
+    if (std::string word; text(table, "pointers", &word)) {
+      if (word != "distinct" || !value.is_buffer)
+        return fail(table, "pointers must be \"distinct\", beside buffer");
+      value.distinct_pointers = true;
+    }
     if (!value.is_buffer && (table.contains("bytes") || table.contains("zeroed")))
       return fail(table, "bytes and zeroed belong to a buffer; add buffer = \"NAME\" or remove them");
     if (!value.is_buffer && table.contains("distinct"))
       return fail(table, "distinct belongs to a buffer; add buffer = \"NAME\" or remove it");
     for (const ParameterValue& other : launch->parameters)
-      if (value.offset < other.offset + other.bytes && other.offset < value.offset + value.bytes)
+      if (value.index == other.index && value.offset < other.offset + other.bytes &&
+          other.offset < value.offset + value.bytes)
         return fail(table, "at = " + std::to_string(value.offset) + " lies in the parameter of line " +
                                std::to_string(other.line) + "; remove one of them");
     launch->parameters.push_back(value);
@@ -243,8 +255,9 @@ void read_launch(const toml::table& root, const toml::table& own, Reader* reader
     std::swap(before, launch.parameters);
     reader->shape(table, &table == &own, &launch);
     for (const ParameterValue& value : before)
-      if (std::ranges::find(launch.parameters, value.offset, &ParameterValue::offset) ==
-          launch.parameters.end())
+      if (std::ranges::none_of(launch.parameters, [&](const ParameterValue& later) {
+            return later.offset == value.offset && later.index == value.index;
+          }))
         launch.parameters.push_back(value);
   };
   add(root);

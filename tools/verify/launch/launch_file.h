@@ -18,9 +18,10 @@ Result<std::vector<Launch>> read_spec(const std::string& path);
 // The kernels that a launch is for, by their places. An error if launch.kernel is no regular expression.
 Result<std::vector<size_t>> matching_kernels(const Launch& launch, const Program& program);
 
-// Whether the kernel can have these blocks and has the launch's own parameters. block: of the launch, or
-// what .maxntid says.
-Status check_launch(const Launch& launch, const std::array<uint32_t, 3>& block, const Kernel& kernel);
+// Puts the parameters that the launch names by their index at their offsets, drops shared ones that the
+// kernel lacks, and takes its block from .maxntid if it has none. An error if the kernel cannot have these
+// blocks, or lacks a parameter of the launch's own.
+Status fit_launch(Launch* launch, const Kernel& kernel);
 
 // Checks the parameters that the launches of a file share: one is wrong if no kernel that the file launches
 // has it, as kernels with fewer parameters may stand beside others. Nothing is known if the kernel of a

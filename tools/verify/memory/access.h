@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <iterator>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -30,9 +31,12 @@ struct AccessRecord {
   uint32_t warp = 0;
   uint32_t block = 0;
   uint32_t bytes = 4;
-  uint32_t acquired = 0;   // grid barriers that all its lanes have seen full
-  uint32_t uncovered = 0;  // grid barriers at which the block had arrived before
-  int last_barrier = 0;    // that the warp's first lane has come through: 1 plus the instruction; 0: none
+  uint32_t acquired = 0;                // grid barriers that all its lanes have seen full
+  uint32_t seen = 0;                    // and those that they have seen full, whether a fence followed or not
+  uint32_t uncovered = 0;               // grid barriers at which the block had arrived before
+  std::optional<uint64_t> stored = {};  // by all lanes, unless it stores several
+  bool stores_several = false;
+  int last_barrier = 0;  // that the warp's first lane has come through: 1 plus the instruction; 0: none
   PathPointer warp_path = nullptr;
   PathPointer block_path = nullptr;
 };
@@ -96,6 +100,9 @@ struct Extent {
   bool operator==(const Extent&) const = default;
 };
 
+// Whether two ranges of bytes have none in common, as numbers that do not wrap in 64 bits.
+bool bytes_apart(const Interval& a, const Interval& b, SymbolTable& table);
+
 // Whether two extents are certain never to meet, as far as this can be said without comparing lanes.
 bool apart(const Extent& a, unsigned bytes_a, const Extent& b, unsigned bytes_b, SymbolTable& table);
 
@@ -114,6 +121,11 @@ inline bool conflict(const AccessRecord& a, const AccessRecord& b) {
   const bool strong_b = b.strong || b.kind == AccessKind::kAtomic;
   const bool in_scope = a.block == b.block || (!a.block_scope && !b.block_scope);
   return !(strong_a && strong_b && in_scope && a.bytes == b.bytes);
+}
+
+// Whether two stores, which touch common bytes, store the same number.
+inline bool store_the_same(const AccessRecord& a, const AccessRecord& b) {
+  return a.stored && a.stored == b.stored && !a.stores_several && !b.stores_several && a.bytes == b.bytes;
 }
 
 // One thread's side of a comparison.

@@ -33,11 +33,15 @@ class Comparison {
   }
 
   Overlap run() {
-    if (apart(range(difference_))) return Overlap::kNever;
-    if (difference_.form == 0) return Overlap::kPossible;
-    if (congruence() || tickets() || separate_ranges() || separate_rows() || distinct_data())
+    const Interval all = range(difference_);
+    if (difference_.form == 0) return apart(all) ? Overlap::kNever : Overlap::kPossible;
+    if (apart(all) || congruence() || tickets() || separate_ranges() || separate_rows() || distinct_data()) {
+      // As numbers of any size; a difference of 2^64 would be none.
+      if (all.lo < -(Wide{1} << 64) + b_.bytes || all.hi > (Wide{1} << 64) - a_.bytes)
+        table_.assume(SymbolTable::NoWrap::kAddress);
       return Overlap::kNever;
-    return table_.is_data(difference_) ? Overlap::kPossible : Overlap::kUnproved;
+    }
+    return table_.is_data(difference_) || next_tickets() ? Overlap::kPossible : Overlap::kUnproved;
   }
 
  private:
@@ -98,6 +102,21 @@ class Comparison {
       }
     }
     return false;
+  }
+
+  // Additions of one number, of which one may come right behind the other, and then the two meet.
+  bool next_tickets() const {
+    const auto& terms = table_.terms(difference_.form);
+    if (terms.size() != 2 || terms[0].factor != -terms[1].factor) return false;
+    const Symbol &first = table_.symbol(terms[0].symbol), &second = table_.symbol(terms[1].symbol);
+    if (first.kind != SymbolKind::kTicket || second.kind != SymbolKind::kTicket ||
+        first.detail != second.detail || !first.arguments[0].known() ||
+        !(first.arguments[0] == second.arguments[0]))
+      return false;
+    const Wide step = Wide{sign_extend(first.arguments[0].constant, first.bits)} * terms[0].factor;
+    const Wide rest = static_cast<int64_t>(difference_.constant);
+    if (step == 0) return false;
+    return !apart(Interval::exactly(rest + step)) || !apart(Interval::exactly(rest - step));
   }
 
   bool distinct(const LinearTerm& left, const LinearTerm& right, const Symbol& first, const Symbol& second) {
@@ -259,6 +278,13 @@ bool apart(const DistinctPlaces& a, unsigned bytes_a, const DistinctPlaces& b, u
     return false;
   return a.object != b.object || compare_addresses({a.source, a.source_bytes, {}},
                                                    {b.source, b.source_bytes, {}}, table) == Overlap::kNever;
+}
+
+bool bytes_apart(const Interval& a, const Interval& b, SymbolTable& table) {
+  if (!a.meet(b).empty()) return false;
+  const Interval both = a.hull(b);
+  if (both.hi - both.lo >= Wide{1} << 64) table.assume(SymbolTable::NoWrap::kAddress);
+  return true;
 }
 
 bool apart(const Extent& a, unsigned bytes_a, const Extent& b, unsigned bytes_b, SymbolTable& table) {

@@ -47,10 +47,16 @@ uint32_t AccessLog::add(BlockState& state, Warp& warp, Lanes lanes, const Instru
                          .block = state.block,
                          .bytes = bytes,
                          .acquired = ~0u,
+                         .seen = ~0u,
                          .uncovered = state.arrived_before,
                          .warp_path = std::move(path),
                          .block_path = state.path};
-  each_lane(lanes, [&](int lane) { record.acquired &= state.clocks.seen_counters(warp.thread(lane)); });
+  each_lane(lanes, [&](int lane) {
+    const uint32_t acquired = state.clocks.seen_counters(warp.thread(lane));
+    const uint64_t observed = warp.observed[lane];
+    record.acquired &= acquired;
+    record.seen &= acquired | static_cast<uint32_t>((observed | observed / Observed::kElsewhere) & 0xff);
+  });
   if (warp.alive != 0)
     record.last_barrier = warp.last_barrier[static_cast<size_t>(std::countr_zero(warp.alive))];
   // The same instruction in the same situation shares its record.
@@ -60,7 +66,7 @@ uint32_t AccessLog::add(BlockState& state, Warp& warp, Lanes lanes, const Instru
   if (found != recent_.end()) {
     const AccessRecord& last = records_[found->second];
     if (last.warp_path == record.warp_path && last.block_path == record.block_path &&
-        last.block == record.block && last.acquired == record.acquired &&
+        last.block == record.block && last.acquired == record.acquired && last.seen == record.seen &&
         last.uncovered == record.uncovered && last.bytes == bytes &&
         last.last_barrier == record.last_barrier && last.may_hold_lock == record.may_hold_lock)
       return found->second;
@@ -115,6 +121,27 @@ std::vector<uint64_t> AccessLog::flights(const BlockState& state) const {
   return list;
 }
 
+// Whether the thread has left the kernel, and nothing orders what it did with those that go on.
+bool AccessLog::left_unordered(const BlockState& state, const Warp& reader, const AccessRecord& access,
+                               int lane, uint32_t epoch) const {
+  const Warp& warp = state.warps[access.warp];
+  return !has(warp.alive, lane) && epoch != AsyncGroups::kInFlight && epoch != AsyncGroups::kElsewhere &&
+         !state.clocks.before(warp.thread(lane), epoch, reader.thread(std::countr_zero(reader.alive)));
+}
+
+// Cells with accesses of such threads outlast the phase.
+void AccessLog::keep_cells_of_left(BlockState& state, const Warp& reader) const {
+  for (size_t granule = 0; granule < state.shadow.shared.size(); ++granule) {
+    Cell& cell = state.shadow.shared[granule];
+    if (cell.phase != state.shadow.phase || cell.has_flight) continue;
+    for (const AccessEntry& entry : cell.entries)
+      each_lane(entry.lanes, [&](int lane) {
+        cell.has_flight |= left_unordered(state, reader, records_[entry.record], lane, entry.epoch);
+      });
+    if (cell.has_flight) state.shadow.flights.push_back(granule);
+  }
+}
+
 // Their way there does not matter any more, and must not: a general state stands for later rounds, which came
 // another way.
 void AccessLog::begin_phase(BlockState& state, bool alone) {
@@ -122,16 +149,28 @@ void AccessLog::begin_phase(BlockState& state, bool alone) {
   std::vector<AccessRecord> kept;
   std::map<std::pair<uint32_t, bool>, uint32_t> moved;
   const auto reader = std::ranges::find_if(state.warps, [](const Warp& warp) { return warp.alive != 0; });
+  const auto left = [&](const AccessRecord& access, int lane, uint32_t epoch) {
+    return left_unordered(state, *reader, access, lane, epoch);
+  };
+  const bool any_left = reader != state.warps.end() && std::ranges::any_of(state.warps, [](const Warp& warp) {
+                          return warp.alive != warp.lanes;
+                        });
+  if (any_left) keep_cells_of_left(state, *reader);
   const auto keep = [&](uint32_t& record, Lanes lanes, uint32_t* epochs, bool by_lane) {
     const AccessRecord& access = records_[record];
     const bool outlasts =
         setup_.has_products && access.kind != AccessKind::kRead && reader != state.warps.end();
     Lanes flying = 0, open = 0;
-    if (access.flight == Flight::kNone && !outlasts) return flying;
+    if (access.flight == Flight::kNone && !outlasts && !any_left) return flying;
     uint32_t latest = 0;
     each_lane(lanes, [&](int lane) {
       const uint32_t end = epoch_of(state, access, lane, epochs[by_lane ? lane : 0]);
       if (end == AsyncGroups::kInFlight) flying |= 1u << lane;
+      if (any_left && left(access, lane, end)) {
+        open |= 1u << lane;
+        latest = std::max(latest, end);
+        return;
+      }
       if (!outlasts || end == AsyncGroups::kInFlight || end == AsyncGroups::kElsewhere) return;
       if (state.clocks.published(access.warp * 32 + static_cast<uint32_t>(lane), end,
                                  reader->thread(std::countr_zero(reader->alive))))
@@ -180,12 +219,31 @@ void RaceReports::compare(uint32_t id, int lane, Value address, uint32_t other, 
   const Side right = {other_address, other_bytes, {b.warp_path.get(), b.block_path.get(), other_lane}};
   const Overlap overlap = compare_addresses(left, right, table_);
   if (overlap == Overlap::kNever || exclude_each_other(left.position, right.position, table_)) return;
-  report(a, lane, b, other_lane, "an address that is not known", false, overlap, false);
+  const Value difference = table_.subtract(address, other_address, 64);
+  const std::string parameter = parameter_in(difference, false);
+  report(a, lane, b, other_lane,
+         parameter.empty() ? "an address that is not known"
+                           : "an address that " + parameter + " decides; give it",
+         false, parameter.empty() ? overlap : Overlap::kUnproved, false);
 }
 
 bool RaceReports::already_reported(const AccessRecord& a, const AccessRecord& b) const {
   const auto found = reported_.find(std::minmax(a.instruction, b.instruction));
   return found != reported_.end() && found->second >= kMostAttempts;
+}
+
+// Whether what an atomic operation other than an addition has returned decides that a lane comes to an
+// access.
+bool RaceReports::claims(const AccessRecord& record, int lane) const {
+  const Reasoner reasoner(table_, {record.warp_path.get(), record.block_path.get(), lane});
+  return reasoner.any_fact([&](PredicateId fact) {
+    bool found = false;
+    ValueInputs(table_, 0, false)
+        .all(
+            0, fact, [&](SymbolId id) { return !(found |= table_.symbol(id).kind == SymbolKind::kClaim); },
+            [](PredicateId) { return true; });
+    return found;
+  });
 }
 
 void RaceReports::explain(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b,
@@ -256,17 +314,23 @@ void RaceReports::report(const AccessRecord& a, int lane_a, const AccessRecord& 
   const std::vector<Access> accesses = {public_access(a, lane_a), public_access(b, lane_b)};
   std::string message = text_of(accesses[0], setup_.blocks > 1) + " and " +
                         text_of(accesses[1], setup_.blocks > 1) + ", " + place;
-  FindingKind kind = same_value ? FindingKind::kSameValueRace : FindingKind::kRace;
+  FindingKind kind = same_value || store_the_same(a, b) ? FindingKind::kSameValueRace : FindingKind::kRace;
   if (!exact && overlap == Overlap::kUnproved) {
     kind = FindingKind::kUnproved;
     message = "these may touch the same bytes: " + message;
   }
-  if (kind != FindingKind::kSameValueRace)
-    reported_[std::minmax(a.instruction, b.instruction)] += kind == FindingKind::kRace ? kMostAttempts : 1;
   const bool locked = a.may_hold_lock && b.may_hold_lock;
   if (locked) message += ", unless both hold a lock: locks made of atomicCAS or atomicExch are not proved";
-  Finding* finding =
-      report_.find(kind, exact && a.certain && b.certain && !locked, in, &other, message, nullptr);
+  const bool claimed = claims(a, lane_a) && claims(b, lane_b);
+  if (claimed) message += ", unless an atomic operation lets only one of them come here";
+  if (kind == FindingKind::kRace && a.block != b.block && order_.grid_races.ordered(a, b, true)) {
+    kind = FindingKind::kMissingAcquire;
+    message += ": the reader has seen the counter or flag, and lacks a fence behind that";
+  }
+  if (kind == FindingKind::kRace && (locked || claimed)) kind = FindingKind::kUnproved;
+  if (kind != FindingKind::kSameValueRace)
+    reported_[std::minmax(a.instruction, b.instruction)] += kind == FindingKind::kRace ? kMostAttempts : 1;
+  Finding* finding = report_.find(kind, exact && a.certain && b.certain, in, &other, message, nullptr);
   if (finding == nullptr) return;
   finding->accesses = accesses;
   explain(a, lane_a, b, lane_b, *finding);

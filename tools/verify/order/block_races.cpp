@@ -15,9 +15,11 @@ void BlockRaces::access(BlockState& state, Warp& warp, const Instruction& in, Ac
     const Place& place = places[lane];
     if (place.space == Space::kShared) shared |= 1u << lane;
     if (place.space != Space::kGlobal || !setup_.check_global) return;
+    if (kind != AccessKind::kRead || place.object != 0) order_.aliases.note_use(place.object, in);
+    if (kind == AccessKind::kRead && (place.object == 0 || in.order.read_only))
+      order_.aliases.note_odd_read(place, bytes, in);
     if (kind != AccessKind::kRead) {
       if (place.object == 0) {
-        learned_.writes_unknown = true;
         report_.find(FindingKind::kUnproved, false, in, nullptr, "a store to a buffer that is not known",
                      &state);
       } else if (order_.read_only.note_written(place, bytes)) {
@@ -38,6 +40,8 @@ void BlockRaces::access(BlockState& state, Warp& warp, const Instruction& in, Ac
   order_.records[id].strong = in.order.strong || in.order.acquire || in.order.release ||
                               (in.order.is_volatile && (shared != 0 ? setup_.options.volatile_shared_strong
                                                                     : setup_.options.volatile_global_strong));
+  if (kind == AccessKind::kWrite && !order_.records[id].strong)
+    note_stored(state, warp, id, in, shared | global);
   Lanes ranges = 0;
   each_lane(shared | global, [&](int lane) {
     if (report_.ended()) return;
@@ -48,6 +52,22 @@ void BlockRaces::access(BlockState& state, Warp& warp, const Instruction& in, Ac
       ranges |= 1u << lane;
   });
   if (ranges != 0 && !report_.ended()) range_access(state, warp, id, ranges, places);
+}
+
+// Remembers the number that all lanes store, if it is one.
+void BlockRaces::note_stored(const BlockState& state, const Warp& warp, uint32_t record,
+                             const Instruction& in, Lanes lanes) {
+  if (in.op != Op::kStore || in.vector != 1 || in.operands.size() != 1 ||
+      in.operands[0].kind == OperandKind::kNone)
+    return;
+  AccessRecord& access = order_.records[record];
+  bool all = true;
+  each_lane(lanes, [&](int lane) {
+    const Value value = read(state, warp, in.operands[0], lane);
+    if (lane == std::countr_zero(lanes) && !access.stored) access.stored = value.constant;
+    all &= value.known() && access.stored == value.constant && !access.stores_several;
+  });
+  access.stores_several = !all;
 }
 
 void BlockRaces::exact_access(BlockState& state, Warp& warp, uint32_t record, int lane, const Place& place) {
@@ -150,10 +170,10 @@ void BlockRaces::check_cell(BlockState& state, Warp& warp, uint32_t id, int lane
     const bool same_value = mine.kind == AccessKind::kWrite && other.kind == AccessKind::kWrite &&
                             place.space == Space::kShared &&
                             writes_what_is_there(state, warp, id, lane, entry, place);
-    const std::string where =
-        place.space == Space::kShared
-            ? "shared memory at " + std::to_string(place.address.constant)
-            : "global memory at byte " + std::to_string(place.address.constant) + " of a buffer";
+    const std::string where = place.space == Space::kShared
+                                  ? "shared memory at " + std::to_string(place.address.constant)
+                                  : name_of_global(setup_.kernel.code[mine.instruction], place.address.form,
+                                                   place.address.constant);
     order_.reports.report(order_.records[id], lane, order_.records[entry.record], other_lane, where, true,
                           Overlap::kPossible, same_value);
   }
@@ -244,7 +264,7 @@ void BlockRaces::compare_lanes(const RangeAccess& a, const RangeAccess& b) {
       apart(a.shape, record.bytes, b.shape, record.bytes, table_))
     return;
   const bool same = &a == &b;
-  if (!same && a.bytes.meet(b.bytes).empty()) return;
+  if (!same && bytes_apart(a.bytes, b.bytes, table_)) return;
   each_lane(a.lanes, [&](int i) {
     each_lane(same ? b.lanes & ~((Lanes{2} << i) - 1) : b.lanes, [&](int j) {
       order_.reports.compare(a.record, i, a.address[i], b.record, j, b.address[j], record.bytes);
@@ -256,7 +276,7 @@ void BlockRaces::compare_lanes(const RangeAccess& a, const RangeAccess& b) {
 void BlockRaces::compare_with_ranges(BlockState& state, Warp& warp, uint32_t id, int lane, Value address,
                                      const Extent& mine) {
   for (const RangeAccess& range : state.shadow.ranges) {
-    if (range.object != mine.object || range.bytes.meet(mine.bytes).empty()) continue;
+    if (range.object != mine.object || bytes_apart(range.bytes, mine.bytes, table_)) continue;
     if (range.record == id && order_.records[id].kind != AccessKind::kWrite) continue;
     const AccessRecord& other = order_.records[range.record];
     if (!conflict(other, order_.records[id]) ||

@@ -9,11 +9,11 @@ namespace {
 
 // What decides whether accesses of two blocks conflict and whether a grid barrier orders them.
 using AccessClass =
-    std::tuple<uint32_t, AccessKind, bool, bool, uint32_t, uint32_t, uint32_t>;  // as in class_of
+    std::tuple<uint32_t, AccessKind, bool, bool, uint32_t, uint32_t, uint32_t, uint32_t>;  // as in class_of
 
 AccessClass class_of(const AccessRecord& record) {
-  return {record.block, record.kind,     record.strong,   record.block_scope,
-          record.bytes, record.acquired, record.uncovered};
+  return {record.block, record.kind,     record.strong, record.block_scope,
+          record.bytes, record.acquired, record.seen,   record.uncovered};
 }
 
 // Accesses that touch the same extent; those of one path have most in common with those of another.
@@ -140,8 +140,8 @@ void GridRaces::compare_blocks() {
         const bool swap = a.kind == AccessKind::kRead;
         order_.reports.report(
             swap ? b : a, swap ? lane_b : lane_a, swap ? a : b, swap ? lane_a : lane_b,
-            "global memory at byte " + std::to_string(place.granule * setup_.granule) + " of a buffer", true,
-            Overlap::kPossible, false);
+            name_of_global(setup_.kernel.code[a.instruction], place.form, place.granule * setup_.granule),
+            true, Overlap::kPossible, false);
       }
     if (!report_.tick()) return;
   }
@@ -176,7 +176,7 @@ void GridRaces::compare_at(SymbolId object) {
   };
   const auto compare_extents = [&](const SameExtent& left, const SameExtent& right, unsigned bytes,
                                    unsigned other_bytes) {
-    if (left.extent.bytes.meet(right.extent.bytes).empty() ||
+    if (bytes_apart(left.extent.bytes, right.extent.bytes, table_) ||
         apart(left.extent, bytes, right.extent, other_bytes, table_))
       return;
     for (const RangeAccess* range : left.ranges)
@@ -202,10 +202,10 @@ void GridRaces::compare_at(SymbolId object) {
     }
 }
 
-bool GridRaces::ordered(const AccessRecord& a, const AccessRecord& b) {
+bool GridRaces::ordered(const AccessRecord& a, const AccessRecord& b, bool if_acquired) {
   for (uint32_t counter = 0; counter < Clocks::kCounters; ++counter) {
-    const bool forth = has(b.acquired, counter) && !has(a.uncovered, counter);
-    const bool back = has(a.acquired, counter) && !has(b.uncovered, counter);
+    const bool forth = has(if_acquired ? b.seen : b.acquired, counter) && !has(a.uncovered, counter);
+    const bool back = has(if_acquired ? a.seen : a.acquired, counter) && !has(b.uncovered, counter);
     if ((forth && order_.grid.released_by(counter, a.block)) ||
         (back && order_.grid.released_by(counter, b.block)))
       return true;

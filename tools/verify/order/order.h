@@ -41,6 +41,9 @@ class OrderPart : protected Part {
   // The bytes that a lane may touch; of global memory, counted from the beginning of the object.
   Interval touched_bytes(const BlockState& state, const Warp& warp, int lane, SymbolId object, Value address,
                          unsigned bytes);
+  // "f32 at byte 4 of parameter 1 (offset 8)": global memory, as an instruction accesses it. form: of the
+  // address.
+  std::string name_of_global(const Instruction& in, FormId form, uint64_t byte) const;
   // The value was converted to an address of global memory.
   void note_pointer(Value address);
 
@@ -89,6 +92,37 @@ class ReadOnlyMemory : private Part {
   std::unordered_set<SymbolId> read_objects_;
   std::unordered_set<SymbolId> read_anywhere_;
   std::unordered_set<GlobalPlace, GlobalPlaceHash> read_words_;
+};
+
+// Buffers that may be the same: those to which pointers in memory point, and those of addresses that are not
+// understood; and reads that must not see a write at all (ld.global.nc).
+class Aliases : private OrderPart {
+ public:
+  using OrderPart::OrderPart;
+
+  // An access to a buffer.
+  void note_use(SymbolId object, const Instruction& in);
+  // A read at an address whose buffer is not known, or one that is only for what nobody writes.
+  void note_odd_read(const Place& place, unsigned bytes, const Instruction& in);
+  // At the end of the run, when all that is written is known.
+  void check();
+
+ private:
+  // The buffer that holds the pointer, if the pointer was loaded; else 0.
+  SymbolId loaded_from(SymbolId object) const;
+  bool declared_distinct(SymbolId object) const;
+  // Adds the buffers to which an address may belong, whatever conditions hold; returns false if they are not
+  // known.
+  bool add_candidates(FormId form, std::set<SymbolId>* seen, std::set<SymbolId>* objects) const;
+
+  struct OddRead {
+    std::set<SymbolId> objects;  // empty: any
+    std::set<FormId> addresses;  // of a buffer that is not known
+    bool somewhere = false;      // at a place that is not known
+    std::vector<GlobalPlace> words;
+  };
+  std::map<SymbolId, uint32_t> loaded_;                   // pointers from memory, and the first instruction
+  std::map<std::pair<uint32_t, SymbolId>, OddRead> odd_;  // by instruction and buffer
 };
 
 // Results of atomic additions that differ from each other.
@@ -220,6 +254,10 @@ class AccessLog : private Part {
   void begin_phase(BlockState& state, bool alone);
 
  private:
+  bool left_unordered(const BlockState& state, const Warp& reader, const AccessRecord& access, int lane,
+                      uint32_t epoch) const;
+  void keep_cells_of_left(BlockState& state, const Warp& reader) const;
+
   std::vector<AccessRecord> records_;
   std::unordered_map<uint64_t, uint32_t> recent_;                // by instruction, warp and kind
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> uncovered_;  // by record and counters
@@ -239,6 +277,7 @@ class RaceReports : private OrderPart {
               bool exact, Overlap overlap, bool same_value);
 
  private:
+  bool claims(const AccessRecord& record, int lane) const;
   void explain(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b, Finding& finding) const;
   Access public_access(const AccessRecord& record, int lane) const;
 
@@ -257,6 +296,8 @@ class BlockRaces : private OrderPart {
               Flight flight = Flight::kNone);
 
  private:
+  void note_stored(const BlockState& state, const Warp& warp, uint32_t record, const Instruction& in,
+                   Lanes lanes);
   void exact_access(BlockState& state, Warp& warp, uint32_t record, int lane, const Place& place);
   void range_access(BlockState& state, Warp& warp, uint32_t record, Lanes lanes,
                     const std::array<Place, 32>& places);
@@ -286,11 +327,13 @@ class GridRaces : private OrderPart {
   void keep(BlockState& state);
   // At the end of the run.
   void compare_blocks();
+  // Whether a counter or flag orders accesses of two blocks; if_acquired: or would, with a fence behind what
+  // was seen.
+  bool ordered(const AccessRecord& a, const AccessRecord& b, bool if_acquired = false);
 
  private:
   void note_unfenced(BlockState& state);
   void keep_range(const RangeAccess& range);
-  bool ordered(const AccessRecord& a, const AccessRecord& b);
   void compare_at(SymbolId object);
 
   std::unordered_map<GlobalPlace, std::vector<AccessEntry>, GlobalPlaceHash> cells_;
@@ -339,6 +382,7 @@ struct Order : Part {
   Order(const Order&) = delete;
 
   ReadOnlyMemory read_only{*this};
+  Aliases aliases{*this};
   Locations locations{*this};
   Tickets tickets{*this};
   GridOrder grid{*this};

@@ -141,6 +141,11 @@ class BodyParser {
     return {};
   }
 
+  bool may_be_negated(const PtxOperand& operand) const {
+    if (operand.kind == OperandKind::kRegister) return kernel_.registers[operand.index].type == Type::kPred;
+    return operand.kind == OperandKind::kImmediate || operand.kind == OperandKind::kNone;
+  }
+
   PtxOperand scalar() {
     const bool negated = in_.accept("!");
     PtxOperand operand;
@@ -156,6 +161,7 @@ class BodyParser {
     } else {
       in_.fail("'" + std::string(in_.peek().text) + "' is no operand");
     }
+    if (negated && !may_be_negated(operand)) in_.fail("'!' belongs to a predicate");
     operand.negated = negated;
     return operand;
   }

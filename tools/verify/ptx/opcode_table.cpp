@@ -144,7 +144,7 @@ constexpr Modifier kModifiers[] = {
     {"ftz", kComparison, nullptr},
     {"v2 v4 v8", kAccess,
      [](Instruction& in, Word word) { in.vector = static_cast<uint8_t>(word[1] - '0'); }},
-    {"nc", bits({Family::kMemory}), nullptr},
+    {"nc", bits({Family::kMemory}), [](Instruction& in, Word) { in.order.read_only = true; }},
     {"shared shared::cta", kSpaces, set<Space::kShared>},
     {"global", kSpaces, set<Space::kGlobal>},
     {"local", kSpaces, set<Space::kLocal>},

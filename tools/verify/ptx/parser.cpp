@@ -175,9 +175,9 @@ class ProgramParser {
         if (word.text == ".align")
           align = in_.number().value_or(1);
         else if (word.text == ".ptr")
-          in_.accept(".global") || in_.accept(".shared") || in_.accept(".const");
+          parameter.is_pointer = true, in_.accept(".global") || in_.accept(".shared") || in_.accept(".const");
         else if (const Type type = type_of(word.text); type != Type::kNone)
-          unit = bits_of(type) / 8;
+          unit = bits_of(type) / 8, parameter.type = word.text.substr(1);
       }
       parameter.name = std::string(in_.take().text);
       parameter.size = unit;

@@ -186,6 +186,7 @@ struct MemoryOrder {
   bool acquire = false;
   bool release = false;
   bool sequential = false;               // fence.sc, which membar is too
+  bool read_only = false;                // .nc: of memory that nobody writes during the launch
   FenceScope scope = FenceScope::kNone;  // of a fence, and of an access that acquires or releases
 };
 
@@ -224,6 +225,11 @@ struct Instruction {
   std::string reason;        // of kUnsupported
 };
 
+// How many operands of a barrier are its number and its count; bar.red's condition is its last operand.
+inline size_t barrier_numbers(const Instruction& in) {
+  return in.operands.size() - (in.collective.barrier == BarrierOp::kReduce && in.operands.size() > 1 ? 1 : 0);
+}
+
 // A virtual register.
 struct Register {
   Type type = Type::kB32;
@@ -245,6 +251,8 @@ struct Parameter {
   std::string name;
   uint64_t offset = 0;
   uint64_t size = 0;
+  std::string type = {};  // "u32"; of an array that of its elements
+  bool is_pointer = false;
 };
 
 // One .entry.

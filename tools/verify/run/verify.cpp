@@ -24,6 +24,15 @@ class Run {
 
   // Runs all blocks. Returns false if the run has to begin again.
   bool once();
+  // The same; if the time or the memory is spent, the verdict says so.
+  bool once_in_budget() {
+    try {
+      return once();
+    } catch (const Spent& spent) {
+      report_.give_up(spent.memory);
+      return true;
+    }
+  }
   Verdict verdict();
 
  private:
@@ -82,6 +91,7 @@ BlockState Run::initial_state(uint32_t block) {
 bool Run::once() {
   for (uint32_t block = 0; block < setup_.blocks && !report_.ended(); ++block) run_block(block);
   if (setup_.check_global && setup_.blocks > 1 && !report_.ended()) order_.grid_races.compare_blocks();
+  if (setup_.check_global && !report_.ended()) order_.aliases.check();
   if (order_.waits.logs() && !report_.ended()) check_progress(order_);
   if (!report_.ended()) order_.grid.add_assumptions();
   return report_.why_ended() != Ended::kAgain;
@@ -89,11 +99,12 @@ bool Run::once() {
 
 Verdict Run::verdict() {
   report_.go_on();
-  if (learned_.writes_unknown && setup_.check_global)
-    report_.assume("pointers from memory point to buffers of their own");
   if (!learned_.written_objects.empty() && order_.read_only.buffers().size() > 1)
     report_.assume("different pointer parameters point to different buffers");
-  if (learned_.table.assumed_no_wrap()) report_.assume("index arithmetic in 32 bits does not wrap");
+  if (learned_.table.assumed(SymbolTable::NoWrap::kAddress))
+    report_.assume("addresses do not wrap in 64 bits");
+  if (learned_.table.assumed(SymbolTable::NoWrap::kIndex))
+    report_.assume("index arithmetic in 32 bits does not wrap");
   return report_.verdict();
 }
 
@@ -114,7 +125,7 @@ void Run::run_block(uint32_t block) {
 }
 
 void Run::run_path(BlockState& state) {
-  for (bool progress = true; progress;) {
+  for (bool progress = true; progress; progress = progress || steps_.barriers.release_after_exits(state)) {
     progress = false;
     for (Warp& warp : state.warps) {
       if ((warp.alive & ~warp.waiting) == 0) continue;
@@ -129,10 +140,11 @@ void Run::run_path(BlockState& state) {
     }
   }
   for (const Warp& warp : state.warps)
-    if (warp.waiting != 0) {
+    if (warp.waiting != 0 && !report_.ended()) {
       steps_.barriers.report_stuck(state);
       return report_.end_path();
     }
+  if (report_.ended()) return;
   if (setup_.has_products) steps_.async.check_warpgroups(state);
 }
 
@@ -140,7 +152,10 @@ void Run::run_path(BlockState& state) {
 struct HeldRun {
   HeldRun(Kernel code, const Launch& launch, const Options& options,
           std::chrono::steady_clock::time_point deadline)
-      : sliced(std::move(code)), setup(sliced, launch, options, deadline) {}
+      : sliced(std::move(code)), setup(sliced, launch, options) {
+    learned.effort.budget = Budget(deadline, options.memory_limit);
+    learned.table.set_budget(&learned.effort.budget);
+  }
 
   const Kernel sliced;
   const Setup setup;
@@ -189,10 +204,10 @@ Verdict verify_kernel(const Kernel& kernel, const Launch& launch, const Options&
     do {
       held->run.reset();
       held->run = std::make_unique<Run>(held->setup, held->learned);
-    } while (!held->run->once());
+    } while (!held->run->once_in_budget());
     Verdict found = held->run->verdict();
     found.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    if (std::chrono::steady_clock::now() >= deadline) end_aside(std::move(held));
+    if (found.out_of_time) end_aside(std::move(held));
     return found;
   };
   Verdict verdict = run({});
@@ -200,7 +215,9 @@ Verdict verify_kernel(const Kernel& kernel, const Launch& launch, const Options&
   const std::set<int> stores = racing_stores(verdict);
   if (!stores.empty()) {
     Verdict with_data = run(stores);
-    if (with_data.exit_code() == 1 && !with_data.out_of_time) verdict = std::move(with_data);
+    const bool finds = std::ranges::any_of(with_data.findings,
+                                           [](const Finding& finding) { return is_defect(finding.kind); });
+    if (finds && !with_data.out_of_time) verdict = std::move(with_data);
   }
   verdict.kernel = kernel.name;
   verdict.sampled = options.data_seed.has_value();
@@ -213,9 +230,21 @@ Verdict verify_kernel(const Kernel& kernel, const Launch& launch, const Options&
 }  // namespace
 
 Module::Module(Program program) : program_(std::make_shared<const Program>(std::move(program))) {
-  for (const Kernel& kernel : program_->kernels)
-    kernels_.push_back(
-        {kernel.name, kernel.max_threads, kernel.exact_threads, kernel.shared_bytes, kernel.code.size()});
+  for (const Kernel& kernel : program_->kernels) {
+    const bool dynamic = std::ranges::any_of(kernel.variables, [](const Variable& variable) {
+      return variable.space == Space::kShared && variable.is_extern;
+    });
+    kernels_.push_back({kernel.name,
+                        kernel.max_threads,
+                        kernel.exact_threads,
+                        kernel.shared_bytes,
+                        dynamic,
+                        {},
+                        kernel.code.size()});
+    for (const Parameter& parameter : kernel.parameters)
+      kernels_.back().parameters.push_back(
+          {parameter.offset, parameter.size, parameter.type, parameter.is_pointer});
+  }
 }
 
 Result<Module> parse(std::string_view ptx, const std::string& file) {
@@ -246,10 +275,9 @@ Result<std::vector<size_t>> kernels_of(const Launch& launch, const Module& modul
 
 Result<Verdict> verify(const Module& module, size_t kernel, const Launch& launch, const Options& options) {
   const Kernel& code = module.program().kernels[kernel];
-  Launch with_block = launch;
-  if (launch.block[0] == 0) with_block.block = code.max_threads;
-  if (const Status status = check_launch(launch, with_block.block, code); !status.ok()) return status.error();
-  return verify_kernel(code, with_block, options);
+  Launch fitted = launch;
+  if (const Status status = fit_launch(&fitted, code); !status.ok()) return status.error();
+  return verify_kernel(code, fitted, options);
 }
 
 }  // namespace glove::verify

@@ -23,6 +23,7 @@ Finding* Reporter::find(FindingKind kind, bool definite, const Instruction& in, 
                      .definite = definite,
                      .message = std::move(message),
                      .site = setup_.kernel.sites[in.site]};
+  finding.allowed = std::ranges::find(setup_.options.allowed, kind) != setup_.options.allowed.end();
   if (other != nullptr) finding.other = setup_.kernel.sites[other->site];
   const auto place = [](const Site& site) {
     return site.chain.empty() ? std::to_string(site.ptx_line) : lines_of(site);
@@ -72,14 +73,24 @@ void Reporter::unproved(const Instruction& in, const std::string& reason, const 
 bool Reporter::tick() {
   if (ended()) return false;
   const bool in_steps = ++effort_.steps < setup_.options.most_steps;
-  if (in_steps && ((effort_.steps & 0xf) != 0 || std::chrono::steady_clock::now() < setup_.deadline))
-    return true;
-  out_of_time_ = true;
-  findings_.push_back({.message = std::string(in_steps ? "the time limit" : "the limit of steps") +
-                                  " ended the search after " + std::to_string(effort_.steps) +
-                                  " warp instructions"});
-  ended_ = Ended::kRun;
+  if (in_steps && ((effort_.steps & 0xf) != 0 || !effort_.budget.out_of_time())) {
+    if ((effort_.steps & 0x3fff) != 0 || !effort_.budget.out_of_memory()) return true;
+    give_up(true);
+    return false;
+  }
+  give_up_for(in_steps ? "the time limit" : "the limit of steps");
   return false;
+}
+
+void Reporter::give_up(bool memory) {
+  give_up_for(memory ? "the memory limit" : "the time limit");
+}
+
+void Reporter::give_up_for(const std::string& limit) {
+  out_of_time_ = true;
+  findings_.push_back(
+      {.message = limit + " ended the search after " + std::to_string(effort_.steps) + " warp instructions"});
+  ended_ = Ended::kRun;
 }
 
 // Memory and synchronising instructions that were not reached, but for copies of a source line (of an
@@ -114,6 +125,32 @@ Verdict Reporter::verdict() const {
   verdict.steps = effort_.steps;
   add_uncovered(verdict);
   return verdict;
+}
+
+std::string Part::parameter_in(Value value, bool predicate) const {
+  uint64_t offset = ~uint64_t{0};
+  ValueInputs inputs(table_, 0, false);
+  const auto look = [&](SymbolId id) {
+    const Symbol& symbol = table_.symbol(id);
+    if (symbol.kind == SymbolKind::kInput) offset = symbol.detail;
+    return offset == ~uint64_t{0};
+  };
+  const auto any = [](PredicateId) { return true; };
+  if (predicate)
+    inputs.all(0, value.form, look, any);
+  else
+    for (const LinearTerm& term : table_.terms(value.form))
+      if (offset == ~uint64_t{0}) inputs.all(term.symbol, 0, look, any);
+  return offset == ~uint64_t{0} ? "" : setup_.parameter_at(offset);
+}
+
+std::string Part::parameter_on_way(Position position) const {
+  std::string parameter;
+  Reasoner(table_, position).any_fact([&](PredicateId fact) {
+    parameter = parameter_in({0, fact}, true);
+    return !parameter.empty();
+  });
+  return parameter;
 }
 
 uint64_t Part::special(const BlockState& state, const Warp& warp, Special name, int lane) const {
@@ -232,9 +269,8 @@ Guarded Part::guard_of(const BlockState& state, const Warp& warp, Lanes lanes, c
   return guard;
 }
 
-Setup::Setup(const Kernel& code, const Launch& how, const Options& asked,
-             std::chrono::steady_clock::time_point until)
-    : kernel(code), launch(how), options(asked), flow(code), deadline(until) {
+Setup::Setup(const Kernel& code, const Launch& how, const Options& asked)
+    : kernel(code), launch(how), options(asked), flow(code) {
   threads = launch.block[0] * launch.block[1] * launch.block[2];
   blocks = launch.grid[0] * launch.grid[1] * launch.grid[2];
   check_global = !options.shared_only;
@@ -251,6 +287,12 @@ Setup::Setup(const Kernel& code, const Launch& how, const Options& asked,
 }
 
 // Where shared memory ends; without --dynamic-shared, as far as it can end at all.
+std::string Setup::parameter_at(uint64_t offset) const {
+  size_t index = 0;
+  while (index + 1 < kernel.parameters.size() && kernel.parameters[index + 1].offset <= offset) ++index;
+  return "parameter " + std::to_string(index) + " (offset " + std::to_string(offset) + ")";
+}
+
 uint64_t Setup::shared_end() const {
   uint64_t end = kernel.shared_bytes;
   for (const Variable& variable : kernel.variables) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <chrono>
 #include <map>
 #include <set>
 #include <string>
@@ -19,8 +18,7 @@ namespace glove::verify {
 // What a run is about: one kernel, one launch, and what is asked. Nothing of it changes.
 struct Setup {
   // REQUIRES: the kernel outlives it; it may be sliced.
-  Setup(const Kernel& code, const Launch& how, const Options& asked,
-        std::chrono::steady_clock::time_point until);
+  Setup(const Kernel& code, const Launch& how, const Options& asked);
 
   // "file.cu:12", or the PTX line where there is no source.
   std::string source_line(const Instruction& in) const { return name_of(kernel.sites[in.site]); }
@@ -36,12 +34,14 @@ struct Setup {
   bool is_predicate(const PtxOperand& operand) const;
   uint32_t number_of(const Instruction& in) const { return static_cast<uint32_t>(&in - kernel.code.data()); }
 
+  // "parameter 3 (offset 24)".
+  std::string parameter_at(uint64_t offset) const;
+
   const Kernel& kernel;
   const Launch launch;
   const Options options;
   const Flow flow;
   const Waits waits{kernel, flow};
-  const std::chrono::steady_clock::time_point deadline;
   uint32_t threads = 0;  // of a block
   uint32_t blocks = 1;
   unsigned granule = 4;  // bytes of a cell
@@ -56,6 +56,7 @@ struct Effort {
   size_t paths = 0;
   size_t steps = 0;            // warp instructions
   std::vector<bool> executed;  // instructions
+  Budget budget = {};
 };
 
 // What a run that begins again keeps: what it has been wrong about, and the names of values. All else is made
@@ -66,7 +67,6 @@ struct Learned {
   // Buffers that some thread writes; at addresses that are not known, and words of four bytes.
   std::unordered_set<SymbolId> written_objects, written_anywhere;
   std::unordered_set<GlobalPlace, GlobalPlaceHash> written_words;
-  bool writes_unknown = false;
   std::unordered_set<SymbolId> pointers;  // that were converted to global addresses
   // Where the results of additions may repeat; of objects, 0: shared memory.
   std::unordered_set<GlobalPlace, GlobalPlaceHash> tickets_spoiled;
@@ -106,6 +106,8 @@ class Reporter {
   bool tick();
   Ended why_ended() const { return ended_; }
   bool ended() const { return ended_ != Ended::kNot; }
+  // The search ends for want of time or memory, wherever it is.
+  void give_up(bool memory);
   // The next path begins.
   void go_on() { ended_ = Ended::kNot; }
 
@@ -116,6 +118,7 @@ class Reporter {
 
  private:
   void add_uncovered(Verdict& verdict) const;
+  void give_up_for(const std::string& limit);
 
   const Setup& setup_;
   Effort& effort_;
@@ -162,10 +165,20 @@ struct Part {
   }
   // Reports that the warp reads shared memory where nothing was written; certain: if it comes there at all.
   void undefined_read(const BlockState& state, const Warp& warp, const Instruction& in, bool certain,
-                      const std::string& what) {
-    report_.find(FindingKind::kUndefinedRead, certain && !open_.under_conditions(state, warp), in, nullptr,
-                 what + ", where nothing has been written", &state);
+                      int lane, const std::string& what) {
+    const std::string parameter = parameter_on_way(position(state, warp, lane));
+    report_.find(parameter.empty() ? FindingKind::kUndefinedRead : FindingKind::kUnproved,
+                 certain && !open_.under_conditions(state, warp), in, nullptr,
+                 what + ", where nothing has been written" +
+                     (parameter.empty() ? "" : ", if " + parameter + " lets it; give that"),
+                 &state);
   }
+
+  // "parameter 3 (offset 24)" if the value, or the predicate, is computed from a number that the launch does
+  // not give; else empty.
+  std::string parameter_in(Value value, bool predicate) const;
+  // The same of the conditions that hold at a position.
+  std::string parameter_on_way(Position position) const;
 
   const Setup& setup_;
   Learned& learned_;

@@ -110,6 +110,13 @@ struct NotedFacts {
   std::array<uint32_t, 32> epoch{};  // by lane
 };
 
+// How a lane has come where it is.
+struct Trail {
+  int jumped_from = 0;  // its last branch, and where that led
+  int jumped_to = 0;
+  int left_in = 0;  // 1 plus the last block of code that did more than return; 0: not known
+};
+
 // 32 threads with their registers; the last warp of a block may have fewer.
 struct Warp {
   uint32_t index = 0;
@@ -130,6 +137,7 @@ struct Warp {
   std::vector<Contents> local;     // by lane; empty until it is used
   PathPointer path;
   std::array<int, 32> last_barrier{};  // 1 plus the instruction; 0: none
+  std::array<Trail, 32> trails{};      // by lane
 
   uint32_t thread(int lane) const { return index * 32 + static_cast<uint32_t>(lane); }
 };

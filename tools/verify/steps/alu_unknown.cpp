@@ -111,7 +111,10 @@ Value multiply(const Instruction& in, const Value* x, SymbolTable& table) {
   unsigned wide = bits;
   if (in.part == MulPart::kWide) {
     wide = 2 * bits;
-    if (bits < 32) {
+    const auto narrow = [&](const Value& value) {  // a number that nothing can make wrap
+      return !is_signed(in.type) && Interval::of_unsigned(bits).contains(table.exact_base_range(value, bits));
+    };
+    if (bits < 32 && !(narrow(a) && narrow(b))) {
       return table.operation(Op::kMul, in.type, 2, wide, {a, b});
     }
     a = is_signed(in.type) ? table.sign_extended(a, bits) : table.zero_extended(a, bits);

@@ -133,7 +133,7 @@ void AsyncSteps::read_matrix(BlockState& state, Warp& warp, Lanes lanes, const I
     }
     for (uint64_t part = at; part < at + kCoreBytes; part += 4)
       if (undefined(state, part)) {
-        undefined_read(state, warp, in, true, where);
+        undefined_read(state, warp, in, true, std::countr_zero(lanes), where);
         break;
       }
     std::array<Place, 32> places;

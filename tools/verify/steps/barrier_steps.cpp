@@ -4,17 +4,38 @@
 
 namespace glove::verify {
 
+// Whether one side of a branch leads to the kernel's end through no barrier, and the other to barriers that
+// do not miss who has left.
+bool BarrierSteps::may_leave(const Instruction& in, int pc) const {
+  if (setup_.options.strict_exits) return false;
+  const int join = setup_.flow.region(pc).join;
+  if (join < setup_.flow.end() && (setup_.kernel.code[join].guard || !kEnds.has(setup_.kernel.code[join].op)))
+    return false;  // whoever goes past the barrier does more than leave
+  const Flow::Ahead taken =
+      in.op == Op::kBranch ? setup_.flow.barriers_ahead(in.targets[0]) : Flow::Ahead::kNone;
+  const Flow::Ahead fall = setup_.flow.barriers_ahead(pc + 1);
+  return std::min(taken, fall) == Flow::Ahead::kNone && std::max(taken, fall) != Flow::Ahead::kCounted;
+}
+
 void BarrierSteps::unknown_barrier_condition(BlockState& state, Warp& warp, Lanes lanes, int pc,
                                              PredicateId condition) {
   const Instruction& in = setup_.kernel.code[pc];
   const bool differs =
       table_.predicate(condition).data || table_.scope_of_predicate(condition) == Scope::kGrid;
-  report_.find(differs ? FindingKind::kDivergence : FindingKind::kUnproved, false, in, nullptr,
-               std::string("a barrier stands behind this condition, ") +
-                   (differs ? "and the data may decide it differently for "
-                            : "which is not known to be the same for ") +
-                   "thread " + std::to_string(warp.thread(std::countr_zero(lanes))) + " and others",
-               &state);
+  const std::string parameter = parameter_in({0, condition}, true);
+  const bool leaves = in.op != Op::kBarrier && may_leave(in, pc);
+  const std::string who = "thread " + std::to_string(warp.thread(std::countr_zero(lanes))) + " and others";
+  std::string message = "a barrier stands behind this condition, ";
+  if (!parameter.empty())
+    message += "which " + parameter + " decides; give it";
+  else if (differs && leaves)
+    message += "and which threads leave the kernel before it is not known";
+  else if (differs)
+    message += "and the data may decide it differently for " + who;
+  else
+    message += "which is not known to be the same for " + who;
+  report_.find(differs && !leaves && parameter.empty() ? FindingKind::kDivergence : FindingKind::kUnproved,
+               false, in, nullptr, message, &state);
   report_.end_path();
 }
 
@@ -35,9 +56,7 @@ void BarrierSteps::step_barrier(BlockState& state, Warp& warp, Lanes lanes, int 
                       std::to_string(warp.thread(std::countr_zero(lanes & ~guard.certain))) + " does not");
   }
   each_lane(lanes & ~guard.certain, [&](int lane) { ++warp.pc[lane]; });
-  // bar.red's condition is its last operand.
-  const size_t numbers =
-      in.operands.size() - (in.collective.barrier == BarrierOp::kReduce && in.operands.size() > 1 ? 1 : 0);
+  const size_t numbers = barrier_numbers(in);
   std::map<std::pair<uint32_t, uint32_t>, Lanes> groups;
   each_lane(guard.certain, [&](int lane) {
     if (report_.ended()) return;
@@ -80,12 +99,15 @@ void BarrierSteps::arrive(BlockState& state, Warp& warp, Lanes lanes, const Inst
                      .count = count,
                      .weight = whole ? 32 : static_cast<uint32_t>(std::popcount(lanes)),
                      .waits = in.collective.barrier != BarrierOp::kArrive,
-                     .instruction = static_cast<uint32_t>(pc)};
+                     .instruction = static_cast<uint32_t>(pc),
+                     .whole_block = barrier_numbers(in) < 2};
   if (!in.collective.aligned && lanes != warp.lanes && warp.lanes != ~Lanes{0}) {
     const Lanes rest = warp.alive & ~lanes;
     if (rest == 0) arrival.weight += static_cast<uint32_t>(32 - std::popcount(warp.lanes));
   }
-  if (in.collective.aligned && lanes != warp.lanes && !setup_.options.strict_barriers) {
+  const bool whole_exits =
+      !setup_.options.strict_exits && (arrival.whole_block || setup_.options.strict_barriers);
+  if (in.collective.aligned && lanes != warp.lanes && !whole_exits) {
     // Lanes that left the kernel before never arrive.
     return defect(FindingKind::kDivergence, state, warp, in,
                   "thread " + std::to_string(warp.thread(std::countr_zero(warp.lanes & ~lanes))) +
@@ -143,6 +165,37 @@ void BarrierSteps::release(BlockState& state, uint32_t barrier) {
   if (only_waiters && released.size() == alive && state.barriers.idle()) state.at_full_barrier = true;
 }
 
+std::optional<uint32_t> BarrierSteps::gone_past(const BlockState& state, int barrier) const {
+  const std::vector<bool> behind = setup_.flow.blocks_behind(barrier);
+  for (const Warp& warp : state.warps) {
+    Lanes past = 0;
+    each_lane(warp.lanes & ~warp.alive, [&](int lane) {
+      past |= Lanes{warp.trails[lane].left_in > 0 && behind[warp.trails[lane].left_in - 1]} << lane;
+    });
+    if (past != 0) return warp.thread(std::countr_zero(past));
+  }
+  return std::nullopt;
+}
+
+bool BarrierSteps::release_after_exits(BlockState& state) {
+  size_t alive = 0;
+  for (const Warp& warp : state.warps) alive += static_cast<size_t>(std::popcount(warp.alive));
+  for (uint32_t barrier = 0; barrier < Clocks::kBarriers && !setup_.options.strict_exits; ++barrier) {
+    const NamedBarrier& here = state.barriers[barrier];
+    if (!here.whole_block || here.waiting.empty() || here.waiting.size() != alive) continue;
+    const uint32_t waiter = here.waiting[0], at = here.instructions[0];
+    if (const auto past = gone_past(state, static_cast<int>(at))) {
+      defect(FindingKind::kDivergence, state, state.warps[waiter / 32], setup_.kernel.code[at],
+             "thread " + std::to_string(waiter) + " waits here, and thread " + std::to_string(*past) +
+                 " has gone past the barrier and left the kernel");
+      return false;
+    }
+    release(state, barrier);
+    return true;
+  }
+  return false;
+}
+
 void BarrierSteps::report_stuck(BlockState& state) {
   for (uint32_t barrier = 0; barrier < Clocks::kBarriers; ++barrier) {
     const NamedBarrier& stuck = state.barriers[barrier];
@@ -155,7 +208,7 @@ void BarrierSteps::report_stuck(BlockState& state) {
     for (const Warp& warp : state.warps)
       gone += static_cast<uint32_t>(std::popcount(warp.lanes & ~warp.alive));
     if (gone > 0) message += "; " + std::to_string(gone) + " have left the kernel";
-    report_.find(gone > 0 && in.operands.size() < 2 ? FindingKind::kDivergence : FindingKind::kDeadlock,
+    report_.find(gone > 0 && stuck.whole_block ? FindingKind::kDivergence : FindingKind::kDeadlock,
                  !state.path, in, nullptr, message, &state);
   }
 }

@@ -165,8 +165,19 @@ void Interpreter::step_branch(BlockState& state, Warp& warp, Lanes lanes, int pc
     steps_.regions.unknown_branch(state, warp, guard.possible, pc, taken, target, pc + 1);
     return;
   }
-  each_lane(lanes, [&](int lane) { warp.pc[lane] = has(guard.certain, lane) ? target : pc + 1; });
+  each_lane(lanes, [&](int lane) {
+    if (leaves) note_exit(warp, lane, pc);
+    warp.trails[lane].jumped_from = pc;
+    warp.trails[lane].jumped_to = warp.pc[lane] = has(guard.certain, lane) ? target : pc + 1;
+  });
   if (leaves) warp.alive &= ~guard.certain;
+}
+
+void Interpreter::note_exit(Warp& warp, int lane, int pc) const {
+  const int block = setup_.flow.block_of(pc);
+  const bool more = setup_.flow.blocks()[block].first < pc;
+  const int from = warp.trails[lane].jumped_to == pc ? warp.trails[lane].jumped_from : pc - 1;
+  warp.trails[lane].left_in = 1 + (more ? block : from < 0 ? -1 : setup_.flow.block_of(from));
 }
 
 void Interpreter::step_indexed_branch(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {

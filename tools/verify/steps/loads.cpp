@@ -59,9 +59,9 @@ Value MemorySteps::load_constant(const Instruction& in, const Place& place, unsi
     if (symbol.kind == SymbolKind::kObject && index < setup_.kernel.variables.size()) {
       const auto& initial = setup_.kernel.variables[index].initial;
       const uint64_t at = place.address.constant;
-      if (bytes <= 8 && at <= initial.size() && bytes <= initial.size() - at) {
-        // The host may copy other numbers there before the launch.
-        report_.assume("constant memory with an initial value keeps it");
+      // The host may copy other numbers there before the launch.
+      if (setup_.launch.constants && bytes <= 8 && at <= initial.size() && bytes <= initial.size() - at) {
+        report_.assume("constant memory holds its initial values");
         uint64_t value = 0;
         for (unsigned i = 0; i < bytes; ++i) value |= uint64_t{initial[at + i]} << (8 * i);
         return {mask_bits(extend(value, in.type), bits), 0};

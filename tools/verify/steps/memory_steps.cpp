@@ -121,6 +121,8 @@ Value MemorySteps::atomic_result(BlockState& state, Warp& warp, const Instructio
   }
   const bool increments = place.space == Space::kGlobal && order_.grid.counts_up(in, amount);
   if (increments) amount = {1, 0};
+  if (!adds && in.atomic != AtomicOp::kInc && in.atomic != AtomicOp::kDec)
+    table_.change(table_.single(value)).kind = SymbolKind::kClaim;
   if ((!adds && !increments) || !named) return value;
   const Interval range = Reasoner(table_, position(state, warp, lane)).range(amount, bits, false);
   Symbol& symbol = table_.change(table_.single(value));
@@ -151,7 +153,7 @@ void MemorySteps::store_atomically(BlockState& state, Warp& warp, const Instruct
   const unsigned bytes = bytes_of(in.type);
   if (place.space == Space::kShared && place.kind == Place::kNumber &&
       undefined(state, place.address.constant) && in.atomic != AtomicOp::kExchange)
-    undefined_read(state, warp, in, certain,
+    undefined_read(state, warp, in, certain, lane,
                    "thread " + std::to_string(warp.thread(lane)) + " changes shared memory at " +
                        std::to_string(place.address.constant));
   if (place.space == Space::kShared && place.kind == Place::kNumber) {
@@ -220,7 +222,7 @@ void MemorySteps::step_load(BlockState& state, Warp& warp, const Instruction& in
     for (unsigned i = 0; i < in.vector; ++i) {
       if (place.space == Space::kShared && place.kind == Place::kNumber &&
           undefined(state, place.address.constant)) {
-        undefined_read(state, warp, in, has(guard.certain, lane),
+        undefined_read(state, warp, in, has(guard.certain, lane), lane,
                        "thread " + std::to_string(warp.thread(lane)) + " reads shared memory at " +
                            std::to_string(place.address.constant));
       }
@@ -261,7 +263,7 @@ void MemorySteps::step_matrix_memory(BlockState& state, Warp& warp, Lanes lanes,
         else
           state.shared.write(place.address.constant + i, 4, {}, false);
       } else if (undefined(state, place.address.constant + i)) {
-        undefined_read(state, warp, in, true,
+        undefined_read(state, warp, in, true, lane,
                        "shared memory at " + std::to_string(place.address.constant + i) + " is read");
       }
     }

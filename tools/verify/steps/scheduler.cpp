@@ -134,7 +134,11 @@ bool Scheduler::warp_complete(BlockState& state, Warp& warp, Lanes lanes, int pc
   if (open_.innermost != nullptr && !voters &&
       (!open_.innermost->running->uniform || (needed & ~open_.innermost->running->lanes) != 0) &&
       std::popcount(needed) > 1) {
-    report_.find(FindingKind::kDivergence, false, in, nullptr,
+    bool data = false;
+    Reasoner(table_, position(state, warp, first)).any_fact([&](PredicateId fact) {
+      return data = data || table_.predicate(fact).data;
+    });
+    report_.find(data ? FindingKind::kDivergence : FindingKind::kUnproved, false, in, nullptr,
                  "'" + in.text + "' stands under a condition that may differ between the lanes it names",
                  &state);
     report_.end_path();

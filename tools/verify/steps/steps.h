@@ -1,6 +1,7 @@
 // The parts of a run that execute instructions.
 #pragma once
 
+#include <optional>
 #include <unordered_map>
 
 #include "ways/ways.h"
@@ -109,10 +110,16 @@ class BarrierSteps : private StepsPart {
   void step_barrier(BlockState& state, Warp& warp, Lanes lanes, int pc);
   // A barrier stands behind a condition that may differ between the threads: ends the path.
   void unknown_barrier_condition(BlockState& state, Warp& warp, Lanes lanes, int pc, PredicateId condition);
+  // Nobody runs: ends the wait at a barrier that all threads which have not left the kernel have come to.
+  // Returns whether there was one.
+  bool release_after_exits(BlockState& state);
   // Threads wait, and nobody runs.
   void report_stuck(BlockState& state);
 
  private:
+  bool may_leave(const Instruction& in, int pc) const;
+  // A thread that has gone past a barrier, at which others wait, and left the kernel then; else none.
+  std::optional<uint32_t> gone_past(const BlockState& state, int barrier) const;
   void arrive(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, int pc, uint32_t barrier,
               uint32_t count);
   void release(BlockState& state, uint32_t barrier);
@@ -136,6 +143,7 @@ class Interpreter : private StepsPart {
   void write_predicates(const BlockState& state, Warp& warp, const Instruction& in, int lane, const Value* x,
                         Value result, PredicateId condition);
   void step_branch(BlockState& state, Warp& warp, Lanes lanes, int pc);
+  void note_exit(Warp& warp, int lane, int pc) const;
   void step_indexed_branch(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
 };
 

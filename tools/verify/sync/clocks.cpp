@@ -105,6 +105,7 @@ std::optional<BarrierProblem> NamedBarriers::arrive(const Arrival& arrival,
                                              " threads arrive at barrier " + std::to_string(arrival.barrier));
   barrier.expected = arrival.count;
   barrier.arrived += arrival.weight;
+  barrier.whole_block = barrier.whole_block && arrival.whole_block;
   auto clock = clocks.join(members);
   if (barrier.clock)
     for (size_t k = 0; k < clock->size(); ++k) (*clock)[k] = std::max((*clock)[k], (*barrier.clock)[k]);

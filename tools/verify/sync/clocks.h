@@ -107,6 +107,7 @@ struct NamedBarrier {
   uint32_t expected = 0;  // threads; 0: nobody has arrived
   uint32_t arrived = 0;
   uint32_t generation = 0;             // completed
+  bool whole_block = true;             // waits for all threads that have not left, and not for a number
   std::vector<uint32_t> waiting;       // threads that wait here
   std::vector<uint32_t> passed_by;     // threads that arrived and went on
   std::vector<uint32_t> instructions;  // by which the threads of `waiting`, then `passed_by` came
@@ -120,6 +121,7 @@ struct Arrival {
   uint32_t weight = 0;  // for how many threads this arrival counts
   bool waits = true;
   uint32_t instruction = 0;
+  bool whole_block = false;  // it names no count
 };
 
 // Barriers 0 to 15 of a block.

@@ -45,9 +45,35 @@ def main(program, ptx):
         place = result["locations"][0]["physicalLocation"]
         assert place["artifactLocation"]["uri"] == "probes.cu" and place["region"]["startLine"] > 0, result
 
+    # A list is a launch file, which the program reads.
     listed = run("--list")
-    assert listed.returncode == 0 and len(listed.stdout.splitlines()) == 3, listed
-    assert "ok_barrier: block 64,1,1, 4096 bytes of shared memory" in listed.stdout, listed.stdout
+    assert listed.returncode == 0 and listed.stdout.count("[[launch]]") == 3, listed
+    for line in ("# ok_barrier: 4096 bytes of shared memory, ", "kernel = '^ok_barrier$'", "block = [64, 1, 1]",
+                 "  # { index = 0, u64 = NUMBER },  # offset 0, u64; of a pointer write buffer = 'NAME'"):
+        assert line in listed.stdout, (line, listed.stdout)
+    with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+        file.write(listed.stdout)
+        file.flush()
+        filled = subprocess.run([program, "--launch", file.name, "--kernel", "^ok_barrier$", ptx], capture_output=True, text=True)
+        assert "ok_barrier: DEFECT (block 64, grid 2; " in filled.stdout, filled
+
+    # Findings that are allowed do not count, and viewers see that they were suppressed.
+    twin = [program, "--kernel", "^race_blocks$", "--grid", "2", ptx]
+    assert subprocess.run(twin, capture_output=True).returncode == 1
+    allowed = subprocess.run([*twin, "--allow", "race-of-equal-values", "--format", "sarif"], capture_output=True, text=True)
+    result = json.loads(allowed.stdout)["runs"][0]["results"][0]
+    assert allowed.returncode == 0 and result["level"] == "note" and result["suppressions"][0]["kind"] == "external", result
+    assert len(result["partialFingerprints"]["gloveVerify/v1"]) == 16, result
+    rule = log["runs"][0]["tool"]["driver"]["rules"][0]
+    assert rule["fullDescription"]["text"] and rule["defaultConfiguration"]["level"] == "error", rule
+
+    # Parameters by index on the command line, and the limit of memory.
+    given = subprocess.run([program, "--kernel", "^divergence_early_exit_n$", "--param", "1=64", ptx], capture_output=True, text=True)
+    assert given.returncode == 0, given
+    missing = subprocess.run([program, "--kernel", "^divergence_early_exit_n$", ptx], capture_output=True, text=True)
+    assert missing.returncode == 2 and "parameter 1 (offset 8)" in missing.stdout, missing
+    small = subprocess.run([program, "--kernel", "^unproved_compaction$", "--memory-limit", "1", ptx], capture_output=True, text=True)
+    assert "the memory limit ended the search" in small.stdout, small
 
     explained = run("--explain").stdout
     assert "through no barrier" in explained and "neither thread has come through one" in explained, explained

@@ -77,6 +77,7 @@ CASES = [
     ("mov.pred %p2, %clock;", REFUSED, "a predicate where a number belongs, or a number for a predicate"),
     ("vote.sync.any.pred %p2, %r1, -1;", REFUSED, "a predicate where a number belongs"),
     ("shfl.sync.idx.b32 %r2|%p2, %p1, 0, 31, -1;", REFUSED, "a predicate where a number belongs"),
+    ("add.s64 %rd2, !%rd1, 1;", REFUSED, "'!' belongs to a predicate"),
     ("set.le.and.u32.u32 %r2, %r1, %r1, %p1;", PROVED, "proved"),
     # Numbers at the limits of their types.
     ("rem.u32 %r2, %r1, 0xc0000000;\nsetp.gt.u32 %p2, %r2, 0x3fffffff;\n" + OUTSIDE, UNPROVED, "shared memory at 4"),

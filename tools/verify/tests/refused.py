@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 OWN = '[[launch]]\nkernel = "^ok_barrier$"\n'
-KEYS = "name, kernel, block, grid, dynamic_shared, parameters, lemmas, ranges"
+KEYS = "name, kernel, block, grid, dynamic_shared, parameters, lemmas, ranges, constants"
 # (the file, the line that the message names, what it says)
 LAUNCHES = [
     ("", None, r"there is no launch in this file; add one, which begins with \[\[launch\]\]"),
@@ -24,7 +24,7 @@ LAUNCHES = [
     ("choices = { dims = 3 }\n" + OWN, 1, "a choice must be a table of named sets"),
     (OWN + "with = { dims = 16 }\n", 1, r"`with` is a table of names from \[choices\]"),
     (OWN + "with = { dims = 16 }\n[choices.dims]\n3 = { grid = 2 }\n", 3, r"there is no \[choices.dims.16\]"),
-    (OWN + "parameters = [{ at = 0, u32 = 1, byte = 4 }]\n", 3, "a parameter has no key 'byte'; its keys are at, buffer"),
+    (OWN + "parameters = [{ at = 0, u32 = 1, byte = 4 }]\n", 3, "a parameter has no key 'byte'; its keys are at, index, buffer"),
     (OWN + "parameters = [{ u32 = 1 }]\n", 3, "a parameter needs its offset"),
     (OWN + "parameters = [{ at = -1, u32 = 1 }]\n", 3, "at must be an integer from 0 to 65535"),
     (OWN + "parameters = [{ at = 2, u32 = 1 }]\n", 3, "at = 2 must be a multiple of 4"),
@@ -74,6 +74,11 @@ LAUNCHES = [
 ]
 # (options, what the message says)
 COMMANDS = [
+    (["--param", "x"], "--param 'x' is no parameter; write INDEX=NUMBER"),
+    (["--kernel", "^ok_barrier$", "--param", "1=5"], "ok_barrier does not have 1 bytes at offset 0 of parameter 1"),
+    (["--dynamic-shared", "232449"], "--dynamic-shared '232449' is not a number of bytes from 0 to 232448"),
+    (["--memory-limit", "0"], "--memory-limit '0' is not a number of MiB"),
+    (["--allow", "race"], "--allow 'race' is not one of race-of-equal-values and missing-acquire"),
     (["--name", "x"], "--name chooses launches of a --launch file; give one"),
     (["--name", "("], r"--name '\(' is not a regular expression"),
     (["--kernel", "("], r"--kernel '\(' is not a regular expression"),

@@ -15,7 +15,7 @@ import sys
 SHORT = {
     "race": "race", "race of equal values": "same", "divergence": "divergence", "deadlock": "deadlock",
     "barrier count": "count", "unsafe recycling": "recycling", "undefined read": "undefined", "out of bounds": "bounds",
-    "nobody waits": "arrive", "not proved": "unproved", "unsupported": "unsupported",
+    "nobody waits": "arrive", "missing acquire": "acquire", "not proved": "unproved", "unsupported": "unsupported",
 }
 # A finding, and in the line behind it the place in the source, which may have called a function of a header.
 FINDING = re.compile(r"^\S.*: (" + "|".join(SHORT) + r")(?: \((?:definite|possible)\))?: .*\n.*?\b\w+\.cu:(\d+)", re.M)
@@ -23,7 +23,8 @@ FINDING = re.compile(r"^\S.*: (" + "|".join(SHORT) + r")(?: \((?:definite|possib
 
 def options_of(kernel, file):
     typical = os.path.basename(file).split(".")[0] in ("kernels", "pipelines", "blocks", "votes", "grids", "waits")
-    options = ["--grid", "2" if typical or re.search("blocks|grid|flag|scope", kernel) else "1"]
+    exits = ["--strict-exits"] if re.match("divergence_(early|warp)_exit", kernel) else []
+    options = exits + ["--grid", "2" if typical or re.search("blocks|grid|flag|scope", kernel) else "1"]
     if size := re.search(r"_(\d+)x(\d+)$", kernel):
         return options + ["--block", f"{size[1]},{size[2]}"]
     return options + (["--block", "64"] if kernel in ("race_without_bounds", "failure_2_no_maxntid") else [])

@@ -45,6 +45,7 @@ std::optional<bool> Reasoner::truth(Value predicate) const {
 }
 
 std::optional<bool> Reasoner::truth(PredicateId id, int depth) const {
+  table_.spend();
   std::optional<bool> found;
   any_fact([&](PredicateId fact) {
     if ((fact ^ id) > 1) return false;
@@ -151,7 +152,8 @@ Interval Reasoner::bound(PredicateId id, FormId form, Interval known, int depth)
   if (fact.compare == CompareKind::kEq) {
     const Wide constant = sign_extend(mine.constant, fact.bits);
     if (holds) {
-      if (exact.lo <= limit.hi - round || exact.hi >= limit.lo + round) table_.assume_no_wrap();
+      if (exact.lo <= limit.hi - round || exact.hi >= limit.lo + round)
+        table_.assume(SymbolTable::NoWrap::kIndex);
       sum = fact.is_signed || limit.hi < (Wide{1} << (fact.bits - 1)) ? limit : nothing;
     } else if (limit.single()) {  // unequal to an end of the range
       const Interval inside = known.plus(constant);
@@ -167,11 +169,11 @@ Interval Reasoner::bound(PredicateId id, FormId form, Interval known, int depth)
   else
     sum.lo = limit.lo + (strict ? 1 : 0);
   if (fact.is_signed && (on_left == holds ? exact.hi >= round / 2 : exact.lo < -round / 2))
-    table_.assume_no_wrap();  // past the end, it would come out on the other side
+    table_.assume(SymbolTable::NoWrap::kIndex);  // past the end, it would come out on the other side
   if (!fact.is_signed) {
     // A number that is small without a sign is not negative; one that is large may be.
     if (sum.hi < (Wide{1} << (fact.bits - 1))) {
-      if (exact.lo <= sum.hi - round || exact.hi >= round) table_.assume_no_wrap();
+      if (exact.lo <= sum.hi - round || exact.hi >= round) table_.assume(SymbolTable::NoWrap::kIndex);
       sum.lo = std::max<Wide>(sum.lo, 0);
     } else if (known.plus(sign_extend(mine.constant, fact.bits)).lo < 0)
       return nothing;
@@ -246,6 +248,7 @@ Interval Reasoner::difference_bound(PredicateId id, FormId form) const {
 }
 
 Interval Reasoner::range(Value value, unsigned bits, bool as_signed, int depth) const {
+  table_.spend();
   const Interval base = table_.base_range(value, bits, as_signed);
   if (value.form == 0 || depth > kDepth) return base;
   const auto& terms = table_.terms(value.form);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ptx/program.h"
+#include "value/budget.h"
 #include "value/interval.h"
 
 namespace glove::verify {
@@ -67,6 +68,7 @@ enum class SymbolKind : uint8_t {
   kFresh,      // something unknown
   kIteration,  // how often a loop has run
   kTicket,     // what an atomic addition returned
+  kClaim,      // what an atomic other than an addition returned
   kObserved,   // what a strong load saw; `detail` names the location
 };
 
@@ -202,6 +204,23 @@ class SymbolStore {
   }
 
   Symbol& change(SymbolId id);
+  // What is computed here and from here may take no more; it outlives the table, or is null.
+  void set_budget(Budget* budget) { budget_ = budget; }
+  void spend() {
+    if (budget_ != nullptr) budget_->spend();
+  }
+  // What a new unknown of 64 bits may be: it stands for values that were named, among which there may be
+  // pointers.
+  void note_source(SymbolId unknown, Value value) {
+    if (unknown == 0 || symbol(unknown).bits != 64 || value.form == 0) return;
+    std::vector<FormId>& known = sources_[unknown];
+    if (std::find(known.begin(), known.end(), value.form) == known.end()) known.push_back(value.form);
+  }
+  // The forms of these values; null: it stands for anything.
+  const std::vector<FormId>* sources_of(SymbolId unknown) const {
+    const auto found = sources_.find(unknown);
+    return found == sources_.end() ? nullptr : &found->second;
+  }
   // The symbol if the value is one symbol and nothing else; else 0.
   SymbolId single(Value value) const {
     const auto& sum = forms_[value.form];
@@ -256,6 +275,8 @@ class SymbolStore {
   SymbolId find_symbol(const InternKey& key) const {
     return find_id(symbol_ids_, key, [&](SymbolId id) { return key_of(symbol(id)); });
   }
+  Budget* budget_ = nullptr;
+  std::unordered_map<SymbolId, std::vector<FormId>> sources_;
   IdsByHash form_ids_, symbol_ids_, predicate_ids_;  // symbols: operations and inputs
 };
 

@@ -252,7 +252,7 @@ Value SymbolTable::scale(Value a, int64_t factor, unsigned bits) {
 Value SymbolTable::sign_extended(Value a, unsigned from) {
   const Value wide = {static_cast<uint64_t>(sign_extend(a.constant, from)), a.form};
   if (a.form == 0) return wide;
-  if (!fits(exact_base_range(a, from), from)) assume_no_wrap();
+  if (!fits(exact_base_range(a, from), from)) assume(SymbolTable::NoWrap::kIndex);
   return wide;
 }
 
@@ -260,7 +260,7 @@ Value SymbolTable::zero_extended(Value a, unsigned from) {
   if (a.form == 0) return {mask_bits(a.constant, from), 0};
   Value sum = {static_cast<uint64_t>(sign_extend(a.constant, from)), 0};
   if (Interval::of_unsigned(from).contains(exact_base_range(a, from))) return {sum.constant, a.form};
-  assume_no_wrap();
+  assume(SymbolTable::NoWrap::kIndex);
   for (const LinearTerm& term : std::vector<LinearTerm>(terms(a.form))) {
     const Value narrow = of(term.symbol);
     const bool may_be_negative = symbol(term.symbol).range.lo < 0;

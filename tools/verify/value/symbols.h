@@ -78,9 +78,10 @@ class SymbolTable : public SymbolStore {
   Interval exact_base_range(Value value, unsigned bits) const;
   Interval base_range(Value value, unsigned bits, bool as_signed) const;
 
-  // An extension was taken to keep the number, which holds if index arithmetic does not wrap.
-  bool assumed_no_wrap() const { return assumed_no_wrap_; }
-  void assume_no_wrap() { assumed_no_wrap_ = true; }
+  // A proof took sums not to wrap: of an index that was extended or compared, or of an address in 64 bits.
+  enum class NoWrap : uint8_t { kIndex, kAddress };
+  bool assumed(NoWrap which) const { return assumed_[static_cast<size_t>(which)]; }
+  void assume(NoWrap which) { assumed_[static_cast<size_t>(which)] = true; }
 
  private:
   Value combine(Value a, Value b, int64_t sign, unsigned bits);
@@ -100,7 +101,7 @@ class SymbolTable : public SymbolStore {
   std::unordered_map<SymbolId, Votes> ballots_;
   std::unordered_map<SymbolId, DistinctNumbers> distinct_;
   std::unordered_map<SymbolId, SymbolId> lower_halves_;  // of tickets of 64 bits
-  bool assumed_no_wrap_ = false;
+  std::array<bool, 2> assumed_{};
 };
 
 // The part of a linear form that counts votes of ballots, vote by vote: the votes below two lanes differ by
@@ -125,8 +126,10 @@ class VoteSum {
 // it. REQUIRES: the table outlives it.
 class ValueInputs {
  public:
-  // Symbols before `first` are passed over: they are computed from nothing behind it.
-  ValueInputs(const SymbolTable& table, SymbolId first) : table_(table), first_(first) {}
+  // Symbols before `first` are passed over: they are computed from nothing behind it. into_loads: the address
+  // counts as an input of what was loaded.
+  ValueInputs(const SymbolTable& table, SymbolId first, bool into_loads = true)
+      : table_(table), first_(first), into_loads_(into_loads) {}
 
   // Calls visit(symbol) and visit_predicate(id) until one returns false, and returns whether none did. What
   // an earlier call has visited counts as visited.
@@ -159,7 +162,7 @@ class ValueInputs {
   }
   void push_symbol(SymbolId id) {
     const Symbol& symbol = table_.symbol(id);
-    if (symbol.kind != SymbolKind::kOperation) return;
+    if (symbol.kind != SymbolKind::kOperation || (symbol.op == Op::kLoad && !into_loads_)) return;
     for (const Value& argument : symbol.arguments) push_terms(argument);
     if (symbol.condition != 0) predicates_.push_back(symbol.condition);
   }
@@ -172,6 +175,7 @@ class ValueInputs {
 
   const SymbolTable& table_;
   SymbolId first_;
+  bool into_loads_;
   std::unordered_set<SymbolId> seen_;
   std::unordered_set<PredicateId> seen_predicates_;
   std::vector<uint32_t> symbols_, predicates_;  // still to visit

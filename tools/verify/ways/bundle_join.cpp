@@ -59,6 +59,8 @@ Value BundleJoin::join_integers(const std::vector<std::pair<const Bundle*, Value
   stride = stride == 0 ? 1 : uint64_t{1} << std::countr_zero(stride);
   if (common.form != 0 && stride == 1 && hull == Interval::of_signed(bits)) common = {};
   const Value unknown = table_.fresh_in(bits, Scope::kThread, hull);
+  for (const auto& [bundle, value] : values)
+    table_.note_source(table_.single(unknown), table_.subtract(value, common, bits));
   if (stride > 1) {
     Symbol& symbol = table_.change(table_.single(unknown));
     symbol.stride = stride;

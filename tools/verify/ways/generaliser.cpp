@@ -102,6 +102,7 @@ class Instance {
       if (table_.symbol(term.symbol).kind == SymbolKind::kTicket && !is_new_ticket(term.symbol, scaled))
         return false;
       meaning_[term.symbol] = scaled;
+      table_.note_source(term.symbol, scaled);
       return true;
     }
     // value = rest + factor * (iteration + rounds)
@@ -246,6 +247,8 @@ Value Generaliser::common_unknown(Unknowns& common, Value before, Value now, Typ
   const auto [found, added] = common.try_emplace({before.constant, before.form, now.constant, now.form});
   if (!added) return found->second;
   found->second = table_.fresh_of(type, Scope::kBlock);
+  if (type != Type::kPred)
+    for (const Value& source : {before, now}) table_.note_source(table_.single(found->second), source);
   result.anything.push_back(type == Type::kPred ? found->second.form | 0x80000000u
                                                 : table_.single(found->second));
   return found->second;

@@ -86,7 +86,7 @@ Value Loops::general_value(LoopState& loop, Value now, Value start, Value genera
   const SymbolId iteration = loop.iteration[lane];
   if (now == general && !left_behind(loop, general, false, lane)) return general;
   const SymbolId symbol = table_.single(general);
-  if (symbol != 0 && loop.anything.count(symbol) > 0) return general;
+  if (symbol != 0 && loop.anything.count(symbol) > 0) return table_.note_source(symbol, now), general;
   if (integer && first) {
     const Value step = table_.subtract(now, start, bits);
     if (step.known())
@@ -119,6 +119,7 @@ Value Loops::general_value(LoopState& loop, Value now, Value start, Value genera
     if (n.owner == s.owner) same.owner = n.owner;
   }
   loop.anything.insert(table_.single(any));
+  for (const Value& source : {start, general, now}) table_.note_source(table_.single(any), source);
   return any;
 }
 
@@ -156,6 +157,45 @@ Value Loops::general_predicate(LoopState& loop, Value now, Value start, Value ge
   return any;
 }
 
+// Whether branches alone read the predicate.
+bool Loops::decides_branches_only(uint32_t predicate) const {
+  return std::ranges::all_of(setup_.kernel.code, [&](const Instruction& in) {
+    bool reads = false;
+    each_read(in, [&](uint32_t r) { reads |= r == predicate; });
+    return !reads || in.op == Op::kBranch;
+  });
+}
+
+// The general value of a predicate that is the same for all lanes, such as a vote's result, is one for all,
+// so that the lanes go on together; which holds in each round, or is given up.
+bool Loops::generalise_together(Warp& warp, LoopState& loop, size_t slot, uint32_t predicate, Lanes lanes,
+                                Lanes first) {
+  const auto lead = std::countr_zero(lanes);
+  const Value now = warp.registers[predicate].get(lead), start = loop.start.registers[slot].get(lead),
+              general = loop.general.registers[slot].get(lead);
+  bool same = true, shared = true;
+  each_lane(lanes, [&](int lane) {
+    same &= warp.registers[predicate].get(lane) == now && loop.start.registers[slot].get(lane) == start;
+    shared &= loop.general.registers[slot].get(lane) == general;
+  });
+  const auto anything = [&](Value value) {
+    return !value.known() && loop.anything.count((value.form & ~1u) | 0x80000000u) > 0;
+  };
+  const Value next = general_predicate(loop, now, start, general, has(first, lead), lead);
+  if (!shared || !anything(next) || (!same && !anything(general)) || !decides_branches_only(predicate))
+    return false;
+  if (same && lanes == loop.start.lanes) {
+    each_lane(lanes, [&](int lane) { loop.general.registers[slot].set(lane, next); });
+    return true;
+  }
+  each_lane(lanes, [&](int lane) {
+    const Value any = table_.fresh_predicate(Scope::kThread, false);
+    loop.anything.insert((any.form & ~1u) | 0x80000000u);
+    loop.general.registers[slot].set(lane, any);
+  });
+  return true;
+}
+
 // Makes the general state cover the present one; returns whether it had to change.
 bool Loops::generalise(Warp& warp, Context& context, LoopState& loop, Lanes lanes, Lanes first, int pc) {
   bool changed = false;
@@ -176,6 +216,12 @@ bool Loops::generalise(Warp& warp, Context& context, LoopState& loop, Lanes lane
     const uint32_t r = (*context.written)[i];
     if (!std::ranges::binary_search(live, r)) continue;
     const Type type = setup_.kernel.registers[r].type;
+    const auto before = loop.general.registers[i];
+    if (type == Type::kPred && std::popcount(lanes) > 1 &&
+        generalise_together(warp, loop, i, r, lanes, first)) {
+      changed |= before.form != loop.general.registers[i].form;
+      continue;
+    }
     each_lane(lanes, [&](int lane) {
       const Value now = warp.registers[r].get(lane);
       const Value start = loop.start.registers[i].get(lane);

@@ -117,6 +117,9 @@ class Loops : private Part {
   Value general_value(LoopState& loop, Value now, Value start, Value general, bool first, int lane,
                       unsigned bits, bool integer);
   Value general_predicate(LoopState& loop, Value now, Value start, Value general, bool first, int lane);
+  bool decides_branches_only(uint32_t predicate) const;
+  bool generalise_together(Warp& warp, LoopState& loop, size_t slot, uint32_t predicate, Lanes lanes,
+                           Lanes first);
   bool generalise(Warp& warp, Context& context, LoopState& loop, Lanes lanes, Lanes first, int pc);
 };
 

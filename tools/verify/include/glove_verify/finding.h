@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,8 +23,11 @@ struct Site {
   std::vector<SourceLine> chain;
 };
 
-// "file.cu:12", the innermost line; the PTX line where there is no source; empty if the site is none.
+// "file.cu:12", the innermost line that is not one of CUDA's headers; the PTX line where there is no source;
+// empty if the site is none.
 std::string name_of(const Site& site);
+// Where that line stands in the chain. REQUIRES: the chain is not empty.
+size_t own_line(const Site& site);
 
 // What an access does to memory.
 enum class AccessKind : uint8_t { kRead, kWrite, kAtomic };
@@ -40,7 +44,8 @@ struct Access {
 // What is wrong, or could not be decided.
 enum class FindingKind {
   kRace,
-  kSameValueRace,
+  kSameValueRace,   // stores of equal values
+  kMissingAcquire,  // a race that one fence behind what the reader has seen would end
   kDeadlock,
   kCount,
   kRecycling,
@@ -56,6 +61,7 @@ enum class FindingKind {
 struct Finding {
   FindingKind kind = FindingKind::kUnproved;
   bool definite = false;  // happens in every run; else: for some contents of memory or parameters
+  bool allowed = false;   // the caller takes it for no defect
   std::string message = {};
   Site site = {};
   Site other = {};                    // of the other thread; ptx_line 0: none
@@ -67,8 +73,18 @@ struct Finding {
 std::string_view name_of(FindingKind kind);
 // "proved", "DEFECT", "could not prove" or "unsupported".
 std::string_view name_of_exit_code(int code);
+// "unsafe-recycling": as SARIF and options call it; and the reverse.
+std::string rule_of(FindingKind kind);
+std::optional<FindingKind> kind_of_rule(std::string_view rule);
+// Whether --allow may take it for no defect.
+bool may_be_allowed(FindingKind kind);
 // A defect, and not merely something that could not be proved.
 bool is_defect(FindingKind kind);
+
+// The same, unless the caller has allowed it.
+inline bool is_defect(const Finding& finding) {
+  return is_defect(finding.kind) && !finding.allowed;
+}
 
 // The result for one launch of one kernel.
 struct Verdict {

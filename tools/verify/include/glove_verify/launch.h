@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "glove_verify/finding.h"
+
 namespace glove::verify {
 
 // Bytes of shared memory, static and dynamic, that a block can have on any GPU.
@@ -14,13 +16,15 @@ constexpr uint64_t kMostBlockShared = 227 * 1024;
 
 // What a launch says of one parameter, or of a part of one.
 struct ParameterValue {
-  uint64_t offset = 0;
-  uint64_t bytes = 0;  // of the parameter
-  uint64_t value = 0;  // of a number
+  uint64_t offset = 0;          // of the kernel's parameters; with an index, of that one
+  std::optional<size_t> index;  // the parameter, counted from 0; verify() puts it into `offset`
+  uint64_t bytes = 0;           // of the value; 0: as many as the parameter has
+  uint64_t value = 0;           // of a number
   bool is_buffer = false;
   std::string buffer;         // its name
   uint64_t buffer_bytes = 0;  // 0: unknown
   bool zeroed = false;
+  bool distinct_pointers = false;  // the pointers that it holds are declared to point to buffers of their own
   std::string distinct;  // the numbers that it holds, which are declared to be distinct; empty: nothing is
   uint64_t every = 4;    // bytes from one of these to the next
   int line = 0;          // of the launch file
@@ -58,6 +62,7 @@ struct Launch {
   std::array<uint32_t, 3> block = {0, 0, 0};  // 0: from .maxntid
   std::array<uint32_t, 3> grid = {1, 1, 1};
   std::optional<uint64_t> dynamic_shared;
+  bool constants = false;  // constant memory is declared to hold its initial values
   std::vector<ParameterValue> parameters;
   std::vector<Lemma> lemmas;
   std::vector<DataRange> ranges;
@@ -68,10 +73,13 @@ struct Options {
   bool shared_only = false;
   bool lockstep = false;
   bool strict_barriers = false;
+  bool strict_exits = false;  // a thread that has left the kernel is missed at barriers
   bool allow_undefined = false;
   bool volatile_shared_strong = false;
   bool volatile_global_strong = true;
-  double time_limit = 60;        // seconds
+  double time_limit = 60;                 // seconds
+  uint64_t memory_limit = 0;              // bytes of the process; 0: three quarters of the machine's memory
+  std::vector<FindingKind> allowed = {};  // that are no defects
   size_t most_steps = SIZE_MAX;  // warp instructions; ends a search at the same place on every machine
   size_t most_findings = 64;
   // Instead of any data: numbers that this seed decides in memory that nobody writes and in 32-bit parameters

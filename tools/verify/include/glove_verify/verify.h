@@ -25,12 +25,22 @@ namespace glove::verify {
 
 struct Program;
 
+// A parameter of a kernel, in the order of its declaration.
+struct ParameterInfo {
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+  std::string type;  // PTX's, such as "u32"
+  bool is_pointer = false;
+};
+
 // What a kernel's declaration says.
 struct KernelInfo {
   std::string name;
   std::array<uint32_t, 3> max_threads = {0, 0, 0};  // .maxntid or .reqntid; 0: neither
   bool exact_threads = false;                       // .reqntid
   uint64_t shared_bytes = 0;                        // static
+  bool dynamic_shared = false;                      // it, or another of its file, names dynamic shared memory
+  std::vector<ParameterInfo> parameters = {};
   size_t instructions = 0;
 };
 

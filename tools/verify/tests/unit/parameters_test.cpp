@@ -45,6 +45,11 @@ TEST(MatchingKernels, NeedARegularExpression) {
   EXPECT_EQ(matching.error().message, "kernel = 'a[' is not a regular expression");
 }
 
+Status check_launch(Launch launch, const std::array<uint32_t, 3>& block, const Kernel& of) {
+  launch.block = block;
+  return fit_launch(&launch, of);
+}
+
 TEST(CheckLaunch, NeedsTheSizeOfABlock) {
   EXPECT_EQ(message(check_launch(launch_of(""), {0, 1, 1}, kernel("k"))),
             "k has no .maxntid; please give its size with --block");

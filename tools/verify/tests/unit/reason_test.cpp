@@ -133,7 +133,7 @@ TEST_F(ReasonTest, ABoundOfASumThatMayHaveWrappedIsAnAssumption) {
   const Value x = any();
   facts.holds(less(table.add(x, number(5), 32), number(10)));  // also 2^31 - 1
   EXPECT_EQ(range(x).hi, 4);
-  EXPECT_TRUE(table.assumed_no_wrap());
+  EXPECT_TRUE(table.assumed(SymbolTable::NoWrap::kIndex));
 }
 
 TEST_F(ReasonTest, ABoundOfASumThatCannotHaveWrappedIsNone) {
@@ -143,21 +143,21 @@ TEST_F(ReasonTest, ABoundOfASumThatCannotHaveWrappedIsNone) {
   EXPECT_EQ(range(x).hi, 4);
   EXPECT_EQ(range(y).hi, 9);
   EXPECT_EQ(range(z), Interval::exactly(5));
-  EXPECT_FALSE(table.assumed_no_wrap());
+  EXPECT_FALSE(table.assumed(SymbolTable::NoWrap::kIndex));
 }
 
 TEST_F(ReasonTest, AnUnsignedBoundOfOneNumberIsExact) {
   const Value x = any();
   facts.holds(below(table.add(x, number(5), 32), number(10)));
   EXPECT_EQ(range(x), (Interval{-5, 4}));
-  EXPECT_FALSE(table.assumed_no_wrap());
+  EXPECT_FALSE(table.assumed(SymbolTable::NoWrap::kIndex));
 }
 
 TEST_F(ReasonTest, AnUnsignedBoundOfAMultipleIsAnAssumption) {
   const Value x = any();
   facts.holds(below(table.scale(x, 2, 32), number(10)));  // also -2^31
   EXPECT_EQ(range(x), (Interval{0, 4}));
-  EXPECT_TRUE(table.assumed_no_wrap());
+  EXPECT_TRUE(table.assumed(SymbolTable::NoWrap::kIndex));
 }
 
 TEST_F(ReasonTest, EqualityGivesTheNumber) {

@@ -151,7 +151,8 @@ TEST_F(SpecFileTest, AParameterHasOneKindAndAPlace) {
   const std::string one = ":2: a parameter must have one of the keys buffer, u32 and u64";
   EXPECT_EQ(parameter_problem("at = 0"), one);
   EXPECT_EQ(parameter_problem("at = 0, u32 = 1, u64 = 1"), one);
-  EXPECT_EQ(parameter_problem("u32 = 1"), ":2: a parameter needs its offset; add at = ...");
+  EXPECT_EQ(parameter_problem("u32 = 1"),
+            ":2: a parameter needs its offset or its index; add at = ... or index = ...");
 }
 
 TEST_F(SpecFileTest, AParameterIsAligned) {

@@ -186,24 +186,24 @@ TEST_F(SymbolsTest, SignExtensionOfSmallNumbersKeepsThem) {
   EXPECT_EQ(table.sign_extended(number(0xffffffff), 32).constant, ~uint64_t{0});
   const Value wide = table.sign_extended(table.add(x, number(-2), 32), 32);
   EXPECT_EQ(wide, (Value{static_cast<uint64_t>(-2), x.form}));
-  EXPECT_FALSE(table.assumed_no_wrap());
+  EXPECT_FALSE(table.assumed(SymbolTable::NoWrap::kIndex));
 }
 
 TEST_F(SymbolsTest, SignExtensionThatMayWrapIsAssumedNotTo) {
   (void)table.sign_extended(table.add(in(0, kTwo31 - 1), number(1), 32), 32);
-  EXPECT_TRUE(table.assumed_no_wrap());
+  EXPECT_TRUE(table.assumed(SymbolTable::NoWrap::kIndex));
 }
 
 TEST_F(SymbolsTest, SignExtensionAtTheLastNumberAssumesNothing) {
   (void)table.sign_extended(table.add(in(0, kTwo31 - 2), number(1), 32), 32);
-  EXPECT_FALSE(table.assumed_no_wrap());
+  EXPECT_FALSE(table.assumed(SymbolTable::NoWrap::kIndex));
 }
 
 TEST_F(SymbolsTest, ZeroExtensionOfNaturalNumbersKeepsThem) {
   const Value x = in(1, 9);
   EXPECT_EQ(table.zero_extended(number(-1), 32).constant, 0xffffffffu);
   EXPECT_EQ(table.zero_extended(table.add(x, number(-1), 32), 32), (Value{~uint64_t{0}, x.form}));
-  EXPECT_FALSE(table.assumed_no_wrap());
+  EXPECT_FALSE(table.assumed(SymbolTable::NoWrap::kIndex));
 }
 
 TEST_F(SymbolsTest, ZeroExtensionOfANumberThatMayBeNegativeIsAnotherNumber) {
@@ -212,13 +212,13 @@ TEST_F(SymbolsTest, ZeroExtensionOfANumberThatMayBeNegativeIsAnotherNumber) {
   EXPECT_NE(wide.form, x.form);
   EXPECT_EQ(symbol(wide).op, Op::kConvert);
   EXPECT_EQ(unsigned_range(wide, 64), (Interval{0, kTwo32 - 1}));
-  EXPECT_TRUE(table.assumed_no_wrap());
+  EXPECT_TRUE(table.assumed(SymbolTable::NoWrap::kIndex));
 }
 
 TEST_F(SymbolsTest, ZeroExtensionBelowZeroIsAssumedNotToWrap) {
   const Value x = in(0, 9);
   EXPECT_EQ(table.zero_extended(table.add(x, number(-1), 32), 32), (Value{~uint64_t{0}, x.form}));
-  EXPECT_TRUE(table.assumed_no_wrap());
+  EXPECT_TRUE(table.assumed(SymbolTable::NoWrap::kIndex));
 }
 
 TEST_F(SymbolsTest, TruncationUndoesExtension) {
