@@ -1,29 +1,21 @@
 // Keeps the host's signal handlers off the library's threads.
 #pragma once
 
-#include <pthread.h>
-#include <signal.h>
-
-#include <initializer_list>
+#include "base/system_calls.h"
 
 namespace glove {
 
 // Hold one while starting a thread, which inherits the mask. Signals that a thread raises by its own actions
-// stay unblocked: a blocked SIGBUS would end the process before its handler (model/mapped_file.h) could run.
+// stay unblocked.
 class BlockedSignals {
  public:
-  BlockedSignals() {
-    sigset_t blocked;
-    sigfillset(&blocked);
-    for (const int own : {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGTRAP, SIGSYS}) sigdelset(&blocked, own);
-    pthread_sigmask(SIG_SETMASK, &blocked, &saved_);
-  }
-  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &saved_, nullptr); }
+  BlockedSignals() = default;
+  ~BlockedSignals() { system_calls::restore_signals(saved_); }
   BlockedSignals(const BlockedSignals&) = delete;
   BlockedSignals& operator=(const BlockedSignals&) = delete;
 
  private:
-  sigset_t saved_;
+  const system_calls::SignalMask saved_ = system_calls::block_signals();
 };
 
 }  // namespace glove

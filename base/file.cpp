@@ -1,51 +1,46 @@
 #include "base/file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cinttypes>
-#include <climits>
 #include <cstdio>
-#include <cstring>
 #include <utility>
 #include <vector>
 
+#include "base/file_calls.h"
 #include "base/system_calls.h"
 #include "base/utf8.h"
 
 namespace glove {
 
+// A message holds at most so many bytes of a path.
+constexpr size_t kMostPathBytes = 4096;
+
+using FileKind = system_calls::FileStatus::Kind;
+
 Error system_error(const std::string& action, const std::string& path) {
-  return {ErrorCode::kIo,
-          "cannot " + action + " " + quoted_value(path, PATH_MAX) + ": " + std::strerror(errno)};
+  return {ErrorCode::kIo, "cannot " + action + " " + quoted_value(path, kMostPathBytes) + ": " +
+                              system_calls::error_text(errno)};
+}
+
+size_t file_name_at(std::string_view path) {
+  const size_t separator = path.find_last_of(system_calls::kPathSeparators);
+  return separator == std::string_view::npos ? 0 : separator + 1;
+}
+
+std::string file_name_of(const std::string& path) {
+  return path.substr(file_name_at(path));
 }
 
 std::string directory_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
-Status flush_directory(const std::string& directory) {
-  const int descriptor = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return system_error("open", directory);
-  const int result = ::fsync(descriptor);
-  const int saved = errno;
-  ::close(descriptor);
-  // Some file systems cannot sync a directory and return EINVAL. The rename itself has happened.
-  if (result != 0 && saved != EINVAL) {
-    errno = saved;
-    return system_error("sync", directory);
-  }
-  return {};
+  const size_t name = file_name_at(path);
+  if (name == 0) return ".";
+  return path.substr(0, std::max(system_calls::root_bytes(path), name - 1));
 }
 
 File::~File() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+  if (descriptor_ >= 0) system_calls::close(descriptor_);
 }
 File::File(File&& other) noexcept
     : descriptor_(std::exchange(other.descriptor_, -1)), path_(std::move(other.path_)) {}
@@ -59,17 +54,17 @@ Result<File> File::open_for_reading(const std::string& path) {
   if (path.find('\0') != std::string::npos)
     return Error{ErrorCode::kInvalidArgument,
                  "a path holds a NUL byte: '" + path.substr(0, path.find('\0')) + "'"};
-  // O_NONBLOCK, because a pipe without a writer must be rejected below rather than waited for.
-  File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK), path);
+  // A pipe without a writer must be rejected below rather than waited for.
+  File file(system_calls::open_for_reading(path), path);
   if (!file.is_open()) return system_error("open", path);
-  struct stat info {};
-  if (::fstat(file.descriptor(), &info) != 0) return system_error("examine", path);
-  if (S_ISDIR(info.st_mode))
+  const auto status = system_calls::status_of(file.descriptor());
+  if (!status) return system_error("examine", path);
+  if (status->kind == FileKind::kDirectory)
     return Error{ErrorCode::kIo, "cannot read '" + path + "': it is a directory, not an embedding file"};
-  if (S_ISFIFO(info.st_mode))
+  if (status->kind == FileKind::kPipe)
     return Error{ErrorCode::kIo,
                  "cannot read '" + path + "': it is a pipe; save what comes through it to a file first"};
-  if (!S_ISREG(info.st_mode))
+  if (status->kind != FileKind::kRegular)
     return Error{ErrorCode::kIo, "cannot read '" + path + "': it is not a regular file"};
   return file;
 }
@@ -80,7 +75,7 @@ std::string File::random_name(const std::string& directory) {
     bits = static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
   char digits[17];
   std::snprintf(digits, sizeof digits, "%016" PRIx64, bits);
-  return directory + "/.glove-" + digits + ".tmp";
+  return directory + system_calls::kPathSeparators[0] + ".glove-" + digits + ".tmp";
 }
 
 Result<File> File::create_random(const std::string& directory, mode_t mode, const std::string& label,
@@ -88,7 +83,7 @@ Result<File> File::create_random(const std::string& directory, mode_t mode, cons
   constexpr int kAttempts = 100;
   for (int i = 0; i < kAttempts; ++i) {
     std::string path = random_name(directory);
-    File file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode), label);
+    File file(system_calls::create_new(path, mode), label);
     if (file.is_open()) {
       name = std::move(path);
       return file;
@@ -108,22 +103,21 @@ Result<File> File::create_unnamed(const std::string& directory, const std::strin
   if (auto unnamed = open_unnamed(directory, 0600, label); unnamed.ok()) return unnamed;
   std::string name;
   GLOVE_ASSIGN_OR_RETURN(File named, create_random(directory, 0600, label, name));
-  if (::unlink(name.c_str()) != 0) return system_error("unlink", name);
+  if (!system_calls::remove(name)) return system_error("unlink", name);
   return named;
 }
 
 Result<int64_t> File::size() const {
-  struct stat info {};
-  if (::fstat(descriptor_, &info) != 0) return system_error("examine", path_);
-  return static_cast<int64_t>(info.st_size);
+  const auto status = system_calls::status_of(descriptor_);
+  if (!status) return system_error("examine", path_);
+  return status->bytes;
 }
 
 Result<size_t> File::read_at(int64_t offset, std::span<char> into) const {
   size_t done = 0;
   while (done < into.size()) {
-    const ssize_t count = ::pread(descriptor_, into.data() + done, into.size() - done,
-                                  static_cast<off_t>(offset) + static_cast<off_t>(done));
-    if (count < 0 && errno == EINTR) continue;
+    const int64_t count = system_calls::read_at(descriptor_, into.data() + done, into.size() - done,
+                                                offset + static_cast<int64_t>(done));
     if (count < 0) return system_error("read", path_);
     if (count == 0) break;
     done += static_cast<size_t>(count);
@@ -134,9 +128,8 @@ Result<size_t> File::read_at(int64_t offset, std::span<char> into) const {
 Status File::write_at(int64_t offset, std::span<const char> bytes) {
   size_t done = 0;
   while (done < bytes.size()) {
-    const ssize_t count = ::pwrite(descriptor_, bytes.data() + done, bytes.size() - done,
-                                   static_cast<off_t>(offset) + static_cast<off_t>(done));
-    if (count < 0 && errno == EINTR) continue;
+    const int64_t count = system_calls::write_at(descriptor_, bytes.data() + done, bytes.size() - done,
+                                                 offset + static_cast<int64_t>(done));
     if (count < 0) return system_error("write", path_);
     done += static_cast<size_t>(count);
   }
@@ -144,11 +137,11 @@ Status File::write_at(int64_t offset, std::span<const char> bytes) {
 }
 
 Status File::copy_from(const File& from, int64_t from_offset, int64_t to_offset, int64_t count) {
-  off_t in = static_cast<off_t>(from_offset);
-  off_t out = static_cast<off_t>(to_offset);
+  int64_t in = from_offset;
+  int64_t out = to_offset;
   while (count > 0) {
-    const ssize_t copied =
-        system_calls::copy_file_range(from.descriptor(), &in, descriptor_, &out, static_cast<size_t>(count));
+    const int64_t copied =
+        system_calls::copy_range(from.descriptor(), &in, descriptor_, &out, static_cast<size_t>(count));
     // Not supported between these file systems, or a real error, which the plain copy will report.
     if (copied <= 0) break;
     count -= copied;
@@ -169,20 +162,20 @@ Status File::copy_from(const File& from, int64_t from_offset, int64_t to_offset,
 }
 
 Status File::resize(int64_t bytes) {
-  if (::ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) return system_error("write", path_);
+  if (!system_calls::resize(descriptor_, bytes)) return system_error("write", path_);
   return {};
 }
 
 void File::announce(int64_t offset, int64_t count) {
-  system_calls::reserve(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(count));
+  system_calls::reserve(descriptor_, offset, count);
 }
 
 void File::start_flush(int64_t offset, int64_t count) {
-  system_calls::start_flush(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(count));
+  system_calls::start_flush(descriptor_, offset, count);
 }
 
 Status File::flush_to_disk() {
-  if (::fsync(descriptor_) != 0) return system_error("write", path_);
+  if (!system_calls::flush_to_disk(descriptor_)) return system_error("write", path_);
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "base/status.h"
 
@@ -64,10 +65,10 @@ class File {
 // "cannot <action> '<path>': <the system's reason>", from errno.
 Error system_error(const std::string& action, const std::string& path);
 
-// Returns the directory part of a path ("." if it has none), and the rest.
+// Returns where the last part of a path begins, behind its last separator; 0 if it has none.
+size_t file_name_at(std::string_view path);
+// Returns the last part of a path, and the part before it ("." if there is none).
+std::string file_name_of(const std::string& path);
 std::string directory_of(const std::string& path);
-
-// Makes a rename in `directory` survive a power failure.
-Status flush_directory(const std::string& directory);
 
 }  // namespace glove

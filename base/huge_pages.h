@@ -1,14 +1,13 @@
 // Memory for large arrays that are read from end to end, or at random.
 #pragma once
 
-#include <sys/mman.h>
-
 #include <cstddef>
 #include <memory>
 #include <new>
 #include <vector>
 
 #include "base/buffer.h"
+#include "base/system_calls.h"
 
 namespace glove {
 
@@ -24,9 +23,7 @@ struct HugePageAllocator : UninitializedAllocator<T> {
   static T* allocate(size_t count) {
     if (!is_large(count)) return std::allocator<T>().allocate(count);
     void* const place = ::operator new(count * sizeof(T), kPage);
-#if defined(MADV_HUGEPAGE)
-    madvise(place, count * sizeof(T), MADV_HUGEPAGE);  // advice only: nothing depends on its success
-#endif
+    system_calls::advise_huge_pages(place, count * sizeof(T));
     return static_cast<T*>(place);
   }
   static void deallocate(T* place, size_t count) {
@@ -39,9 +36,7 @@ struct HugePageAllocator : UninitializedAllocator<T> {
 
  private:
   static constexpr std::align_val_t kPage{size_t{2} << 20};
-  static bool is_large(size_t count) {
-    return count >= (size_t{4} << 20) / sizeof(T);
-  }
+  static bool is_large(size_t count) { return count >= (size_t{4} << 20) / sizeof(T); }
 };
 
 // A Buffer on huge pages.

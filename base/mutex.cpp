@@ -1,8 +1,8 @@
 #include "base/mutex.h"
 
-#include <pthread.h>
-
 #include <vector>
+
+#include "base/system_calls.h"
 
 namespace glove {
 namespace {
@@ -32,7 +32,10 @@ void unlock_all() GLOVE_NOT_CHECKED {
 }  // namespace
 
 ForkSafeMutex::ForkSafeMutex() {
-  static const int registered = pthread_atfork(lock_all, unlock_all, unlock_all);
+  static const bool registered = [] {
+    system_calls::at_fork(lock_all, unlock_all, unlock_all);
+    return true;
+  }();
   (void)registered;
   const Lock lock(registry().mutex);
   registry().mutexes.push_back(this);

@@ -1,12 +1,11 @@
 // Writes a file that replaces another one in a single step once it is complete.
 #pragma once
 
-#include <sys/stat.h>
-
 #include <optional>
 #include <string>
 
 #include "base/file.h"
+#include "base/file_calls.h"
 #include "base/status.h"
 
 namespace glove {
@@ -41,14 +40,14 @@ class ReplacementFile {
   Status commit();
 
  private:
-  ReplacementFile(std::string path, std::optional<struct stat> replaced)
+  ReplacementFile(std::string path, std::optional<system_calls::FileStatus> replaced)
       : path_(std::move(path)), replaced_(replaced) {}
   Status open();
   Status link();
   Status take_over_attributes();
 
   std::string path_;
-  std::optional<struct stat> replaced_;  // what is at `path`
+  std::optional<system_calls::FileStatus> replaced_;  // what is at `path`
   File file_;
   std::string name_;  // the file's own name, while it has one
 };

@@ -1,16 +1,23 @@
-// What each operating system does in its own way. system_calls_linux.cpp and system_calls_macos.cpp implement
-// it. Besides them only cpu/kernels/kernels.cpp asks for the system, to find out what the processor can do.
+// What each operating system does in its own way: threads, memory, the process and its terminal. The build
+// takes the implementation from base/posix/ (Linux, macOS and WebAssembly) or base/windows/; no other folder
+// asks for the system.
 #pragma once
 
-#include <sys/stat.h>
-#include <sys/types.h>
-
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace glove::system_calls {
+
+// Returns a number that no other living process has; a forked child has another one than its parent.
+int64_t process_number();
+
+// Calls the functions before each fork(), and after it in the parent and in the child, where the system has
+// fork(). Each may be null.
+void at_fork(void (*before)(), void (*in_parent)(), void (*in_child)());
 
 // Returns a number that no other living thread of the process has.
 uint32_t thread_number();
@@ -18,40 +25,61 @@ uint32_t thread_number();
 // Names a thread for debuggers and top(1), where the system lets one thread name another. At most 15 bytes.
 void name_thread(std::thread& thread, const char* name);
 
+// The signals that a thread has blocked, as the system stores them.
+struct SignalMask {
+  alignas(8) std::array<unsigned char, 128> bytes;
+};
+
+// Blocks all signals of the calling thread, except those that it raises by its own actions. Returns the mask
+// of before, for restore_signals(). Both do nothing where threads are not interrupted by signals.
+SignalMask block_signals();
+void restore_signals(const SignalMask& mask);
+
 // Returns the number of cores that this process may use, by its affinity and quota. At least 1.
 int usable_cores();
+
+// Asks for the tile registers of AMX, which the system saves for a process only on request. Returns false
+// where it does not know them.
+bool allow_amx();
 
 // Fills a buffer with random bytes. Returns false if the system has none.
 bool fill_randomly(void* buffer, size_t bytes);
 
-// Copies bytes between files without a buffer, as copy_file_range(2) does, and moves both offsets. Returns
-// the number of bytes, or -1 if the system cannot.
-ssize_t copy_file_range(int from, off_t* from_offset, int to, off_t* to_offset, size_t bytes);
+// Advises the system to use huge pages for memory that begins at a multiple of their size.
+void advise_huge_pages(void* address, size_t bytes);
 
-// Opens a file without a name in a directory for reading and writing. Returns -1 and sets errno if the system
-// cannot.
-int open_unnamed(const std::string& directory, mode_t mode);
+// Advises the system how bytes of a mapped file will be read: scattered, so that reading ahead is of no use,
+// or in any other way. Affects whole pages inside the range only.
+enum class Access { kNormal, kScattered };
+void advise_access(const void* address, size_t bytes, Access access);
 
-// Returns a path by which linkat(2) can give an open unnamed file a name.
-std::string linkable_path(int descriptor);
+// Maps an open file of `bytes` bytes for reading. Returns null and sets errno if the system cannot.
+void* map_file(int descriptor, size_t bytes);
+void unmap_file(void* address, size_t bytes);
 
-// Reserves space for a range of a file, and starts writing a range to the disk. Both are hints.
-void reserve(int descriptor, off_t offset, off_t bytes);
-void start_flush(int descriptor, off_t offset, off_t bytes);
+// Calls `repair` with the address when a page of a mapped file cannot be read. If it returns true the read is
+// repeated, otherwise the error goes to the handler that was installed before. `repair` may run on any thread
+// in the middle of any function (a signal handler), so it may only use atomics and map_zeros(). May be called
+// again: installs the handler again if the host has restored the system's default.
+using PageRepair = bool (*)(uintptr_t address);
+void handle_page_errors(PageRepair repair);
 
-// Copies the access control list of `from` to `to`, or removes it if `from` has none, because `to` may have
-// inherited one from its directory. Returns false if that is not possible.
-bool copy_access_control_list(const std::string& from, int to);
+// Replaces the page at `address` of a mapped file with zeros, or the whole map [begin, end) where the system
+// does not replace single pages. Returns false if that is not possible.
+bool map_zeros(uintptr_t address, uintptr_t begin, uintptr_t end);
 
-// Maps a page of zeros over the page at `address`. May be called by a signal handler.
-bool map_zero_page(uintptr_t address, size_t bytes);
-
-// Keeps the library that contains `address` mapped until the process ends, also after dlclose(). On Linux the
-// linker has marked the library so.
+// Keeps the library that contains `address` mapped until the process ends, also after it has been closed. On
+// Linux the linker has marked the library so.
 void keep_mapped(const void* address);
 
-// When the content and the inode of a file last changed, in nanoseconds since 1970.
-int64_t modified_at(const struct stat& info);
-int64_t changed_at(const struct stat& info);
+// Returns the arguments of the program in UTF-8, the program's name first.
+std::vector<std::string> program_arguments(int count, char** arguments);
+
+// Returns the number of columns of the terminal that shows standard error, or 0 if it cannot redraw a line.
+int terminal_columns();
+
+// Calls `stop` when the user or the system asks the program to end, and turns the signal for a file that is
+// too large into an error of the write.
+void on_request_to_end(void (*stop)(int));
 
 }  // namespace glove::system_calls

@@ -1,7 +1,5 @@
 #include "base/thread_pool.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -83,7 +81,7 @@ class Chunks {
 ThreadPool& ThreadPool::instance() {
   if (ThreadPool* pool = g_pool.load(std::memory_order_acquire)) return *pool;
   static std::atomic<bool> registered{false};
-  if (!registered.exchange(true)) pthread_atfork(nullptr, nullptr, forget_pool);
+  if (!registered.exchange(true)) system_calls::at_fork(nullptr, nullptr, forget_pool);
   auto* fresh = new ThreadPool;
   ThreadPool* current = nullptr;
   if (g_pool.compare_exchange_strong(current, fresh, std::memory_order_acq_rel)) return *fresh;

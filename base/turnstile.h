@@ -1,9 +1,6 @@
 // Lets one thread at a time do long work, while the others wait and poll their own interrupts.
 #pragma once
 
-#include <sys/types.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -44,13 +41,13 @@ class Turnstile {
   // Returns true if a thread of this process is inside.
   bool occupied() const {
     const uint64_t inside = inside_.load(std::memory_order_acquire);
-    return inside != 0 && inside >> 32 == static_cast<uint64_t>(getpid());
+    return inside != 0 && inside >> 32 == static_cast<uint64_t>(system_calls::process_number());
   }
 
  private:
   // The process id in the upper half, the thread id in the lower half.
   static uint64_t this_thread() {
-    return static_cast<uint64_t>(getpid()) << 32 | system_calls::thread_number();
+    return static_cast<uint64_t>(system_calls::process_number()) << 32 | system_calls::thread_number();
   }
 
   std::atomic<uint64_t> inside_ = 0;

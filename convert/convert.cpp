@@ -1,13 +1,14 @@
 #include "convert/convert.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
-#include <system_error>
 #include <utility>
 
 #include "analysis/analysis.h"
+#include "base/file.h"
+#include "base/file_calls.h"
 #include "base/float_environment.h"
+#include "convert/lists.h"
 #include "loader/model_file.h"
 #include "loader/model_writer.h"
 #include "loader/row_pipeline.h"
@@ -39,14 +40,20 @@ Status check_token_options(const std::string& path, const ConvertOptions& option
               "--top, --only-words, --lower and --normalize"};
 }
 
+// Returns false if there is no such file.
+bool is_same_file(const std::string& one, const std::string& other) {
+  const auto first = system_calls::status_of(one);
+  const auto second = system_calls::status_of(other);
+  return first && second && first->device == second->device && first->number == second->number;
+}
+
 // Writing must not replace what is read.
 Status check_output(const Input& input, const std::string& output_path, const ConvertOptions& options) {
   if (options.shards > 0) return {};  // their names differ from `output_path`
   const std::string folder = directory_of(input.file()->path());
   for (const std::string& source : {input.file()->path(), folder + "/tokenizer.json", folder + "/config.json",
                                     options.read.words_path, options.subset_path}) {
-    std::error_code failure;  // of a file that is not there
-    if (std::filesystem::equivalent(source, output_path, failure))
+    if (is_same_file(source, output_path))
       return {ErrorCode::kInvalidArgument, "cannot write '" + output_path + "': it is the file '" + source +
                                                "', which is read; name another output"};
   }
@@ -69,27 +76,41 @@ Status add_components(ModelWriter& writer, const ConvertOptions& options) {
   return {};
 }
 
-// Writes the rows of a complete writer as shards.
-Result<ShardFiles> write_shards(ModelWriter& writer, const std::string& path, const ConvertOptions& options) {
+// Opens what a complete writer has written, in a file without a name.
+Result<ModelPtr> open_written(ModelWriter& writer, const std::string& path, const ConvertOptions& options) {
   GLOVE_ASSIGN_OR_RETURN(ReplacementFile output, writer.finish(options.threads, options.interrupted));
   const auto whole = std::make_shared<const ReplacementFile>(std::move(output));
-  GLOVE_ASSIGN_OR_RETURN(const ModelPtr model,
-                         open_model_file(path, std::shared_ptr<const File>(whole, &whole->file()),
-                                         options.threads, options.interrupted));
-  return save_shards(*model, path, options.shards, options.threads, options.interrupted);
+  return open_model_file(path, std::shared_ptr<const File>(whole, &whole->file()), options.threads,
+                         options.interrupted);
+}
+
+// Writes the rows of a complete writer in lists, and returns the size of the file.
+Result<int64_t> write_lists(ModelWriter& writer, const std::string& path, const ConvertOptions& options) {
+  GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, open_written(writer, path, options));
+  GLOVE_ASSIGN_OR_RETURN(const ModelPtr listed, with_lists(*options.analysis, model, options.lists,
+                                                           options.threads, options.interrupted));
+  GLOVE_RETURN_IF_ERROR(save_model(*listed, path, options.threads, options.interrupted));
+  GLOVE_ASSIGN_OR_RETURN(const File file, File::open_for_reading(path));
+  return file.size();
 }
 
 // Writes the output of a conversion, and sets its path and size in the report.
 Status write_output(ModelWriter& writer, const std::string& path, const ConvertOptions& options,
                     ConvertReport& report) {
   if (options.shards > 0) {
-    GLOVE_ASSIGN_OR_RETURN(const ShardFiles files, write_shards(writer, path, options));
+    GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, open_written(writer, path, options));
+    GLOVE_ASSIGN_OR_RETURN(const ShardFiles files,
+                           save_shards(*model, path, options.shards, options.threads, options.interrupted));
     report.path = files.index_path;
     report.bytes = files.bytes;
     return {};
   }
-  GLOVE_RETURN_IF_ERROR(writer.commit(options.threads, options.interrupted));
   report.path = path;
+  if (options.lists != 0) {
+    GLOVE_ASSIGN_OR_RETURN(report.bytes, write_lists(writer, path, options));
+    return {};
+  }
+  GLOVE_RETURN_IF_ERROR(writer.commit(options.threads, options.interrupted));
   report.bytes = writer.bytes_written();
   return {};
 }

@@ -23,6 +23,8 @@ struct ConvertOptions {
   bool lower = false;      // converts A-Z in words to a-z; of words that become equal, the first is kept
   bool normalize = false;  // divides each vector by its length
   int64_t shards = 0;      // writes this many shards and their index instead of one file; 0 = one file
+  // Puts the rows into this many lists, or kAutoLists (convert/lists.h); 0 = none. Requires `analysis`.
+  int64_t lists = 0;
   // Derives the common components that the file keeps for texts. Null: the file keeps none.
   Analysis* analysis = nullptr;
   ProgressCallback progress;  // progress of reading; may be empty
@@ -44,8 +46,8 @@ struct ConvertReport {
 
 // Reads `input_path` once, in a bounded window of memory (in addition to the words and about 100 bytes per
 // row), and writes `output_path`, which appears or changes only after everything has been written and flushed
-// to disk. With shards, the whole model is first written to an unnamed file beside them, so the disk must
-// have room for it twice; then all of them appear, as save_shards() says.
+// to disk. With shards or lists, the whole model is first written to an unnamed file beside them, so the disk
+// must have room for it twice; then all of them appear, as save_shards() says.
 Result<ConvertReport> convert(const std::string& input_path, const std::string& output_path,
                               const ConvertOptions& options);
 

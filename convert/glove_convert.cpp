@@ -2,18 +2,24 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "analysis/analysis.h"
 #include "base/concat.h"
+#include "base/file.h"
+#include "base/system_calls.h"
 #include "base/timer.h"
 #include "base/utf8.h"
 #include "convert/convert.h"
+#include "convert/lists.h"
 #include "convert/progress_display.h"
 #include "cpu/cpu_analysis.h"
 #include "glove_version.h"
@@ -41,7 +47,7 @@ std::string printable(std::string_view text) {
 }
 
 std::string file_name(const std::string& path) {
-  return printable(path.substr(path.rfind('/') + 1));
+  return printable(glove::file_name_of(path));
 }
 
 int fail(const glove::Error& error) {
@@ -66,6 +72,16 @@ Examples:
   glove-convert --info glove.safetensors
 
 Exit status: 0 success, 1 failure (one line on standard error says why; OUT is unchanged), 2 invalid arguments.)";
+}
+
+int64_t read_lists(const std::string& text) {
+  if (text == "auto") return glove::kAutoLists;
+  if (text == "none") return 0;
+  int64_t lists = 0;
+  if (!CLI::detail::lexical_cast(text, lists) || lists < 1 || lists > glove::kMaxLists)
+    throw CLI::ValidationError("--lists", fmt::format("'{}' is not auto, none or a number from 1 to {}",
+                                                      printable(text), glove::kMaxLists));
+  return lists;
 }
 
 void describe_arguments(CLI::App& app, Arguments& arguments) {
@@ -96,6 +112,14 @@ void describe_arguments(CLI::App& app, Arguments& arguments) {
       ->type_name("N")
       ->check(CLI::Range(int64_t{1}, glove::kMaxShards))
       ->needs(output);
+  app.add_option_function<std::string>(
+         "--lists", [&convert](const std::string& text) { convert.lists = read_lists(text); },
+         "Put the words into N lists around centroids, so that a search reads half the bytes where the model "
+         "is "
+         "larger than the caches; auto chooses N for models of 100,000 words and more")
+      ->type_name("N|auto|none")
+      ->needs(output)
+      ->excludes("--shards");
   app.add_option("--threads", convert.threads, "Number of threads; 0: all cores that the process may use")
       ->check(CLI::Range(0, 1024));
   app.add_flag(
@@ -108,7 +132,7 @@ void describe_arguments(CLI::App& app, Arguments& arguments) {
   app.footer(footer());
 }
 
-// Set by SIGINT, SIGTERM and SIGHUP: the work stops at the next block or step, and its temporary file is
+// Set when the program is asked to end: the work stops at the next block or step, and its temporary file is
 // removed. After the output has been renamed, it is complete and is kept.
 volatile std::sig_atomic_t g_interrupted = 0;
 
@@ -200,15 +224,16 @@ int convert(Arguments& arguments) {
   return arguments.verify ? verify(arguments, result.value().path, read) : kSuccess;
 }
 
-int run(int argc, char** argv) {
+int run(std::vector<std::string> arguments_in_reverse) {
   CLI::App app(
       "Makes a model file of a word-embedding file, for sqlite-glove to open without reading it through.",
       "glove-convert");
   Arguments arguments;
   arguments.convert.read.read_tokenizer = glove::read_tokenizer;
+  app.allow_windows_style_options(false);  // /folder/file is a path
   describe_arguments(app, arguments);
   try {
-    app.parse(argc, argv);
+    app.parse(std::move(arguments_in_reverse));
     // A pipe cannot be read twice, which detecting the format requires, and "-" is not meant as a file name.
     if (arguments.input == "-" || arguments.output == "-")
       throw CLI::ValidationError("-",
@@ -226,13 +251,12 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::signal(SIGINT, [](int) { g_interrupted = 1; });
-  std::signal(SIGTERM, [](int) { g_interrupted = 1; });
-  // nohup ignores SIGHUP, and it must stay ignored.
-  if (std::signal(SIGHUP, [](int) { g_interrupted = 1; }) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);  // turns a file that is too large into an error of the write
+  glove::system_calls::on_request_to_end([](int) { g_interrupted = 1; });
   try {
-    return run(argc, argv);
+    std::vector<std::string> arguments = glove::system_calls::program_arguments(argc, argv);
+    if (!arguments.empty()) arguments.erase(arguments.begin());  // the program's name
+    std::ranges::reverse(arguments);                             // as CLI11 takes them
+    return run(std::move(arguments));
   } catch (const std::bad_alloc&) {
     std::fputs("glove-convert: out of memory\n", stderr);
   } catch (const std::exception& error) {

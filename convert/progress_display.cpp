@@ -1,22 +1,16 @@
 #include "convert/progress_display.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <string_view>
 #include <utility>
 
+#include "base/system_calls.h"
+
 namespace glove {
 namespace {
-
-int terminal_width() {
-  winsize size{};
-  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
 
 std::string format_seconds(double seconds) {
   const auto whole = static_cast<int64_t>(std::min(seconds, 1e9) + 0.5);
@@ -37,9 +31,7 @@ std::string format_bytes(int64_t bytes) {
 
 ProgressDisplay::Style ProgressDisplay::style_for_stderr(bool quiet) {
   if (quiet) return Style::kNone;
-  const char* const terminal = std::getenv("TERM");
-  const bool dumb = terminal == nullptr || std::string_view(terminal) == "dumb";
-  return ::isatty(STDERR_FILENO) != 0 && !dumb ? Style::kBar : Style::kLines;
+  return system_calls::terminal_columns() > 0 ? Style::kBar : Style::kLines;
 }
 
 ProgressDisplay::ProgressDisplay(Style style, std::string title) : style_(style), title_(std::move(title)) {}
@@ -67,7 +59,8 @@ void ProgressDisplay::draw(double seconds, int64_t bytes_done, int64_t bytes_tot
     std::fputs(fmt::format("{}: {}\n", title_, text).c_str(), stderr);
     return;
   }
-  const int room = terminal_width() - static_cast<int>(title_.size() + text.size()) - 7;
+  const int columns = std::max(system_calls::terminal_columns(), 1);
+  const int room = columns - static_cast<int>(title_.size() + text.size()) - 7;
   std::string line = title_ + "  ";
   if (room >= 10) {
     const int filled = static_cast<int>(share * room);
@@ -75,7 +68,7 @@ void ProgressDisplay::draw(double seconds, int64_t bytes_done, int64_t bytes_tot
             std::string(static_cast<size_t>(room - filled), ' ') + "]  ";
   }
   line += text;
-  line.resize(std::min(line.size(), static_cast<size_t>(terminal_width() - 1)));
+  line.resize(std::min(line.size(), static_cast<size_t>(columns - 1)));
   std::fputs(("\r\x1b[K" + line).c_str(), stderr);
   std::fflush(stderr);
   drawn_ = true;

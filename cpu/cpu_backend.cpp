@@ -1,7 +1,5 @@
 #include "cpu/cpu_backend.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -11,6 +9,7 @@
 #include <utility>
 
 #include "base/cores.h"
+#include "base/system_calls.h"
 #include "cpu/cpu_analysis.h"
 #include "cpu/kernels/kernels.h"
 #include "cpu/search/scan.h"
@@ -64,14 +63,11 @@ void RowAccess::expect(const Model& model, Pattern pattern) {
   if (model.source().maps.empty()) return;
   if (pattern_.load(std::memory_order_relaxed) == pattern) return;
   pattern_.store(pattern, std::memory_order_relaxed);
-  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   for (const ModelPart& part : model.parts()) {
     if (!model.place_in_file(std::as_bytes(part.vectors))) continue;
-    const auto first = (reinterpret_cast<uintptr_t>(part.vectors.data()) + page - 1) / page * page;
-    const auto end = reinterpret_cast<uintptr_t>(part.vectors.data() + part.vectors.size()) / page * page;
-    if (first < end)  // advice only: nothing depends on its success
-      madvise(reinterpret_cast<void*>(first), end - first,
-              pattern == Pattern::kScattered ? MADV_RANDOM : MADV_NORMAL);
+    system_calls::advise_access(
+        part.vectors.data(), part.vectors.size_bytes(),
+        pattern == Pattern::kScattered ? system_calls::Access::kScattered : system_calls::Access::kNormal);
   }
 }
 

@@ -7,6 +7,7 @@
 #include "base/float_environment.h"
 #include "base/mutex.h"
 #include "base/timer.h"
+#include "live/block_scan.h"
 #include "model/exact_dot.h"
 
 namespace glove::live {
@@ -117,6 +118,11 @@ std::pair<size_t, int64_t> PartSet::place_of(int32_t row) const {
   return {static_cast<size_t>(&part - model().parts().data()), row - part.first_row};
 }
 
+bool PartSet::has_outlines() const {
+  return std::any_of(segments().begin(), segments().end(),
+                     [](const SegmentPtr& segment) { return segment->is_outline(); });
+}
+
 void hide_row(IndexState& state, int32_t row) {
   const auto place = std::lower_bound(state.hidden.begin(), state.hidden.end(), row);
   if (place == state.hidden.end() || *place != row) state.hidden.insert(place, row);
@@ -136,11 +142,11 @@ bool LiveRelation::wants_full_pass(int64_t k) const {
   return reads_by_id() && among_.keys->size() <= k + k / 2;
 }
 
-// Passes every admissible row that has a vector.
+// Passes every admissible row that has a vector. One by one, it reads no other row.
 template <class Use>
-Status LiveRelation::read_admissible(const InterruptCheck& interrupted, const Use& use) {
+Status LiveRelation::read_admissible(bool by_id, const InterruptCheck& interrupted, const Use& use) {
   InterruptPoll poll(interrupted);
-  if (!reads_by_id())
+  if (!by_id)
     return source_.read_all([&](int64_t id, std::span<const float> vector) -> Status {
       if (among_.has(id)) use(id, vector);
       return poll.check();
@@ -154,16 +160,26 @@ Status LiveRelation::read_admissible(const InterruptCheck& interrupted, const Us
   return {};
 }
 
-// Scores every admissible row of the user's table: calls use(i, row) for each row and queries[i].
+// Scores every admissible row of the user's table: calls use(i, row) for each row and queries[i]. Calls
+// begin() before it reads the first row, and again before it reads the rows one by one, after an error that
+// may be one of another row.
 template <class Use>
 Status LiveRelation::score_table(std::span<const Query> queries, const SearchOptions& options,
-                                 SearchReport& report, Use&& use) {
+                                 SearchReport& report, const std::function<void()>& begin, const Use& use) {
   const Timer timer;
   int64_t rows = 0;
-  GLOVE_RETURN_IF_ERROR(read_admissible(options.interrupted, [&](int64_t id, std::span<const float> vector) {
-    ++rows;
-    for (size_t i = 0; i < queries.size(); ++i) use(i, scored(queries[i], id, vector));
-  }));
+  const auto read = [&](bool by_id) {
+    rows = 0;
+    begin();
+    return read_admissible(by_id, options.interrupted, [&](int64_t id, std::span<const float> vector) {
+      ++rows;
+      for (size_t i = 0; i < queries.size(); ++i) use(i, scored(queries[i], id, vector));
+    });
+  };
+  Status status = read(reads_by_id());
+  if (!status.ok() && status.error().code != ErrorCode::kInterrupted && !among_.all() && !reads_by_id())
+    status = read(true);
+  GLOVE_RETURN_IF_ERROR(status);
   report.cost.candidates += rows * static_cast<int64_t>(queries.size());
   report.cost.rescore_us += timer.microseconds();
   return {};
@@ -171,9 +187,10 @@ Status LiveRelation::score_table(std::span<const Query> queries, const SearchOpt
 
 Result<Answers> LiveRelation::best_of_table(std::span<const Query> queries, int64_t k,
                                             const SearchOptions& options, SearchReport& report) {
-  std::vector<BestRows> best(queries.size(), BestRows(k));
-  GLOVE_RETURN_IF_ERROR(
-      score_table(queries, options, report, [&best](size_t i, const Neighbor& row) { best[i].offer(row); }));
+  std::vector<BestRows> best;
+  GLOVE_RETURN_IF_ERROR(score_table(
+      queries, options, report, [&] { best.assign(queries.size(), BestRows(k)); },
+      [&best](size_t i, const Neighbor& row) { best[i].offer(row); }));
   Answers answers;
   for (BestRows& rows : best) answers.push_back(std::move(rows).take());
   return answers;
@@ -199,8 +216,23 @@ Result<bool> LiveRelation::score_candidates(const Query& query, std::span<const 
   return complete;
 }
 
+// Returns nullopt if the running statement has removed a segment whose codes are not in memory.
+Result<std::optional<Answers>> LiveRelation::candidates(std::span<const Query> queries, int64_t k,
+                                                        const SearchOptions& options, SearchReport& report) {
+  const PartSet& parts = *state_.parts;
+  if (!parts.has_outlines()) {
+    GLOVE_ASSIGN_OR_RETURN(Answers found, candidates_of(parts.searchers(), queries, k, options, report));
+    return std::optional(std::move(found));
+  }
+  struct Reading {
+    CodeSource& codes;
+    ~Reading() { codes.end_reading(); }
+  } const reading{codes_};
+  return candidates_by_blocks(parts, state_.segment_ids, codes_, queries, k, options, report);
+}
+
 // Answers the queries in `left`, which lists their positions, with a scan of the segments. Leaves those in it
-// that lost a candidate and have no answer yet.
+// that have no answer yet, because they lost a candidate or a segment.
 Status LiveRelation::scan_segments(std::span<const Query> queries, int64_t k, const SearchOptions& options,
                                    SearchReport& report, Answers& answers, std::vector<size_t>& left) {
   std::vector<size_t> again;
@@ -214,8 +246,11 @@ Status LiveRelation::scan_segments(std::span<const Query> queries, int64_t k, co
       asked.back().among = among_.rows;
     }
     SearchReport scan;
-    GLOVE_ASSIGN_OR_RETURN(const auto candidates,
-                           candidates_of(state_.parts->searchers(), asked, k, options, scan));
+    GLOVE_ASSIGN_OR_RETURN(const auto found, candidates(asked, k, options, scan));
+    if (!found) {
+      again.insert(again.end(), block.begin(), block.end());
+      continue;
+    }
     report.backend = scan.backend;
     report.device = scan.device;
     report.cost.add(scan.cost);
@@ -225,7 +260,7 @@ Status LiveRelation::scan_segments(std::span<const Query> queries, int64_t k, co
       const Query& query = queries[block[i]];
       BestRows best(k);
       offer_changed(*state_.changed, among_, query, best);
-      GLOVE_ASSIGN_OR_RETURN(const bool complete, score_candidates(query, candidates[i], best));
+      GLOVE_ASSIGN_OR_RETURN(const bool complete, score_candidates(query, (*found)[i], best));
       if (complete) {
         answers[block[i]] = std::move(best).take();
       } else {
@@ -267,9 +302,11 @@ Result<OrderedRows> LiveRelation::all_rows(const Query& query, const SearchOptio
   const ScopedFloatEnvironment float_environment;
   const Timer timer;
   std::vector<Neighbor> rows;
-  GLOVE_RETURN_IF_ERROR(score_table({&query, 1}, options, report, [&rows](size_t, const Neighbor& row) {
-    if (row.similarity > kNoSimilarity) rows.push_back(row);
-  }));
+  GLOVE_RETURN_IF_ERROR(score_table(
+      {&query, 1}, options, report, [&rows] { rows.clear(); },
+      [&rows](size_t, const Neighbor& row) {
+        if (row.similarity > kNoSimilarity) rows.push_back(row);
+      }));
   report.queries = 1;
   report.k = static_cast<int64_t>(rows.size());
   report.total_us = timer.microseconds();

@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -36,6 +37,9 @@ class PartSet {
   int64_t id_of(int32_t row) const;
   // Returns the position of its segment, and its row in it.
   std::pair<size_t, int64_t> place_of(int32_t row) const;
+
+  // Whether the codes of some segment are not in memory. The searchers must not be used then.
+  bool has_outlines() const;
 
   // Returns the row of the model that begins a segment.
   int64_t first_row(size_t segment) const { return model().parts()[segment].first_row; }
@@ -77,6 +81,21 @@ class RowSource {
   virtual Status read_all(const UseRow& use) = 0;
 };
 
+// Reads the codes of segments whose outlines are in memory. One thread at a time.
+class CodeSource {
+ public:
+  virtual ~CodeSource() = default;
+  // Leaves the codes of a block of a segment in `codes`. `id` is as in IndexState::segment_ids. Returns false
+  // if the running statement has removed the segment since it began; other codes than those of the outline
+  // are an error. Fast if blocks are read in order.
+  virtual Result<bool> read_codes(const Segment& segment, int64_t id, int64_t number,
+                                  HugePageBuffer<char>& codes) = 0;
+  // Must be called after the last block of a search.
+  virtual void end_reading() = 0;
+  // The most bytes of codes that the process keeps.
+  virtual Result<int64_t> most_bytes() = 0;
+};
+
 // The logged rows that are in the relation.
 struct ChangedRows {
   std::vector<int64_t> ids;
@@ -105,11 +124,11 @@ struct Admissible {
   bool has(int64_t id) const { return all() || keys->contains(id); }
 };
 
-// The relation of a statement. The source must outlive it.
+// The relation of a statement. The sources must outlive it.
 class LiveRelation final : public RankedRelation {
  public:
-  LiveRelation(IndexState state, RowSource& source, Admissible among = {})
-      : state_(std::move(state)), source_(source), among_(std::move(among)) {}
+  LiveRelation(IndexState state, RowSource& source, CodeSource& codes, Admissible among = {})
+      : state_(std::move(state)), source_(source), codes_(codes), among_(std::move(among)) {}
 
   // Without a set of admissible rows there is no limit: only a pass over the user's table counts the rows.
   int64_t most_rows() const override {
@@ -128,18 +147,21 @@ class LiveRelation final : public RankedRelation {
  private:
   bool reads_by_id() const;
   template <class Use>
-  Status read_admissible(const InterruptCheck& interrupted, const Use& use);
+  Status read_admissible(bool by_id, const InterruptCheck& interrupted, const Use& use);
   template <class Use>
   Status score_table(std::span<const Query> queries, const SearchOptions& options, SearchReport& report,
-                     Use&& use);
+                     const std::function<void()>& begin, const Use& use);
   Result<Answers> best_of_table(std::span<const Query> queries, int64_t k, const SearchOptions& options,
                                 SearchReport& report);
   Result<bool> score_candidates(const Query& query, std::span<const Neighbor> candidates, BestRows& best);
+  Result<std::optional<Answers>> candidates(std::span<const Query> queries, int64_t k,
+                                            const SearchOptions& options, SearchReport& report);
   Status scan_segments(std::span<const Query> queries, int64_t k, const SearchOptions& options,
                        SearchReport& report, Answers& answers, std::vector<size_t>& left);
 
   IndexState state_;
   RowSource& source_;
+  CodeSource& codes_;
   Admissible among_;
 };
 

@@ -1,6 +1,7 @@
 #include "live/segment.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "base/mutex.h"
+#include "live/code_cache.h"
 #include "model/exact_dot.h"
 #include "model/limits.h"
 #include "model/quantize.h"
@@ -44,7 +46,25 @@ SharedSegments& shared_segments() {
   return *instance;
 }
 
+std::atomic<int64_t>& loaded_bytes() {
+  static std::atomic<int64_t> bytes = 0;
+  return bytes;
+}
+
+Error corrupt(const std::string& name, const std::string& what) {
+  return {ErrorCode::kCorrupt, name + " " + what};
+}
+
+Error wrong_length(const std::string& name, size_t bytes, int64_t rows, int64_t expected) {
+  return corrupt(name, "has " + std::to_string(bytes) + " bytes, but " + std::to_string(rows) +
+                           " rows take " + std::to_string(expected));
+}
+
 }  // namespace
+
+int64_t bytes_of_loaded_segments() {
+  return loaded_bytes();
+}
 
 int64_t segment_bytes(int64_t rows, int64_t dims) {
   return code_bytes(rows, dims) + rows * static_cast<int64_t>(sizeof(int64_t) + 2 * sizeof(float));
@@ -55,18 +75,28 @@ std::pair<int64_t, int64_t> segment_id_bytes(int64_t rows, int64_t dims) {
   return {begin, begin + rows * static_cast<int64_t>(sizeof(int64_t))};
 }
 
-Segment::Segment(HugePageBuffer<char> bytes, int64_t rows, int64_t dims)
-    : bytes_(std::move(bytes)), rows_(rows), dims_(dims) {
+Segment::Segment(HugePageBuffer<char> bytes, CodeBlocks blocks, int64_t rows, int64_t dims)
+    : bytes_(std::move(bytes)), blocks_(std::move(blocks)), rows_(rows), dims_(dims) {
   const auto count = static_cast<size_t>(rows);
   const char* place = bytes_.data();
   level_.bits = 8;
-  level_.codes = {reinterpret_cast<const int8_t*>(place), static_cast<size_t>(code_bytes(rows, dims))};
-  place += level_.codes.size();
+  if (!is_outline()) {
+    level_.codes = {reinterpret_cast<const int8_t*>(place), static_cast<size_t>(code_bytes(rows, dims))};
+    place += level_.codes.size();
+    loaded_bytes() += static_cast<int64_t>(bytes_.size());
+  }
   ids_ = {reinterpret_cast<const int64_t*>(place), count};
   place += ids_.size_bytes();
   level_.scales = {reinterpret_cast<const float*>(place), count};
   place += level_.scales.size_bytes();
   level_.residuals = {reinterpret_cast<const float*>(place), count};
+}
+
+Segment::~Segment() {
+  if (is_outline())
+    CodeCache::instance().forget(*this);
+  else
+    loaded_bytes() -= static_cast<int64_t>(bytes_.size());
 }
 
 // True if the codes are zero wherever there is no component: past the last one of each row, and past the last
@@ -88,22 +118,33 @@ bool Segment::padding_is_zero() const {
   return true;
 }
 
+// Returns what is wrong with the ids, scales and residuals; empty if nothing is.
+std::string Segment::fault_of_rows() const {
+  const auto not_above = [](int64_t id, int64_t next) { return next <= id; };
+  if (std::adjacent_find(ids_.begin(), ids_.end(), not_above) != ids_.end())
+    return "has ids that are not in ascending order";
+  if (!std::all_of(level_.scales.begin(), level_.scales.end(), usable) ||
+      !std::all_of(level_.residuals.begin(), level_.residuals.end(), usable))
+    return "has a scale or a residual that is negative, NaN or infinite";
+  return {};
+}
+
 Result<SegmentPtr> Segment::parse(HugePageBuffer<char> bytes, int64_t rows, int64_t dims,
                                   const std::string& name) {
-  const auto corrupt = [&name](const std::string& what) {
-    return Error{ErrorCode::kCorrupt, name + " " + what};
-  };
   if (static_cast<int64_t>(bytes.size()) != segment_bytes(rows, dims))
-    return corrupt("has " + std::to_string(bytes.size()) + " bytes, but " + std::to_string(rows) +
-                   " rows take " + std::to_string(segment_bytes(rows, dims)));
-  const SegmentPtr segment(new Segment(std::move(bytes), rows, dims));
-  const auto not_above = [](int64_t id, int64_t next) { return next <= id; };
-  if (std::adjacent_find(segment->ids_.begin(), segment->ids_.end(), not_above) != segment->ids_.end())
-    return corrupt("has ids that are not in ascending order");
-  if (!std::all_of(segment->level_.scales.begin(), segment->level_.scales.end(), usable) ||
-      !std::all_of(segment->level_.residuals.begin(), segment->level_.residuals.end(), usable))
-    return corrupt("has a scale or a residual that is negative, NaN or infinite");
-  if (!segment->padding_is_zero()) return corrupt("has codes where there is no component");
+    return wrong_length(name, bytes.size(), rows, segment_bytes(rows, dims));
+  const SegmentPtr segment(new Segment(std::move(bytes), {}, rows, dims));
+  if (const std::string fault = segment->fault_of_rows(); !fault.empty()) return corrupt(name, fault);
+  if (!segment->padding_is_zero()) return corrupt(name, "has codes where there is no component");
+  return segment;
+}
+
+Result<SegmentPtr> Segment::parse_outline(HugePageBuffer<char> bytes, CodeBlocks blocks, int64_t rows,
+                                          int64_t dims, const std::string& name) {
+  const int64_t expected = segment_bytes(rows, dims) - code_bytes(rows, dims);
+  if (static_cast<int64_t>(bytes.size()) != expected) return wrong_length(name, bytes.size(), rows, expected);
+  const SegmentPtr segment(new Segment(std::move(bytes), std::move(blocks), rows, dims));
+  if (const std::string fault = segment->fault_of_rows(); !fault.empty()) return corrupt(name, fault);
   return segment;
 }
 

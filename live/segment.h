@@ -16,8 +16,16 @@
 
 namespace glove::live {
 
+// How the codes of a segment are read that are not in memory.
+struct CodeBlocks {
+  int64_t tiles = 0;                // of a block; the last one may have fewer
+  std::vector<uint32_t> checksums;  // of the blocks (base/crc32.h)
+  uint32_t checksum = 0;            // of all bytes of the segment
+};
+
 // Immutable; any thread may use it. Its bytes are, little-endian and without gaps: the codes in the tiles of
-// model/quantize.h, the ids (int64, ascending), the scales and the residuals (float32).
+// model/quantize.h, the ids (int64, ascending), the scales and the residuals (float32). An outline is a
+// segment whose codes are not in memory.
 class Segment {
  public:
   // Takes the bytes of a segment. It is an error, kCorrupt, if they cannot be those of `rows` rows of `dims`
@@ -26,23 +34,38 @@ class Segment {
   static Result<std::shared_ptr<const Segment>> parse(HugePageBuffer<char> bytes, int64_t rows, int64_t dims,
                                                       const std::string& name);
 
+  // Makes an outline. `bytes` are those of a segment from its ids on. Errors and requirements as for parse().
+  static Result<std::shared_ptr<const Segment>> parse_outline(HugePageBuffer<char> bytes, CodeBlocks blocks,
+                                                              int64_t rows, int64_t dims,
+                                                              const std::string& name);
+  ~Segment();
+  Segment(const Segment&) = delete;
+  Segment& operator=(const Segment&) = delete;
+
   int64_t rows() const { return rows_; }
   int64_t dims() const { return dims_; }
   std::span<const int64_t> ids() const { return ids_; }
+  bool is_outline() const { return blocks_.tiles > 0; }
+  const CodeBlocks& blocks() const { return blocks_; }
+  // The codes of an outline are empty.
   const CodeLevel& level() const { return level_; }
+  // Those in memory.
   std::span<const char> bytes() const { return bytes_; }
 
   // Returns the row of this id; nullopt if the segment has none.
   std::optional<int64_t> find(int64_t id) const;
 
-  // True if a row has the codes of this vector, which may be anything. REQUIRES: the float environment.
+  // True if a row has the codes of this vector, which may be anything. REQUIRES: the float environment; this
+  // is no outline.
   bool has_codes_of(int64_t row, std::span<const float> vector) const;
 
  private:
-  Segment(HugePageBuffer<char> bytes, int64_t rows, int64_t dims);
+  Segment(HugePageBuffer<char> bytes, CodeBlocks blocks, int64_t rows, int64_t dims);
+  std::string fault_of_rows() const;
   bool padding_is_zero() const;
 
   HugePageBuffer<char> bytes_;
+  CodeBlocks blocks_;
   int64_t rows_;
   int64_t dims_;
   std::span<const int64_t> ids_;
@@ -104,5 +127,8 @@ SegmentPtr find_segment(std::string_view key);
 
 // Makes the segment the one with this key, unless there is one, and returns the one.
 SegmentPtr share_segment(std::string key, SegmentPtr segment);
+
+// Returns the bytes of all segments of the process that have their codes in memory.
+int64_t bytes_of_loaded_segments();
 
 }  // namespace glove::live

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <string_view>
 #include <utility>
 
 #include "base/concat.h"
+#include "base/file_calls.h"
 #include "base/utf8.h"
 #include "loader/static_model.h"
 
@@ -20,7 +20,8 @@ constexpr std::string_view kEmptyZipMagic = "PK\5\6";
 // Splits "dir/archive.zip/member" after the first part that is a regular file. The member is empty if there
 // is none.
 std::pair<std::string, std::string> split_member(const std::string& path) {
-  for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) {
+  const auto next = [&path](size_t from) { return path.find_first_of(system_calls::kPathSeparators, from); };
+  for (size_t slash = next(1); slash != std::string::npos; slash = next(slash + 1)) {
     std::string archive = path.substr(0, slash);
     if (File::open_for_reading(archive).ok()) return {std::move(archive), path.substr(slash + 1)};
   }
@@ -173,8 +174,7 @@ Result<std::shared_ptr<const File>> Input::random_access(int64_t most_bytes, std
                           concat(path_, ": there are more bytes inside the compressed file than the ",
                                  most_bytes, " that ", limit)};
   if (content_bytes() > most_bytes) return too_many;
-  const char* const chosen = std::getenv("TMPDIR");
-  const std::string directory = chosen != nullptr && *chosen != '\0' ? chosen : "/tmp";
+  const std::string directory = system_calls::temporary_folder();
   GLOVE_ASSIGN_OR_RETURN(File copy, File::create_unnamed(directory, directory));
   const auto reader = stream();
   std::vector<char> buffer(size_t{1} << 18);

@@ -11,6 +11,7 @@
 #include "base/crc32.h"
 #include "base/float_from_chars.h"
 #include "base/utf8.h"
+#include "lists/planes.h"
 #include "loader/model_format.h"
 #include "model/derived_arrays.h"
 #include "model/limits.h"
@@ -29,6 +30,8 @@ struct MappedArrays {
   MemorySink codes4;
   DerivedArrays derived{codes8, codes4};
   std::vector<int32_t> sorted_ids;
+  PlaneLevel planes;                  // views of the map and of
+  std::vector<int64_t> list_offsets;  // a copy: a search indexes by them, even if the file is overwritten
 };
 
 class ModelFileReader {
@@ -46,6 +49,7 @@ class ModelFileReader {
       take_level(4, kCodes4, kScales4, kResiduals4);
     const bool has_codes = header_.find(kCodes) && header_.find(kScales) && header_.find(kResiduals);
     if (has_codes) take_level(8, kCodes, kScales, kResiduals);
+    GLOVE_RETURN_IF_ERROR(take_planes());
     std::span<const char> word_bytes;
     std::span<const int64_t> word_offsets;
     std::span<const int32_t> sorted_ids;
@@ -112,6 +116,11 @@ class ModelFileReader {
         {kWordBytes, "U8", {bytes}},
         {kWordOffsets, "I64", {n + 1}},
         {kSortedIds, "I32", {n}},
+        {kListRows, "I32", {n}},
+        {kPlane1, "U8", {tile_count(n), plane_words(d), kTileRows, kPlaneWordBytes}},
+        {kPlane1Bounds, "F16", {tile_count(n), kPlaneBounds, kTileRows}},
+        {kPlane2, "U8", {n, plane_words(d), kPlaneWordBytes}},
+        {kPlane2Bounds, "F16", {n, kPlaneBounds}},
     };
     for (const auto& [name, dtype, shape] : expected) GLOVE_RETURN_IF_ERROR(check_type(name, dtype, shape));
     return {};
@@ -279,6 +288,41 @@ class ModelFileReader {
     take(codes, level.codes);
     take(scales, level.scales);
     take(residuals, level.residuals);
+  }
+
+  // Lists and planes are used together, or not at all. The search indexes by the offsets and sorts by
+  // products of the centroids, so these are checked.
+  Status take_planes() {
+    const Tensor* const centroids = header_.find(kListCentroids);
+    PlaneLevel& planes = owner_->planes;
+    if (centroids == nullptr || part_.dims > kMaxPlaneDims || !take(kListRows, planes.rows) ||
+        !take(kPlane1, planes.plane1) || !take(kPlane1Bounds, planes.bounds1) ||
+        !take(kPlane2, planes.plane2) || !take(kPlane2Bounds, planes.bounds2))
+      return {};
+    const int64_t lists = centroids->shape.empty() ? 0 : centroids->shape.front();
+    if (lists < 1 || lists > part_.rows)
+      return corrupt(concat("the tensor '", kListCentroids, "' has ", lists, " rows; a model of ", part_.rows,
+                            " words has 1 to ", part_.rows, " lists"));
+    GLOVE_RETURN_IF_ERROR(check_type(kListCentroids, "F32", {lists, part_.dims}));
+    GLOVE_RETURN_IF_ERROR(check_type(kListOffsets, "I64", {lists + 1}));
+    take(kListCentroids, planes.centroids);
+    std::span<const int64_t> offsets;
+    if (!take(kListOffsets, offsets)) return {};
+    owner_->list_offsets.assign(offsets.begin(), offsets.end());
+    planes.offsets = owner_->list_offsets;
+    if (planes.offsets.front() != 0 || planes.offsets.back() != part_.rows ||
+        !std::ranges::is_sorted(planes.offsets))
+      return corrupt(concat("the tensor '", kListOffsets, "' does not rise from 0 to ", part_.rows));
+    if (!std::ranges::all_of(planes.centroids, [](float value) { return std::isfinite(value); }))
+      return corrupt(concat("the tensor '", kListCentroids, "' has a component that is NaN or infinite"));
+    const std::string_view most_k = header_.metadata_value(kPlanesMostKKey);
+    const auto [end, error] = std::from_chars(most_k.data(), most_k.data() + most_k.size(), planes.most_k);
+    if (error != std::errc() || end != most_k.data() + most_k.size() || planes.most_k < 0)
+      return corrupt("the metadata key '" + std::string(kPlanesMostKKey) + "' is '" + escaped(most_k) +
+                     "', but must be a whole number of at least 0");
+    part_.planes = &planes;
+    part_.derives_level4 = !part_.has_level(4);
+    return {};
   }
 
   // Returns a view of a tensor whose type check_types() has checked; returns false if it is not present.

@@ -10,9 +10,10 @@
 
 namespace glove {
 
-std::string format_version(bool has_tokenizer) {
-  return has_tokenizer ? std::to_string(kTokenizerFormatMajor) + "." + std::to_string(kTokenizerFormatMinor)
-                       : std::to_string(kWordFormatMajor) + "." + std::to_string(kWordFormatMinor);
+std::string format_version(bool has_tokenizer, bool has_lists) {
+  const int minor = (has_tokenizer ? kTokenizerFormatMinor : kWordFormatMinor) + (has_lists ? 1 : 0);
+  return std::to_string(has_tokenizer ? kTokenizerFormatMajor : kWordFormatMajor) + "." +
+         std::to_string(minor);
 }
 
 Result<bool> has_tokenizer_version(const std::string& source, std::string_view version) {

@@ -2,11 +2,14 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <vector>
 
 #include "base/concat.h"
 #include "base/crc32.h"
 #include "base/float_environment.h"
 #include "base/utf8.h"
+#include "lists/half.h"
+#include "lists/planes.h"
 #include "loader/model_file.h"
 #include "loader/model_format.h"
 #include "model/exact_dot.h"
@@ -38,6 +41,7 @@ class Verifier {
       GLOVE_RETURN_IF_ERROR(check_row(row));
     }
     for (const CodeLevel& level : part_.levels) GLOVE_RETURN_IF_ERROR(check_padding(level));
+    if (part_.planes != nullptr) GLOVE_RETURN_IF_ERROR(check_planes(*part_.planes));
     return model_.health();
   }
 
@@ -54,6 +58,9 @@ class Verifier {
   }
   Error corrupt_row(std::string_view tensor, int64_t row, const std::string& what) const {
     return corrupt(tensor, concat("at row ", row + 1, " ", what));
+  }
+  Error corrupt_position(std::string_view tensor, int64_t position, const std::string& what) const {
+    return corrupt(tensor, concat("at position ", position, " ", what));
   }
 
   // A tensor without a checksum is unknown to this version or was written by another program.
@@ -191,6 +198,98 @@ class Verifier {
           return corrupt_row(names_of(level).codes, row, "has padding that is not zero");
     }
     return {};
+  }
+
+  // That the file has every row at one position, and that the bounds hold.
+  Status check_planes(const PlaneLevel& planes) const {
+    std::vector<bool> seen(static_cast<size_t>(part_.rows));
+    int64_t list = 0;
+    for (int64_t position = 0; position < tile_count(part_.rows) * kTileRows; ++position) {
+      GLOVE_RETURN_IF_ERROR(check_interrupt(position));
+      GLOVE_RETURN_IF_ERROR(check_plane_padding(planes, position));
+      if (position >= part_.rows) continue;
+      const int32_t row = planes.rows[static_cast<size_t>(position)];
+      if (row < 0 || row >= part_.rows || seen[static_cast<size_t>(row)])
+        return corrupt_position(kListRows, position,
+                                concat("has ", row, ", which is no row or the one of another position"));
+      seen[static_cast<size_t>(row)] = true;
+      while (planes.offsets[static_cast<size_t>(list) + 1] <= position) ++list;
+      const float* const centroid = planes.centroids.data() + list * part_.dims;
+      const uint16_t* const tile = planes.bounds1.data() + position / kTileRows * kPlaneBounds * kTileRows;
+      const uint16_t* const first = tile + position % kTileRows;
+      const uint16_t* const both = planes.bounds2.data() + position * kPlaneBounds;
+      GLOVE_RETURN_IF_ERROR(check_bound(
+          kPlane1Bounds, position, row, centroid, {first[0], first[kTileRows], first[2 * kTileRows]},
+          [&](int64_t j) { return 2 * plane_bits(plane1_word(planes, position, j), j % kPlaneGroup) - 3; }));
+      GLOVE_RETURN_IF_ERROR(
+          check_bound(kPlane2Bounds, position, row, centroid, {both[0], both[1], both[2]}, [&](int64_t j) {
+            const int high = plane_bits(plane1_word(planes, position, j), j % kPlaneGroup);
+            const int low = plane_bits(plane2_word(planes, position, j), j % kPlaneGroup);
+            return 2 * (4 * high + low) - 15;
+          }));
+    }
+    return {};
+  }
+
+  // Planes may come from any writer, so a bound is checked against them and the vector. `code_of`: the code
+  // of a component.
+  template <class CodeOf>
+  Status check_bound(std::string_view tensor, int64_t position, int64_t row, const float* centroid,
+                     const PlaneBound& bound, const CodeOf& code_of) const {
+    const double factor = half_value(bound.centroid);
+    const double scale = half_value(bound.code);
+    const double distance = half_value(bound.distance);
+    const double norm_squared = part_.norm_squared(row);
+    if (norm_squared == 0) {
+      if (factor == 0 && scale == 0 && distance == 0) return {};
+      return corrupt_position(tensor, position, "is not 0, but the vector is zero");
+    }
+    const float* const x = part_.vector(row);
+    const double inverse_norm = 1 / std::sqrt(norm_squared);
+    double centroid_squared = 0, along = 0;
+    int largest = 0;
+    for (int64_t j = 0; j < part_.dims; ++j) {
+      const int code = code_of(j);
+      largest = std::max(largest, std::abs(code));
+      centroid_squared += double{centroid[j]} * centroid[j];
+      along += (factor * centroid[j] + scale * code) * (x[j] * inverse_norm);
+    }
+    const double code_term = scale * largest * std::sqrt(static_cast<double>(part_.dims));
+    if (!(std::abs(factor) * std::sqrt(centroid_squared) <= kMostPlaneTerm) || !(scale >= 0) ||
+        !(code_term <= kMostPlaneTerm) || !(distance > 0))
+      return corrupt_position(tensor, position, "has a number that is NaN, negative or too large");
+    if (std::isinf(distance)) return {};
+    double off_squared = 0;
+    for (int64_t j = 0; j < part_.dims; ++j) {
+      const double off = factor * centroid[j] + scale * code_of(j) - along * (x[j] * inverse_norm);
+      off_squared += off * off;
+    }
+    if (!(along >= 1) || !(distance <= kMostPlaneTerm) || !(std::sqrt(off_squared) <= distance))
+      return corrupt_position(tensor, position, "is not a bound of the row, its centroid and its codes");
+    return {};
+  }
+
+  Status check_plane_padding(const PlaneLevel& planes, int64_t position) const {
+    const bool is_row = position < part_.rows;
+    for (int64_t j = is_row ? part_.dims : 0; j < plane_words(part_.dims) * kPlaneGroup; ++j) {
+      if (plane_bits(plane1_word(planes, position, j), j % kPlaneGroup) != 0)
+        return corrupt_position(kPlane1, position, "has padding that is not zero");
+      if (is_row && plane_bits(plane2_word(planes, position, j), j % kPlaneGroup) != 0)
+        return corrupt_position(kPlane2, position, "has padding that is not zero");
+    }
+    const uint16_t* const tile = planes.bounds1.data() + position / kTileRows * kPlaneBounds * kTileRows;
+    for (int64_t i = 0; i < kPlaneBounds && !is_row; ++i)
+      if (tile[i * kTileRows + position % kTileRows] != 0)
+        return corrupt_position(kPlane1Bounds, position, "has padding that is not zero");
+    return {};
+  }
+
+  // The word of plane one or two with component j of the row at a position.
+  const uint8_t* plane1_word(const PlaneLevel& planes, int64_t position, int64_t j) const {
+    return planes.plane1.data() + plane1_index(position, j / kPlaneGroup, part_.dims);
+  }
+  const uint8_t* plane2_word(const PlaneLevel& planes, int64_t position, int64_t j) const {
+    return planes.plane2.data() + position * plane_row_bytes(part_.dims) + j / kPlaneGroup * kPlaneWordBytes;
   }
 
   struct LevelNames {

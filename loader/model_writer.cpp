@@ -12,8 +12,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/concat.h"
 #include "base/file.h"
 #include "base/replacement_file.h"
+#include "lists/planes.h"
+#include "loader/file_sink.h"
 #include "loader/model_format.h"
 #include "loader/write_behind.h"
 #include "model/nibbles.h"
@@ -21,65 +24,13 @@
 namespace glove {
 namespace {
 
-// A range of a file that grows at its end, with its checksum.
-class FileSink final : public ByteSink {
- public:
-  // `expected_bytes`: the final size, or -1 if it is unknown. `keep`: the bytes are permanent, so they may be
-  // flushed to the disk early.
-  FileSink(WriteBehind& writer, File& file, int64_t begin, int64_t expected_bytes, bool keep = true)
-      : writer_(writer),
-        file_(file),
-        keep_(keep),
-        announcement_(expected_bytes),
-        begin_(begin),
-        end_(begin),
-        announced_(begin) {}
+// Passes codes on, or drops them.
+struct CodesSink final : ByteSink {
+  explicit CodesSink(FileSink& kept) : sink(kept) {}
+  Status append(std::span<const char> bytes) override { return dropped ? Status() : sink.append(bytes); }
 
-  Status append(std::span<const char> bytes) override {
-    while (!bytes.empty()) {
-      const auto piece = bytes.first(std::min(bytes.size(), kBufferBytes - buffer_.size()));
-      const size_t filled = buffer_.size();
-      buffer_.resize(filled + piece.size());
-      std::memcpy(buffer_.data() + filled, piece.data(), piece.size());
-      bytes = bytes.subspan(piece.size());
-      if (buffer_.size() == kBufferBytes) GLOVE_RETURN_IF_ERROR(flush());
-    }
-    return {};
-  }
-  // Passes the remaining bytes to the writer.
-  Status flush() {
-    if (buffer_.empty()) return {};
-    const auto count = static_cast<int64_t>(buffer_.size());
-    if (keep_ && end_ + count > announced_) {
-      // If the final size is unknown, announces as many bytes as there are already.
-      const int64_t more = announcement_ >= 0 ? announcement_ : std::min(end_ - begin_, kMostAnnouncedBytes);
-      const int64_t bytes = std::max(more, end_ + count - announced_);
-      file_.announce(announced_, bytes);
-      announced_ += bytes;
-    }
-    GLOVE_RETURN_IF_ERROR(writer_.write(file_, end_, buffer_, crc_, keep_));
-    end_ += count;
-    buffer_.reserve(kBufferBytes);
-    return {};
-  }
-
-  int64_t begin() const { return begin_; }
-  int64_t bytes() const { return end_ + static_cast<int64_t>(buffer_.size()) - begin_; }
-  // REQUIRES: flush() was called, and the writer is drained.
-  uint32_t crc() const { return crc_; }
-
- private:
-  static constexpr size_t kBufferBytes = size_t{1} << 20;
-  static constexpr int64_t kMostAnnouncedBytes = int64_t{32} << 20;
-  WriteBehind& writer_;
-  File& file_;
-  bool keep_;
-  int64_t announcement_;  // the expected number of bytes, or -1
-  int64_t begin_;
-  int64_t end_;
-  int64_t announced_;  // the end of the announced range
-  uint32_t crc_ = 0;
-  Buffer<char> buffer_;
+  FileSink& sink;
+  bool dropped = false;
 };
 
 std::string shape_text(std::initializer_list<int64_t> shape) {
@@ -140,8 +91,9 @@ class Layout {
     metadata_ += ",\"" + std::string(key) + "\":\"" + std::string(value) + "\"";
   }
 
-  // Returns the whole header: length, JSON with this version, spaces. REQUIRES: everything has been written.
-  std::string header(const std::string& version) const {
+  // Returns the whole header: length, JSON with this version, spaces. It is an error if its place is too
+  // small. REQUIRES: everything has been written.
+  Result<std::string> header(const std::string& path, const std::string& version) const {
     std::string checksums;
     for (const auto& [name, sink] : checksums_)
       checksums +=
@@ -152,6 +104,9 @@ class Layout {
     text += "{\"__metadata__\":{\"" + std::string(kVersionKey) + "\":\"" + version + "\",\"" +
             std::string(kHeaderChecksumKey) + "\":\"00000000\"" + metadata_ + checksums + "}" + tensors_ +
             "}";
+    if (std::ssize(text) > kModelHeaderBytes)
+      return invalid_argument("the header of '", path, "' would take ", text.size(), " bytes of ",
+                              kModelHeaderBytes, "; write the model without lists");
     text.resize(kModelHeaderBytes, ' ');
     const std::string checksum = header_checksum(text);
     return text.replace(text.find("00000000"), 8, checksum);
@@ -180,6 +135,7 @@ struct ModelWriter::State {
   FileSink& vectors;
   FileSink& codes8;
   FileSink& codes4;
+  CodesSink kept_codes4{codes4};  // unless there are planes
   ModelAssembler assembler;
   Layout layout;
   InterruptCheck interrupted;  // passed to finish()
@@ -189,6 +145,7 @@ struct ModelWriter::State {
   std::shared_ptr<const StoredComponents> components;
   std::shared_ptr<const std::vector<double>> counts;
   StoredTokenizerPtr tokenizer;
+  std::optional<PlaneLevel> planes;
 
   // REQUIRES: the spill files are open if `expected_rows` is negative.
   State(ReplacementFile replacement, File codes8_file, File codes4_file, int64_t expected_rows, int64_t dims)
@@ -205,7 +162,7 @@ struct ModelWriter::State {
         codes4(expected_rows < 0 ? sinks.emplace_back(writer, spill4, 0, -1, false)
                                  : sinks.emplace_back(writer, file, codes4_offset(expected_rows, dims),
                                                       nibble_bytes(expected_rows, dims))),
-        assembler(vectors, codes8, codes4) {
+        assembler(vectors, codes8, kept_codes4) {
     if (expected_rows > 0) assembler.reserve(expected_rows);
   }
 
@@ -265,6 +222,24 @@ struct ModelWriter::State {
     return add_tensor(kTokenWeights, "F64", {tokenizer->tokens}, bytes_of(tokenizer->weights));
   }
 
+  Status add_planes(int64_t rows, int64_t dims) {
+    if (!planes) return {};
+    layout.add_metadata(kPlanesMostKKey, std::to_string(planes->most_k));
+    const int64_t tiles = tile_count(rows);
+    const int64_t words = plane_words(dims);
+    const int64_t lists = planes->lists();
+    GLOVE_RETURN_IF_ERROR(add_tensor(kListCentroids, "F32", {lists, dims}, bytes_of(planes->centroids)));
+    GLOVE_RETURN_IF_ERROR(add_tensor(kListOffsets, "I64", {lists + 1}, bytes_of(planes->offsets)));
+    GLOVE_RETURN_IF_ERROR(add_tensor(kListRows, "I32", {rows}, bytes_of(planes->rows)));
+    GLOVE_RETURN_IF_ERROR(
+        add_tensor(kPlane1, "U8", {tiles, words, kTileRows, kPlaneWordBytes}, bytes_of(planes->plane1)));
+    GLOVE_RETURN_IF_ERROR(
+        add_tensor(kPlane1Bounds, "F16", {tiles, kPlaneBounds, kTileRows}, bytes_of(planes->bounds1)));
+    GLOVE_RETURN_IF_ERROR(
+        add_tensor(kPlane2, "U8", {rows, words, kPlaneWordBytes}, bytes_of(planes->plane2)));
+    return add_tensor(kPlane2Bounds, "F16", {rows, kPlaneBounds}, bytes_of(planes->bounds2));
+  }
+
   // Moves codes to their place, unless they were written there, and adds their tensor.
   Status add_codes(std::string_view name, std::string_view dtype, std::initializer_list<int64_t> shape,
                    const FileSink& codes, const File& spill) {
@@ -289,10 +264,12 @@ struct ModelWriter::State {
     const int64_t tiles = tile_count(rows);
     GLOVE_RETURN_IF_ERROR(
         add_codes(kCodes, "I8", {tiles, component_groups(dims), kTileRows, kTileComponents}, codes8, spill8));
-    GLOVE_RETURN_IF_ERROR(
-        add_codes(kCodes4, "U8", {tiles, nibble_words(dims), kTileRows, kNibbleWordBytes}, codes4, spill4));
+    if (!planes)
+      GLOVE_RETURN_IF_ERROR(
+          add_codes(kCodes4, "U8", {tiles, nibble_words(dims), kTileRows, kNibbleWordBytes}, codes4, spill4));
     GLOVE_RETURN_IF_ERROR(add_tensor(kScales, "F32", {rows}, bytes_of(derived.level8().scales())));
     GLOVE_RETURN_IF_ERROR(add_tensor(kResiduals, "F32", {rows}, bytes_of(derived.level8().residuals())));
+    if (planes) return {};
     GLOVE_RETURN_IF_ERROR(add_tensor(kScales4, "F32", {rows}, bytes_of(derived.level4().scales())));
     return add_tensor(kResiduals4, "F32", {rows}, bytes_of(derived.level4().residuals()));
   }
@@ -328,6 +305,11 @@ void ModelWriter::set_derivation(std::shared_ptr<const RowMap> derivation) {
 void ModelWriter::set_components(std::shared_ptr<const StoredComponents> components) {
   state_->components = std::move(components);
 }
+void ModelWriter::set_planes(const PlaneLevel& planes) {
+  state_->planes = planes;
+  state_->kept_codes4.dropped = true;
+}
+
 void ModelWriter::set_tokenizer(StoredTokenizerPtr tokenizer) {
   state_->tokenizer = std::move(tokenizer);
 }
@@ -381,9 +363,12 @@ Result<ReplacementFile> ModelWriter::finish(int threads, const InterruptCheck& i
   GLOVE_RETURN_IF_ERROR(state.add_description());
   GLOVE_RETURN_IF_ERROR(state.add_components_and_counts(count, rows.dims()));
   GLOVE_RETURN_IF_ERROR(state.add_tokenizer());
+  GLOVE_RETURN_IF_ERROR(state.add_planes(count, rows.dims()));
   GLOVE_RETURN_IF_ERROR(state.writer.drain());
-  GLOVE_RETURN_IF_ERROR(
-      state.file.write_at(0, state.layout.header(format_version(state.tokenizer != nullptr))));
+  GLOVE_ASSIGN_OR_RETURN(
+      const std::string header,
+      state.layout.header(state.path, format_version(state.tokenizer != nullptr, state.planes.has_value())));
+  GLOVE_RETURN_IF_ERROR(state.file.write_at(0, header));
   // Removes space that was announced but not written.
   GLOVE_RETURN_IF_ERROR(state.file.resize(state.layout.end()));
   return std::move(state.output);

@@ -13,6 +13,7 @@
 #include "loader/shard.h"
 #include "model/model.h"
 #include "model/model_assembler.h"
+#include "model/model_part.h"
 #include "model/row_map.h"
 #include "model/stored_tokenizer.h"
 #include "model/vocabulary.h"
@@ -44,6 +45,9 @@ class ModelWriter {
   // Makes the file that of a model with a tokenizer, whose rows the assembler must all keep. Null: of a word
   // model. Of several shards only the first one has the tokenizer's text and weights.
   void set_tokenizer(StoredTokenizerPtr tokenizer);
+  // Writes the rows' lists and planes, and no codes of 4 bits. The arrays outlive finish(), and have one
+  // entry for each row. REQUIRES: no row was appended yet.
+  void set_planes(const PlaneLevel& planes);
   // Makes the file a shard. Without a call it is a whole model.
   void set_shard(ShardPlace place);
 

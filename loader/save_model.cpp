@@ -1,8 +1,5 @@
 #include "loader/save_model.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -11,6 +8,7 @@
 #include "base/concat.h"
 #include "base/crc32.h"
 #include "base/file.h"
+#include "base/file_calls.h"
 #include "base/float_environment.h"
 #include "base/replacement_file.h"
 #include "base/utf8.h"
@@ -72,6 +70,8 @@ Result<std::unique_ptr<ModelWriter>> write_rows(const Model& model, int64_t begi
                          ModelWriter::create(path, end - begin, model.dims()));
   writer->set_tokenizer(model.source().tokenizer);
   if (model.source().tokenizer != nullptr) writer->assembler().keep_every_row();
+  if (const ModelPart& part = model.parts().front(); part.planes != nullptr && part.rows == end - begin)
+    writer->set_planes(*part.planes);
   for (const ModelPart& part : model.parts()) {
     const int64_t first = std::max(begin, part.first_row);
     const int64_t last = std::min(end, part.first_row + part.rows);
@@ -101,8 +101,9 @@ Result<uint32_t> checksum_of_vectors(const Model& model, const InterruptCheck& i
 
 // Returns an error if a file at `path` must stay. What is no regular file is left to ReplacementFile.
 Status check_replaced(const std::string& path, Replaces replaces) {
-  struct stat info {};
-  if (replaces == Replaces::kAnyFile || ::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return {};
+  if (replaces == Replaces::kAnyFile) return {};
+  const auto there = system_calls::status_of(path);
+  if (!there || there->kind != system_calls::FileStatus::Kind::kRegular) return {};
   const Result<File> file = File::open_for_reading(path);
   if (file.ok()) {
     const Result<SafetensorsHeader> header = read_safetensors_header(path, file.value());
@@ -138,7 +139,7 @@ Status commit_all(std::vector<ReplacementFile>& files, const InterruptCheck& int
   for (ReplacementFile& file : files) {
     Status status = file.commit();
     if (!status.ok()) {
-      for (const std::string& path : added) ::unlink(path.c_str());
+      for (const std::string& path : added) system_calls::remove(path);
       return status;
     }
     if (!file.replaces()) added.push_back(file.path());
@@ -166,7 +167,7 @@ Status check_shards(const Model& model, const std::string& stem, int64_t shards)
     return invalid_argument("'", stem, "': ", model.words(), " words make 1 to ", most,
                             " shards, because each has ", kTileRows, " words or more, but ", shards,
                             " were asked for");
-  if (!is_valid_utf8(stem.substr(stem.rfind('/') + 1)))
+  if (!is_valid_utf8(file_name_of(stem)))
     return invalid_argument("'", stem,
                             "': the names of shards must be valid UTF-8, because the index names them");
   return {};
@@ -208,7 +209,7 @@ Result<ShardFiles> save_shards(const Model& model, const std::string& path, int6
     writer->set_shard({begin, model.words(), index.set});
     GLOVE_ASSIGN_OR_RETURN(ReplacementFile file, writer->finish(threads, interrupted));
     files.push_back(std::move(file));
-    index.files.push_back(shard_path.substr(shard_path.rfind('/') + 1));
+    index.files.push_back(file_name_of(shard_path));
     index.total_bytes += writer->bytes_written();
   }
   const std::string index_path = stem + std::string(kShardIndexExtension);

@@ -12,11 +12,11 @@ namespace glove {
 // Which file at its path save_model() replaces. Any other is an error and stays as it is.
 enum class Replaces { kAnyFile, kModelFile };
 
-// Writes the words, vectors, type of keys, derivation, common components and frequencies of the model to
-// `path`, which appears or changes in one step at the end (loader/model_writer.h), so it may be the file that
-// the model is mapped from. Keeps the model's components, and derives none if it has none. Codes are computed
-// on up to `threads` threads (0 = the cores that this process may use). Errors name the file. Sets its own
-// float environment.
+// Writes the words, vectors, type of keys, lists with their planes (if the model has one part), derivation,
+// common components and frequencies of the model to `path`, which appears or changes in one step at the end
+// (loader/model_writer.h), so it may be the file that the model is mapped from. Keeps the model's components,
+// and derives none if it has none. Codes are computed on up to `threads` threads (0 = the cores that this
+// process may use). Errors name the file. Sets its own float environment.
 Status save_model(const Model& model, const std::string& path, int threads, const InterruptCheck& interrupted,
                   Replaces replaces = Replaces::kAnyFile);
 

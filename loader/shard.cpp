@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/utf8.h"
 #include "loader/model_format.h"
@@ -38,7 +39,7 @@ std::string weight_name(size_t number) {
 }
 
 bool is_plain_name(std::string_view name) {
-  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string_view::npos &&
+  return !name.empty() && name != "." && name != ".." && file_name_at(name) == 0 &&
          name.find('\0') == std::string_view::npos;
 }
 

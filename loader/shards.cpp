@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/concat.h"
+#include "base/file.h"
 #include "base/utf8.h"
 #include "loader/input.h"
 #include "loader/model_format.h"
@@ -42,7 +43,7 @@ Result<ShardIndex> read_index(const Input& input) {
 }
 
 std::string path_beside(const std::string& index_path, const std::string& name) {
-  return index_path.substr(0, index_path.rfind('/') + 1) + name;
+  return index_path.substr(0, file_name_at(index_path)) + name;
 }
 
 Result<OpenShard> open_shard(const std::string& index_path, const std::string& name,

@@ -1,11 +1,10 @@
 #include "loader/word_list.h"
 
-#include <unistd.h>
-
 #include <cstring>
 #include <string_view>
 
 #include "base/concat.h"
+#include "base/file_calls.h"
 #include "loader/byte_stream.h"
 #include "loader/formats/text.h"
 #include "loader/input.h"
@@ -122,11 +121,10 @@ Result<std::string> find_word_list(const std::string& path, const std::string& g
   std::string stem = path;
   if (!strip_suffix(stem, ".gz")) strip_suffix(stem, ".zip");
   const size_t dot = stem.rfind('.');
-  const size_t slash = stem.rfind('/');
-  if (dot != std::string::npos && (slash == std::string::npos || dot > slash)) stem.resize(dot);
+  if (dot != std::string::npos && dot >= file_name_at(stem)) stem.resize(dot);
   for (const std::string_view extension : {".words", ".vocab", ".keys", ".txt"}) {
     std::string candidate = stem + std::string(extension);
-    if (candidate != path && ::access(candidate.c_str(), R_OK) == 0) return candidate;
+    if (candidate != path && system_calls::is_readable(candidate)) return candidate;
   }
   return invalid_argument(path,
                           ": the file contains vectors without words; name a file with one "

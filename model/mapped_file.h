@@ -1,8 +1,6 @@
 // Maps a whole file for reading, and survives it when others truncate or change the file.
 #pragma once
 
-#include <sys/stat.h>
-
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -15,14 +13,15 @@
 
 #include "base/cancel.h"
 #include "base/file.h"
+#include "base/file_calls.h"
 #include "base/status.h"
 
 namespace glove {
 
-// Reading a page of a map raises SIGBUS if the file has become shorter or cannot be read. The first map
-// installs a handler that maps a page of zeros at any faulting address inside our maps and marks the map as
-// failed; faults at other addresses are passed to the previous handler. The reader therefore continues, with
-// wrong data that health() reports. Every thread is protected.
+// Reading a page of a map raises a signal (on Windows an exception) if the file has become shorter or cannot
+// be read. The first map installs a handler that puts zeros at any such address inside our maps and marks the
+// map as failed; faults at other addresses are passed to the previous handler. The reader therefore
+// continues, with wrong data that health() reports. Every thread is protected.
 class MappedFile {
  public:
   // `path` is the name that messages use for the file. REQUIRES: the file is not empty.
@@ -67,12 +66,12 @@ class MappedFile {
     std::atomic<int64_t> modified{-1};
     std::atomic<int64_t> changed{-1};
     std::atomic<int64_t> names{-1};
-    void store(const struct stat& info);
-    bool equal(const struct stat& info) const;
+    void store(const system_calls::FileStatus& status);
+    bool equal(const system_calls::FileStatus& status) const;
   };
 
   MappedFile() = default;
-  bool may_have_been_written(const struct stat& info) const;
+  bool may_have_been_written(const system_calls::FileStatus& now) const;
   Result<bool> has_good_content(const InterruptCheck& interrupted) const;
   std::string path_;
   std::shared_ptr<const File> file_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -18,6 +19,22 @@ struct CodeLevel {
   std::span<const float> residuals;  // [rows]
 };
 
+// A part's rows in lists around centroids, with codes of what is left of each unit vector when a multiple of
+// its centroid is subtracted, in two planes of 2 bits (lists/planes.h). F16 values are as their bits.
+struct PlaneLevel {
+  std::span<const float> centroids;   // [lists, dims]
+  std::span<const int64_t> offsets;   // [lists + 1]: list i has the positions offsets[i] to offsets[i + 1]
+  std::span<const int32_t> rows;      // [rows], the row at each position
+  std::span<const uint8_t> plane1;    // the bytes of the tiles of planes.h
+  std::span<const uint16_t> bounds1;  // F16 [tiles, kPlaneBounds, kTileRows]
+  std::span<const uint8_t> plane2;    // [rows, plane_words(dims), 4]
+  std::span<const uint16_t> bounds2;  // F16 [rows, kPlaneBounds]
+  // A search for more rows is expected to be faster without planes (lists/calibration.h).
+  int64_t most_k = std::numeric_limits<int64_t>::max();
+
+  int64_t lists() const { return static_cast<int64_t>(offsets.size()) - 1; }
+};
+
 // Rows [first_row, first_row + rows) of a model.
 struct ModelPart {
   int64_t first_row = 0;
@@ -26,6 +43,8 @@ struct ModelPart {
   std::span<const float> vectors;         // [rows, dims], row-major, finite
   std::span<const double> norms_squared;  // [rows], D(x, x)
   std::vector<CodeLevel> levels;          // coarsest first: perhaps one of 4 bits, and one of 8
+  const PlaneLevel* planes = nullptr;     // nullptr if the rows are not in lists
+  bool derives_level4 = false;            // the file has planes in its place (lists/derived_level.h)
 
   // `row` is relative to first_row.
   const float* vector(int64_t row) const { return vectors.data() + row * dims; }

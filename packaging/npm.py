@@ -3,6 +3,8 @@
 
 BUILD is a build folder with glove.so and glove-convert, DIST the folder that the two tarballs are written to: sqlite-glove, which
 people install, and sqlite-glove-linux-x64, the library, which the first needs. The names of the files are printed.
+
+npm.py --wasm BUILD DIST writes sqlite-glove-wasm from the build folder of packaging/wasm/build.sh.
 """
 import json
 import os
@@ -43,7 +45,7 @@ def platform_package(build, platform):
     return manifest, [("LICENSE", project.notices(platform), False),
                       ("README.md", readme.encode(), False),
                       (platform.library, project.built(build, platform.library, platform), True),
-                      ("glove-convert", project.built(build, "glove-convert", platform), True)]
+                      (platform.program, project.built(build, platform.program, platform), True)]
 
 
 def write_package(dist, manifest, files):
@@ -62,7 +64,27 @@ def write_platform(build, dist, platform):
     return write_package(dist, *platform_package(build, platform))
 
 
+def write_wasm(build, dist):
+    os.makedirs(dist, exist_ok=True)
+    manifest = {"name": "sqlite-glove-wasm", "description": "SQLite with exact vector search, for browsers and Node.js", **COMMON,
+                "type": "module", "exports": {".": {"types": "./index.d.ts", "default": "./index.mjs"},
+                                              "./sqlite-glove.wasm": "./sqlite-glove.wasm"},
+                "types": "index.d.ts", "sideEffects": False, "engines": {"node": ">=18"}}
+    names = ["README.md", "files.mjs", "index.d.ts", "index.mjs", "oo1.mjs", "opfs.mjs"]
+    files = [("LICENSE", project.read("LICENSE"), False), *((name, project.read("packaging/wasm", name), False) for name in names)]
+    for name in ("sqlite-glove.mjs", "sqlite-glove.wasm"):
+        path = os.path.join(build, name)
+        if not os.path.isfile(path):
+            raise SystemExit(f"{path} does not exist; run packaging/wasm/build.sh")
+        with open(path, "rb") as file:
+            files.append((name, file.read(), False))
+    return write_package(dist, manifest, files)
+
+
 if __name__ == "__main__":
+    if len(sys.argv) == 4 and sys.argv[1] == "--wasm":
+        print(write_wasm(*sys.argv[2:]))
+        raise SystemExit
     if len(sys.argv) != 3:
         raise SystemExit(__doc__)
     print("\n".join(write_packages(*sys.argv[1:])))

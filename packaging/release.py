@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Writes everything that a release has: release.py BUILD DIST [ZIG_ROOT]
+"""Writes everything that a release has: release.py BUILD DIST [ZIG_ROOT WINDOWS_BUILD]
 
 BUILD is a build folder with -DGLOVE_STATIC=ON. DIST is emptied of what an earlier release left and then holds the wheel, the npm
 packages, the Debian packages, a tar archive of what `cmake --install` copies, an SBOM in SPDX's form, and SHA256SUMS of them all.
-With ZIG_ROOT, the folder where packaging/zig.sh builds, it also holds a wheel and an npm package for each platform built there.
+With ZIG_ROOT, the folder where packaging/zig.sh builds, and WINDOWS_BUILD, that of packaging/windows.sh, it also holds a wheel and
+an npm package for each platform built there, and a zip archive for Windows.
 packaging/release.sh makes such builds first.
 """
 import hashlib
@@ -19,14 +20,17 @@ import deb
 import npm
 import project
 import wheel
+import windows
 import zig
 
 LICENSES = {"libstdc++-12-dev": "GPL-3.0-or-later WITH GCC-exception-3.1", "libhwy-dev": "Apache-2.0", "libeigen3-dev": "MPL-2.0",
             "nlohmann-json3-dev": "MIT", "libcli11-dev": "BSD-3-Clause", "libfmt-dev": "MIT", "libfast-float-dev": "MIT",
             "libtomlplusplus-dev": "MIT",
             "zlib1g-dev": "Zlib", "zig": "MIT", "libc++": "Apache-2.0 WITH LLVM-exception",
-            "libc++abi": "Apache-2.0 WITH LLVM-exception", "libunwind": "Apache-2.0 WITH LLVM-exception", "musl": "MIT"}
-OURS = re.compile(r"(sqlite[_-]glove|libsqlite3-mod-glove|glove-convert).*\.(whl|tgz|deb|tar\.gz|spdx\.json)|SHA256SUMS")
+            "libc++abi": "Apache-2.0 WITH LLVM-exception", "libunwind": "Apache-2.0 WITH LLVM-exception", "musl": "MIT",
+            "g++-mingw-w64-x86-64-posix": "GPL-3.0-or-later WITH GCC-exception-3.1", "mingw-w64-x86-64-dev": "ZPL-2.1",
+            "libz-mingw-w64-dev": "Zlib"}
+OURS = re.compile(r"(sqlite[_-]glove|libsqlite3-mod-glove|glove-convert).*\.(whl|tgz|deb|tar\.gz|zip|spdx\.json)|SHA256SUMS")
 
 
 def write_tree(build, dist):
@@ -100,14 +104,15 @@ def spdx_package(name, version, license_, checksum=None):
     return package
 
 
-def write_sbom(build, dist, artifacts, zig_artifacts):
-    """SPDX 2.3: every artifact, and what each of them contains."""
+def write_sbom(build, dist, artifacts, others):
+    """SPDX 2.3: every artifact, and what each of them contains. `others`: [(artifacts of other systems, what they contain)]."""
     created = int(os.environ.get("SOURCE_DATE_EPOCH") or project.EPOCH)
     native_parts = components(build)
-    zig_parts = zig_components() if zig_artifacts else []
-    contained = [spdx_package(*component) for component in dict.fromkeys([*native_parts, *zig_parts])]
+    parts_of = {path: parts for paths, parts in others for path in paths}
+    all_parts = [*native_parts, *(part for _, parts in others for part in parts)]
+    contained = [spdx_package(*component) for component in dict.fromkeys(all_parts)]
     scripts = f"{npm.MAIN}-{project.VERSION}.tgz"  # the package without a library
-    names_of = {path: {part[0] for part in (zig_parts if path in zig_artifacts else native_parts)}
+    names_of = {path: {part[0] for part in parts_of.get(path, native_parts)}
                 for path in artifacts if os.path.basename(path) != scripts}
     files = [spdx_package(os.path.basename(path), project.VERSION, project.LICENSE, sha256(path)) for path in artifacts]
     relations = [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": file["SPDXID"]}
@@ -131,15 +136,20 @@ def write_sbom(build, dist, artifacts, zig_artifacts):
     return path
 
 
-def write_release(build, dist, zig_root=None):
+def write_release(build, dist, zig_root=None, windows_build=None):
     os.makedirs(dist, exist_ok=True)
     for name in os.listdir(dist):
         if OURS.fullmatch(name):
             os.remove(os.path.join(dist, name))
-    zig_artifacts = zig.write_packages(zig_root, dist) if zig_root else []
+    others = []
+    if zig_root:
+        others.append((zig.write_packages(zig_root, dist), zig_components()))
+    if windows_build:
+        parts = [*debian_components(project.WINDOWS_CONTAINED), sqlite_header()]
+        others.append((windows.write_packages(windows_build, dist), parts))
     artifacts = [wheel.write_wheel(build, dist), *npm.write_packages(build, dist), *deb.write_packages(build, dist),
-                 write_tree(build, dist), *zig_artifacts]
-    artifacts.append(write_sbom(build, dist, artifacts, zig_artifacts))
+                 write_tree(build, dist), *(path for paths, _ in others for path in paths)]
+    artifacts.append(write_sbom(build, dist, artifacts, others))
     with open(os.path.join(dist, "SHA256SUMS"), "w", encoding="utf-8") as file:
         for path in sorted(artifacts):
             file.write(f"{sha256(path)}  {os.path.basename(path)}\n")
@@ -147,6 +157,6 @@ def write_release(build, dist, zig_root=None):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (3, 4):
+    if len(sys.argv) not in (3, 5):
         raise SystemExit(__doc__)
     print("\n".join(write_release(*sys.argv[1:])))

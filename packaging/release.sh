@@ -3,7 +3,7 @@
 #
 #   ./packaging/release.sh                every GPU architecture; needs a CUDA compiler
 #   ./packaging/release.sh --cpu-only     without the CUDA backend
-#   ./packaging/release.sh --others       also the packages for other systems (packaging/zig.sh)
+#   ./packaging/release.sh --others       also the packages for other systems (packaging/zig.sh, packaging/windows.sh)
 #
 # ./tests/packages.sh and ./tests/packages-zig.sh build the same and install or run each package.
 # GLOVE_CMAKE_ARGS     additional arguments for cmake
@@ -13,11 +13,11 @@ set -euo pipefail
 if [[ "${1:-}" == -h || "${1:-}" == --help ]]; then sed -n '2,/^[^#]/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" && exit 0; fi
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-cuda=ON zig=
+cuda=ON others=()
 for argument in "$@"; do
   case "$argument" in
     --cpu-only) cuda=OFF ;;
-    --others) zig=build/zig ;;
+    --others) others=(build/zig build/windows/x64) ;;
     *) echo "release.sh: unknown argument '$argument'; see ./packaging/release.sh --help" >&2 && exit 2 ;;
   esac
 done
@@ -32,6 +32,6 @@ if [[ $cuda == ON ]] && ! grep -q 'CUDA backend: yes' "$build.log"; then
   exit 1
 fi
 cmake --build "$build"
-[[ -z $zig ]] || ./packaging/zig.sh
+[[ ${#others[@]} -eq 0 ]] || { ./packaging/zig.sh && ./packaging/windows.sh; }
 # Sources without a Git repository have the fixed time of packaging/project.py.
-SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || true)} python3 packaging/release.py "$build" dist ${zig:+"$zig"}
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || true)} python3 packaging/release.py "$build" dist "${others[@]}"

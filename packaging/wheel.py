@@ -23,7 +23,7 @@ Summary: %(summary)s
 License: {project.LICENSE}
 Keywords: sqlite,word-embeddings,glove,vector-search,%(backend)s
 Classifier: License :: OSI Approved :: MIT License
-Classifier: Operating System :: POSIX :: Linux
+Classifier: Operating System :: %(system)s
 Classifier: Programming Language :: Python :: 3
 Classifier: Topic :: Database
 Classifier: Typing :: Typed
@@ -37,6 +37,7 @@ Requires-Dist: distributed>=2022.12; extra == "cluster"
 Description-Content-Type: text/markdown
 
 """
+SYSTEMS = {"linux": "POSIX :: Linux", "darwin": "MacOS", "win32": "Microsoft :: Windows"}
 WHEEL = f"Wheel-Version: 1.0\nGenerator: sqlite-glove ({project.VERSION})\nRoot-Is-Purelib: false\n"
 
 
@@ -49,9 +50,9 @@ def contents(build, platform=platforms.NATIVE):
              for name in sorted(os.listdir(os.path.join(project.ROOT, package))) if name.endswith((".py", ".typed"))]
     files.append((f"{NAME}/_version.py", f'__version__ = "{project.VERSION}"\n'.encode(), False))
     files.append((f"{NAME}/{platform.library}", project.built(build, platform.library, platform), True))
-    files.append((f"{NAME}-{project.VERSION}.data/scripts/glove-convert", project.built(build, "glove-convert", platform), True))
+    files.append((f"{NAME}-{project.VERSION}.data/scripts/{platform.program}", project.built(build, platform.program, platform), True))
     cuda = project.has_cuda(build)
-    metadata = METADATA % {"summary": project.description(build), "backend": "cuda" if cuda else "cpu-only"}
+    metadata = METADATA % {"summary": project.description(build), "system": SYSTEMS[platform.os], "backend": "cuda" if cuda else "cpu-only"}
     readme = project.read("packaging/python/README.md") + (b"" if cuda else f"\n{project.NO_CUDA}\n".encode())
     files.append((f"{information}/METADATA", metadata.encode() + readme, False))
     files.append((f"{information}/WHEEL", (WHEEL + tags).encode(), False))

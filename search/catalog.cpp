@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <thread>
 #include <utility>
 
+#include "base/file.h"
+#include "base/file_calls.h"
 #include "base/utf8.h"
 #include "loader/shard.h"
 #include "search/engine.h"
@@ -22,8 +23,8 @@ bool is_letters(std::string_view text) {
 // "data/glove.6B.100d.txt.gz" -> "glove.6B.100d": without directories, .gz and an alphabetic extension, or
 // without the extension of an index of shards.
 std::string name_of_path(std::string_view path) {
-  while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
-  std::string_view name = path.substr(path.rfind('/') + 1);  // npos + 1 == 0
+  while (path.size() > 1 && file_name_at(path) == path.size()) path.remove_suffix(1);
+  std::string_view name = path.substr(file_name_at(path));
   if (name.size() > 3 && name.ends_with(".gz")) name.remove_suffix(3);
   if (name.size() > kShardIndexExtension.size() && name.ends_with(kShardIndexExtension))
     return std::string(name.substr(0, name.size() - kShardIndexExtension.size()));
@@ -148,9 +149,8 @@ Result<ModelPtr> Catalog::find(std::optional<std::string_view> name, const Inter
 Status Catalog::load_from_environment(const InterruptCheck& interrupted) {
   constexpr std::chrono::milliseconds kBetweenQuestions(2);
   using Turn = EnvironmentLoad::Turn;
-  const char* const value = std::getenv("GLOVE_MODEL");
-  if (!value || !*value) return {};
-  const std::string path = value;
+  const std::string path = system_calls::environment("GLOVE_MODEL").value_or("");
+  if (path.empty()) return {};
   Turn turn = environment_.begin();
   for (; turn == Turn::kWait; turn = environment_.begin()) {
     GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));

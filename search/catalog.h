@@ -1,8 +1,6 @@
 // The loaded models, by name. Shared by all connections and threads.
 #pragma once
 
-#include <unistd.h>
-
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -39,8 +37,9 @@ class EnvironmentLoad {
   Turn begin() {
     const Lock lock(mutex_);
     if (done_) return Turn::kDone;
-    if (process_ == ::getpid()) return thread_ == std::this_thread::get_id() ? Turn::kNested : Turn::kWait;
-    process_ = ::getpid();
+    if (process_ == system_calls::process_number())
+      return thread_ == std::this_thread::get_id() ? Turn::kNested : Turn::kWait;
+    process_ = system_calls::process_number();
     thread_ = std::this_thread::get_id();
     return Turn::kMine;
   }
@@ -54,7 +53,7 @@ class EnvironmentLoad {
   ForkSafeMutex mutex_;  // held only briefly
   bool done_ GLOVE_GUARDED_BY(mutex_) = false;
   // The process that is opening it, or 0. If it is a parent of this process, that thread does not exist here.
-  pid_t process_ GLOVE_GUARDED_BY(mutex_) = 0;
+  int64_t process_ GLOVE_GUARDED_BY(mutex_) = 0;
   std::thread::id thread_ GLOVE_GUARDED_BY(mutex_);
 };
 

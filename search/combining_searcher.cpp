@@ -1,7 +1,5 @@
 #include "search/combining_searcher.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -191,7 +189,7 @@ class CombiningSearcher::Place {
 };
 
 CombiningSearcher::CombiningSearcher(std::shared_ptr<Searcher> inner, const CombiningOptions& options)
-    : inner_(std::move(inner)), options_(options), process_(getpid()) {}
+    : inner_(std::move(inner)), options_(options), process_(system_calls::process_number()) {}
 
 CombiningSearcher::~CombiningSearcher() = default;
 
@@ -349,8 +347,8 @@ void CombiningSearcher::pass_lane_on() {
 // In a forked child the threads that hold lanes and wait are those of the parent. What they share is never
 // freed, since their locks may be held.
 void CombiningSearcher::forget_parent() {
-  if (process_ == getpid()) return;
-  process_ = getpid();
+  if (process_ == system_calls::process_number()) return;
+  process_ = system_calls::process_number();
   taken_lanes_ = 0;
   callers_ = 1;
   last_search_ = {};

@@ -1,8 +1,6 @@
 // Searches for single queries that arrive while others run are answered together.
 #pragma once
 
-#include <sys/types.h>
-
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -95,7 +93,7 @@ class CombiningSearcher final : public Searcher {
   int taken_lanes_ GLOVE_GUARDED_BY(mutex_) = 0;
   LastSearch last_search_ GLOVE_GUARDED_BY(mutex_);
   std::deque<WaiterPtr> line_ GLOVE_GUARDED_BY(mutex_);  // longest wait first
-  pid_t process_ GLOVE_GUARDED_BY(mutex_);
+  int64_t process_ GLOVE_GUARDED_BY(mutex_);
 };
 
 }  // namespace glove

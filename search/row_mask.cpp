@@ -75,4 +75,19 @@ std::vector<int32_t> RowMask::rows() const {
   return rows;
 }
 
+AdmissibleCodesPtr RowMask::codes() const {
+  const Lock lock(mutex_);
+  return codes_;
+}
+
+void RowMask::keep(AdmissibleCodesPtr codes) const {
+  const Lock lock(mutex_);
+  std::swap(codes_, codes);  // frees the former one without the lock
+}
+
+int64_t RowMask::add_missed(int64_t cost) const {
+  const Lock lock(mutex_);
+  return missed_ += cost;
+}
+
 }  // namespace glove

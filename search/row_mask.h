@@ -9,10 +9,14 @@
 #include <vector>
 
 #include "base/cancel.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "model/model.h"
 
 namespace glove {
+
+class AdmissibleCodes;
+using AdmissibleCodesPtr = std::shared_ptr<const AdmissibleCodes>;
 
 // Keys of an application's rows. Immutable; any thread may use it.
 class KeySet {
@@ -29,11 +33,13 @@ class KeySet {
 };
 using KeySetPtr = std::shared_ptr<const KeySet>;
 
-// The admissible rows of a model, one bit per row. Immutable once it is complete; any thread may use it then.
+// The admissible rows of a model, one bit per row. Immutable once it is complete, but for the copy of the
+// rows' codes that it keeps; any thread may use it then.
 class RowMask {
  public:
   // A mask that admits no row of the model.
-  explicit RowMask(const Model& model) : words_(static_cast<size_t>(model.words()) / kWordBits + 2) {}
+  explicit RowMask(const Model& model)
+      : model_(model.id()), words_(static_cast<size_t>(model.words()) / kWordBits + 2) {}
 
   // Admits those of the rows first_row, first_row + 1, ... that have a key of the set; ids[i] is the key of
   // row first_row + i. REQUIRES: the ids are ascending. Errors: an interrupt.
@@ -44,6 +50,9 @@ class RowMask {
                const InterruptCheck& interrupted);
   // To be called after the last admit().
   void complete(const Model& model);
+
+  // Whether it was made for this model, and not for a larger one of which this is a part.
+  bool is_of(const Model& model) const { return model.id() == model_; }
 
   bool admits(int64_t row) const {
     return (words_[static_cast<size_t>(row) / kWordBits] >> (static_cast<size_t>(row) % kWordBits) & 1) != 0;
@@ -63,6 +72,14 @@ class RowMask {
   // Returns the admissible rows, ascending.
   std::vector<int32_t> rows() const;
 
+  // The copy of these rows' codes (search/admissible_codes.h) that a search has left for the next ones; null
+  // if there is none.
+  AdmissibleCodesPtr codes() const;
+  void keep(AdmissibleCodesPtr codes) const;
+  // Adds the cost that a search would have saved by such a copy, and returns the sum of those of all
+  // searches.
+  int64_t add_missed(int64_t cost) const;
+
  private:
   static constexpr size_t kWordBits = 64;
 
@@ -73,9 +90,13 @@ class RowMask {
     words_[static_cast<size_t>(row) / kWordBits] |= uint64_t{1} << (static_cast<size_t>(row) % kWordBits);
   }
 
+  uint64_t model_;               // its id
   std::vector<uint64_t> words_;  // and one more, which stays 0
   int64_t count_ = 0;
   int64_t rows_of_tiles_ = 0;
+  mutable ForkSafeMutex mutex_;
+  mutable AdmissibleCodesPtr codes_ GLOVE_GUARDED_BY(mutex_);
+  mutable int64_t missed_ GLOVE_GUARDED_BY(mutex_) = 0;
 };
 using RowMaskPtr = std::shared_ptr<const RowMask>;
 

@@ -42,7 +42,8 @@ Result<int64_t> parse_threads(std::string_view value, const Backends&) {
   return *threads;
 }
 
-Result<int64_t> parse_bytes(std::string_view value, const Backends&) {
+// `of_zero` is what 0 means.
+Result<int64_t> parse_bytes(std::string_view value, const char* of_zero) {
   int shift = 0;
   if (!value.empty()) {
     const char unit = value.back();
@@ -55,8 +56,16 @@ Result<int64_t> parse_bytes(std::string_view value, const Backends&) {
   const std::optional<int64_t> number = parse_count(value);
   if (!number || *number > (INT64_MAX >> shift))
     return Error{ErrorCode::kInvalidArgument,
-                 "a number of bytes such as 1000000, 512M or 4G, or 0 for all free memory"};
+                 std::string("a number of bytes such as 1000000, 512M or 4G, or 0 for ") + of_zero};
   return *number << shift;
+}
+
+Result<int64_t> parse_gpu_memory(std::string_view value, const Backends&) {
+  return parse_bytes(value, "all free memory");
+}
+
+Result<int64_t> parse_index_memory(std::string_view value, const Backends&) {
+  return parse_bytes(value, "no limit");
 }
 
 // 0 is all; otherwise bit i is device i.
@@ -105,8 +114,9 @@ struct Settings::Row {
 const std::array<Settings::Row, Settings::kKeys> Settings::kRows{{
     {"backend", "GLOVE_BACKEND", parse_backend, spell_backend},
     {"threads", "GLOVE_THREADS", parse_threads, spell_number},
-    {"gpu_memory", "GLOVE_GPU_MEMORY", parse_bytes, spell_number},
+    {"gpu_memory", "GLOVE_GPU_MEMORY", parse_gpu_memory, spell_number},
     {"devices", "GLOVE_DEVICES", parse_devices, spell_devices},
+    {"index_memory", "GLOVE_INDEX_MEMORY", parse_index_memory, spell_number},
 }};
 
 Settings::Settings(const Backends& backends) : backends_(backends) {
@@ -181,6 +191,10 @@ Result<int> Settings::threads() {
 
 Result<int64_t> Settings::gpu_memory() {
   return value(kGpuMemory);
+}
+
+Result<int64_t> Settings::index_memory() {
+  return value(kIndexMemory);
 }
 
 Result<uint64_t> Settings::devices() {

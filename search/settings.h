@@ -19,6 +19,7 @@ namespace glove {
 // threads       GLOVE_THREADS     0 (default: the cores that this process may use) .. 1024
 // gpu_memory    GLOVE_GPU_MEMORY  bytes, or with K, M, G; 0 (default) = all that the device has free
 // devices       GLOVE_DEVICES     all (default), or the numbers of devices, such as 0,1
+// index_memory  GLOVE_INDEX_MEMORY  bytes, or with K, M, G; 0 (default) = no limit
 //
 // A bad value in the environment is an error at every use until set() replaces it, and the error names the
 // variable; a good value is read once. Thread-safe; reading a setting again takes no lock. settings.cpp has
@@ -42,12 +43,14 @@ class Settings {
   Result<int64_t> gpu_memory();
   // A set of bits: bit i is device i. 0: all. The devices need not exist.
   Result<uint64_t> devices();
+  // In bytes, for the codes of live indexes. 0: no limit.
+  Result<int64_t> index_memory();
 
   // Increases with every set(): decisions based on older values are stale.
   uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
  private:
-  enum Key : size_t { kBackend, kThreads, kGpuMemory, kDevices, kKeys };
+  enum Key : size_t { kBackend, kThreads, kGpuMemory, kDevices, kIndexMemory, kKeys };
   struct Row;
   static const std::array<Row, kKeys> kRows;
 

@@ -34,9 +34,11 @@ void SharedBounds::offer(std::span<const float> lower_bounds) {
   if (lower_bounds_.size() == k_) threshold_.raise(lower_bounds_.front());
 }
 
-void Collector::offer(int32_t id, float estimate, float error) {
+void Collector::offer(int32_t row, float estimate, float error) {
+  if (std::isinf(error)) return;  // also the padding of a tile, which has no id
+  const int32_t id = ids_.empty() ? row : ids_[static_cast<size_t>(row)];
   if (among_ != nullptr && !among_->admits(id)) return;
-  if (std::isinf(error) || std::binary_search(excluded_.begin(), excluded_.end(), id)) return;
+  if (std::binary_search(excluded_.begin(), excluded_.end(), id)) return;
   const float lower = estimate - error;
   const float upper = estimate + error;
   if (candidates_.size() >= drop_at_) drop_ruled_out_candidates();

@@ -68,11 +68,13 @@ class Collector {
     float upper;
   };
 
-  // excluded: ids that the answer omits, ascending. among: those that it may have, or null for all. All must
-  // outlive the collector.
-  Collector(std::span<const int32_t> excluded, const RowMask* among, SharedBounds& shared)
+  // excluded: ids that the answer omits, ascending. among: those that it may have, or null for all. ids:
+  // those of the rows that are offered; empty if a row's number is its id. All must outlive the collector.
+  Collector(std::span<const int32_t> excluded, const RowMask* among, SharedBounds& shared,
+            std::span<const int32_t> ids = {})
       : excluded_(excluded),
         among_(among),
+        ids_(ids),
         shared_(&shared),
         shared_at_once_(static_cast<size_t>(std::clamp<int64_t>(shared.k() / 32, 1, 64))) {}
 
@@ -86,7 +88,7 @@ class Collector {
 
   // Adds a row that the threshold does not rule out. A row with an infinite error is a zero row and is
   // ignored.
-  void offer(int32_t id, float estimate, float error);
+  void offer(int32_t row, float estimate, float error);
 
   // Returns the lower bounds that SharedBounds does not have yet.
   std::span<const float> unshared() const { return unshared_; }
@@ -97,6 +99,7 @@ class Collector {
 
   std::span<const int32_t> excluded_;
   const RowMask* among_;
+  std::span<const int32_t> ids_;
   SharedBounds* shared_;
   float threshold_ = -std::numeric_limits<float>::infinity();
   size_t shared_at_once_;  // lower bounds, so that threads do not wait for each other where k is large

@@ -24,13 +24,41 @@ struct Dot {
   static HWY_INLINE SumVector start(const QuantizedQuery&) { return hn::Zero(kInts); }
   static HWY_INLINE SumVector add(SumVector sums, CodeVector codes, CodeVector query) {
     IntVector unused = hn::Zero(kInts);
-    return hn::ReorderWidenMulAccumulate(kInts, codes, query, sums, unused);  // adjacent pairs on x86
+    return hn::ReorderWidenMulAccumulate(kInts, codes, query, sums, unused);  // adjacent pairs here
   }
   static HWY_INLINE IntVector row_sums(const SumVector* sums) {
     return hn::Add(hn::ConcatEven(kInts, sums[1], sums[0]), hn::ConcatOdd(kInts, sums[1], sums[0]));
   }
 };
 
+#if HWY_TARGET == HWY_WASM
+// Codes of 16 bits are multiplied and summed in pairs of 32 bits, the even bytes of a word apart from the odd
+// ones: WebAssembly multiplies no bytes. The compiler widens the query once for all vectors of rows.
+struct NibbleDot {
+  using ByteVector = hn::VFromD<hn::ScalableTag<int8_t>>;
+  using Partial = IntVector;
+  static constexpr int kVectors = 4;
+  static constexpr int64_t kWords = 1 << 14;  // of any model
+
+  static HWY_INLINE ByteVector broadcast(const int8_t* query) {
+    int32_t unit;
+    std::memcpy(&unit, query, sizeof(unit));
+    return hn::BitCast(hn::ScalableTag<int8_t>(), hn::Set(kInts, unit));
+  }
+  static HWY_INLINE Partial start() { return hn::Zero(kInts); }
+  static HWY_INLINE IntVector products(ByteVector codes, ByteVector query) {
+    const v128_t even = wasm_i32x4_dot_i16x8(wasm_v128_and(codes.raw, wasm_i16x8_const_splat(0xFF)),
+                                             wasm_i16x8_shr(wasm_i16x8_shl(query.raw, 8), 8));
+    const v128_t odd = wasm_i32x4_dot_i16x8(wasm_u16x8_shr(codes.raw, 8), wasm_i16x8_shr(query.raw, 8));
+    return IntVector{wasm_i32x4_add(even, odd)};
+  }
+  static HWY_INLINE void add(Partial& sums, ByteVector low, ByteVector query_low, ByteVector high,
+                             ByteVector query_high) {
+    sums = hn::Add(sums, hn::Add(products(low, query_low), products(high, query_high)));
+  }
+  static HWY_INLINE IntVector total(Partial sums) { return sums; }
+};
+#else
 // Products of codes are summed in pairs of 16 bits: 15 * 128 * 2 each, and eight of them fit.
 struct NibbleDot {
   using ByteVector = hn::VFromD<hn::ScalableTag<int8_t>>;
@@ -64,3 +92,4 @@ struct NibbleDot {
                                          hn::Zero(kInts), unused);  // adjacent pairs on x86
   }
 };
+#endif

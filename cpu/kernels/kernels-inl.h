@@ -325,6 +325,7 @@ constexpr auto cached_dots = dots_in_groups<kCachedRows>;
 extern const ScanKernel kScan = {Dot::kMaxQueryCode, Dot::kChunkProducts, pack, scan};
 
 #include "cpu/kernels/coarse_scan-inl.h"
+#include "cpu/kernels/planes_scan-inl.h"
 
 #include "cpu/kernels/cluster_kernels-inl.h"
 #include "cpu/kernels/moment_kernels-inl.h"
@@ -335,6 +336,7 @@ extern constexpr Kernels kKernels = {.name = GLOVE_KERNELS_NAME,
                                      .single_query = &GLOVE_KERNELS_ONE,
                                      .batch = &kScan,
                                      .coarse = &kCoarse,
+                                     .planes = &kPlanes,
                                      .exact_dots = exact_dots,
                                      .cached_dots = cached_dots,
                                      .few_clusters = &GLOVE_KERNELS_FEW,

@@ -3,14 +3,12 @@
 #include <cstdlib>
 #include <string>
 
-#if defined(__x86_64__)
-#include <sys/syscall.h>
-#include <unistd.h>
-#elif defined(__aarch64__) && defined(__linux__)
+#if defined(__aarch64__) && defined(__linux__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
 #endif
 
+#include "base/system_calls.h"
 #include "base/x86_features.h"
 
 namespace glove::cpu {
@@ -33,21 +31,8 @@ bool has_avx512vnni(const X86Features& has) {
   return has_avx512(has) && has.avx512vnni;
 }
 
-// Asks the system for the tile registers, which it saves for a process only on request. It refuses where it
-// does not know them, or where a thread's signal stack is too small for them. Source: Linux,
-// Documentation/arch/x86/xstate.rst.
-bool allowed_amx() {
-#if defined(__linux__)
-  constexpr int kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
-  constexpr unsigned long kTileData = 18;     // XFEATURE_XTILEDATA
-  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
-#else
-  return false;
-#endif
-}
-
 bool has_amx(const X86Features& has) {
-  return has_avx512vnni(has) && has.amx_tile && has.amx_int8 && allowed_amx();
+  return has_avx512vnni(has) && has.amx_tile && has.amx_int8 && system_calls::allow_amx();
 }
 #elif defined(GLOVE_HAS_NEONDOTPROD)
 // Checks for the dot product instructions and for all other Armv8.2 features that a compiler may use with
@@ -81,6 +66,8 @@ std::vector<const Kernels*> find_usable() {
 #if defined(GLOVE_HAS_NEONDOTPROD)
   if (has_neondotprod()) usable.push_back(&neondotprod::kKernels);
 #endif
+#elif defined(__wasm_simd128__)
+  usable.push_back(&simd128::kKernels);
 #endif
   return usable;
 }

@@ -67,6 +67,38 @@ struct CoarseKernel {
                   Survivor* survivors);
 };
 
+// A query's codes in the order in which a scan by planes reads them.
+struct PlaneCodes {
+  std::vector<int8_t> high;    // [plane_words(dims), 16]
+  std::vector<int16_t> whole;  // the same size
+};
+
+// What a scan by planes knows of a query and a part. The product of a row's codes with the query's unit
+// vector is at most start + step * (sum of the products of the row's bits and the query's codes).
+struct PlaneQuery {
+  const PlaneCodes& codes;
+  std::span<const float> products;  // [lists], of the centroids and the query's unit vector
+  float step1, start1;              // of plane one and the high halves
+  float step2, start2;              // of both planes and codes of 16 bits
+};
+
+// What a scan by planes leaves.
+struct PlaneCounts {
+  int64_t second_reads = 0;  // rows that plane one has not ruled out
+  int64_t survivors = 0;     // of these rows
+};
+
+// A scan of the planes of a part for one query.
+struct PlaneKernel {
+  void (*pack)(const SplitQuery& query, int64_t dims, PlaneCodes& packed);
+
+  // Writes those rows of tiles [first_tile, last_tile) of positions whose upper bound is not below the
+  // threshold; never a zero row, or one that the part has not. Without a threshold above 0 it writes all
+  // others. `positions` and `survivors` have room for all rows of the tiles.
+  PlaneCounts (*scan)(const ModelPart& part, int64_t first_tile, int64_t last_tile, const PlaneQuery& query,
+                      float threshold, int32_t* positions, Survivor* survivors);
+};
+
 // Tiles of a second moment: kGramRows rows of the matrix by some columns, which may reach kGramMargin past
 // the last.
 constexpr int64_t kGramRows = 4;
@@ -121,6 +153,7 @@ struct Kernels {
   const ScanKernel* single_query;  // bound by memory
   const ScanKernel* batch;         // bound by arithmetic
   const CoarseKernel* coarse;
+  const PlaneKernel* planes;
 
   // dots[i] = D(query, rows[i]) for `count` rows, bit for bit. `wide_query` is the query in double,
   // padded with zeros to a multiple of 8.
@@ -169,6 +202,10 @@ namespace neondotprod {
 extern const Kernels kKernels;
 }
 #endif
+#elif defined(__wasm_simd128__)
+namespace simd128 {
+extern const Kernels kKernels;
+}
 #endif
 
 }  // namespace glove::cpu

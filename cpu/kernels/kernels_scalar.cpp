@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "cpu/kernels/kernels.h"
+#include "lists/half.h"
+#include "lists/planes.h"
 #include "model/cap_bound.h"
 #include "model/nibbles.h"
 
@@ -88,6 +90,55 @@ int64_t scan_coarse(const ModelPart& part, const CodeLevel& level, int64_t first
   return end - survivors;
 }
 
+void pack_planes(const SplitQuery& query, int64_t dims, PlaneCodes& packed) {
+  packed.high.resize(static_cast<size_t>(dims));
+  packed.whole.resize(static_cast<size_t>(dims));
+  for (size_t j = 0; j < packed.high.size(); ++j) {
+    packed.high[j] = static_cast<int8_t>(query.high.codes[j]);
+    packed.whole[j] = static_cast<int16_t>(256 * query.high.codes[j] + query.low[j]);
+  }
+}
+
+PlaneCounts scan_planes(const ModelPart& part, int64_t first_tile, int64_t last_tile, const PlaneQuery& query,
+                        float threshold, int32_t*, Survivor* survivors) {
+  const PlaneLevel& level = *part.planes;
+  const PlaneTest test(threshold);
+  const int64_t words = plane_words(part.dims);
+  Survivor* end = survivors;
+  int64_t list = 0;
+  int64_t second_reads = 0;
+  for (int64_t p = first_tile * kTileRows; p < std::min(last_tile * kTileRows, part.rows); ++p) {
+    while (list + 1 < level.lists() && level.offsets[static_cast<size_t>(list + 1)] <= p) ++list;
+    const float centroid = query.products[static_cast<size_t>(list)];
+    int64_t sum1 = 0;
+    int64_t sum2 = 0;
+    for (int64_t j = 0; j < part.dims; ++j) {
+      const auto component = static_cast<size_t>(j);
+      const int64_t word = j / kPlaneGroup;
+      const int high = plane_bits(level.plane1.data() + plane1_index(p, word, part.dims), j % kPlaneGroup);
+      const int low = plane_bits(level.plane2.data() + (p * words + word) * kPlaneWordBytes, j % kPlaneGroup);
+      sum1 += high * query.codes.high[component];
+      sum2 += (4 * high + low) * query.codes.whole[component];
+    }
+    const auto bounds1 = level.bounds1.data() + p / kTileRows * kPlaneBounds * kTileRows + p % kTileRows;
+    const auto bounds2 = level.bounds2.data() + p * kPlaneBounds;
+    const auto product = [&](const uint16_t* bounds, int64_t stride, float by_code) {
+      return half_value(bounds[0]) * centroid + half_value(bounds[stride]) * by_code;
+    };
+    const float by_plane1 =
+        product(bounds1, kTileRows, static_cast<float>(sum1) * query.step1 + query.start1);
+    const float by_both = product(bounds2, 1, static_cast<float>(sum2) * query.step2 + query.start2);
+    const float distance = half_value(bounds2[2]);
+    if (by_plane1 + half_value(bounds1[2 * kTileRows]) * test.sine < test.limit) continue;
+    ++second_reads;
+    const int32_t row = level.rows[static_cast<size_t>(p)];
+    if (bounds2[2] == 0 || row < 0 || row >= part.rows || by_both + distance * test.sine < test.limit)
+      continue;
+    *end++ = {row, by_both, largest_similarity(by_both, distance)};
+  }
+  return {second_reads, end - survivors};
+}
+
 void exact_dots(const double* wide_query, const float* const* rows, int64_t count, int64_t dims,
                 double* dots) {
   for (int64_t i = 0; i < count; ++i) {
@@ -135,6 +186,7 @@ void convolve_rows(const Convolution& task, int64_t i, int64_t first, int64_t la
 
 constexpr ScanKernel kScan = {32767, 4 << 20, pack, scan};
 constexpr CoarseKernel kCoarse = {pack_coarse, scan_coarse};
+constexpr PlaneKernel kPlanes = {pack_planes, scan_planes};
 constexpr MomentKernels kMoment = {add_row, center_row, update_gram};
 
 }  // namespace
@@ -143,6 +195,7 @@ const Kernels kScalarKernels = {.name = "scalar",
                                 .single_query = &kScan,
                                 .batch = &kScan,
                                 .coarse = &kCoarse,
+                                .planes = &kPlanes,
                                 .exact_dots = exact_dots,
                                 .cached_dots = exact_dots,
                                 .few_clusters = &kScalarClusterKernels,

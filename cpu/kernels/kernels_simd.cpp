@@ -18,6 +18,8 @@
 #include <utility>
 
 #include "cpu/kernels/kernels.h"
+#include "lists/half.h"
+#include "lists/planes.h"
 #include "model/cap_bound.h"
 #include "model/nibbles.h"
 
@@ -68,6 +70,19 @@
 #define GLOVE_KERNELS_FEW kCluster
 #define GLOVE_KERNELS_NAMESPACE neon
 #define GLOVE_KERNELS_NAME "neon"
+#include "cpu/kernels/kernels-inl.h"
+#include "cpu/kernels/kernels_undefine-inl.h"
+#endif
+
+#if defined(__wasm_simd128__)
+#if !HWY_HAVE_FLOAT64
+#include "cpu/kernels/wasm_doubles-inl.h"
+#endif
+#define GLOVE_KERNELS_DOT "cpu/kernels/dot_pairs-inl.h"
+#define GLOVE_KERNELS_ONE kScan
+#define GLOVE_KERNELS_FEW kCluster
+#define GLOVE_KERNELS_NAMESPACE simd128
+#define GLOVE_KERNELS_NAME "simd128"
 #include "cpu/kernels/kernels-inl.h"
 #include "cpu/kernels/kernels_undefine-inl.h"
 #endif

@@ -8,6 +8,8 @@
 #include "base/thread_pool.h"
 #include "cpu/search/scan.h"
 #include "cpu/search/search_cost.h"
+#include "lists/calibration.h"
+#include "lists/planes.h"
 #include "model/nibbles.h"
 
 namespace glove::cpu {
@@ -19,6 +21,9 @@ constexpr int64_t kChunkBytes = 192 << 10;
 constexpr int kRowsPerCall = 4;
 // Rows that wait and are scored together.
 constexpr size_t kRowsPerBatch = 256;
+// Rows of the nearest lists that are read first, in addition to a few for each row of the answer.
+constexpr int64_t kFirstPlaneRows = 4096;
+constexpr int64_t kFirstPlaneRowsPerResult = 32;
 // Fewer rows than this are scored before another thread could wake up.
 constexpr size_t kRowsWorthThreads = 1024;
 // The rows that a search is expected to score, by measurement on word vectors.
@@ -29,6 +34,28 @@ constexpr int64_t expected_scores(int64_t k) {
 // Returns how many fewer bytes the codes of 4 bits have than those of 8.
 int64_t bytes_saved(int64_t rows, int64_t dims) {
   return code_bytes(rows, dims) - nibble_bytes(rows, dims);
+}
+
+// Returns whether scoring the rows that a search is expected to leave costs less than it has saved.
+bool is_expected_to_pay(const SearchRequest& request, const Model& model, int64_t saved) {
+  return bytes_of_scores(expected_scores(std::min(request.k, model.words())), model.dims()) <= saved;
+}
+
+// A scan by planes reads the rows of all lists, whichever are admissible.
+bool wants_planes(const ScanContext& context, const SearchRequest& request) {
+  const Model& model = context.model;
+  const bool is_forced = context.scan_bits == 4;
+  const auto suits = [&](const ModelPart& part) {
+    return part.planes != nullptr && (is_forced || request.k <= part.planes->most_k);
+  };
+  if (!std::ranges::all_of(model.parts(), suits)) return false;
+  const int64_t saved = code_bytes(model.words(), model.dims()) - plane1_bytes(model.words(), model.dims());
+  return is_forced || (model.words() <= 2 * rows_to_scan(model, request.query->among.get()) &&
+                       is_expected_to_pay(request, model, saved));
+}
+
+bool has_codes4(const Model& model) {
+  return std::ranges::all_of(model.parts(), [](const ModelPart& part) { return part.has_level(4); });
 }
 
 int64_t tiles_per_chunk(const Model& model) {
@@ -73,12 +100,11 @@ struct IsBelow {
 bool wants_coarse_search(const ScanContext& context, const SearchRequest& request) {
   const Model& model = context.model;
   if (context.scan_bits == 8) return false;
-  for (const ModelPart& part : model.parts())
-    if (!part.has_level(4)) return false;
-  const int64_t k = std::min(request.k, model.words());
+  if (wants_planes(context, request)) return true;
+  if (!has_codes4(model)) return false;
   return context.scan_bits == 4 ||
-         bytes_of_scores(expected_scores(k), model.dims()) <=
-             bytes_saved(rows_to_scan(model, request.query->among.get()), model.dims());
+         is_expected_to_pay(request, model,
+                            bytes_saved(rows_to_scan(model, request.query->among.get()), model.dims()));
 }
 
 void SharedBest::offer(std::span<const Neighbor> rows) {
@@ -95,6 +121,10 @@ CoarseSearch::CoarseSearch(const ScanContext& context, const SearchRequest& requ
       fine_query_(quantize_query(request.query->vector, request.query->norm_squared,
                                  context.kernels.single_query->max_query_code)),
       wide_(widen(request.query->vector)),
+      planes_(
+          wants_planes(context, request)
+              ? std::optional<PlaneParts>(std::in_place, context, *request.query, wide_.data(), coarse_query_)
+              : std::nullopt),
       bounds_(k_),
       best_(k_, bounds_.threshold()),
       slots_(static_cast<size_t>(context.threads)) {
@@ -106,7 +136,44 @@ bool CoarseSearch::run(const InterruptCheck& interrupted) {
   return scan(interrupted) && score_waiting(interrupted);
 }
 
+bool CoarseSearch::scan_by_planes(const InterruptCheck& interrupted) {
+  const std::vector<TileRange> nearest = planes_->nearest(kFirstPlaneRows + kFirstPlaneRowsPerResult * k_);
+  for (const TileRange& tiles : nearest) scan_tiles(slots_.front(), tiles);
+  const PartChunks chunks(context_.model.parts(), tiles_per_chunk(context_.model) * kTileRows);
+  const SpreadOrder order(chunks.count());
+  const auto work = [&](int slot, int64_t number) {
+    if (gave_up_.load(std::memory_order_relaxed)) return;
+    Slot& own = slots_[static_cast<size_t>(slot)];
+    const PartChunks::Chunk chunk = chunks[order[number]];
+    const auto part = static_cast<size_t>(&chunk.part - context_.model.parts().data());
+    for (const TileRange& tiles : without({part, chunk.first / kTileRows, tile_count(chunk.last)}, nearest))
+      scan_tiles(own, tiles);
+    if (!is_worthwhile(own)) gave_up_.store(true, std::memory_order_relaxed);
+  };
+  if (!ThreadPool::instance().run(context_.threads, chunks.count(), work, interrupted)) return false;
+  if (!gave_up_) return true;
+  for (Slot& slot : slots_) slot.waiting.clear();
+  best_.clear();
+  return true;
+}
+
+void CoarseSearch::scan_tiles(Slot& slot, const TileRange& tiles) {
+  const ModelPart& part = context_.model.parts()[tiles.part];
+  const auto rows = static_cast<size_t>((tiles.last - tiles.first) * kTileRows);
+  if (slot.survivors.size() < rows) slot.survivors.resize(rows);
+  if (slot.positions.size() < rows) slot.positions.resize(rows);
+  const PlaneCounts counts = context_.kernels.planes->scan(
+      part, tiles.first, tiles.last, planes_->query(tiles.part), bounds_.threshold().value(),
+      slot.positions.data(), slot.survivors.data());
+  slot.rows_read += static_cast<int64_t>(rows);
+  slot.second_reads += counts.second_reads;
+  slot.bytes += (static_cast<int64_t>(rows) + counts.second_reads) * (plane_row_bytes(part.dims) + 6);
+  keep_survivors(slot, part, counts.survivors);
+}
+
 bool CoarseSearch::scan(const InterruptCheck& interrupted) {
+  if (planes_ && !scan_by_planes(interrupted)) return false;
+  if (planes_ && !gave_up_) return true;  // else reads codes of 8 bits
   const PartChunks chunks(context_.model.parts(), tiles_per_chunk(context_.model) * kTileRows);
   const SpreadOrder order(chunks.count());
   const auto work = [&](int slot, int64_t number) {
@@ -159,18 +226,21 @@ void CoarseSearch::scan_by_4_bits(Slot& slot, const PartChunks::Chunk& chunk) {
 void CoarseSearch::scan_rows_by_4_bits(Slot& slot, const ModelPart& part, int64_t first, int64_t last) {
   const int64_t rows = last - first;
   if (static_cast<int64_t>(slot.survivors.size()) < rows) slot.survivors.resize(static_cast<size_t>(rows));
-  int64_t count = context_.kernels.coarse->scan(
+  const int64_t count = context_.kernels.coarse->scan(
       part, part.level(4), first / kTileRows, tile_count(last), coarse_query_, coarse_packed_.data(),
       bounds_.threshold().value(), slot.caps, slot.survivors.data());
-  if (among() != nullptr) {
-    const auto is_other = [&](const Survivor& row) { return !among()->admits(part.first_row + row.row); };
-    const auto kept = slot.survivors.begin();
-    count = std::remove_if(kept, kept + count, is_other) - kept;
-  }
   slot.bytes += nibble_bytes(rows, part.dims) + rows * 2 * static_cast<int64_t>(sizeof(float));
   slot.rows_read += rows;
+  keep_survivors(slot, part, count);
+}
+
+void CoarseSearch::keep_survivors(Slot& slot, const ModelPart& part, int64_t count) {
   const auto begin = slot.survivors.begin();
-  const auto end = score_promising(slot, part, begin, begin + count);
+  auto end = begin + count;
+  if (among() != nullptr)
+    end = std::remove_if(begin, end,
+                         [&](const Survivor& row) { return !among()->admits(part.first_row + row.row); });
+  end = score_promising(slot, part, begin, end);
   const float threshold = bounds_.threshold().value();
   for (auto row = begin; row != end; ++row)
     if (!(row->upper < threshold))
@@ -211,10 +281,14 @@ void CoarseSearch::score(Slot& slot) {
 
 bool CoarseSearch::is_worthwhile(Slot& slot) {
   const int64_t dims = context_.model.dims();
-  const int64_t saved = bytes_saved(slot.rows_read, dims) +
-                        bytes_saved(rows_to_scan(context_.model, among()), dims) / (2 * context_.threads);
+  const auto saved_by = [&](int64_t rows) {
+    return planes_ ? code_bytes(rows, dims) - plane1_bytes(rows, dims) : bytes_saved(rows, dims);
+  };
+  const int64_t saved =
+      saved_by(slot.rows_read) + saved_by(rows_to_scan(context_.model, among())) / (2 * context_.threads);
   const auto cost = [&] {
-    return bytes_of_scores(slot.scored + static_cast<int64_t>(slot.waiting.size()), dims);
+    return bytes_of_scores(slot.scored + static_cast<int64_t>(slot.waiting.size()), dims) +
+           slot.second_reads * second_read_bytes(plane_row_bytes(dims));
   };
   if (cost() <= saved) return true;
   const float threshold = bounds_.threshold().value();

@@ -1,9 +1,10 @@
-// A search for one query that reads the codes of 4 bits first and then scores the rows that these do not rule
-// out (docs/exactness.md, "Two steps").
+// A search for one query that reads the codes of 4 bits, or those of rows in lists in two planes of 2 bits,
+// and then scores the rows that these do not rule out (docs/exactness.md, "Two steps").
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "cpu/kernels/collector.h"
 #include "cpu/kernels/wide_query.h"
 #include "cpu/search/part_chunks.h"
+#include "cpu/search/plane_parts.h"
 #include "cpu/search/scan.h"
 #include "search/candidates.h"
 #include "search/searcher.h"
@@ -24,15 +26,19 @@ bool wants_coarse_search(const ScanContext& context, const SearchRequest& reques
 // The best k rows of one query so far. Thread-safe.
 class SharedBest {
  public:
-  SharedBest(int64_t k, SharedThreshold& threshold) : threshold_(threshold), best_(k) {}
+  SharedBest(int64_t k, SharedThreshold& threshold) : k_(k), threshold_(threshold), best_(k) {}
 
   // Adds rows as BestRows does, and raises the threshold once there are k.
   void offer(std::span<const Neighbor> rows);
+
+  // Forgets the rows; the threshold stays. REQUIRES: nobody else uses it.
+  void clear() GLOVE_NOT_CHECKED { best_ = BestRows(k_); }
 
   // The rows, in any order. REQUIRES: nobody offers any more.
   const std::vector<Neighbor>& rows() const GLOVE_NOT_CHECKED { return best_.rows(); }
 
  private:
+  const int64_t k_;
   SharedThreshold& threshold_;
   Mutex mutex_;
   BestRows best_ GLOVE_GUARDED_BY(mutex_);
@@ -61,21 +67,28 @@ class CoarseSearch {
   // What one thread uses.
   struct Slot {
     std::vector<Survivor> survivors;   // of the chunk in work
+    std::vector<int32_t> positions;    // that plane one leaves of the chunk
     std::vector<Candidate> waiting;    // rows that the codes of 4 bits do not rule out, to be scored
     std::vector<Neighbor> rows;        // that are being scored
     std::vector<Collector> collector;  // at most one: made when the thread first scans by 8 bits
     CapTally caps;                     // of its scans by 4 bits
-    int64_t rows_read = 0;             // by 4 bits
+    int64_t rows_read = 0;             // by 4 bits or planes
+    int64_t second_reads = 0;          // of rows in plane two
     int64_t scored = 0;
     int64_t bytes = 0;
   };
 
   const RowMask* among() const { return request_.query->among.get(); }
   bool scan(const InterruptCheck& interrupted);
+  // Reads all planes, or gives up and forgets the rows.
+  bool scan_by_planes(const InterruptCheck& interrupted);
+  void scan_tiles(Slot& slot, const TileRange& tiles);
   bool score_waiting(const InterruptCheck& interrupted);
   void scan_by_4_bits(Slot& slot, const PartChunks::Chunk& chunk);
   void scan_rows_by_4_bits(Slot& slot, const ModelPart& part, int64_t first, int64_t last);
   void scan_by_8_bits(Slot& slot, const PartChunks::Chunk& chunk);
+  // Scores the promising ones of the first `count` survivors; the others wait.
+  void keep_survivors(Slot& slot, const ModelPart& part, int64_t count);
   // Scores the rows that are likely to raise the threshold, a few at a time. Returns the end of the others.
   SurvivorIterator score_promising(Slot& slot, const ModelPart& part, SurvivorIterator begin,
                                    SurvivorIterator end);
@@ -92,7 +105,8 @@ class CoarseSearch {
   std::vector<int8_t> coarse_packed_;
   std::vector<int8_t> fine_packed_;
   const std::vector<double> wide_;
-  SharedBounds bounds_;  // from scans by 8 bits, and the threshold of both
+  const std::optional<PlaneParts> planes_;  // if every part has them
+  SharedBounds bounds_;                     // from scans by 8 bits, and the threshold of both
   SharedBest best_;
   std::vector<Slot> slots_;
   std::atomic<bool> gave_up_{false};

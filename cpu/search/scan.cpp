@@ -7,6 +7,7 @@
 #include "base/thread_pool.h"
 #include "base/timer.h"
 #include "cpu/kernels/wide_query.h"
+#include "cpu/search/among_plan.h"
 #include "cpu/search/coarse_search.h"
 #include "cpu/search/part_chunks.h"
 #include "cpu/search/search_cost.h"
@@ -32,20 +33,22 @@ constexpr int64_t kRowsPerCall = 64;
 // Fewer rows than this are scored before another thread could wake up.
 constexpr int64_t kRowsWorthThreads = 1024;
 
-int64_t tiles_per_chunk(const ScanContext& context, const ScanKernel& kernel, int64_t queries) {
+int64_t tiles_per_chunk(const ScanContext& context, const ScanKernel& kernel, int64_t queries, int64_t rows) {
   const int64_t tile_bytes = component_groups(context.model.dims()) * kTileRows * kTileComponents;
   const int64_t by_products = kernel.chunk_products / (tile_bytes * queries);
   const int64_t by_bytes = ((queries == 1 ? kChunkBytes : kBatchChunkBytes) + tile_bytes - 1) / tile_bytes;
   const int64_t by_threads =
-      queries == 1 ? by_bytes : tile_count(context.model.words()) / (context.threads * kChunksPerThread);
+      queries == 1 ? by_bytes : tile_count(rows) / (context.threads * kChunksPerThread);
   return std::max<int64_t>(1, std::min({by_bytes, by_products, by_threads}));
 }
 
-// The state of one batch of requests, which have the same mask, while it is scanned.
+// The state of one batch of requests, which have the same mask, while it is scanned. `copy` has the codes of
+// the admissible rows, or is null.
 class BatchScan {
  public:
-  BatchScan(const ScanContext& context, std::span<const SearchRequest> requests)
+  BatchScan(const ScanContext& context, std::span<const SearchRequest> requests, const AdmissibleCodes* copy)
       : context_(context),
+        copy_(copy),
         kernel_(requests.size() == 1 ? *context.kernels.single_query : *context.kernels.batch),
         requests_(requests),
         scan_queries_(requests.size()),
@@ -57,8 +60,11 @@ class BatchScan {
   bool run(const InterruptCheck& interrupted) {
     if (!quantize(interrupted)) return false;
     const int64_t groups = component_groups(context_.model.dims());
-    const int64_t tiles = tiles_per_chunk(context_, kernel_, static_cast<int64_t>(requests_.size()));
-    const PartChunks chunks(context_.model.parts(), tiles * kTileRows);
+    const std::span<const ModelPart> parts = copy_ ? std::span(&copy_->part(), 1) : context_.model.parts();
+    const int64_t rows_in_all = copy_ ? copy_->part().rows : context_.model.words();
+    const int64_t tiles =
+        tiles_per_chunk(context_, kernel_, static_cast<int64_t>(requests_.size()), rows_in_all);
+    const PartChunks chunks(parts, tiles * kTileRows);
     std::vector<int8_t> packed;
     kernel_.pack(scan_queries_, groups, packed);
     const auto work = [&](int slot, int64_t chunk) {
@@ -107,7 +113,8 @@ class BatchScan {
     return ThreadPool::instance().run(threads, chunks, quantize_some, interrupted);
   }
 
-  const RowMask* among() const { return requests_.front().query->among.get(); }
+  // The mask of the rows that are scanned.
+  const RowMask* among() const { return copy_ ? nullptr : requests_.front().query->among.get(); }
   int64_t answer_rows(size_t request) const { return std::min(requests_[request].k, context_.model.words()); }
 
   // Created by the thread that uses the slot, at its first use.
@@ -117,13 +124,15 @@ class BatchScan {
       std::vector<Collector> fresh;
       fresh.reserve(requests_.size());
       for (size_t i = 0; i < requests_.size(); ++i)
-        fresh.emplace_back(requests_[i].query->excluded, among(), shared_[i]);
+        fresh.emplace_back(requests_[i].query->excluded, among(), shared_[i],
+                           copy_ ? copy_->rows() : std::span<const int32_t>());
       collectors = std::move(fresh);
     }
     return collectors;
   }
 
   const ScanContext& context_;
+  const AdmissibleCodes* copy_;
   const ScanKernel& kernel_;
   std::span<const SearchRequest> requests_;
   std::vector<QuantizedQuery> scan_queries_;
@@ -163,7 +172,8 @@ bool rescore(const ScanContext& context, std::span<SearchRequest> requests,
   return ThreadPool::instance().run(threads, static_cast<int64_t>(chunks.size()), work, interrupted);
 }
 
-int64_t scanned_bytes(const Model& model, const RowMask* among) {
+int64_t scanned_bytes(const Model& model, const RowMask* among, const AdmissibleCodes* copy) {
+  if (copy != nullptr) return scan_bytes(among->count(), model.dims());
   if (among != nullptr) return scan_bytes(among->rows_of_tiles(), model.dims());
   size_t bytes = 0;
   for (const ModelPart& part : model.parts()) {
@@ -173,17 +183,18 @@ int64_t scanned_bytes(const Model& model, const RowMask* among) {
   return static_cast<int64_t>(bytes);
 }
 
-Status search_batch(const ScanContext& context, std::span<SearchRequest> requests) {
+Status search_batch(const ScanContext& context, std::span<SearchRequest> requests,
+                    const AdmissibleCodes* copy) {
   const SharedInterrupt shared(requests);
   const InterruptCheck& interrupted = shared.check();
   ScanCost cost;
   Timer timer;
-  BatchScan scan(context, requests);
+  BatchScan scan(context, requests, copy);
   if (!scan.run(interrupted)) return interrupted_error();
   const auto count = static_cast<int64_t>(requests.size());
   const RowMask* const among = requests.front().query->among.get();
-  cost.rows_scanned = rows_to_scan(context.model, among) * count;
-  cost.bytes_scanned = scanned_bytes(context.model, among);
+  cost.rows_scanned = answerable_rows(context.model, among) * count;
+  cost.bytes_scanned = scanned_bytes(context.model, among, copy);
   cost.scan_us = timer.lap();
   int64_t rows_in_answers = 0;
   for (const SearchRequest& request : requests) rows_in_answers += std::min(request.k, context.model.words());
@@ -220,7 +231,7 @@ Status search_coarse(const ScanContext& context, SearchRequest& request) {
   Timer timer;
   CoarseSearch search(context, request);
   if (!search.run(interrupted)) return interrupted_error();
-  cost.rows_scanned = rows_to_scan(context.model, request.query->among.get());
+  cost.rows_scanned = answerable_rows(context.model, request.query->among.get());
   search.add_cost(cost);
   cost.scan_us = timer.lap();
   request.rows = search.unscored_rows();
@@ -232,19 +243,6 @@ Status search_coarse(const ScanContext& context, SearchRequest& request) {
   cost.rescore_us = timer.lap();
   charge(requests, cost);
   return {};
-}
-
-// Returns true if scoring every admissible row of these requests, which have the same mask, costs less than
-// scanning the tiles that have one and scoring the candidates.
-bool wants_admissible_scores(const ScanContext& context, std::span<const SearchRequest> requests) {
-  const RowMask* const among = requests.front().query->among.get();
-  if (among == nullptr || !has_vectors(context.model)) return false;
-  int64_t saved = scan_bytes(among->rows_of_tiles(), context.model.dims());
-  for (const SearchRequest& request : requests) {
-    const int64_t candidates = std::min(among->count(), expected_candidates(request.k));
-    saved -= bytes_of_scores(among->count() - candidates, context.model.dims());
-  }
-  return saved >= 0;
 }
 
 // Answers one request with the exact similarities of all admissible rows.
@@ -265,11 +263,12 @@ Status score_admissible(const ScanContext& context, SearchRequest& request) {
 
 // Answers requests with the same mask.
 Status search_alike(const ScanContext& context, std::span<SearchRequest> requests) {
-  if (wants_admissible_scores(context, requests)) {
+  GLOVE_ASSIGN_OR_RETURN(const AmongPlan plan, plan_among(context, requests));
+  if (plan.scores) {
     for (SearchRequest& request : requests) GLOVE_RETURN_IF_ERROR(score_admissible(context, request));
     return {};
   }
-  if (requests.size() == 1 && wants_coarse_search(context, requests.front()))
+  if (plan.codes == nullptr && requests.size() == 1 && wants_coarse_search(context, requests.front()))
     return search_coarse(context, requests.front());
   int64_t k = 1;
   for (const SearchRequest& request : requests) k = std::max(k, request.k);
@@ -277,7 +276,7 @@ Status search_alike(const ScanContext& context, std::span<SearchRequest> request
   const auto batch = static_cast<size_t>(std::clamp<int64_t>(kBatchLowerBounds / slots, 1, kBatchQueries));
   while (!requests.empty()) {
     const auto together = requests.first(std::min(batch, requests.size()));
-    GLOVE_RETURN_IF_ERROR(search_batch(context, together));
+    GLOVE_RETURN_IF_ERROR(search_batch(context, together, plan.codes.get()));
     requests = requests.subspan(together.size());
   }
   return {};

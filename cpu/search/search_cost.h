@@ -33,4 +33,9 @@ inline int64_t rows_to_scan(const Model& model, const RowMask* among) {
   return among == nullptr ? model.words() : among->rows_of_tiles();
 }
 
+// The rows whose codes count: of the tiles that it reads, a search tells only of the admissible rows.
+inline int64_t answerable_rows(const Model& model, const RowMask* among) {
+  return among == nullptr ? model.words() : among->count();
+}
+
 }  // namespace glove::cpu

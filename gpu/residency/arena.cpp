@@ -6,12 +6,14 @@
 #include <array>
 #include <chrono>
 #include <cstdlib>
+#include <deque>
 #include <exception>
 #include <limits>
 #include <set>
 #include <thread>
 #include <utility>
 
+#include "lists/derived_level.h"
 #include "model/quantize.h"
 #include "search/candidates.h"
 
@@ -256,8 +258,8 @@ void Arena::plan_rest(int64_t room) {
     const MemoryPlan plan = plan_memory(part.rows, part.dims);
     exact_bytes += plan.exact_bytes;
     coarse_bytes += plan.coarse_bytes;
-    uses_nibbles =
-        uses_nibbles && part.has_level(4) && coarse_worthwhile(part.rows, part.dims, 1, coarse_from);
+    uses_nibbles = uses_nibbles && (part.has_level(4) || part.derives_level4) &&
+                   coarse_worthwhile(part.rows, part.dims, 1, coarse_from);
   }
   if (exact_bytes > room) return;
   with_coarse_ = uses_nibbles && exact_bytes + coarse_bytes <= room;
@@ -275,12 +277,18 @@ void Arena::upload_rest() {
 Status Arena::upload_exact_arrays() {
   BlockLayout layout;
   std::vector<ExactSlots> slots;
+  std::deque<DerivedLevel4> derived;  // until it is copied
   CopyTasks tasks(*model());
   for (const ModelPart& part : model()->parts()) {
     slots.push_back(add_exact_arrays(layout, part.rows, part.dims, with_coarse_));
     tasks.add(part.norms_squared, slots.back().norms_squared.at);
     tasks.add(part.vectors, slots.back().vectors.at);
-    if (with_coarse_) tasks.add_level(part.level(4), slots.back().coarse, 0);
+    if (!with_coarse_) continue;
+    if (!part.has_level(4)) {
+      GLOVE_ASSIGN_OR_RETURN(derived.emplace_back(),
+                             derive_level4(part, 0, [&] { return background_.cancelled().load(); }));
+    }
+    tasks.add_level(part.has_level(4) ? part.level(4) : derived.back().level(), slots.back().coarse, 0);
   }
   GLOVE_RETURN_IF_ERROR(copy(tasks.take(), *model(), exact_block_, layout.bytes(), {}));
   std::byte* const block = exact_block_.data();

@@ -17,6 +17,7 @@ ModelPart part_between(const ModelPart& whole, int64_t first, int64_t last) {
   ModelPart part;
   part.rows = last - first;
   part.dims = whole.dims;
+  part.derives_level4 = whole.derives_level4;
   part.vectors = whole.vectors.subspan(from * dims, rows * dims);
   part.norms_squared = whole.norms_squared.subspan(from, rows);
   for (const CodeLevel& level : whole.levels) {

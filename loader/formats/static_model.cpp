@@ -1,17 +1,15 @@
 // A static embedding model: a safetensors file with a vector per token, and a tokenizer.json beside it.
 #include "loader/static_model.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
 #include <utility>
 
+#include "base/file_calls.h"
 #include "base/json.h"
 #include "base/utf8.h"
 #include "loader/formats/formats.h"
@@ -32,17 +30,16 @@ constexpr int64_t kMostConfigBytes = int64_t{1} << 20;
 
 // If not, errno says why.
 bool exists(const std::string& path) {
-  struct stat info {};
-  return ::stat(path.c_str(), &info) == 0;
+  return system_calls::status_of(path).has_value();
 }
 
 bool is_directory(const std::string& path) {
-  struct stat info {};
-  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+  const auto status = system_calls::status_of(path);
+  return status && status->kind == system_calls::FileStatus::Kind::kDirectory;
 }
 
 std::string in_folder(const std::string& folder, std::string_view name) {
-  return folder + (folder.ends_with('/') ? "" : "/") + std::string(name);
+  return folder + (file_name_at(folder) == folder.size() ? "" : "/") + std::string(name);
 }
 
 Error corrupt(const std::string& path, const std::string& what) {
@@ -136,12 +133,9 @@ Result<bool> has_normalize_module(const std::string& path) {
 // Reads what says whether the vectors of texts get the length 1. `folder` has the table.
 Result<bool> read_normalization(const std::string& folder, EncodingRules rules) {
   if (rules == EncodingRules::kModel2Vec) return read_normalize(in_folder(folder, "config.json"));
-  const auto nested = [](const std::string& name) {
-    return name == kNestedFolder || name.ends_with("/" + std::string(kNestedFolder));
-  };
+  const auto nested = [](const std::string& name) { return file_name_of(name) == kNestedFolder; };
   // The name of "." does not say that it is the nested folder.
-  const std::unique_ptr<char, void (*)(void*)> resolved(::realpath(folder.c_str(), nullptr), std::free);
-  const std::string whole = nested(folder) || resolved == nullptr ? folder : resolved.get();
+  const std::string whole = nested(folder) ? folder : system_calls::resolved_path(folder).value_or(folder);
   const std::string top = nested(whole) ? directory_of(whole) : folder;
   const std::string modules = in_folder(top, "modules.json");
   const std::string config = in_folder(top, "config_sentence_transformers.json");
@@ -386,7 +380,7 @@ Result<bool> sniff_static_model(const Input& input, const ReadOptions& options) 
       !looks_like_safetensors({input.sample().data(), input.sample().size()}) ||
       !exists(in_folder(directory_of(input.path()), kTokenizerFile)))
     return false;
-  if (input.path().substr(input.path().rfind('/') + 1) == kTableFile) return true;
+  if (file_name_of(input.path()) == kTableFile) return true;
   const auto header = read_safetensors_header(input.path(), *input.stream(), input.content_bytes());
   if (header.ok()) return header.value().find(kModel2VecTable) || header.value().find(kStaticEmbeddingTable);
   if (header.error().code == ErrorCode::kCorrupt) return false;

@@ -253,9 +253,21 @@ Result<bool> ContentRows::read_indexed(const live::IndexState& state, int32_t ro
   if (!vectors_read_) vectors_read_.emplace(vectors_, state.dims);
   GLOVE_ASSIGN_OR_RETURN(const auto stored, vectors_read_->read(state.segment_ids[segment], segment_row));
   // The running statement may have joined segments since it began. The codes tell.
-  if (!state.parts->segments()[segment]->has_codes_of(segment_row, stored)) return read(id, vector);
+  const live::Segment& codes = *state.parts->segments()[segment];
+  if (codes.is_outline() || !codes.has_codes_of(segment_row, stored)) return read(id, vector);
   vector.assign(stored.begin(), stored.end());
   return true;
+}
+
+Status ContentRows::read_row(int64_t id, const UseContent& use) {
+  OwnStatement::Run run(one_);
+  run.bind(id);
+  GLOVE_ASSIGN_OR_RETURN(const bool exists, run.next());
+  if (!exists) return {};
+  GLOVE_ASSIGN_OR_RETURN(const RowVector found, vector_of(run, 1));
+  const std::span<const float> vector =
+      found == RowVector::kVector ? std::span<const float>(vector_) : std::span<const float>();
+  return use({id, found, vector, norm_squared_, fault_});
 }
 
 Result<bool> ContentRows::exists(int64_t id) {

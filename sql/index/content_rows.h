@@ -68,6 +68,8 @@ class ContentRows final : public live::RowSource {
   using UseContent = std::function<Status(const ContentRow& row)>;
   // Passes every logged row, by ascending id, also those that the content no longer has.
   Status read_logged(const UseContent& use);
+  // Passes this row if the content has it.
+  Status read_row(int64_t id, const UseContent& use);
   // Passes every row of the content, by ascending id.
   Status read_content(const UseContent& use);
 

@@ -22,6 +22,7 @@
 
 #include "sql/adapter/sql_tokens.h"
 #include "sql/adapter/table.h"
+#include "sql/index/code_reader.h"
 #include "sql/index/content_rows.h"
 #include "sql/index/index_commands.h"
 #include "sql/index/index_schema.h"
@@ -138,6 +139,7 @@ class LiveIndex final : public nn::RankedTable {
         store_(connection, index_),
         vectors_(connection, index_),
         rows_(connection, index_, vectors_),
+        codes_(connection, index_),
         commands_(connection, index_, store_, rows_, vectors_),
         columns_{
             .names = kNames,
@@ -217,21 +219,22 @@ class LiveIndex final : public nn::RankedTable {
   Status begin_call(const nn::FilterCall& call, const InterruptCheck& interrupted,
                     nn::RankedSource& source) override {
     GLOVE_RETURN_IF_ERROR(check_schema());
-    GLOVE_ASSIGN_OR_RETURN(live::IndexState state, store_.state(rows_));
+    const KeySetPtr keys = call.among() == nullptr ? nullptr : call.among()->keys();
+    GLOVE_ASSIGN_OR_RETURN(live::IndexState state, store_.state(rows_, keys.get()));
     const int64_t rows = state.parts == nullptr ? 0 : state.parts->model().words();
     size_ = {static_cast<double>(rows) + static_cast<double>(state.changed->ids.size()),
              static_cast<double>(state.dims)};
     source.name = index_.name;
-    source.resolve = [this, dims = state.dims](const nn::Inputs& inputs, const InterruptCheck& interrupted) {
+    source.resolve = [this, dims = state.dims](const nn::Inputs& inputs, const InterruptCheck& stopped) {
       if (!inputs.has(nn::kExpr))
         return Result(MaybeQuery());  // NULL, as of a row without a vector in a join
-      return index_query(index_, rows_, dims, inputs.expr, interrupted);
+      return index_query(index_, rows_, dims, inputs.expr, stopped);
     };
     live::Admissible among;
-    if (call.among() != nullptr) {
-      GLOVE_ASSIGN_OR_RETURN(among, admissible(call.among()->keys(), state.parts, interrupted));
+    if (keys != nullptr) {
+      GLOVE_ASSIGN_OR_RETURN(among, admissible(keys, state.parts, interrupted));
     }
-    source.relation = std::make_unique<live::LiveRelation>(std::move(state), rows_, std::move(among));
+    source.relation = std::make_unique<live::LiveRelation>(std::move(state), rows_, codes_, std::move(among));
     return {};
   }
 
@@ -255,6 +258,7 @@ class LiveIndex final : public nn::RankedTable {
   IndexStore store_;
   VectorStore vectors_;
   ContentRows rows_;
+  CodeReader codes_;
   IndexCommands commands_;
   const nn::RankedColumns columns_;
   nn::RelationSize size_;  // as the last query found it

@@ -106,9 +106,10 @@ live::PartSetPtr IndexStore::parts_of(const std::vector<StoredSegment>& segments
 
 Result<live::PartSetPtr> IndexStore::searched_parts() {
   GLOVE_ASSIGN_OR_RETURN(const IndexConfig stored_config, config());
-  GLOVE_ASSIGN_OR_RETURN(const auto stored, segments_.list(stored_config.dims));
+  GLOVE_ASSIGN_OR_RETURN(auto stored, segments_.list(stored_config.dims));
   std::vector<live::SegmentPtr> parts;
-  for (const StoredSegment& one : stored) {
+  for (StoredSegment& one : stored) {
+    segments_.find_searched(one, stored_config.dims);
     if (one.segment == nullptr) return live::PartSetPtr();
     parts.push_back(one.segment);
   }
@@ -133,7 +134,7 @@ std::optional<uint32_t> IndexStore::committed_version() {
   return version;
 }
 
-Result<live::IndexState> IndexStore::state(ContentRows& rows) {
+Result<live::IndexState> IndexStore::state(ContentRows& rows, const KeySet* among) {
   const std::optional<uint32_t> version = committed_version();
   if (version && committed_ && committed_->version == *version) {
     GLOVE_RETURN_IF_ERROR(rows.begin(committed_->state.dims, committed_->config.fingerprint));
@@ -141,7 +142,10 @@ Result<live::IndexState> IndexStore::state(ContentRows& rows) {
     return committed_->state;
   }
   GLOVE_ASSIGN_OR_RETURN(const IndexConfig stored_config, config());
-  GLOVE_ASSIGN_OR_RETURN(live::IndexState state, read_state(stored_config, rows));
+  Result<live::IndexState> all = read_state(stored_config, rows, nullptr);
+  if (!all.ok() && all.error().code != ErrorCode::kInterrupted && among != nullptr)
+    return read_state(stored_config, rows, among);
+  GLOVE_ASSIGN_OR_RETURN(live::IndexState state, std::move(all));
   if (version) {
     committed_.reset();
     if (state.changed->vectors.size() <= kMostKeptComponents) committed_ = {*version, stored_config, state};
@@ -149,10 +153,13 @@ Result<live::IndexState> IndexStore::state(ContentRows& rows) {
   return state;
 }
 
-Result<live::IndexState> IndexStore::read_state(const IndexConfig& config, ContentRows& rows) {
+// Reads the logged rows that have a key of the set; without a set all of them.
+Result<live::IndexState> IndexStore::read_state(const IndexConfig& config, ContentRows& rows,
+                                                const KeySet* among) {
   live::IndexState state;
   state.dims = config.dims;
-  GLOVE_ASSIGN_OR_RETURN(const auto stored, loaded_segments(state.dims));
+  GLOVE_ASSIGN_OR_RETURN(auto stored, segments_.list(state.dims));
+  for (StoredSegment& segment : stored) GLOVE_RETURN_IF_ERROR(segments_.load_for_search(segment, state.dims));
   GLOVE_RETURN_IF_ERROR(rows.begin(state.dims, config.fingerprint));
   state.parts = parts_of(stored);
   for (size_t i = 0; i < stored.size(); ++i) {
@@ -161,14 +168,23 @@ Result<live::IndexState> IndexStore::read_state(const IndexConfig& config, Conte
   }
   std::vector<int64_t> logged;
   const auto changed = std::make_shared<live::ChangedRows>();
-  GLOVE_RETURN_IF_ERROR(rows.read_logged([&](const ContentRow& row) -> Status {
-    logged.push_back(row.id);
+  const auto add = [&changed](const ContentRow& row) -> Status {
     if (row.found != RowVector::kVector || !(row.norm_squared > 0)) return {};
     changed->ids.push_back(row.id);
     changed->vectors.insert(changed->vectors.end(), row.vector.begin(), row.vector.end());
     changed->norms_squared.push_back(row.norm_squared);
     return {};
-  }));
+  };
+  if (among == nullptr) {
+    GLOVE_RETURN_IF_ERROR(rows.read_logged([&](const ContentRow& row) -> Status {
+      logged.push_back(row.id);
+      return add(row);
+    }));
+  } else {
+    GLOVE_ASSIGN_OR_RETURN(logged, this->logged());
+    for (const int64_t id : logged)
+      if (among->contains(id)) GLOVE_RETURN_IF_ERROR(rows.read_row(id, add));
+  }
   state.changed = changed;
   if (static_cast<int64_t>(logged.size()) > kMostLogged) tell_that_sync_is_due(logged.size());
   state.dims = rows.dims();

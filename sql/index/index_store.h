@@ -43,8 +43,9 @@ class IndexStore {
 
   // Returns what a statement searches: the segments and the log, with the vectors of the logged rows.
   // Begins the use of `rows`. Reads no table of the index if the last state was that of the same committed
-  // version of the database.
-  Result<live::IndexState> state(ContentRows& rows);
+  // version of the database. If a logged row cannot be read, the state has only those logged rows that have a
+  // key of `among`; it is an error if there is no such set, or one of these cannot be read either.
+  Result<live::IndexState> state(ContentRows& rows, const KeySet* among);
 
   // Returns the segments as a statement of this process searches them, or null if none does.
   Result<live::PartSetPtr> searched_parts();
@@ -60,7 +61,7 @@ class IndexStore {
  private:
   Status prepare(OwnStatement& statement, const std::string& sql);
   std::optional<uint32_t> committed_version();
-  Result<live::IndexState> read_state(const IndexConfig& config, ContentRows& rows);
+  Result<live::IndexState> read_state(const IndexConfig& config, ContentRows& rows, const KeySet* among);
   live::PartSetPtr parts_of(const std::vector<StoredSegment>& segments);
   void tell_that_sync_is_due(size_t logged);
 

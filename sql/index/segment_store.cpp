@@ -1,14 +1,15 @@
 #include "sql/index/segment_store.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <utility>
 
 #include "base/crc32.h"
+#include "base/file_calls.h"
 #include "model/limits.h"
+#include "sql/index/code_reader.h"
+#include "sql/index/segment_bytes.h"
 
 namespace glove::sql {
 namespace {
@@ -17,25 +18,35 @@ constexpr int64_t kMostReserved = int64_t{1} << 26;  // bytes, before the databa
 
 constexpr int64_t kMostKeptBytes = int64_t{1} << 26;  // of a written segment
 
-std::string name_of(const SegmentRecord& record) {
-  return "the segment " + std::to_string(record.id);
-}
-
 // Returns what tells the content of a schema from that of every other one that the process has open at the
 // same time. It names the file, so the connections to one file have it in common, whatever its path. It names
 // the connection for a database in memory, a temporary one, one whose path has led to another file since it
 // was opened, and where the VFS cannot tell.
 std::string database_place(sqlite3* db, const std::string& schema) {
   const char* const path = sqlite3_db_filename(db, schema.c_str());
-  struct stat file {};
   int moved = 1;  // stays so if the VFS does not know the request, as that of databases in memory
-  if (path != nullptr && *path != '\0' && stat(path, &file) == 0 &&
-      sqlite3_file_control(db, schema.c_str(), SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved == 0)
-    return "file " + std::to_string(file.st_dev) + ":" + std::to_string(file.st_ino);
+  const auto file =
+      path != nullptr && *path != '\0' ? system_calls::status_of(std::string(path)) : std::nullopt;
+  if (file && sqlite3_file_control(db, schema.c_str(), SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK &&
+      moved == 0)
+    return "file " + std::to_string(file->device) + ":" + std::to_string(file->number);
   return "connection " + std::to_string(reinterpret_cast<uintptr_t>(db)) + " " + schema;
 }
 
+// The key of the outline of a segment, beside that of the whole.
+std::string outline_key(std::string key) {
+  return key += " outline";
+}
+
 }  // namespace
+
+std::string name_of(const SegmentRecord& record) {
+  return "the segment " + std::to_string(record.id);
+}
+
+Error wrong_checksum(const IndexDefinition& index, const SegmentRecord& record) {
+  return damaged_index(index, name_of(record) + " does not have the checksum that was stored with it");
+}
 
 Error damaged_index(const IndexDefinition& index, const std::string& what) {
   return {ErrorCode::kCorrupt, index.name + " is damaged: " + what + "; run " + index.command("rebuild")};
@@ -108,10 +119,33 @@ Result<std::vector<StoredSegment>> SegmentStore::list(int64_t dims) {
   return segments;
 }
 
+// True if a whole segment may be kept in memory.
+Result<bool> SegmentStore::has_room(int64_t bytes) const {
+  GLOVE_ASSIGN_OR_RETURN(const int64_t most, connection_.engine().settings().index_memory());
+  return most == 0 || live::bytes_of_loaded_segments() + bytes <= most;
+}
+
 Status SegmentStore::load(StoredSegment& stored, int64_t dims) {
   if (stored.segment != nullptr) return {};
+  GLOVE_ASSIGN_OR_RETURN(const bool room, has_room(live::segment_bytes(stored.record.rows, dims)));
   GLOVE_ASSIGN_OR_RETURN(stored.segment, read(stored.record, dims));
-  stored.segment = live::share_segment(shared_key(stored.record, dims), stored.segment);
+  if (room) stored.segment = live::share_segment(shared_key(stored.record, dims), stored.segment);
+  return {};
+}
+
+void SegmentStore::find_searched(StoredSegment& stored, int64_t dims) const {
+  if (stored.segment == nullptr)
+    stored.segment = live::find_segment(outline_key(shared_key(stored.record, dims)));
+}
+
+Status SegmentStore::load_for_search(StoredSegment& stored, int64_t dims) {
+  find_searched(stored, dims);
+  if (stored.segment != nullptr) return {};
+  GLOVE_ASSIGN_OR_RETURN(const bool room, has_room(live::segment_bytes(stored.record.rows, dims)));
+  if (room) return load(stored, dims);
+  GLOVE_ASSIGN_OR_RETURN(const int64_t most, connection_.engine().settings().index_memory());
+  GLOVE_ASSIGN_OR_RETURN(stored.segment, read_outline(connection_, index_, stored.record, dims, most));
+  stored.segment = live::share_segment(outline_key(shared_key(stored.record, dims)), stored.segment);
   return {};
 }
 
@@ -125,52 +159,21 @@ Status SegmentStore::load_ids(StoredSegment& stored, int64_t dims) {
   return {};
 }
 
-// Returns the size of all blocks of a segment but the last one.
-Result<int64_t> SegmentStore::block_size(const SegmentRecord& record, int64_t dims) {
-  OwnQuery run(connection_.db(), index_.name,
-               "SELECT length(data) FROM " + index_.object("_block") + " WHERE segment = ? AND number = 0",
-               record.id);
-  GLOVE_RETURN_IF_ERROR(run.next());
-  const int64_t total = live::segment_bytes(record.rows, dims);
-  const int64_t earlier{kEarlierSegmentBlockBytes};
-  return run.integer(0) == std::min(total, earlier) ? earlier : int64_t{kSegmentBlockBytes};
-}
-
 // Returns the bytes of a segment from `begin` to `end`.
 Result<HugePageBuffer<char>> SegmentStore::read_bytes(const SegmentRecord& record, int64_t dims,
                                                       int64_t begin, int64_t end) {
-  GLOVE_ASSIGN_OR_RETURN(const int64_t block_bytes, block_size(record, dims));
-  OwnQuery run(connection_.db(), index_.name,
-               "SELECT number, data FROM " + index_.object("_block") +
-                   " WHERE segment = ? AND number >= ? ORDER BY number",
-               record.id, begin / block_bytes);
-  const int64_t total = live::segment_bytes(record.rows, dims);
+  SegmentBytes reader(connection_, index_, record, dims);
   HugePageBuffer<char> bytes;
   bytes.reserve(static_cast<size_t>(std::min(end - begin, kMostReserved)));
-  int64_t first = begin / block_bytes * block_bytes;  // of the block
-  while (first < end || end == total) {
-    GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
-    if (!more) break;
-    const auto data = run.blob(1);
-    const auto size = static_cast<int64_t>(data.size());
-    if (run.integer(0) != first / block_bytes || size != std::min(block_bytes, total - first))
-      return damaged(name_of(record) + " has a block that does not belong to it, number " +
-                     std::to_string(run.integer(0)));
-    const auto* const block = reinterpret_cast<const char*>(data.data());
-    bytes.insert(bytes.end(), block + std::max<int64_t>(begin - first, 0),
-                 block + std::min(size, end - first));
-    first += block_bytes;
-  }
-  if (first < end)
-    return damaged(name_of(record) + " has no block number " + std::to_string(first / block_bytes));
+  GLOVE_RETURN_IF_ERROR(reader.append(begin, end, bytes));
+  if (end == live::segment_bytes(record.rows, dims)) GLOVE_RETURN_IF_ERROR(reader.expect_end());
   return bytes;
 }
 
 Result<live::SegmentPtr> SegmentStore::read(const SegmentRecord& record, int64_t dims) {
   GLOVE_ASSIGN_OR_RETURN(HugePageBuffer<char> bytes,
                          read_bytes(record, dims, 0, live::segment_bytes(record.rows, dims)));
-  if (crc32_continue(0, bytes) != static_cast<uint64_t>(record.crc))
-    return damaged(name_of(record) + " does not have the checksum that was stored with it");
+  if (crc32_continue(0, bytes) != static_cast<uint64_t>(record.crc)) return wrong_checksum(index_, record);
   auto segment = live::Segment::parse(std::move(bytes), record.rows, dims, name_of(record));
   if (!segment.ok()) return damaged(segment.error().message);
   return segment;
@@ -223,7 +226,8 @@ Status SegmentStore::add(int64_t id, const live::SegmentPtr& segment) {
     run.bind_blob(bytes.subspan(first, std::min<size_t>(kSegmentBlockBytes, bytes.size() - first)));
     GLOVE_RETURN_IF_ERROR(run.finish());
   }
-  if (static_cast<int64_t>(bytes.size()) <= kMostKeptBytes)
+  GLOVE_ASSIGN_OR_RETURN(const bool room, has_room(0));  // it is counted already
+  if (room && static_cast<int64_t>(bytes.size()) <= kMostKeptBytes)
     written_.push_back(live::share_segment(shared_key(record, segment->dims()), segment));
   return {};
 }

@@ -36,6 +36,11 @@ struct SegmentRecord {
   int64_t crc = 0;
 };
 
+// Names the segment in messages.
+std::string name_of(const SegmentRecord& record);
+// Returns the error of a segment whose bytes are not those that were stored.
+Error wrong_checksum(const IndexDefinition& index, const SegmentRecord& record);
+
 // A segment with the rows that are no longer part of the index.
 struct StoredSegment {
   SegmentRecord record;
@@ -68,6 +73,11 @@ class SegmentStore {
 
   // Reads a segment unless it is loaded.
   Status load(StoredSegment& stored, int64_t dims);
+  // The same for a search: reads only an outline of a segment that has no room in what the setting
+  // "index_memory" allows.
+  Status load_for_search(StoredSegment& stored, int64_t dims);
+  // Finds what a search of this process has loaded, unless the segment is loaded.
+  void find_searched(StoredSegment& stored, int64_t dims) const;
   // Reads the ids of its rows, and no more, unless they are loaded.
   Status load_ids(StoredSegment& stored, int64_t dims);
 
@@ -81,8 +91,8 @@ class SegmentStore {
   }
   Status check_length(size_t bytes) const;
 
-  // Writes a new segment, whose id nothing else has. This connection keeps one of at most 64 MiB until
-  // the next list(), so that the query after a 'sync' need not read it again.
+  // Writes a new segment, whose id nothing else has. This connection keeps one of at most 64 MiB, if there is
+  // room for it, until the next list(), so that the query after a 'sync' need not read it again.
   Status add(int64_t id, const live::SegmentPtr& segment);
   Status remove(int64_t id);
   // Writes which rows of the segment are dead.
@@ -95,7 +105,7 @@ class SegmentStore {
   Result<std::vector<StoredSegment>> records();
   Status read_dead(std::vector<StoredSegment>& segments);
   std::string shared_key(const SegmentRecord& record, int64_t dims) const;
-  Result<int64_t> block_size(const SegmentRecord& record, int64_t dims);
+  Result<bool> has_room(int64_t bytes) const;
   Result<HugePageBuffer<char>> read_bytes(const SegmentRecord& record, int64_t dims, int64_t begin,
                                           int64_t end);
   Error damaged(const std::string& what) const { return damaged_index(index_, what); }

@@ -175,7 +175,7 @@ std::string_view prefix_of_pattern(std::string_view pattern) {
     prefix = prefix.substr(0, prefix.find(equal_to_others));
   if (is_valid_utf8(prefix)) return prefix;
   const auto is_ascii = [](char byte) { return static_cast<unsigned char>(byte) < 0x80; };
-  return {prefix.begin(), std::ranges::find_if_not(prefix, is_ascii)};
+  return prefix.substr(0, static_cast<size_t>(std::ranges::find_if_not(prefix, is_ascii) - prefix.begin()));
 }
 
 void visit_by_word(WordScan& scan, FilterArguments& arguments) {

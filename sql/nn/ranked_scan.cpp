@@ -149,6 +149,7 @@ Result<bool> RankedScan::open_next_query() {
   requested_left_ = ids_ ? ids_->size() : 0;
   query_.reset();
   ranks_.reset();
+  if (strategy_ != Strategy::kListed || !call_.is_batch()) block_.rows_read = 0;
   GLOVE_RETURN_IF_ERROR(open_query());
   ++next_query_;
   return true;
@@ -179,6 +180,7 @@ Status RankedScan::open_query() {
 // Records what the ranking has cost.
 void RankedScan::end_ranking() noexcept {
   if (!ranking_) return;
+  block_.rows_read = rows_read();
   try {
     record(ranking_->report());
   } catch (const std::bad_alloc&) {  // the statistics omit this search
@@ -230,7 +232,7 @@ Result<std::vector<Result<MaybeQuery>>> RankedScan::resolve_block() const {
   const auto resolve_some = [&](int slot, int64_t chunk) {
     Inputs inputs = inputs_;
     const auto first = static_cast<size_t>(chunk * kResolvedAtOnce);
-    for (size_t i = first; i < std::min(resolved.size(), first + kResolvedAtOnce); ++i) {
+    for (size_t i = first; i < std::min<size_t>(resolved.size(), first + kResolvedAtOnce); ++i) {
       call_.set_query(block_.first_query + i, inputs);
       resolved[i] = source_.resolve(inputs, interrupt.of(slot));
     }
@@ -287,6 +289,7 @@ Result<AnswerCache::Answer> RankedScan::answer_of_query() {
   }
   const Query& asked = key ? key->query : *query;
   GLOVE_ASSIGN_OR_RETURN(auto answers, source_.relation->nearest({&asked, 1}, limit(), options_, report));
+  block_.rows_read = report.cost.rows_scanned;
   record(std::move(report));
   if (!key) return std::make_shared<const std::vector<Neighbor>>(std::move(answers.front()));
   return source_.caches->answers.insert(std::move(*key), std::move(answers.front()));
@@ -315,6 +318,7 @@ int64_t RankedScan::block_size() const {
 
 Status RankedScan::fill_block() {
   block_.first_query = next_query_;
+  block_.rows_read = 0;
   block_.answers.assign(static_cast<size_t>(block_size()), std::make_shared<std::vector<Neighbor>>());
   row_hint_ = 0;  // a second block means that the hint was too low
   const Timer timer;
@@ -338,6 +342,7 @@ Status RankedScan::fill_block() {
   report.kind = "batch";
   report.resolve_us = timer.microseconds();
   GLOVE_ASSIGN_OR_RETURN(auto answers, source_.relation->nearest(queries, limit(), options_, report));
+  block_.rows_read = report.cost.rows_scanned / static_cast<int64_t>(queries.size());
   record(std::move(report));
   for (size_t i = 0; i < answers.size(); ++i)
     block_.answers[positions[i]] = std::make_shared<std::vector<Neighbor>>(std::move(answers[i]));

@@ -61,6 +61,9 @@ class RankedScan {
   // Returns the rank if it is known already, otherwise 0.
   int64_t known_rank() const { return row_.rank; }
 
+  // Returns how many rows were scanned for the current query so far; 0 if its answer was kept.
+  int64_t rows_read() const { return ranking_ ? ranking_->report().cost.rows_scanned : block_.rows_read; }
+
   // Returns how many queries the scan has begun. It changes when the inputs do.
   size_t query_count() const { return next_query_; }
 
@@ -88,6 +91,7 @@ class RankedScan {
   struct Block {
     size_t first_query = 0;
     std::vector<Answer> answers;
+    int64_t rows_read = 0;  // for each; for the current query if it is not one of a block
   };
   void look_ids_up();
   Strategy choose_strategy() const;

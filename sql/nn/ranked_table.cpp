@@ -137,7 +137,7 @@ bool RankedCursor::column_buffered(sqlite3_context* context, int index) noexcept
   } else if (column == kEvidence) {
     sqlite3_result_text(context, "proof", -1, SQLITE_STATIC);
   } else if (column == kRowsRead) {
-    return true;  // NULL
+    sqlite3_result_int64(context, scan.rows_read());
   } else if (column >= kFirstInput && scan.inputs().has(column)) {
     return_input(context, scan.inputs(), column);
   } else {

@@ -49,8 +49,9 @@ CREATE TABLE prefix AS SELECT id, word FROM glove_words WHERE word GLOB 'w1*';
 
 
 class Machine:
-    def __init__(self, name, build, emulator, environment):
+    def __init__(self, name, build, emulator, environment, files=("glove.so", "glove-convert")):
         self.name, self.build, self.emulator = name, os.path.abspath(build), emulator
+        self.extension, self.program = (os.path.join(self.build, file) for file in files)
         self.environment = dict(os.environ, **environment)
 
     def run(self, program, *arguments, text=None, **environment):
@@ -61,14 +62,13 @@ class Machine:
         return result.stdout
 
     def convert(self, source, target):
-        self.run(os.path.join(self.build, "glove-convert"), "--quiet", source, target)
+        self.run(self.program, "--quiet", source, target)
 
     def answers(self, shell, model, target, database):
         """All the answers, as a dictionary of tables."""
         if os.path.exists(database):
             os.remove(database)
-        extension = os.path.join(self.build, "glove.so")
-        self.run(shell, "-bail", database, text=f".load '{extension}'\n{STATEMENTS}", GLOVE_MODEL=model, GLOVE_CPU_TARGET=target)
+        self.run(shell, "-bail", database, text=f".load '{self.extension}'\n{STATEMENTS}", GLOVE_MODEL=model, GLOVE_CPU_TARGET=target)
         with sqlite3.connect(database) as connection:
             connection.text_factory = bytes
             names = [row[0].decode() for row in connection.execute("SELECT name FROM sqlite_schema ORDER BY name")]

@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-ROOMS = "base model loader convert search analysis drawing text live cpu gpu sql extension".split()
+ROOMS = "base model lists loader convert search analysis drawing text live cpu gpu sql extension".split()
 INCLUDE = re.compile(r'^#include [<"]([^>"]+)', re.MULTILINE)
 WRONG = {
     "writing variable 'count' requires holding mutex": """
@@ -46,13 +46,16 @@ std::string twice(std::string text) {
 }
 
 
+OTHER_SYSTEMS = ("base/windows/", "base/posix/macos.cpp", "base/posix/emscripten.cpp")
+
+
 def all_files():
     """Yields each source, and each header without one. A header ending in -inl.h is included from inside a namespace only,
-    and a file ending in _macos.cpp is compiled elsewhere."""
+    and the files of OTHER_SYSTEMS are compiled elsewhere."""
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*")):
             alone = path.suffix == ".h" and not path.name.endswith("-inl.h") and not path.with_suffix(".cpp").exists()
-            if path.stem.endswith("_macos"):
+            if str(path.relative_to(ROOT)).startswith(OTHER_SYSTEMS):
                 continue
             if path.suffix == ".cpp" or alone:
                 yield path

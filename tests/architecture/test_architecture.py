@@ -2,6 +2,7 @@
 
 arrows          extension -> sql, cpu, gpu -> analysis -> search -> loader -> model -> base; sql -> text -> analysis; sql -> drawing -> analysis;
                 sql -> live -> search; convert -> loader; and those between the rooms inside cpu/, gpu/ and sql/ (INNER_ROOMS); never back. A project of tools/ includes itself alone
+systems         only base/windows/ names Windows
 foreign_headers SQLite's headers in sql/ and extension/ only, CUDA's in gpu/ only
 linked          extension/linked_sqlite.cpp lists the functions of SQLite that sql/ and extension/ call, and no others
 backends        sql/ names no concrete backend
@@ -36,13 +37,14 @@ PROJECT = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else os.getcwd()
 MAY_INCLUDE = {
     "base": {"base"},
     "model": {"model", "base"},
-    "loader": {"loader", "model", "base"},
-    "convert": {"convert", "cpu", "text", "analysis", "loader", "model", "base"},
+    "lists": {"lists", "model", "base"},
+    "loader": {"loader", "lists", "model", "base"},
+    "convert": {"convert", "cpu", "text", "analysis", "lists", "loader", "model", "base"},
     "search": {"search", "loader", "model", "base"},
     "analysis": {"analysis", "search", "model", "base"},
     "text": {"text", "analysis", "search", "model", "base"},
-    "cpu": {"cpu", "search", "analysis", "model", "base"},
-    "gpu": {"gpu", "search", "analysis", "model", "base"},
+    "cpu": {"cpu", "search", "analysis", "lists", "model", "base"},
+    "gpu": {"gpu", "search", "analysis", "lists", "model", "base"},
     "live": {"live", "search", "model", "base"},
     "drawing": {"drawing", "analysis", "search", "model", "base"},
     "sql": {"sql", "live", "search", "drawing", "analysis", "text", "loader", "model", "base"},
@@ -52,6 +54,11 @@ MAY_INCLUDE = {
 # The rooms inside a room and inside a project of tools/; "." is the room's own folder. In glove-verify, steps run the ways
 # behind a branch, and ways run steps.
 INNER_ROOMS = {
+    "base": {
+        ".": {"."},
+        "posix": {"posix", "."},
+        "windows": {"windows", "."},
+    },
     "cpu": {
         ".": {".", "analysis", "kernels", "search"},
         "kernels": {"kernels"},
@@ -100,7 +107,7 @@ MOST_FUNCTION_LINES = 60
 MOST_MEMBER_FUNCTIONS = 40
 MOST_DATA_MEMBERS = 20
 MOST_FILES = 40
-TOOL = ("convert/", "gpu/kernels/launches/main.cpp", "tools/verify/main.cpp", "tools/verify/examples/")  # programs, which may print
+TOOL = ("convert/", "gpu/kernels/launches/main.cpp", "tools/verify/main.cpp", "tools/verify/record/", "tools/verify/examples/")  # programs, which may print
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/', re.DOTALL)
@@ -108,6 +115,7 @@ STRING_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.DOT
 SQLITE_HEADER = re.compile(r"^sqlite3(ext)?\.h$")
 CUDA_HEADER = re.compile(r"^(cuda|cub/|cublas|curand|nvml|cooperative_groups|mma\.h|device_launch|vector_types)")
 BACKEND_NAME = re.compile(r'"(cpu|cuda)"')
+WINDOWS = re.compile(r"\b(_WIN32|_WIN64|WIN32|__MINGW\w*|windows\.h|_MSC_VER)\b")
 NOISE = re.compile(r"std::(cout|cerr|clog)\b|\b(std::)?(printf|fprintf|puts|perror|abort|_?exit|quick_exit|terminate)\s*\(")
 # Somebody's home or workplace. In pieces, because this file is searched too.
 # A script in a code span, or at the beginning of an indented or fenced line: its path, and its arguments.
@@ -180,6 +188,13 @@ def check_foreign_headers(root):
                 yield f"{name} includes {included}: SQLite is known to sql/ and extension/ only"
             if CUDA_HEADER.match(included) and room != "gpu":
                 yield f"{name} includes {included}: CUDA is known to gpu/ only"
+
+
+def check_systems(root):
+    for name, _, text in sources_of(root):
+        if not name.startswith("base/windows/"):
+            for match in WINDOWS.finditer(without_comments(text)):
+                yield f"{name} names {match[0]}: what Windows does differently belongs in base/windows/"
 
 
 def check_linked(root):
@@ -339,6 +354,10 @@ BREAKERS = {
         "search/c.cpp": '#include <cuda_runtime.h>\n', "sql/d.cpp": '#include <sqlite3ext.h>\n#include <cub/cub.cuh>\n',
         "gpu/e.cu": '#include <cuda_runtime.h>\n',
     },
+    check_systems: {
+        "loader/a.cpp": "#ifdef _WIN32\n#include <windows.h>\n#endif\n// not _WIN32\n", "base/b.h": "#if defined(__MINGW32__)\n#endif\n",
+        "base/windows/c.cpp": "#include <windows.h>\n",
+    },
     check_linked: {
         "third_party/sqlite/sqlite3ext.h": "".join(f"#define sqlite3_{name}  sqlite3_api->{name}\n" for name in ("a", "b", "c", "d")),
         "extension/linked_sqlite.cpp": "#pragma weak sqlite3_c\nSET(a);\nSET(b);\n",
@@ -396,7 +415,7 @@ BREAKERS = {
         "a/b.py": "import os\n",
     },
 }
-EXPECTED_BREAKS = {check_arrows: 14, check_foreign_headers: 4, check_linked: 2, check_backends: 1, check_silence: 4, check_length: 1,
+EXPECTED_BREAKS = {check_arrows: 14, check_foreign_headers: 4, check_systems: 3, check_linked: 2, check_backends: 1, check_silence: 4, check_length: 1,
                    check_functions: 4, check_classes: 2, check_folders: 1, check_type_names: 2, check_contracts: 5, check_paths: 2,
                    check_executables: 1, check_commands: 5}
 
@@ -423,6 +442,9 @@ class Architecture(unittest.TestCase):
 
     def test_foreign_headers(self):
         self.check(check_foreign_headers)
+
+    def test_systems(self):
+        self.check(check_systems)
 
     def test_linked(self):
         self.check(check_linked)

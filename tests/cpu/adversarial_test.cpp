@@ -30,7 +30,10 @@ void expect_exact(const Matrix& matrix, int64_t k) {
   std::vector<Query> queries;
   for (int64_t i = 0; i < matrix.rows && queries.size() < 15; i += 1 + matrix.rows / 15)
     if (reference_dot(matrix.row(i), matrix.row(i), matrix.dims) > 0) queries.push_back(row_query(matrix, i));
-  expect_exact(matrix, make_model(matrix), queries, k);
+  const ModelPtr model = make_model(matrix);
+  expect_exact(matrix, model, queries, k);
+  std::mt19937_64 random = make_random(41);
+  expect_exact(matrix, with_planes(model, 1 + static_cast<int64_t>(random() % 9), random), queries, k);
 }
 
 class Adversarial : public testing::Test {

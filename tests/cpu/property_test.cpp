@@ -93,7 +93,8 @@ TEST(Property, RandomModelsGiveTheReferencesRows) {
   for (uint64_t round = 0; round < 5000 / kShare; ++round) {
     std::mt19937_64 random = make_random(1000 + round);
     const Matrix matrix = strange_matrix(random);
-    const ModelPtr model = make_model(matrix);
+    ModelPtr model = make_model(matrix);
+    if (random() % 2) model = with_planes(model, 1 + static_cast<int64_t>(random() % 12), random);
     std::vector<Query> queries;
     for (uint64_t count = 1 + random() % 14; count > 0; --count) {
       Matrix other{1, matrix.dims, std::vector<float>(static_cast<size_t>(matrix.dims))};

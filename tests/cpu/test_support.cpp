@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
+#include <limits>
 #include <memory>
 #include <ostream>
 
 #include "base/float_environment.h"
+#include "lists/plane_arrays.h"
+#include "lists/planes.h"
 #include "model/exact_dot.h"
 #include "model/model_builder.h"
 #include "tests/loader/random.h"
@@ -83,6 +87,46 @@ ModelPtr with_codes(const ModelPtr& model, std::vector<int8_t> codes, std::vecto
 ModelPtr with_coarse_codes(const ModelPtr& model, std::vector<int8_t> codes, std::vector<float> scales,
                            std::vector<float> residuals) {
   return with_level(model, 4, std::move(codes), std::move(scales), std::move(residuals));
+}
+
+ModelPtr with_planes(const ModelPtr& model, int64_t lists, std::mt19937_64& random) {
+  struct Owner {
+    ModelPtr model;
+    std::deque<std::pair<PlaneArrays, PlaneLevel>> planes;
+  };
+  const int64_t dims = model->dims();
+  if (dims > kMaxPlaneDims) return model;
+  auto owner = std::make_shared<Owner>();
+  owner->model = model;
+  std::vector<ModelPart> parts(model->parts().begin(), model->parts().end());
+  const ScopedFloatEnvironment environment;
+  for (ModelPart& part : parts) {
+    std::vector<float> centroids;
+    for (int64_t tries = 0; tries < 4 * lists && std::ssize(centroids) < lists * dims; ++tries) {
+      const float* const row = part.vector(static_cast<int64_t>(random() % static_cast<uint64_t>(part.rows)));
+      const double norm = std::sqrt(exact_dot(row, row, dims));
+      if (!(norm > 0)) continue;
+      for (int64_t j = 0; j < dims; ++j) centroids.push_back(static_cast<float>(row[j] / norm));
+    }
+    if (centroids.empty()) return model;
+    const auto count = std::ssize(centroids) / dims;
+    std::vector<int32_t> list_of(static_cast<size_t>(part.rows));
+    for (int64_t row = 0; row < part.rows; ++row) {
+      double best = -std::numeric_limits<double>::infinity();
+      for (int tries = 0; tries < 4; ++tries) {
+        const auto list = static_cast<int64_t>(random() % static_cast<uint64_t>(count));
+        const double dot = exact_dot(part.vector(row), centroids.data() + list * dims, dims);
+        if (dot <= best) continue;
+        best = dot;
+        list_of[static_cast<size_t>(row)] = static_cast<int32_t>(list);
+      }
+    }
+    Result<PlaneArrays> made = make_planes(part.vectors, part.norms_squared, centroids, list_of, dims, 1);
+    auto& [arrays, level] = owner->planes.emplace_back(std::move(made).value(), PlaneLevel());
+    level = arrays.level();
+    part.planes = &level;
+  }
+  return std::make_shared<const Model>(std::move(parts), model->vocabulary(), model->source(), owner);
 }
 
 Query make_query(const float* vector, int64_t dims, std::vector<int32_t> excluded) {

@@ -32,7 +32,7 @@ def main():
     for option in ("--cmake", "--build", "--extension", "--convert", "--documents", "--manual"):
         parser.add_argument(option, required=True)
     parser.add_argument("--development", nargs=2)
-    parser.add_argument("--verifier")
+    parser.add_argument("--verifier", nargs=2, default=[])
     arguments = parser.parse_args()
 
     with tempfile.TemporaryDirectory() as folder:
@@ -42,7 +42,7 @@ def main():
                        stdout=subprocess.DEVNULL)
         documents = [os.path.join(arguments.documents, name) for name in ("LICENSE", "README.md")]
         manual = os.path.join(arguments.manual, "glove-convert.1")
-        verifier = [arguments.verifier, os.path.join(arguments.manual, "glove-verify.1")] if arguments.verifier else []
+        verifier = arguments.verifier + [os.path.join(arguments.manual, "glove-verify.1")] if arguments.verifier else []
         expected = sorted([arguments.extension, arguments.convert, manual] + documents + verifier +
                           development_files(arguments.development))
         found = files_below(prefix)

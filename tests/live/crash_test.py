@@ -16,6 +16,7 @@ import tempfile
 import time
 
 import fixture
+import served
 
 DIMS = 24
 
@@ -46,7 +47,7 @@ def work(path, extension, seed, rows):
 def kill_once(path, options, seed, committed, source):
     """Starts a process, kills it and returns (the last change that it said was committed, what it did last)."""
     process = subprocess.Popen([sys.executable, __file__, options.extension, "--work", path, "--seed", seed, "--rows", str(options.rows)],
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
     first = process.stdout.readline().split()
     if first[:1] != ["sound"]:
         process.wait()
@@ -57,7 +58,7 @@ def kill_once(path, options, seed, committed, source):
     time.sleep(source.uniform(0, options.longest))
     if process.poll() is not None:
         raise fixture.Wrong("the process ended by itself: %s" % process.stderr.read()[-1500:])
-    os.kill(process.pid, signal.SIGKILL)
+    os.killpg(process.pid, signal.SIGKILL)  # with the process of an SQL server
     lines = process.stdout.read().split("\n")[:-1]  # a line that was cut off does not count
     process.wait()
     said = [int(line.split()[1]) for line in lines if line.startswith("committed")]
@@ -92,7 +93,8 @@ def main():
     options = parser.parse_args()
     if options.work:
         work(options.work, options.extension, options.seed, options.rows)
-    fixture.skip_without_index(options.extension)
+    if not served.command():
+        fixture.skip_without_index(options.extension)
     try:
         for journal in ("wal", "delete"):
             run_mode(options, journal, (options.times + 1) // 2)

@@ -3,6 +3,7 @@ import array
 import sqlite3
 import sys
 
+import served
 import sessions
 
 SKIPPED = 77
@@ -24,7 +25,7 @@ def skip_without_index(extension):
 
 
 def connect(path, extension, kind="extension"):
-    connection = sessions.open_sqlite3(path, kind, extension)
+    connection = served.Connection(path, extension) if served.command() else sessions.open_sqlite3(path, kind, extension)
     connection.execute("PRAGMA synchronous = OFF")
     return connection
 

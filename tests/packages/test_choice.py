@@ -23,6 +23,7 @@ WHEELS = [
     (["musllinux_1_2_x86_64", "musllinux_1_1_x86_64"], "musllinux_1_2_x86_64"),
     (["manylinux_2_31_aarch64", "manylinux2014_aarch64"], "manylinux_2_17_aarch64.manylinux2014_aarch64"),
     (["musllinux_1_2_aarch64"], "musllinux_1_2_aarch64"),
+    (["win_amd64"], "win_amd64"),
     (["macosx_14_0_arm64", "macosx_12_0_arm64"], "macosx_12_0_arm64"),
 ]
 # (os, cpu, libc) -> the packages that npm installs beside sqlite-glove
@@ -31,6 +32,7 @@ PACKAGES = {
     ("linux", "x64", "musl"): {"sqlite-glove-linux-x64-musl"},
     ("linux", "arm64", "glibc"): {"sqlite-glove-linux-arm64"},
     ("linux", "arm64", "musl"): {"sqlite-glove-linux-arm64-musl"},
+    ("win32", "x64", ""): {"sqlite-glove-win32-x64"},
     ("darwin", "arm64", ""): {"sqlite-glove-darwin-arm64"},
 }
 

@@ -102,7 +102,7 @@ def run_readme(machine, shell, folder):
     machine.convert(sample, os.path.join(folder, "glove.safetensors"))
     sql, expected = readme_lines()
     done = subprocess.run([*machine.emulator, shell, ":memory:"], cwd=folder, capture_output=True, text=True, check=False,
-                          input=f".load {os.path.join(machine.build, 'glove.so')}\n{sql}")
+                          input=f".load {machine.extension}\n{sql}")
     assert done.returncode == 0 and done.stdout == expected, done.stdout + done.stderr
     print(f"README.md's lines of SQL: {expected.count(chr(10))} rows as printed there")
 
@@ -111,7 +111,7 @@ def usable_targets(machine, shell, model):
     """The instruction sets that the machine runs, as an error lists them."""
     done = subprocess.run([*machine.emulator, shell, ":memory:"], capture_output=True, text=True, check=False,
                           env={**os.environ, "GLOVE_CPU_TARGET": "nonesuch", "GLOVE_MODEL": model},
-                          input=f".load {os.path.join(machine.build, 'glove.so')}\nSELECT count(*) FROM glove_nn('w1', NULL, 1);")
+                          input=f".load {machine.extension}\nSELECT count(*) FROM glove_nn('w1', NULL, 1);")
     names = re.search(r"that this machine runs: ([\w, ]+)", done.stdout + done.stderr)
     assert names, done.stdout + done.stderr
     return ["", *names.group(1).split(", ")]

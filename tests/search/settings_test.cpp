@@ -19,11 +19,13 @@ std::string problem(const Status& status) {
 TEST(Settings, Keys) {
   TestEngine test;
   Settings& settings = test.engine.settings();
-  EXPECT_EQ(Settings::keys(), (std::vector<std::string>{"backend", "threads", "gpu_memory", "devices"}));
-  EXPECT_EQ(settings.get("thread").error().message,
-            "there is no setting 'thread'; the settings are: backend, threads, gpu_memory, devices");
+  EXPECT_EQ(Settings::keys(),
+            (std::vector<std::string>{"backend", "threads", "gpu_memory", "devices", "index_memory"}));
+  EXPECT_EQ(
+      settings.get("thread").error().message,
+      "there is no setting 'thread'; the settings are: backend, threads, gpu_memory, devices, index_memory");
   EXPECT_EQ(problem(settings.set("", "1")),
-            "there is no setting ''; the settings are: backend, threads, gpu_memory, devices");
+            "there is no setting ''; the settings are: backend, threads, gpu_memory, devices, index_memory");
 }
 
 TEST(Settings, ValuesAreCheckedAndKeptAsTheyWereOnError) {
@@ -74,6 +76,13 @@ TEST(Settings, ValuesAreCheckedAndKeptAsTheyWereOnError) {
   EXPECT_EQ(settings.get("devices").value(), "62");
   ASSERT_TRUE(settings.set("devices", "all").ok());
   EXPECT_EQ(settings.devices().value(), 0u);
+
+  EXPECT_EQ(settings.index_memory().value(), 0);
+  ASSERT_TRUE(settings.set("index_memory", "100M").ok());
+  EXPECT_EQ(settings.index_memory().value(), int64_t{100} << 20);
+  EXPECT_EQ(problem(settings.set("index_memory", "all")),
+            "the setting 'index_memory' must be a number of bytes such as 1000000, 512M or 4G, or 0 for no "
+            "limit, not 'all'");
 
   ASSERT_TRUE(settings.set("backend", "cpu").ok());
   EXPECT_EQ(problem(settings.set("backend", "CPU")),

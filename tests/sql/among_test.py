@@ -212,6 +212,70 @@ class Case:
                     raise Wrong("a set of all keys changes the rows of %s %s" % (table, k))
 
 
+def test_rows_read(db):
+    """The column tells of no row outside the set, and of no scan where there was none."""
+    data = random.Random(5)
+    db.execute("CREATE TABLE many(id INTEGER PRIMARY KEY, vec BLOB)")
+    db.execute("CREATE VIRTUAL TABLE many_vec USING glove_index(content='many', rowid='id', vector='vec')")
+    for key in range(3000):
+        db.execute("INSERT INTO many VALUES (?, ?)", (key, blob([data.gauss(0, 1) for _ in range(DIMS)])))
+    db.execute("INSERT INTO many_vec(many_vec) VALUES ('sync')")
+    db.execute("SELECT glove_load_table('among_many', 'SELECT id, vec FROM many')")
+    keys = range(7, 3000, 11)
+    some = (blob([1.0] * DIMS), blob_of_keys(keys))
+
+    def check(sql, values, expected):
+        found = {row[0] for row in db.execute(sql, values)}
+        if found != {expected}:
+            raise Wrong("%s: rows_read is %s and not %s" % (sql, found, expected))
+    check("SELECT rows_read FROM many_vec WHERE query = ? AND k = 10", some[:1], 3000)
+    for _ in range(9):  # so that a copy of the codes is made
+        check("SELECT rows_read FROM many_vec WHERE query = ? AND k = 10 AND among = ?", some, len(keys))
+    check("SELECT rows_read FROM many_vec WHERE query IN (?1, x'%s') AND k = 10 AND among = ?2" % blob([-1.0] * DIMS).hex(), some, len(keys))
+    check("SELECT rows_read FROM many_vec WHERE query = ? AND among = ? LIMIT 5", some, len(keys))
+    check("SELECT rows_read FROM many_vec WHERE query = ? AND id = 18", some[:1], 0)
+    model = "SELECT rows_read FROM glove_nn WHERE model = 'among_many' AND expr = ? AND k = 10"
+    check(model, some[:1], 3000)
+    check(model, some[:1], 0)  # the answer was kept
+    db.executemany("DELETE FROM many WHERE id = ?", ((key,) for key in range(3000) if key not in keys))
+    db.execute("INSERT INTO many_vec(many_vec) VALUES ('merge')")
+    check("SELECT rows_read FROM many_vec WHERE query = ? AND k = 10 AND among = ?", some, len(keys))
+
+
+def test_unreadable_rows(db):
+    """A row outside the set that cannot be read, in a segment or in the log, is in no error, and changes no row of the answer."""
+    data, bad = random.Random(6), set()
+
+    def decode(raw):
+        if raw in bad:
+            raise ValueError(raw)
+        return raw
+    db.create_function("decode", 1, decode, deterministic=True)
+    db.execute("CREATE TABLE raw(id INTEGER PRIMARY KEY, raw BLOB, vec AS (decode(raw)))")
+    db.execute("CREATE VIRTUAL TABLE raw_vec USING glove_index(content='raw', rowid='id', vector='vec')")
+    for key in range(400):
+        db.execute("INSERT INTO raw(id, raw) VALUES (?, ?)", (key, blob([data.gauss(0, 1) for _ in range(DIMS)])))
+        if key == 299:
+            db.execute("INSERT INTO raw_vec(raw_vec) VALUES ('sync')")
+    query = blob([1.0] * DIMS)
+    for unreadable in (350, 150):
+        raw = db.execute("SELECT raw FROM raw WHERE id = ?", (unreadable,)).fetchone()[0]
+        for keys in (range(0, 400, 100), range(0, 400, 7), range(400), range(300, 400), (unreadable,)):
+            for k in ("AND k = 3", "AND k = 200", ""):
+                bad.clear()
+                sql = "SELECT id, rank, similarity FROM raw_vec WHERE query = ? AND among = ? " + k
+                others = (query, blob_of_keys([key for key in keys if key != unreadable]))
+                expected = db.execute(sql, others).fetchall()
+                bad.add(raw)
+                db.execute("UPDATE raw SET raw = raw WHERE id = 399")  # so that the log is read again
+                if db.execute(sql, others).fetchall() != expected:
+                    raise Wrong("%s: a row that cannot be read changes the answer" % sql)
+                if unreadable in keys and (unreadable == 350 or not k):
+                    expect_error(db, sql, (query, blob_of_keys(keys)), "user-defined function raised exception")
+        if unreadable == 350:
+            expect_error(db, "SELECT * FROM raw_vec WHERE query = ? AND k = 3", (query,), "user-defined function raised exception")
+
+
 # Values and what the message says of them.
 BAD = [("5", "but is 5;"), ("0", "but is 0;"), ("-1", "but is -1;"), ("1.5", "but is 1.5;"), ("9e99", "but is 9.0e+99;"),
        ("''", 'the text ""'), ("'x'", 'the text "x"'), ("'1'", 'the text "1"'), ("'1, 2'", 'the text "1, 2"'), ("'null'", 'the text "null"'),
@@ -290,6 +354,8 @@ def main():
                 case.compare_join()
                 case.compare_all()
             rows += case.compare()
+        test_rows_read(case.db)
+        test_unreadable_rows(case.db)
         test_bad_values(case.db)
         test_interrupt(case.db)
     except (Wrong, sqlite3.Error) as error:

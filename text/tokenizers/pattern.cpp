@@ -43,7 +43,8 @@ Result<Pattern> Pattern::read_expression(const JsonField& field, std::string_vie
   const auto end = behind.data() + behind.size();
   if (behind[0] != '{') return unsupported;
   const auto [rest, failure] = std::from_chars(behind.data() + 1, end, pattern.least_);
-  if (failure != std::errc() || std::string_view(rest, end) != ",}" || pattern.least_ == 0)
+  if (failure != std::errc() || std::string_view(rest, static_cast<size_t>(end - rest)) != ",}" ||
+      pattern.least_ == 0)
     return unsupported;
   return pattern;
 }

@@ -15,6 +15,7 @@ const packages = {
     { name: 'sqlite-glove-linux-arm64-musl' },
   ],
   'darwin-arm64': [{ name: 'sqlite-glove-darwin-arm64' }],
+  'win32-x64': [{ name: 'sqlite-glove-win32-x64' }],
 };
 
 // Returns a number in the order of glibc's versions, which are MAJOR.MINOR.
@@ -64,8 +65,8 @@ function nativeFile(name) {
                   `packaging/release.sh wrote beside this package's: npm install dist/${names[0]}-${version}.tgz`);
 }
 
-exports.loadablePath = () => nativeFile(process.platform === 'darwin' ? 'glove.dylib' : 'glove.so');
-exports.convertPath = () => nativeFile('glove-convert');
+exports.loadablePath = () => nativeFile({ darwin: 'glove.dylib', win32: 'glove.dll' }[process.platform] || 'glove.so');
+exports.convertPath = () => nativeFile(process.platform === 'win32' ? 'glove-convert.exe' : 'glove-convert');
 exports.load = (db) => {
   if (!db || typeof db.loadExtension !== 'function') {
     throw new TypeError('load() requires a connection that has loadExtension(), such as one of node:sqlite or better-sqlite3');

@@ -32,7 +32,8 @@ class Neighbor(NamedTuple):
 
 def loadable_path() -> str:
     """Returns the path of the extension, for SELECT load_extension(...) or another host's call."""
-    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "glove.dylib" if sys.platform == "darwin" else "glove.so")
+    name = {"darwin": "glove.dylib", "win32": "glove.dll"}.get(sys.platform, "glove.so")
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
 
 
 def load(conn: Any) -> None:

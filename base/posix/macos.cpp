@@ -8,16 +8,11 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/file_calls.h"
+#include "base/posix/posix.h"
 #include "base/system_calls.h"
 
 namespace glove::system_calls {
-namespace {
-
-int64_t nanoseconds(const struct timespec& time) {
-  return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
-}
-
-}  // namespace
 
 uint32_t thread_number() {
   uint64_t number = 0;
@@ -32,13 +27,17 @@ int usable_cores() {
   return std::max(static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)), 1);
 }
 
+bool allow_amx() {
+  return false;
+}
+
 bool fill_randomly(void* buffer, size_t bytes) {
   arc4random_buf(buffer, bytes);
   return true;
 }
 
-ssize_t copy_file_range(int /*from*/, off_t* /*from_offset*/, int /*to*/, off_t* /*to_offset*/,
-                        size_t /*bytes*/) {
+int64_t copy_range(int /*from*/, int64_t* /*from_offset*/, int /*to*/, int64_t* /*to_offset*/,
+                   size_t /*bytes*/) {
   errno = ENOTSUP;
   return -1;
 }
@@ -48,13 +47,34 @@ int open_unnamed(const std::string& /*directory*/, mode_t /*mode*/) {
   return -1;
 }
 
-std::string linkable_path(int /*descriptor*/) {
-  return {};
+bool can_be_named(int /*descriptor*/) {
+  return false;
 }
 
-void reserve(int /*descriptor*/, off_t /*offset*/, off_t /*bytes*/) {}
+bool give_name(int /*descriptor*/, const std::string& /*path*/) {
+  errno = ENOTSUP;
+  return false;
+}
 
-void start_flush(int /*descriptor*/, off_t /*offset*/, off_t /*bytes*/) {}
+void reserve(int /*descriptor*/, int64_t /*offset*/, int64_t /*bytes*/) {}
+
+void start_flush(int /*descriptor*/, int64_t /*offset*/, int64_t /*bytes*/) {}
+
+void keep_mapped(const void* address) {
+  Dl_info library{};
+  if (::dladdr(address, &library) != 0) ::dlopen(library.dli_fname, RTLD_LAZY | RTLD_NODELETE);
+}
+
+}  // namespace glove::system_calls
+
+namespace glove::posix {
+namespace {
+
+int64_t nanoseconds(const struct timespec& time) {
+  return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
+}  // namespace
 
 bool copy_access_control_list(const std::string& from, int to) {
   acl_t list = acl_get_file(from.c_str(), ACL_TYPE_EXTENDED);
@@ -71,11 +91,6 @@ bool map_zero_page(uintptr_t address, size_t bytes) {
                 0) != MAP_FAILED;
 }
 
-void keep_mapped(const void* address) {
-  Dl_info library{};
-  if (::dladdr(address, &library) != 0) ::dlopen(library.dli_fname, RTLD_LAZY | RTLD_NODELETE);
-}
-
 int64_t modified_at(const struct stat& info) {
   return nanoseconds(info.st_mtimespec);
 }
@@ -84,4 +99,4 @@ int64_t changed_at(const struct stat& info) {
   return nanoseconds(info.st_ctimespec);
 }
 
-}  // namespace glove::system_calls
+}  // namespace glove::posix

@@ -13,12 +13,13 @@
 #include <fstream>
 #include <vector>
 
+#include "base/file_calls.h"
+#include "base/posix/posix.h"
 #include "base/system_calls.h"
 
 namespace glove::system_calls {
 namespace {
 
-constexpr const char* kAccessControlList = "system.posix_acl_access";
 constexpr double kNoQuota = 1e9;
 
 // Counts the cores in the affinity mask, which the kernel only returns if the given mask is large enough.
@@ -70,8 +71,9 @@ double cgroup_quota() {
   return cores;
 }
 
-int64_t nanoseconds(const struct timespec& time) {
-  return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+// A path that leads to an open file.
+std::string path_of(int descriptor) {
+  return "/proc/self/fd/" + std::to_string(descriptor);
 }
 
 }  // namespace
@@ -97,12 +99,23 @@ int usable_cores() {
   return std::max(1, std::min(cores_by_affinity(), allowed));
 }
 
+// It refuses where it does not know them, or where a thread's signal stack is too small for them. Source:
+// Linux, Documentation/arch/x86/xstate.rst.
+bool allow_amx() {
+#if defined(__x86_64__)
+  constexpr int kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+  constexpr unsigned long kTileData = 18;     // XFEATURE_XTILEDATA
+  return ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+#else
+  return false;
+#endif
+}
+
 bool fill_randomly(void* buffer, size_t bytes) {
   return ::syscall(SYS_getrandom, buffer, bytes, 0) == static_cast<long>(bytes);
 }
 
-ssize_t copy_file_range(int from, off_t* from_offset, int to, off_t* to_offset, size_t bytes) {
-  static_assert(sizeof(off_t) == 8);  // the kernel's type
+int64_t copy_range(int from, int64_t* from_offset, int to, int64_t* to_offset, size_t bytes) {
   return ::syscall(SYS_copy_file_range, from, from_offset, to, to_offset, bytes, 0);
 }
 
@@ -110,17 +123,36 @@ int open_unnamed(const std::string& directory, mode_t mode) {
   return ::open(directory.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, mode);
 }
 
-std::string linkable_path(int descriptor) {
-  return "/proc/self/fd/" + std::to_string(descriptor);
+bool can_be_named(int descriptor) {
+  return ::access(path_of(descriptor).c_str(), F_OK) == 0;
 }
 
-void reserve(int descriptor, off_t offset, off_t bytes) {
+bool give_name(int descriptor, const std::string& path) {
+  return ::linkat(AT_FDCWD, path_of(descriptor).c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW) == 0;
+}
+
+void reserve(int descriptor, int64_t offset, int64_t bytes) {
   (void)::fallocate(descriptor, FALLOC_FL_KEEP_SIZE, offset, bytes);
 }
 
-void start_flush(int descriptor, off_t offset, off_t bytes) {
+void start_flush(int descriptor, int64_t offset, int64_t bytes) {
   (void)::sync_file_range(descriptor, offset, bytes, SYNC_FILE_RANGE_WRITE);
 }
+
+void keep_mapped(const void* /*address*/) {}
+
+}  // namespace glove::system_calls
+
+namespace glove::posix {
+namespace {
+
+constexpr const char* kAccessControlList = "system.posix_acl_access";
+
+int64_t nanoseconds(const struct timespec& time) {
+  return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
+}  // namespace
 
 bool copy_access_control_list(const std::string& from, int to) {
   const ssize_t bytes = ::getxattr(from.c_str(), kAccessControlList, nullptr, 0);
@@ -140,8 +172,6 @@ bool map_zero_page(uintptr_t address, size_t bytes) {
          -1;
 }
 
-void keep_mapped(const void* /*address*/) {}
-
 int64_t modified_at(const struct stat& info) {
   return nanoseconds(info.st_mtim);
 }
@@ -150,4 +180,4 @@ int64_t changed_at(const struct stat& info) {
   return nanoseconds(info.st_ctim);
 }
 
-}  // namespace glove::system_calls
+}  // namespace glove::posix

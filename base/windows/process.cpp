@@ -1,0 +1,60 @@
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/system_calls.h"
+#include "base/windows/windows.h"
+
+namespace glove::system_calls {
+
+int64_t process_number() {
+  return GetCurrentProcessId();
+}
+
+void at_fork(void (* /*before*/)(), void (* /*in_parent*/)(), void (* /*in_child*/)()) {}
+
+uint32_t thread_number() {
+  return GetCurrentThreadId();
+}
+
+// The C++ library does not tell the handle of a thread.
+void name_thread(std::thread& /*thread*/, const char* /*name*/) {}
+
+SignalMask block_signals() {
+  return {};
+}
+
+void restore_signals(const SignalMask& /*mask*/) {}
+
+// A process that has not chosen its processors may use all groups of them.
+int usable_cores() {
+  DWORD_PTR process = 0, system = 0;
+  if (GetActiveProcessorGroupCount() == 1 &&
+      GetProcessAffinityMask(GetCurrentProcess(), &process, &system) != FALSE && process != 0)
+    return std::popcount(static_cast<uint64_t>(process));
+  return std::max<int>(static_cast<int>(GetActiveProcessorCount(ALL_PROCESSOR_GROUPS)), 1);
+}
+
+// Windows would save the registers (EnableProcessOptionalXStateFeatures), but no test has run the kernels
+// there.
+bool allow_amx() {
+  return false;
+}
+
+bool fill_randomly(void* buffer, size_t bytes) {
+  unsigned value = 0;
+  for (size_t done = 0; done < bytes; done += sizeof value) {
+    if (rand_s(&value) != 0) return false;
+    std::memcpy(static_cast<char*>(buffer) + done, &value, std::min(sizeof value, bytes - done));
+  }
+  return true;
+}
+
+void keep_mapped(const void* address) {
+  HMODULE module = nullptr;
+  GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_PIN,
+                     static_cast<const wchar_t*>(address), &module);
+}
+
+}  // namespace glove::system_calls

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""Times searches of one model with lists against the same model without, in turns, in one process.
+
+  python3 bench/planes.py BUILD [--data pairs|concatenated|random] [--rows N] [--model GLOVE] [--threads T]
+
+BUILD is the folder of a release build (glove.so, glove-convert). Needs NumPy, no network, and about 1,400
+bytes of disk per row of 100 dimensions in --folder. Data are drawn with --seed:
+
+  pairs         each row is one of the 200,000 most frequent words of GLOVE plus 0.4 of another (x 100)
+  concatenated  three unrelated words, scaled by .8, .5 and .33, side by side (x 300)
+  random        random unit vectors (x 100), for which --lists auto makes no lists
+  model         GLOVE itself
+
+GLOVE is any file that glove-convert reads. Without --model a stand-in with a seed is made: 200,000 unit
+vectors of 100 dimensions that are mixtures of a tree of topics, whose neighbours are about as near as those
+of GloVe. Prints for each k: the rows that differ (must be 0), the best time and the median of either file,
+and the ratio of the best of rounds. For 16 cores: --threads 16 --rows 10000000.
+"""
+import argparse
+import os
+import sqlite3
+import subprocess
+import tempfile
+import time
+
+import numpy as np
+
+
+def unit(x):
+    return (x / np.maximum(np.linalg.norm(x, axis=-1, keepdims=True), 1e-12)).astype(np.float32)
+
+
+def stand_in(rng, words=200_000, dims=100):
+    """A tree of topics, three deep; a word is its topic and noise of its own size, in a spectrum that falls."""
+    spectrum = (1 / np.sqrt(1 + np.arange(dims) / 12)).astype(np.float32)
+    topics = unit(rng.standard_normal((40, dims)) * spectrum)
+    for count, share in ((1_000, 0.8), (12_000, 0.9)):
+        topics = unit(topics[rng.integers(0, len(topics), count)] + share * unit(rng.standard_normal((count, dims)) * spectrum))
+    size = rng.uniform(0.5, 1.6, (words, 1)).astype(np.float32)
+    return unit(topics[rng.integers(0, len(topics), words)] + size * unit(rng.standard_normal((words, dims)) * spectrum))
+
+
+def vectors_of(path, convert, folder):
+    """The first 200,000 rows of a model file, as unit vectors."""
+    import json
+    model = os.path.join(folder, "words.safetensors")
+    subprocess.run([convert, path, model, "--top", "200000", "--quiet"], check=True)
+    with open(model, "rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(length))["vectors"]
+        file.seek(8 + length + header["data_offsets"][0])
+        rows, dims = header["shape"]
+        return unit(np.fromfile(file, np.float32, rows * dims).reshape(rows, dims))
+
+
+def blocks(arguments, rng, words):
+    """Yields the rows in blocks."""
+    for first in range(0, arguments.rows, 100_000):
+        n = min(100_000, arguments.rows - first)
+        draw = lambda: words[rng.integers(0, len(words), n)]
+        if arguments.data == "pairs":
+            yield unit(draw() + np.float32(0.4) * draw())
+        elif arguments.data == "concatenated":
+            yield np.hstack([np.float32(f) * draw() for f in (0.8, 0.5, 0.33)])
+        else:
+            yield unit(rng.standard_normal((n, 100)))
+
+
+def write_npy(path, arguments, rng, words):
+    dims = 300 if arguments.data == "concatenated" else 100
+    with open(path, "wb") as file:
+        np.lib.format.write_array_header_1_0(
+            file, {"descr": "<f4", "fortran_order": False, "shape": (arguments.rows, dims)})
+        for block in blocks(arguments, rng, words):
+            block.astype("<f4").tofile(file)
+
+
+def make_files(arguments, folder, convert):
+    rng = np.random.default_rng(arguments.seed)
+    if arguments.data == "model":
+        source, names = arguments.model, []
+    else:
+        source, names = os.path.join(folder, "rows.npy"), os.path.join(folder, "rows.txt")
+        words = vectors_of(arguments.model, convert, folder) if arguments.model else stand_in(rng)
+        write_npy(source, arguments, rng, words)
+        with open(names, "w") as file:
+            file.writelines(f"w{i}\n" for i in range(arguments.rows))
+        names = ["--vocabulary", names]
+    files = {}
+    for lists in ("none", arguments.lists):
+        files[lists] = os.path.join(folder, lists + ".safetensors")
+        start = time.perf_counter()
+        subprocess.run([convert, source, files[lists], "--quiet", "--lists", lists] + names, check=True)
+        print(f"--lists {lists}: {time.perf_counter() - start:.1f} s, {os.path.getsize(files[lists]):,} bytes", flush=True)
+    if names:
+        os.remove(source)
+    return files
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build")
+    parser.add_argument("--data", choices=("pairs", "concatenated", "random", "model"), default="pairs")
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--model")
+    parser.add_argument("--lists", default="auto")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--queries", type=int, default=40)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--folder", help="for the files, which are removed at the end (default: a temporary one)")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
+        files = make_files(arguments, folder, os.path.join(arguments.build, "glove-convert"))
+        db = sqlite3.connect(":memory:")
+        db.enable_load_extension(True)
+        db.load_extension(os.path.join(os.path.abspath(arguments.build), "glove.so"))
+        for name, path in files.items():
+            db.execute("SELECT glove_load(?, ?)", (path, name)).fetchall()
+        db.execute("SELECT glove_config('threads', ?)", (arguments.threads,)).fetchall()
+        print(db.execute("SELECT device FROM glove_models LIMIT 1").fetchall())
+        count = db.execute("SELECT words FROM glove_models LIMIT 1").fetchone()[0]
+        rng = np.random.default_rng(arguments.seed + 1)
+        rows = [int(row) for row in rng.integers(0, count, arguments.queries)]
+        words = [db.execute("SELECT word FROM glove_words WHERE model = 'none' AND id = ?", (row,)).fetchone()[0] for row in rows]
+        for k in (10, 100, 1000):
+            times = {name: np.full((arguments.rounds, len(words)), np.inf) for name in files}
+            differ = 0
+            for turn in range(arguments.rounds):
+                for i, word in enumerate(words):
+                    answers = {}
+                    for name in files:
+                        expr = f"{1 + turn / 64} * {word}"  # the answer to an equal expression would be kept
+                        start = time.perf_counter()
+                        answers[name] = db.execute("SELECT neighbor, similarity FROM glove_nn WHERE expr = ? AND k = ? AND model = ?", (expr, k, name)).fetchall()
+                        times[name][turn, i] = time.perf_counter() - start
+                    differ += len(set(map(tuple, answers.values()))) > 1
+            best = {name: times[name].min(axis=0) for name in files}  # per query, of the rounds
+            none, lists = best.values()
+            print(f"k = {k}: {differ} answers differ; none {none.mean() * 1e3:.3f} ms (median {np.median(none) * 1e3:.3f}), "
+                  f"lists {lists.mean() * 1e3:.3f} ms (median {np.median(lists) * 1e3:.3f}), "
+                  f"ratio {lists.mean() / none.mean():.3f}, of medians {np.median(lists) / np.median(none):.3f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+#include "cpu/search/plane_parts.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/thread_pool.h"
+#include "lists/planes.h"
+
+namespace glove::cpu {
+namespace {
+
+// So many products take longer than another thread needs to wake up.
+constexpr int64_t kListsPerPiece = 2048;
+
+// The factor and the offset that make of a sum of v * Q an upper bound of the product of the codes, which are
+// twice the bits v less `most`, and of the query's unit vector v. `bound` is that of the query's codes Q.
+std::pair<float, float> upper_line(const QueryBound& bound, double scale, int64_t code_sum, double most,
+                                   int64_t dims) {
+  const double length = most * std::sqrt(static_cast<double>(dims));  // of the longest codes
+  const double start = -most * static_cast<double>(code_sum) / scale;
+  return {static_cast<float>(2 / scale),
+          static_cast<float>(start + length * (static_cast<double>(bound.error_offset) + 0x1p-20))};
+}
+
+}  // namespace
+
+PlaneParts::PlaneParts(const ScanContext& context, const Query& query, const double* wide,
+                       const SplitQuery& split)
+    : parts_(context.model.parts()), split_(split) {
+  context.kernels.planes->pack(split, context.model.dims(), codes_);
+  const double inverse = 1 / std::sqrt(query.norm_squared);
+  for (const ModelPart& part : parts_) {
+    const float* const centroids = part.planes->centroids.data();
+    std::vector<float>& products = products_.emplace_back(static_cast<size_t>(part.planes->lists()));
+    const auto multiply = [&](int, int64_t first, int64_t last) {
+      std::vector<const float*> rows;
+      for (int64_t i = first; i < last; ++i) rows.push_back(centroids + i * part.dims);
+      std::vector<double> dots(rows.size());
+      context.kernels.cached_dots(wide, rows.data(), last - first, part.dims, dots.data());
+      std::ranges::transform(dots, products.begin() + first,
+                             [&](double dot) { return static_cast<float>(dot * inverse); });
+    };
+    // Without an InterruptCheck nothing stops this, which takes well under 10 ms.
+    (void)ThreadPool::for_pieces(context.threads, part.planes->lists(), kListsPerPiece, {}, multiply);
+  }
+}
+
+PlaneQuery PlaneParts::query(size_t part) const {
+  const int64_t dims = parts_[part].dims;
+  const auto [step1, start1] =
+      upper_line(split_.high.bound, split_.high.scale, split_.high.code_sum, 3, dims);
+  const auto [step2, start2] = upper_line(split_.whole, split_.high.scale * 256,
+                                          256 * int64_t{split_.high.code_sum} + split_.low_sum, 15, dims);
+  return {codes_, products_[part], step1, start1, step2, start2};
+}
+
+std::vector<TileRange> PlaneParts::nearest(int64_t rows) const {
+  struct List {
+    float product;
+    size_t part;
+    size_t number;
+  };
+  // A file that is overwritten while it is loaded may have centroids that are NaN, which cannot be sorted.
+  std::vector<List> lists;
+  for (size_t part = 0; part < parts_.size(); ++part)
+    for (size_t i = 0; i < products_[part].size(); ++i)
+      if (!std::isnan(products_[part][i])) lists.push_back({products_[part][i], part, i});
+  const auto is_farther = [](const List& a, const List& b) { return a.product < b.product; };
+  std::ranges::make_heap(lists, is_farther);
+  std::vector<TileRange> tiles;
+  while (rows > 0 && !lists.empty()) {
+    std::ranges::pop_heap(lists, is_farther);
+    const List list = lists.back();
+    lists.pop_back();
+    const auto offsets = parts_[list.part].planes->offsets;
+    const int64_t begin = offsets[list.number];
+    const int64_t end = offsets[list.number + 1];
+    if (begin == end) continue;
+    tiles.push_back({list.part, begin / kTileRows, tile_count(end)});
+    rows -= end - begin;
+  }
+  std::ranges::sort(tiles, [](const TileRange& a, const TileRange& b) {
+    return std::pair(a.part, a.first) < std::pair(b.part, b.first);
+  });
+  std::vector<TileRange> merged;
+  for (const TileRange& range : tiles) {
+    if (!merged.empty() && merged.back().part == range.part && range.first <= merged.back().last)
+      merged.back().last = std::max(merged.back().last, range.last);
+    else
+      merged.push_back(range);
+  }
+  return merged;
+}
+
+std::vector<TileRange> without(const TileRange& tiles, std::span<const TileRange> others) {
+  std::vector<TileRange> left;
+  int64_t first = tiles.first;
+  for (const TileRange& other : others) {
+    if (other.part != tiles.part || other.last <= first) continue;
+    if (other.first >= tiles.last) break;
+    if (other.first > first) left.push_back({tiles.part, first, other.first});
+    first = std::max(first, other.last);
+  }
+  if (first < tiles.last) left.push_back({tiles.part, first, tiles.last});
+  return left;
+}
+
+}  // namespace glove::cpu

@@ -1,0 +1,42 @@
+// One query and the planes of all parts of a model.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cpu/kernels/kernels.h"
+#include "cpu/search/scan.h"
+
+namespace glove::cpu {
+
+// Tiles [first, last) of the positions of a part.
+struct TileRange {
+  size_t part;
+  int64_t first;
+  int64_t last;
+};
+
+// Immutable, and safe to use from many threads at once. References outlive it.
+class PlaneParts {
+ public:
+  // `wide` is widen(query.vector). REQUIRES: every part has planes.
+  PlaneParts(const ScanContext& context, const Query& query, const double* wide, const SplitQuery& split);
+
+  PlaneQuery query(size_t part) const;
+
+  // Returns the tiles of the lists whose centroids are nearest to the query, which have at least `rows` rows
+  // in all, or all rows: in ascending order, and none twice.
+  std::vector<TileRange> nearest(int64_t rows) const;
+
+ private:
+  std::span<const ModelPart> parts_;
+  const SplitQuery& split_;
+  PlaneCodes codes_;
+  std::vector<std::vector<float>> products_;  // [part][list]
+};
+
+// Returns those of `tiles` that are in none of `others`, which are in ascending order and do not overlap.
+std::vector<TileRange> without(const TileRange& tiles, std::span<const TileRange> others);
+
+}  // namespace glove::cpu

@@ -1,0 +1,138 @@
+#include "lists/calibration.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/cores.h"
+#include "base/thread_pool.h"
+#include "lists/half.h"
+#include "lists/planes.h"
+#include "model/exact_dot.h"
+#include "model/nibbles.h"
+
+namespace glove {
+namespace {
+
+constexpr std::array<int64_t, 6> kAnswers = {1, 10, 30, 100, 300, kMostPlanesK};
+// The rows of the nearest lists among which a query's k nearest rows are looked for. They may miss some, so
+// that a threshold is at most the true one, and more rows are expected than a search will read.
+constexpr int64_t kNearRows = 4096;
+// The rows of which the share that plane one leaves is counted.
+constexpr int64_t kSampleRows = 4096;
+// Planes pay if they are expected to take at most this share of the time of codes of 4 bits.
+constexpr double kWorthwhileShare = 0.9;
+
+// Counts for one query the rows of the sample that plane one leaves for each of kAnswers.
+class Trial {
+ public:
+  Trial(const ModelPart& part, int64_t row)
+      : part_(part), row_(row), unit_(part.vector(row), part.vector(row) + part.dims) {
+    const double inverse = 1 / std::sqrt(part.norm_squared(row));
+    for (float& value : unit_) value = static_cast<float>(value * inverse);
+    const PlaneLevel& level = *part.planes;
+    for (int64_t list = 0; list < level.lists(); ++list)
+      products_.push_back(exact_dot(unit_.data(), level.centroids.data() + list * part.dims, part.dims));
+  }
+
+  std::array<int64_t, kAnswers.size()> run() const {
+    std::array<int64_t, kAnswers.size()> left{};
+    std::array<double, kAnswers.size()> thresholds{};
+    const std::vector<double> best = near_similarities();
+    for (size_t i = 0; i < kAnswers.size(); ++i) {
+      const auto k = static_cast<size_t>(kAnswers[i]);
+      thresholds[i] = k <= best.size() ? best[k - 1] : 0;
+    }
+    const int64_t count = std::min(kSampleRows, part_.rows);
+    for (int64_t i = 0; i < count; ++i) {
+      const auto [product, distance] = plane1_of(i * part_.rows / count);
+      for (size_t j = 0; j < kAnswers.size(); ++j) {
+        const double t = thresholds[j];
+        if (!(t > 0) || !(product + distance * std::sqrt(std::max(0.0, 1 - t * t)) < t)) ++left[j];
+      }
+    }
+    return left;
+  }
+
+ private:
+  // The similarities of the rows of the nearest lists, falling.
+  std::vector<double> near_similarities() const {
+    const PlaneLevel& level = *part_.planes;
+    std::vector<int32_t> lists(products_.size());
+    std::iota(lists.begin(), lists.end(), 0);
+    std::ranges::stable_sort(lists, [&](int32_t a, int32_t b) {
+      return products_[static_cast<size_t>(a)] > products_[static_cast<size_t>(b)];
+    });
+    std::vector<double> similarities;
+    for (const int32_t list : lists) {
+      if (std::ssize(similarities) >= kNearRows) break;
+      const auto i = static_cast<size_t>(list);
+      for (int64_t p = level.offsets[i]; p < level.offsets[i + 1]; ++p) {
+        const int64_t row = level.rows[static_cast<size_t>(p)];
+        if (row == row_ || !(part_.norm_squared(row) > 0)) continue;
+        similarities.push_back(exact_dot(unit_.data(), part_.vector(row), part_.dims) /
+                               std::sqrt(part_.norm_squared(row)));
+      }
+    }
+    std::ranges::sort(similarities, std::greater<>());
+    return similarities;
+  }
+
+  // Returns <b, v> of a row's plane one and the query's unit vector v, and the distance.
+  std::pair<double, double> plane1_of(int64_t position) const {
+    const PlaneLevel& level = *part_.planes;
+    const auto list =
+        std::upper_bound(level.offsets.begin(), level.offsets.end(), position) - level.offsets.begin() - 1;
+    double sum = 0;
+    for (int64_t j = 0; j < part_.dims; ++j) {
+      const int64_t word = j / kPlaneGroup;
+      const int bits =
+          plane_bits(level.plane1.data() + plane1_index(position, word, part_.dims), j % kPlaneGroup);
+      sum += static_cast<double>(unit_[static_cast<size_t>(j)]) * (2 * bits - 3);
+    }
+    const uint16_t* const bound =
+        level.bounds1.data() + position / kTileRows * kPlaneBounds * kTileRows + position % kTileRows;
+    return {static_cast<double>(half_value(bound[0])) * products_[static_cast<size_t>(list)] +
+                static_cast<double>(half_value(bound[kTileRows])) * sum,
+            static_cast<double>(half_value(bound[2 * kTileRows]))};
+  }
+
+  const ModelPart& part_;
+  const int64_t row_;
+  std::vector<float> unit_;
+  std::vector<double> products_;  // of the centroids
+};
+
+}  // namespace
+
+Result<int64_t> most_planes_k(const ModelPart& part, int threads, const InterruptCheck& interrupted) {
+  const int64_t queries = std::min(kCalibrationRows, part.rows);
+  std::vector<std::array<int64_t, kAnswers.size()>> left(static_cast<size_t>(queries));
+  const auto work = [&](int, int64_t i) {
+    const int64_t row = i * part.rows / queries;
+    if (part.norm_squared(row) > 0) left[static_cast<size_t>(i)] = Trial(part, row).run();
+  };
+  if (!ThreadPool::instance().run(thread_count(threads), queries, work, interrupted))
+    return interrupted_error();
+  const double bounds = kPlaneBounds * sizeof(uint16_t);
+  const auto bytes = static_cast<double>(plane_row_bytes(part.dims)) + bounds;
+  const auto rows_in_all = static_cast<double>(queries * std::min(kSampleRows, part.rows));
+  const auto codes4 = static_cast<double>(nibble_words(part.dims) * kNibbleWordBytes) + 2 * sizeof(float);
+  int64_t most = 0;
+  for (size_t i = 0; i < kAnswers.size(); ++i) {
+    int64_t sum = 0;
+    for (const auto& counts : left) sum += counts[i];
+    const double share = static_cast<double>(sum) / rows_in_all;
+    if (bytes + share * static_cast<double>(second_read_bytes(plane_row_bytes(part.dims))) >
+        kWorthwhileShare * codes4)
+      break;
+    most = kAnswers[i];
+  }
+  return most;
+}
+
+}  // namespace glove

@@ -1,0 +1,91 @@
+#include "lists/planes.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <span>
+#include <vector>
+
+#include "lists/half.h"
+#include "model/exact_dot.h"
+
+namespace glove {
+namespace {
+
+// The step between codes of 4 bits, as a factor of the root mean square of what is coded: by measurement on
+// word vectors, near the best for 2 bits, and good for 4.
+constexpr double kStep = 0.26;
+
+// The numbers of a row for one plane's codes, fitted to u by least squares and scaled to <u, b> >= 1.
+PlaneBound fit(std::span<const double> u, const float* m, std::span<const int> codes, double m_squared) {
+  double um = 0, uc = 0, mc = 0, cc = 0;
+  int largest = 0;
+  for (size_t j = 0; j < u.size(); ++j) {
+    const double c = codes[j];
+    um += u[j] * m[j];
+    uc += u[j] * c;
+    mc += m[j] * c;
+    cc += c * c;
+    largest = std::max(largest, std::abs(codes[j]));
+  }
+  const PlaneBound none = {0, 0, kHalfInfinity};
+  const double determinant = m_squared * cc - mc * mc;
+  if (!(determinant > 1e-9 * m_squared * cc)) return none;
+  const double a = (um * cc - uc * mc) / determinant;
+  const double s = (uc * m_squared - um * mc) / determinant;
+  const double squared = a * um + s * uc;  // |b|^2 of the best b, and <u, b>
+  if (!(squared > 1.0 / 16)) return none;
+  const uint16_t centroid = half_away_from_zero(a / squared);
+  const uint16_t code = half_away_from_zero(std::max(s / squared, 0.0));  // roundings may make it negative
+  const double centroid_value = half_value(centroid);
+  const double code_value = half_value(code);
+  const double along = centroid_value * um + code_value * uc;
+  double off = 0;
+  for (size_t j = 0; j < u.size(); ++j) {
+    const double rest = centroid_value * m[j] + code_value * codes[j] - along * u[j];
+    off += rest * rest;
+  }
+  const double distance = std::sqrt(off) * (1 + 0x1p-30) + 0x1p-30;
+  const double code_term = std::abs(code_value) * 15 * std::sqrt(static_cast<double>(u.size()));
+  if (!(along >= 1 + 0x1p-30) || !(std::abs(centroid_value) * std::sqrt(m_squared) <= kMostPlaneTerm) ||
+      !(code_term <= kMostPlaneTerm * 15 / largest) || !(distance <= kMostPlaneTerm))
+    return none;
+  return {centroid, code, half_away_from_zero(distance)};
+}
+
+}  // namespace
+
+void encode_planes(const float* x, double norm_squared, const float* centroid, double centroid_norm_squared,
+                   int64_t dims, uint8_t* plane1, uint8_t* plane2, PlaneBound& bound1, PlaneBound& bound2) {
+  std::fill_n(plane1, plane_row_bytes(dims), uint8_t{0});
+  std::fill_n(plane2, plane_row_bytes(dims), uint8_t{0});
+  bound1 = bound2 = PlaneBound();
+  if (!(norm_squared > 0)) return;
+  const double inverse_norm = 1 / std::sqrt(norm_squared);
+  const double share = exact_dot(x, centroid, dims) * inverse_norm / centroid_norm_squared;
+  const auto size = static_cast<size_t>(dims);
+  std::vector<double> u(size);
+  std::vector<double> rest(size);
+  std::vector<int> codes2(size);
+  std::vector<int> codes4(size);
+  double squares = 0;
+  for (size_t j = 0; j < size; ++j) {
+    u[j] = x[j] * inverse_norm;
+    rest[j] = u[j] - share * centroid[j];
+    squares += rest[j] * rest[j];
+  }
+  const double step = std::max(kStep * std::sqrt(squares / static_cast<double>(dims)), 1e-12);
+  for (size_t j = 0; j < size; ++j) {
+    const auto v = static_cast<int>(std::clamp(std::floor(rest[j] / step) + 8, 0.0, 15.0));
+    codes4[j] = 2 * v - 15;
+    codes2[j] = 2 * (v >> 2) - 3;
+    const size_t byte = j / kPlaneGroup * kPlaneWordBytes + j % 4;
+    const int shift = static_cast<int>(2 * (j % kPlaneGroup / 4));
+    plane1[byte] = static_cast<uint8_t>(plane1[byte] | (v >> 2) << shift);
+    plane2[byte] = static_cast<uint8_t>(plane2[byte] | (v & 3) << shift);
+  }
+  bound1 = fit(u, centroid, codes2, centroid_norm_squared);
+  bound2 = fit(u, centroid, codes4, centroid_norm_squared);
+}
+
+}  // namespace glove

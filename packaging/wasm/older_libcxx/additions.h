@@ -1,0 +1,155 @@
+// What the C++20 sources use and the standard library of Debian's Emscripten (libc++ 13) lacks. The toolchain
+// file includes it before every source; with a newer library it is empty.
+#pragma once
+
+#ifdef __cplusplus
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <compare>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#if !defined(__cpp_lib_bit_cast)
+namespace std {
+
+template <class To, class From>
+constexpr To bit_cast(const From& from) noexcept {
+  static_assert(sizeof(To) == sizeof(From));
+  return __builtin_bit_cast(To, from);
+}
+
+}  // namespace std
+#endif
+
+#if defined(_LIBCPP_VERSION) && _LIBCPP_VERSION < 15000
+namespace std::ranges {
+
+template <class Range, class Test>
+constexpr bool all_of(Range&& range, Test test) {
+  for (auto&& value : range)
+    if (!std::invoke(test, value)) return false;
+  return true;
+}
+template <class Range, class Test>
+constexpr bool any_of(Range&& range, Test test) {
+  return !ranges::all_of(range, [&](auto&& value) { return !std::invoke(test, value); });
+}
+template <class Range, class Test>
+constexpr bool none_of(Range&& range, Test test) {
+  return !ranges::any_of(range, test);
+}
+template <class Range, class Value>
+constexpr auto count(Range&& range, const Value& value) {
+  return std::count(std::begin(range), std::end(range), value);
+}
+template <class Range, class Test>
+constexpr auto count_if(Range&& range, Test test) {
+  return std::count_if(std::begin(range), std::end(range), test);
+}
+template <class Range, class Value, class Projection>
+constexpr auto find(Range&& range, const Value& value, Projection projection) {
+  return std::find_if(std::begin(range), std::end(range),
+                      [&](auto&& element) { return std::invoke(projection, element) == value; });
+}
+template <class Range, class Value>
+constexpr auto find(Range&& range, const Value& value) {
+  return std::find(std::begin(range), std::end(range), value);
+}
+template <class Range, class Test>
+constexpr auto find_if(Range&& range, Test test) {
+  return std::find_if(std::begin(range), std::end(range), test);
+}
+template <class Range, class Test>
+constexpr auto find_if_not(Range&& range, Test test) {
+  return std::find_if_not(std::begin(range), std::end(range), test);
+}
+template <class Range, class Out>
+constexpr auto copy(Range&& range, Out out) {
+  return std::copy(std::begin(range), std::end(range), out);
+}
+template <class Range, class Out, class Function>
+constexpr auto transform(Range&& range, Out out, Function function) {
+  return std::transform(std::begin(range), std::end(range), out, function);
+}
+template <class Range>
+constexpr auto max_element(Range&& range) {
+  return std::max_element(std::begin(range), std::end(range));
+}
+template <class Range>
+constexpr auto minmax(Range&& range) {
+  const auto [least, most] = std::minmax_element(std::begin(range), std::end(range));
+  return std::pair{*least, *most};
+}
+template <class Range>
+constexpr void nth_element(Range&& range, decltype(std::begin(range)) nth) {
+  std::nth_element(std::begin(range), nth, std::end(range));
+}
+template <class Range>
+constexpr void sort(Range&& range) {
+  std::sort(std::begin(range), std::end(range));
+}
+template <class Range, class Less>
+void stable_sort(Range&& range, Less less) {
+  std::stable_sort(std::begin(range), std::end(range), less);
+}
+template <class Range, class Less>
+constexpr void sort(Range&& range, Less less) {
+  std::sort(std::begin(range), std::end(range), less);
+}
+template <class Range, class... Less>
+constexpr bool is_sorted(Range&& range, Less... less) {
+  return std::is_sorted(std::begin(range), std::end(range), less...);
+}
+template <class Range, class... Less>
+constexpr void make_heap(Range&& range, Less... less) {
+  std::make_heap(std::begin(range), std::end(range), less...);
+}
+template <class Range, class... Less>
+constexpr void pop_heap(Range&& range, Less... less) {
+  std::pop_heap(std::begin(range), std::end(range), less...);
+}
+template <class Range, class Projection>
+void stable_sort(Range&& range, less by, Projection projection) {
+  std::stable_sort(std::begin(range), std::end(range), [&](const auto& a, const auto& b) {
+    return by(std::invoke(projection, a), std::invoke(projection, b));
+  });
+}
+
+}  // namespace std::ranges
+
+namespace std {
+
+inline strong_ordering operator<=>(string_view a, string_view b) {
+  return a.compare(b) <=> 0;
+}
+inline strong_ordering operator<=>(const string& a, const string& b) {
+  return a.compare(b) <=> 0;
+}
+
+// The shortest text that reads back as the same number; of two that are equally short, the one without an
+// exponent.
+inline to_chars_result to_chars(char* first, char* last, double value) {
+  char text[32];
+  int length = 32;
+  for (const char* format : {"%.*f", "%.*e"}) {
+    char candidate[512];
+    for (int digits = 0; digits < 20; ++digits) {
+      const int size = std::snprintf(candidate, sizeof(candidate), format, digits, value);
+      if (std::strtod(candidate, nullptr) != value) continue;
+      if (size < length) std::copy_n(candidate, length = size, text);
+      break;
+    }
+  }
+  if (length > last - first) return {last, errc::value_too_large};
+  return {std::copy_n(text, length, first), errc{}};
+}
+
+}  // namespace std
+#endif
+#endif

@@ -1,0 +1,75 @@
+#include "sql/index/code_reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/crc32.h"
+
+namespace glove::sql {
+namespace {
+
+constexpr int64_t kMostBlockBytes = int64_t{4} << 20;
+// A block is at most this part of the cache.
+constexpr int64_t kBlocksInCache = 16;
+
+}  // namespace
+
+// Whether the index has this segment.
+Result<bool> CodeReader::is_stored(const live::Segment& segment, int64_t id) {
+  return OwnQuery(connection_.db(), index_.name,
+                  "SELECT 1 FROM " + index_.object("_segment") + " WHERE id = ? AND rows = ? AND crc = ?", id,
+                  segment.rows(), int64_t{segment.blocks().checksum})
+      .next();
+}
+
+Result<bool> CodeReader::read_codes(const live::Segment& segment, int64_t id, int64_t number,
+                                    HugePageBuffer<char>& codes) {
+  if (!bytes_ || bytes_->record().id != id) {
+    SegmentRecord record;
+    record.id = id;
+    record.rows = segment.rows();
+    bytes_.emplace(connection_, index_, record, segment.dims());
+  }
+  const int64_t block = code_bytes(segment.blocks().tiles * kTileRows, segment.dims());
+  const int64_t end = std::min((number + 1) * block, code_bytes(segment.rows(), segment.dims()));
+  codes.clear();
+  codes.reserve(static_cast<size_t>(end - number * block));
+  Status status = bytes_->append(number * block, end, codes);
+  if (status.ok() && crc32_continue(0, codes) != segment.blocks().checksums[static_cast<size_t>(number)])
+    status = wrong_checksum(index_, bytes_->record());
+  if (status.ok()) return true;
+  if (status.error().code != ErrorCode::kCorrupt) return status.error();
+  bytes_.reset();
+  GLOVE_ASSIGN_OR_RETURN(const bool stored, is_stored(segment, id));
+  if (stored) return status.error();
+  return false;
+}
+
+Result<live::SegmentPtr> read_outline(Connection& connection, const IndexDefinition& index,
+                                      const SegmentRecord& record, int64_t dims, int64_t most) {
+  const int64_t codes = code_bytes(record.rows, dims);
+  live::CodeBlocks blocks;
+  blocks.tiles =
+      std::max<int64_t>(1, std::min(most / kBlocksInCache, kMostBlockBytes) / code_bytes(kTileRows, dims));
+  const int64_t block = code_bytes(blocks.tiles * kTileRows, dims);
+  SegmentBytes reader(connection, index, record, dims);
+  HugePageBuffer<char> bytes;
+  uint32_t checksum = 0;
+  for (int64_t first = 0; first < codes; first += block) {
+    bytes.clear();
+    GLOVE_RETURN_IF_ERROR(reader.append(first, std::min(first + block, codes), bytes));
+    blocks.checksums.push_back(crc32_continue(0, bytes));
+    checksum = crc32_continue(checksum, bytes);
+  }
+  HugePageBuffer<char> rest;
+  GLOVE_RETURN_IF_ERROR(reader.append(codes, live::segment_bytes(record.rows, dims), rest));
+  GLOVE_RETURN_IF_ERROR(reader.expect_end());
+  blocks.checksum = crc32_continue(checksum, rest);
+  if (blocks.checksum != static_cast<uint64_t>(record.crc)) return wrong_checksum(index, record);
+  auto outline =
+      live::Segment::parse_outline(std::move(rest), std::move(blocks), record.rows, dims, name_of(record));
+  if (!outline.ok()) return damaged_index(index, outline.error().message);
+  return outline;
+}
+
+}  // namespace glove::sql

@@ -1,0 +1,36 @@
+// Reads the codes that a search needs of segments whose codes are not in memory.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "live/live_search.h"
+#include "sql/adapter/connection.h"
+#include "sql/index/segment_bytes.h"
+#include "sql/index/segment_store.h"
+
+namespace glove::sql {
+
+// Belongs to the table object of one connection, which outlives it, like `index`.
+class CodeReader final : public live::CodeSource {
+ public:
+  CodeReader(Connection& connection, const IndexDefinition& index) : connection_(connection), index_(index) {}
+
+  Result<bool> read_codes(const live::Segment& segment, int64_t id, int64_t number,
+                          HugePageBuffer<char>& codes) override;
+  void end_reading() override { bytes_.reset(); }
+  Result<int64_t> most_bytes() override { return connection_.engine().settings().index_memory(); }
+
+ private:
+  Result<bool> is_stored(const live::Segment& segment, int64_t id);
+
+  Connection& connection_;
+  const IndexDefinition& index_;
+  std::optional<SegmentBytes> bytes_;  // of the segment that was read last
+};
+
+// Reads the outline of a segment, and checks all of its bytes. Its blocks are a small part of `most` bytes.
+Result<live::SegmentPtr> read_outline(Connection& connection, const IndexDefinition& index,
+                                      const SegmentRecord& record, int64_t dims, int64_t most);
+
+}  // namespace glove::sql

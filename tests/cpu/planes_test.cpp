@@ -1,0 +1,230 @@
+// Rows in lists, and their codes in two planes (lists/planes.h).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/float_environment.h"
+#include "cpu/kernels/kernels.h"
+#include "cpu/kernels/wide_query.h"
+#include "cpu/search/plane_parts.h"
+#include "lists/calibration.h"
+#include "lists/derived_level.h"
+#include "lists/half.h"
+#include "lists/planes.h"
+#include "model/exact_dot.h"
+#include "tests/cpu/test_support.h"
+
+namespace glove::cpu {
+namespace {
+
+using test::Matrix;
+
+TEST(Halves, AreRoundedAwayFromZero) {
+  EXPECT_EQ(half_away_from_zero(0.0), 0);
+  EXPECT_EQ(half_away_from_zero(1.0), 0x3C00);
+  EXPECT_EQ(half_away_from_zero(-1.0), 0xBC00);
+  EXPECT_EQ(half_away_from_zero(1e-30), 1);
+  EXPECT_EQ(half_away_from_zero(65504.0), 0x7BFF);
+  EXPECT_EQ(half_away_from_zero(65505.0), kHalfInfinity);
+  EXPECT_EQ(half_value(kHalfInfinity), std::numeric_limits<float>::infinity());
+  for (int bits = 0; bits <= 0x7BFF; ++bits) {
+    const auto half = static_cast<uint16_t>(bits);
+    const double value = half_value(half);
+    ASSERT_EQ(half_away_from_zero(value), half);
+    ASSERT_EQ(half_away_from_zero(-value), bits == 0 ? 0x8000 : half | 0x8000);
+    ASSERT_EQ(half_away_from_zero(value * (1 + 0x1p-40) + 0x1p-60),
+              half == 0x7BFF ? kHalfInfinity : half + 1);
+  }
+}
+
+// A row's vector as its codes and numbers say, [dims].
+std::vector<long double> represented(const ModelPart& part, int64_t position, int64_t list, bool both) {
+  const PlaneLevel& level = *part.planes;
+  const auto tile = position / kTileRows * kPlaneBounds * kTileRows + position % kTileRows;
+  const auto bound = [&](int64_t i) {
+    return half_value(both ? level.bounds2[static_cast<size_t>(position * kPlaneBounds + i)]
+                           : level.bounds1[static_cast<size_t>(tile + i * kTileRows)]);
+  };
+  std::vector<long double> b;
+  for (int64_t j = 0; j < part.dims; ++j) {
+    const int64_t word = j / kPlaneGroup;
+    const int high =
+        plane_bits(level.plane1.data() + plane1_index(position, word, part.dims), j % kPlaneGroup);
+    const int low =
+        plane_bits(level.plane2.data() + position * plane_row_bytes(part.dims) + word * kPlaneWordBytes,
+                   j % kPlaneGroup);
+    const int code = both ? 2 * (4 * high + low) - 15 : 2 * high - 3;
+    b.push_back(static_cast<long double>(bound(0)) *
+                    level.centroids[static_cast<size_t>(list * part.dims + j)] +
+                static_cast<long double>(bound(1)) * code);
+  }
+  b.push_back(bound(2));
+  return b;
+}
+
+// What docs/format.md promises of each row.
+void expect_promises(const ModelPart& part) {
+  for (int64_t list = 0; list < part.planes->lists(); ++list)
+    for (int64_t p = part.planes->offsets[static_cast<size_t>(list)];
+         p < part.planes->offsets[static_cast<size_t>(list) + 1]; ++p)
+      for (const bool both : {false, true}) {
+        const int64_t row = part.planes->rows[static_cast<size_t>(p)];
+        std::vector<long double> b = represented(part, p, list, both);
+        const long double distance = b.back();
+        b.pop_back();
+        if (part.norm_squared(row) == 0) {
+          ASSERT_EQ(distance, 0);
+          continue;
+        }
+        ASSERT_GT(distance, 0);
+        if (std::isinf(distance)) continue;
+        const long double norm = std::sqrt(static_cast<long double>(part.norm_squared(row)));
+        long double along = 0;
+        for (int64_t j = 0; j < part.dims; ++j)
+          along += part.vector(row)[j] / norm * b[static_cast<size_t>(j)];
+        long double off = 0;
+        for (int64_t j = 0; j < part.dims; ++j) {
+          const long double rest = b[static_cast<size_t>(j)] - along * part.vector(row)[j] / norm;
+          off += rest * rest;
+        }
+        ASSERT_GE(along, 1) << "row " << row;
+        ASSERT_GE(distance, std::sqrt(off)) << "row " << row;
+      }
+}
+
+// A scan returns a row unless its similarity is below the threshold, with an upper bound that holds, on every
+// target.
+TEST(Planes, ScansKeepEveryRowAboveTheThreshold) {
+  SCOPED_TRACE(test::seed_text());
+  std::mt19937_64 random = test::make_random(60);
+  const ScopedFloatEnvironment environment;
+  for (const int64_t dims : {1, 2, 7, 15, 16, 17, 31, 100, 257, 1030}) {
+    Matrix matrix = test::clustered(1 + static_cast<int64_t>(random() % 200), dims, random);
+    std::fill_n(matrix.row(matrix.rows / 2), dims, 0.0f);
+    const int64_t lists = 1 + static_cast<int64_t>(random() % 20);
+    const ModelPtr model = test::with_planes(test::make_model(matrix), lists, random);
+    if (matrix.rows == 1) continue;
+    const ModelPart& part = model->parts().front();
+    ASSERT_NO_FATAL_FAILURE(expect_promises(part));
+    const Query query = test::make_query(matrix.row(matrix.rows / 2 - 1 < 0 ? 0 : matrix.rows / 2 - 1), dims);
+    if (!(query.norm_squared > 0)) continue;
+    const SplitQuery split = split_query(query.vector, query.norm_squared);
+    const std::vector<double> wide = widen(query.vector);
+    for (const Kernels* kernels : usable_kernels()) {
+      const ScanContext context = {*kernels, *model, 1};
+      const PlaneParts parts(context, query, wide.data(), split);
+      for (const float threshold :
+           {-std::numeric_limits<float>::infinity(), -0.5f, 0.01f, 0.3f, 0.9f, 1.0f}) {
+        std::vector<Survivor> survivors(static_cast<size_t>(tile_count(part.rows) * kTileRows));
+        std::vector<int32_t> positions(survivors.size());
+        const PlaneCounts counts = kernels->planes->scan(part, 0, tile_count(part.rows), parts.query(0),
+                                                         threshold, positions.data(), survivors.data());
+        std::vector<const Survivor*> kept(static_cast<size_t>(part.rows));
+        for (int64_t i = 0; i < counts.survivors; ++i)
+          kept[static_cast<size_t>(survivors[static_cast<size_t>(i)].row)] =
+              &survivors[static_cast<size_t>(i)];
+        for (int64_t row = 0; row < part.rows; ++row) {
+          const Survivor* const survivor = kept[static_cast<size_t>(row)];
+          const double norm_squared = model->norm_squared(row);
+          if (norm_squared == 0) {
+            ASSERT_EQ(survivor, nullptr);
+            continue;
+          }
+          const double similarity =
+              cosine_from_dots(test::reference_dot(query.vector.data(), matrix.row(row), dims),
+                               query.norm_squared, norm_squared);
+          ASSERT_TRUE(survivor != nullptr || similarity < threshold)
+              << kernels->name << ", " << dims << " dimensions, row " << row << ", threshold " << threshold;
+          if (survivor != nullptr) {
+            ASSERT_GE(survivor->upper, similarity) << kernels->name << ", row " << row;
+          }
+        }
+      }
+    }
+  }
+}
+
+// Codes that rule out nothing would pass the test above.
+TEST(Planes, RuleOutMostRowsFarFromTheQuery) {
+  SCOPED_TRACE(test::seed_text());
+  std::mt19937_64 random = test::make_random(61);
+  const ScopedFloatEnvironment environment;
+  const Matrix matrix = test::clustered(4000, 64, random);
+  const ModelPtr model = test::with_planes(test::make_model(matrix), 200, random);
+  const ModelPart& part = model->parts().front();
+  const Query query = test::make_query(matrix.row(7), 64);
+  const SplitQuery split = split_query(query.vector, query.norm_squared);
+  const std::vector<double> wide = widen(query.vector);
+  for (const Kernels* kernels : usable_kernels()) {
+    const ScanContext context = {*kernels, *model, 1};
+    const PlaneParts parts(context, query, wide.data(), split);
+    std::vector<Survivor> survivors(4000);
+    std::vector<int32_t> positions(4000);
+    const PlaneCounts counts = kernels->planes->scan(part, 0, tile_count(part.rows), parts.query(0), 0.9f,
+                                                     positions.data(), survivors.data());
+    EXPECT_LT(counts.second_reads, 1500) << kernels->name;
+    EXPECT_LT(counts.survivors, 600) << kernels->name;
+  }
+}
+
+// A device uploads them in place of those that a file without lists has.
+TEST(Planes, CodesOf4BitsAreDerivedBitForBit) {
+  SCOPED_TRACE(test::seed_text());
+  std::mt19937_64 random = test::make_random(62);
+  for (const int64_t dims : {1, 7, 8, 9, 100}) {
+    Matrix matrix = test::clustered(1100, dims, random);
+    std::fill_n(matrix.row(5), dims, 0.0f);
+    const ModelPtr model = test::make_model(matrix);
+    const ModelPart& part = model->parts().front();
+    const CodeLevel& stored = part.level(4);
+    for (const int threads : {1, 3}) {
+      const Result<DerivedLevel4> derived = derive_level4(part, threads, {});
+      ASSERT_TRUE(derived.ok());
+      const CodeLevel level = derived.value().level();
+      EXPECT_TRUE(std::ranges::equal(level.codes, stored.codes)) << dims;
+      EXPECT_TRUE(std::ranges::equal(level.scales, stored.scales)) << dims;
+      EXPECT_TRUE(std::ranges::equal(level.residuals, stored.residuals)) << dims;
+    }
+    EXPECT_FALSE(derive_level4(part, 1, [] { return true; }).ok());
+  }
+}
+
+TEST(Planes, CalibrationFindsThatPlanesPayForClustersAndNotForRandomRows) {
+  SCOPED_TRACE(test::seed_text());
+  std::mt19937_64 random = test::make_random(63);
+  const ScopedFloatEnvironment environment;
+  const auto most_k = [&](const Matrix& matrix, int64_t lists) {
+    const ModelPtr model = test::with_planes(test::make_model(matrix), lists, random);
+    const Result<int64_t> one = most_planes_k(model->parts().front(), 1, {});
+    const Result<int64_t> three = most_planes_k(model->parts().front(), 3, {});
+    EXPECT_EQ(one.value(), three.value());
+    EXPECT_FALSE(most_planes_k(model->parts().front(), 1, [] { return true; }).ok());
+    return one.value();
+  };
+  std::normal_distribution<float> normal;
+  const Matrix noise = test::gaussian(3000, 100, random);
+  EXPECT_EQ(most_k(noise, 50), 0);
+  Matrix pairs{3000, 100, std::vector<float>(300000)};  // of equal rows but for little noise
+  for (int64_t i = 0; i < 3000; ++i)
+    for (int64_t j = 0; j < 100; ++j) pairs.row(i)[j] = noise.row(i / 20)[j] + 0.3f * normal(random);
+  EXPECT_GE(most_k(pairs, 300), 10);
+}
+
+TEST(Planes, TilesWithoutOthers) {
+  const auto text = [](const std::vector<TileRange>& ranges) {
+    std::string all;
+    for (const TileRange& range : ranges)
+      all += std::to_string(range.first) + "-" + std::to_string(range.last) + " ";
+    return all;
+  };
+  const std::vector<TileRange> others = {{0, 5, 9}, {1, 0, 3}, {1, 5, 6}, {1, 8, 20}, {2, 0, 50}};
+  EXPECT_EQ(text(without({1, 0, 10}, others)), "3-5 6-8 ");
+  EXPECT_EQ(text(without({1, 1, 2}, others)), "");
+  EXPECT_EQ(text(without({1, 20, 30}, others)), "20-30 ");
+  EXPECT_EQ(text(without({3, 0, 4}, others)), "0-4 ");
+}
+
+}  // namespace
+}  // namespace glove::cpu
