@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/system_calls.h"
 #include "search/combining_waiter.h"
 
 namespace glove {

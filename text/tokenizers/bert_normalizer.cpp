@@ -40,7 +40,8 @@ class BertNormalizer : public Normalizer {
     for (size_t at = 0; at < text.size() && !work.stop();) {
       at = append_ascii(text, at, out, work);
       const size_t begin = at;
-      while (at < text.size() && static_cast<unsigned char>(text[at]) >= 0x80 && !work.stop()) ++at;
+      while (at < text.size() && static_cast<unsigned char>(text[at]) >= 0x80 && !work.stop())
+        at += length_of(text[at]);  // so that an interrupt cuts no character in two
       if (begin < at) append_other(text.substr(begin, at - begin), buffers, out, work);
     }
   }
