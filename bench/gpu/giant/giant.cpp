@@ -21,6 +21,7 @@
 #include "bench/gpu/giant/session.h"
 #include "bench/gpu/timing.h"
 #include "gpu/layout/plan.h"
+#include "model/limits.h"
 
 namespace {
 
@@ -211,36 +212,42 @@ class Giant {
     set("devices", "all");
   }
 
-  // As many rows as the devices hold 8-bit codes of. Each row is there several times, so that the host's
-  // memory suffices.
+  // 10^9 rows and as many as the devices hold 8-bit codes of. Each row is there several times, so that the
+  // host's memory suffices.
   void measure_codes_alone() {
-    int64_t times = 0;
-    for (;; ++times) {
-      const int64_t words = largest() * (times + 1);
-      int64_t room = 0;
-      for (const int64_t bytes : free_bytes())
-        room += bytes - gpu::scratch_reserve(words) - (int64_t{1} << 28);
-      if (gpu::plan_memory(words, kDims).scan_bytes > room || words > int64_t{2'147'483'583}) break;
-    }
-    if (times < 2) return;
+    int64_t most = 0;
+    while (fits_in_codes(largest() * (most + 1))) ++most;
+    const int64_t of_a_billion = (int64_t{1'000'000'000} + largest() / 2) / largest();
+    if (of_a_billion > 1 && of_a_billion < most) measure_repeated(of_a_billion);
+    if (most > 1) measure_repeated(most);
+  }
+
+  static bool fits_in_codes(int64_t rows) {
+    int64_t room = 0;
+    for (const int64_t bytes : free_bytes()) room += bytes - gpu::scratch_reserve(rows) - (int64_t{1} << 28);
+    return gpu::plan_memory(rows, kDims).scan_bytes <= room && rows <= kMaxRows;
+  }
+
+  void measure_repeated(int64_t times) {
+    const auto checked = std::span(queries_).first(20);
     const ModelPtr model = value_or_exit(rows_.repeated(times));
     Truth truth;
-    for (size_t i = 0; i < 20; ++i) truth.push_back(repeated(truth_of(largest())[i], queries_[i], times));
+    for (size_t i = 0; i < checked.size(); ++i)
+      truth.push_back(repeated(truth_of(largest())[i], checked[i], times));
     const Session session(model);
     Line line("codes alone");
     line.add("rows", model->words()).add("times", times);
     const auto start = Clock::now();
-    session.ask_or_exit(std::span(queries_).first(1), 10);
+    session.ask_or_exit(checked.first(1), 10);
     line.add("first_answer_ms", us_since(start) * 1e-3);
     for (const int64_t k : {10, 100}) time_single(session, queries_, k, options_.seconds, line);
     time_batch(session, queries_, 10, options_.seconds, line);
     int64_t different = 0;
-    for (const int64_t k : {10, 100})
-      different += session.different(std::span(queries_).first(20), truth, k, false);
-    different += session.different(std::span(queries_).first(20), truth, 10, true);
+    for (const int64_t k : {10, 100}) different += session.different(checked, truth, k, false);
+    different += session.different(checked, truth, 10, true);
     wrong_ += different;
-    line.add("checked", 60).add("different", different).add("device_bytes", session.info().device_bytes);
-    line.add("state", session.info().state);
+    line.add("checked", 3 * checked.size()).add("different", different);
+    line.add("device_bytes", session.info().device_bytes).add("state", session.info().state);
   }
 
   // The best rows when the model is there several times. A query excludes one row, but none of its copies.
