@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <thread>
 
@@ -84,7 +82,7 @@ class Worker {
 
   void run(std::span<const Block> blocks, std::atomic<size_t>& next) {
     require(cudaSetDevice(device_), "choosing a device");
-    for (size_t i = next++; i < blocks.size(); i = next++) score(blocks[i]);
+    for (size_t i = next++; i < blocks.size(); i = next++) score_in_pieces(blocks[i]);
   }
 
   const std::vector<Neighbor>& best(size_t query) const { return best_[query]; }
@@ -97,7 +95,15 @@ class Worker {
     return copy;
   }
 
-  void score(const Block& block) {
+  // A worker whose first block is a long one has no thresholds yet.
+  void score_in_pieces(const Block& block) {
+    if (score(block)) return;
+    score_in_pieces({block.first, block.rows / 2});
+    score_in_pieces({block.first + block.rows / 2, block.rows - block.rows / 2});
+  }
+
+  // Returns false, and keeps no row, if a list was too short.
+  bool score(const Block& block) {
     const size_t bytes = static_cast<size_t>(block.rows * model_.dims()) * sizeof(float);
     require(cudaMemcpyAsync(vectors_, model_.vector(block.first), bytes, cudaMemcpyHostToDevice, stream_),
             "copying rows");
@@ -113,15 +119,12 @@ class Worker {
                             stream_),
             "copying sizes");
     require(cudaStreamSynchronize(stream_), "the check");
+    if (*std::max_element(sizes.begin(), sizes.end()) > kCapacity) return false;
     for (size_t query = 0; query < best_.size(); ++query) take(query, sizes[query]);
+    return true;
   }
 
   void take(size_t query, uint32_t size) {
-    if (size > kCapacity) {
-      std::fprintf(stderr, "the check: %u rows of a block are above the threshold of query %zu\n", size,
-                   query);
-      std::exit(1);
-    }
     listed_.resize(size);
     require(cudaMemcpyAsync(listed_.data(), params_.lists + query * kCapacity, size * sizeof(CheckedRow),
                             cudaMemcpyDeviceToHost, stream_),
