@@ -120,7 +120,8 @@ class Giant {
       const ModelPtr model = rows_.first(rows);
       time_upload(model, devices_);
       measure(model, truth_of(rows), "all");
-      if (rows == alone_) compare_devices(model);
+      if (rows == alone_) measure_on("0", model);
+      if (devices_ > 2 && rows <= 2 * alone_) measure_on("0,1", model);
     }
     if (options_.faults) {
       const ModelPtr model = rows_.first(largest());
@@ -206,9 +207,9 @@ class Giant {
     wrong_ += different;
   }
 
-  void compare_devices(const ModelPtr& model) {
-    set("devices", "0");
-    measure(model, truth_of(model->words()), "0");
+  void measure_on(const std::string& devices, const ModelPtr& model) {
+    set("devices", devices);
+    measure(model, truth_of(model->words()), devices);
     set("devices", "all");
   }
 
