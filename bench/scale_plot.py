@@ -6,7 +6,7 @@ status is 1 if the plot would change.
 """
 import json
 import math
-import pathlib
+import re
 import sys
 from xml.sax.saxutils import escape
 
@@ -14,31 +14,30 @@ from readme_table import GRID, OTHER, OURS, ROOT, TEXT, ms
 
 DATA = ROOT / "bench" / "data" / "giant_gpu.jsonl"
 PLOT = ROOT / "bench" / "data" / "scale.svg"
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 800, 420, 84, 170, 56, 350
-CURVES = (("batch1024_k10_us", "1,024 queries, k = 10", OTHER), ("k1000_us", "k = 1,000", OTHER), ("k10_us", "k = 10", OURS))
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 800, 420, 84, 220, 56, 350
+CURVES = (("batch1024_k10_us", "1,024 queries"), ("k10_us", "one query"))
+COLOURS = (OURS, OTHER)  # of the runs, the one with the fewest devices first
 
 
-def read_lines(path):
-    """The objects of the file, by what they are."""
-    lines = {}
+def read_runs(path):
+    """The runs of the file: of each the machine, and the searches on all devices by their number of rows."""
+    runs = []
     for line in path.read_text(encoding="utf-8").splitlines():
         entry = json.loads(line)
-        lines.setdefault(entry["what"], []).append(entry)
-    return lines
+        if entry["what"] == "machine":
+            names = [value for key, value in entry.items() if re.fullmatch(r"device\d+", key)]
+            runs.append({"dims": entry["dims"], "devices": len(names), "name": names[0], "searches": []})
+        elif entry["what"] == "search" and entry["devices"] == "all":
+            runs[-1]["searches"].append(entry)
+    return sorted(runs, key=lambda run: run["devices"])
 
 
-def rows_text(rows):
-    return f"{rows / 1e6:g} million" if rows < 1e9 else f"{rows / 1e9:g} billion"
-
-
-def plot_of(lines):
+def plot_of(runs):
     """SVG: milliseconds against rows, both logarithmic."""
-    machine = lines["machine"][0]
-    names = [value for key, value in machine.items() if key.startswith("device") and not key.endswith("_bytes")]
-    searches = sorted((entry for entry in lines["search"] if entry["devices"] == "all"), key=lambda entry: entry["rows"])
-    times = [entry[key] / 1e3 for entry in searches for key, _, _ in CURVES]
+    searches = [entry for run in runs for entry in run["searches"]]
+    times = [entry[key] / 1e3 for entry in searches for key, _ in CURVES]
     first_ms, last_ms = math.floor(math.log10(min(times))), math.ceil(math.log10(max(times)))
-    first, last = (math.log10(searches[i]["rows"]) for i in (0, -1))
+    first, last = (math.log10(choose(entry["rows"] for entry in searches)) for choose in (min, max))
 
     def x_of(rows):
         return LEFT + (WIDTH - LEFT - RIGHT) * (math.log10(rows) - first) / (last - first)
@@ -46,7 +45,7 @@ def plot_of(lines):
     def y_of(milliseconds):
         return BOTTOM - (BOTTOM - TOP) * (math.log10(milliseconds) - first_ms) / (last_ms - first_ms)
 
-    title = f"Rows of {machine['dims']} dimensions on {len(names)} {names[0]}"
+    title = f"Rows of {runs[0]['dims']} dimensions on {' and on '.join(str(run['devices']) for run in runs)} {runs[0]['name']}, k = 10"
     svg = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
            'font-family="sans-serif" font-size="13">',
            f"<title>{escape(title)}: milliseconds against rows</title>",
@@ -57,23 +56,28 @@ def plot_of(lines):
         svg.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end" fill="{TEXT}">{10.0**exponent:g} ms</text>')
     for rows in (2e6, 5e6, 1e7, 2e7, 5e7, 1e8, 2e8):
         if first - 0.02 <= math.log10(rows) <= last + 0.02:
-            svg.append(f'<line x1="{x_of(rows):.1f}" x2="{x_of(rows):.1f}" y1="{TOP}" y2="{BOTTOM}" stroke="{GRID}" stroke-opacity="0.35"/>')
-            svg.append(f'<text x="{x_of(rows):.1f}" y="{BOTTOM + 18}" text-anchor="middle" fill="{TEXT}">{rows_text(rows)}</text>')
-    for key, name, colour in CURVES:
-        points = [(x_of(entry["rows"]), y_of(entry[key] / 1e3)) for entry in searches]
-        path = " ".join(f"{'L' if i else 'M'}{x:.1f} {y:.1f}" for i, (x, y) in enumerate(points))
-        svg.append(f'<path d="{path}" fill="{colour}" fill-opacity="0" stroke="{colour}" stroke-width="2"/>')
-        svg.extend(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour}"/>' for x, y in points)
-        label, shift = points[-1][1], {"k1000_us": -4, "k10_us": 14}.get(key, 4)
-        svg.append(f'<text x="{WIDTH - RIGHT + 10}" y="{label + shift:.1f}" fill="{colour}">{name}: {ms(searches[-1][key] / 1e3)} ms</text>')
-    svg.append(f'<text x="{LEFT}" y="{BOTTOM + 44}" fill="{TEXT}">Milliseconds against rows, both logarithmic; medians.</text>')
+            x = x_of(rows)
+            svg.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{BOTTOM}" stroke="{GRID}" stroke-opacity="0.35"/>')
+            svg.append(f'<text x="{x:.1f}" y="{BOTTOM + 18}" text-anchor="middle" fill="{TEXT}">{rows / 1e6:g}</text>')
+    for run, colour in zip(runs, COLOURS):
+        for key, name in CURVES:
+            points = [(x_of(entry["rows"]), y_of(entry[key] / 1e3)) for entry in run["searches"]]
+            path = " ".join(f"{'L' if i else 'M'}{x:.1f} {y:.1f}" for i, (x, y) in enumerate(points))
+            svg.append(f'<path d="{path}" fill="{colour}" fill-opacity="0" stroke="{colour}" stroke-width="2"/>')
+            svg.extend(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{colour}"/>' for x, y in points)
+            x, y = points[-1]
+            above = run is runs[0]
+            anchor = "end" if above else "start"
+            svg.append(f'<text x="{x + (-12 if above else 10):.1f}" y="{y + (-8 if above else 4):.1f}" text-anchor="{anchor}" '
+                       f'fill="{colour}">{run["devices"]} GPUs, {name}: {ms(run["searches"][-1][key] / 1e3)} ms</text>')
+    svg.append(f'<text x="{LEFT}" y="{BOTTOM + 44}" fill="{TEXT}">Milliseconds against millions of rows, both logarithmic; medians.</text>')
     return "\n".join(svg) + "\n</svg>\n"
 
 
 def main():
     if sys.argv[1:] not in ([], ["--check"]):
         raise SystemExit(__doc__)
-    plot = plot_of(read_lines(DATA))
+    plot = plot_of(read_runs(DATA))
     if PLOT.exists() and PLOT.read_text(encoding="utf-8") == plot:
         return 0
     if sys.argv[1:]:
