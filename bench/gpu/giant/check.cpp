@@ -32,12 +32,20 @@ std::vector<Block> blocks_between(int64_t first, int64_t end) {
   return blocks;
 }
 
-// Returns memory of the device, which is never freed: a process makes few of these.
+// Returns memory of the device, for cudaFree().
 template <class T>
 T* device_array(size_t count) {
   T* data = nullptr;
   require(cudaMalloc(reinterpret_cast<void**>(&data), count * sizeof(T)), "memory for the check");
   return data;
+}
+
+// Puts rows in order: by descending similarity and then by ascending number, and keeps the first k.
+void keep_first(std::vector<Neighbor>& rows, size_t k) {
+  std::sort(rows.begin(), rows.end(), [](const Neighbor& a, const Neighbor& b) {
+    return a.similarity > b.similarity || (a.similarity == b.similarity && a.id < b.id);
+  });
+  if (rows.size() > k) rows.resize(k);
 }
 
 // Scores blocks on one device, and keeps the best k rows of each query.
@@ -136,16 +144,6 @@ class Worker {
     if (best.size() == k_) thresholds_[query] = best.back().similarity;
   }
 
- public:
-  // Puts rows in order: by descending similarity and then by ascending number, and keeps the first k.
-  static void keep_first(std::vector<Neighbor>& rows, size_t k) {
-    std::sort(rows.begin(), rows.end(), [](const Neighbor& a, const Neighbor& b) {
-      return a.similarity > b.similarity || (a.similarity == b.similarity && a.id < b.id);
-    });
-    if (rows.size() > k) rows.resize(k);
-  }
-
- private:
   const Model& model_;
   const size_t k_;
   const int device_;
@@ -170,7 +168,7 @@ Truth merged(std::span<const std::unique_ptr<Worker>> workers, std::span<const Q
       return std::find(queries[i].excluded.begin(), queries[i].excluded.end(), row.id) !=
              queries[i].excluded.end();
     });
-    Worker::keep_first(rows, k);
+    keep_first(rows, k);
   }
   return truth;
 }
@@ -180,6 +178,7 @@ Truth merged(std::span<const std::unique_ptr<Worker>> workers, std::span<const Q
 std::vector<Truth> check_rows(const Model& model, std::span<const Query> queries, size_t k,
                               std::span<const int64_t> ends, int devices) {
   std::vector<std::unique_ptr<Worker>> workers;
+  workers.reserve(static_cast<size_t>(devices * kWorkersPerDevice));
   for (int i = 0; i < devices * kWorkersPerDevice; ++i)
     workers.push_back(std::make_unique<Worker>(model, queries, k + 1, i % devices));
   std::vector<Truth> truths;
@@ -188,6 +187,7 @@ std::vector<Truth> check_rows(const Model& model, std::span<const Query> queries
     const std::vector<Block> blocks = blocks_between(first, end);
     std::atomic<size_t> next = 0;
     std::vector<std::thread> threads;
+    threads.reserve(workers.size());
     for (const auto& worker : workers) threads.emplace_back([&] { worker->run(blocks, next); });
     for (std::thread& thread : threads) thread.join();
     truths.push_back(merged(workers, queries, k));
