@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Verifies kernels that others wrote: public.py PROGRAM PTX_FOLDER [--jobs N] [--limit SECONDS] [PROJECT...]
 
 launches.tar.xz has a launch of each kernel; ptx.sh makes PTX_FOLDER. Prints a table per project, and every verdict that is not the
