@@ -110,6 +110,12 @@ class Trial {
 }  // namespace
 
 Result<int64_t> most_planes_k(const ModelPart& part, int threads, const InterruptCheck& interrupted) {
+  const int64_t bytes = nibble_words(part.dims) * kNibbleWordBytes + 2 * int64_t{sizeof(float)};
+  return most_planes_k(part, bytes, threads, interrupted);
+}
+
+Result<int64_t> most_planes_k(const ModelPart& part, int64_t row_bytes, int threads,
+                              const InterruptCheck& interrupted) {
   const int64_t queries = std::min(kCalibrationRows, part.rows);
   std::vector<std::array<int64_t, kAnswers.size()>> left(static_cast<size_t>(queries));
   const auto work = [&](int, int64_t i) {
@@ -121,14 +127,13 @@ Result<int64_t> most_planes_k(const ModelPart& part, int threads, const Interrup
   const double bounds = kPlaneBounds * sizeof(uint16_t);
   const auto bytes = static_cast<double>(plane_row_bytes(part.dims)) + bounds;
   const auto rows_in_all = static_cast<double>(queries * std::min(kSampleRows, part.rows));
-  const auto codes4 = static_cast<double>(nibble_words(part.dims) * kNibbleWordBytes) + 2 * sizeof(float);
   int64_t most = 0;
   for (size_t i = 0; i < kAnswers.size(); ++i) {
     int64_t sum = 0;
     for (const auto& counts : left) sum += counts[i];
     const double share = static_cast<double>(sum) / rows_in_all;
     if (bytes + share * static_cast<double>(second_read_bytes(plane_row_bytes(part.dims))) >
-        kWorthwhileShare * codes4)
+        kWorthwhileShare * static_cast<double>(row_bytes))
       break;
     most = kAnswers[i];
   }

@@ -21,6 +21,10 @@ constexpr int64_t second_read_bytes(int64_t row_bytes) {
 // error is kInterrupted. REQUIRES: the float environment; the part has planes.
 Result<int64_t> most_planes_k(const ModelPart& part, int threads, const InterruptCheck& interrupted);
 
+// The same for a search that otherwise reads so many bytes per row.
+Result<int64_t> most_planes_k(const ModelPart& part, int64_t row_bytes, int threads,
+                              const InterruptCheck& interrupted);
+
 constexpr int64_t kMostPlanesK = 1000;
 constexpr int64_t kCalibrationRows = 256;
 
