@@ -139,31 +139,23 @@ class PlaneEncoder {
     const double length =
         static_cast<double>(segment_.level().scales[static_cast<size_t>(row)]) * std::sqrt(norm_squared);
     const double residual = segment_.level().residuals[static_cast<size_t>(row)];
-    PlaneBound bound1{0, 0, kHalfInfinity}, bound2 = bound1;
     // The row's unit vector is within `residual` of the codes', whose length this is.
     const double sine = residual / length * (1 + 0x1p-30);
-    if (sine < 1)
-      encode_planes(vector.data(), norm_squared, lists_.centroids().data() + list * dims,
-                    norms_[static_cast<size_t>(list)], dims, plane1,
-                    at<uint8_t>(places_.plane2) + position * plane_row_bytes(dims), bound1, bound2, sine);
-    else
+    uint8_t* const plane2 = at<uint8_t>(places_.plane2) + position * plane2_row_bytes(dims);
+    PlaneBound bound{0, 0, kHalfInfinity};
+    if (sine < 1) {
+      bound = encode_planes(vector.data(), norm_squared, lists_.centroids().data() + list * dims,
+                            norms_[static_cast<size_t>(list)], dims, plane1, plane2, sine);
+    } else {
       std::fill_n(plane1, plane_row_bytes(dims), uint8_t{0});
-    for (int64_t word = 0; word < plane_words(dims); ++word)
-      std::copy_n(plane1 + word * kPlaneWordBytes, kPlaneWordBytes,
-                  at<uint8_t>(places_.plane1) + plane1_index(position, word, dims));
-    write_bounds(position, bound1, bound2);
-  }
-
-  void write_bounds(int64_t position, const PlaneBound& bound1, const PlaneBound& bound2) const {
-    uint16_t* const first = at<uint16_t>(places_.bounds1) + position / kTileRows * kPlaneBounds * kTileRows +
-                            position % kTileRows;
-    uint16_t* const both = at<uint16_t>(places_.bounds2) + position * kPlaneBounds;
-    const uint16_t of_first[] = {bound1.centroid, bound1.code, bound1.distance};
-    const uint16_t of_both[] = {bound2.centroid, bound2.code, bound2.distance};
-    for (int64_t i = 0; i < kPlaneBounds; ++i) {
-      first[i * kTileRows] = of_first[i];
-      both[i] = of_both[i];
+      std::memcpy(plane2 + plane2_bound_offset(dims), &bound, sizeof(bound));
     }
+    for (int64_t byte = 0; byte < plane_row_bytes(dims); ++byte)
+      at<uint8_t>(places_.plane1)[plane1_index(position, byte, dims)] = plane1[byte];
+    uint16_t* const tile = at<uint16_t>(places_.bounds1) + position / kTileRows * kPlaneBounds * kTileRows;
+    tile[position % kTileRows] = bound.centroid;
+    tile[kTileRows + position % kTileRows] = bound.code;
+    tile[2 * kTileRows + position % kTileRows] = bound.distance;
   }
 
   const Segment& segment_;
@@ -190,8 +182,8 @@ Result<int64_t> calibrate(Analysis& analysis, const CodeRows& sample, const Cent
   part.vectors = sample.vectors;
   part.norms_squared = sample.norms_squared;
   part.planes = &level;
-  const int64_t row_bytes = component_groups(part.dims) * kTileComponents + 2 * int64_t{sizeof(float)};
-  return most_planes_k(part, row_bytes, thread_count(0), interrupted);
+  GLOVE_ASSIGN_OR_RETURN(const PlanesPay pay, planes_pay(part, thread_count(0), interrupted));
+  return pay.beside_8_bits;
 }
 
 }  // namespace

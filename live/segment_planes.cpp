@@ -27,9 +27,9 @@ bool is_not_negative(uint16_t half) {
 }
 
 // Whether these can be the numbers of a row that is not zero.
-bool usable(uint16_t centroid, uint16_t code, uint16_t distance) {
-  return (centroid & 0x7FFF) < kHalfInfinity && code < kHalfInfinity && is_not_negative(distance) &&
-         distance != 0;
+bool usable(const PlaneBound& bound) {
+  return (bound.centroid & 0x7FFF) < kHalfInfinity && bound.code < kHalfInfinity &&
+         is_not_negative(bound.distance) && bound.distance != 0;
 }
 
 }  // namespace
@@ -73,11 +73,10 @@ ListsPtr Lists::make(std::span<const float> centroids, int64_t dims, int64_t mos
 }
 
 PlanePlaces::PlanePlaces(int64_t rows, int64_t dims)
-    : bounds2(tile_count(rows) * kPlaneBounds * kTileRows * static_cast<int64_t>(sizeof(uint16_t))),
-      lists(bounds2 + rows * kPlaneBounds * static_cast<int64_t>(sizeof(uint16_t))),
+    : lists(tile_count(rows) * kPlaneBounds * kTileRows * static_cast<int64_t>(sizeof(uint16_t))),
       plane1(lists + rows * static_cast<int64_t>(sizeof(uint16_t))),
       plane2(plane1 + plane1_bytes(rows, dims)),
-      end(plane2 + rows * plane_row_bytes(dims)) {}
+      end(plane2 + rows * plane2_row_bytes(dims)) {}
 
 ListOrder::ListOrder(std::span<const uint16_t> list_of, int64_t count)
     : offsets(static_cast<size_t>(count) + 1), rows(list_of.size()) {
@@ -102,9 +101,8 @@ SegmentPlanes::SegmentPlanes(std::span<const char> bytes, int64_t rows, const Li
             order_.offsets,
             order_.rows,
             view<uint8_t>(bytes, at.plane1, at.plane2),
-            view<uint16_t>(bytes, at.bounds1, at.bounds2),
+            view<uint16_t>(bytes, at.bounds1, at.lists),
             view<uint8_t>(bytes, at.plane2, at.end),
-            view<uint16_t>(bytes, at.bounds2, at.lists),
             lists->most_k()};
   fault_ = fault_of_bounds();
 }
@@ -113,8 +111,10 @@ std::string SegmentPlanes::fault_of_bounds() const {
   for (size_t position = 0; position < order_.rows.size(); ++position) {
     const uint16_t* const first =
         level_.bounds1.data() + position / kTileRows * kPlaneBounds * kTileRows + position % kTileRows;
-    const uint16_t* const both = level_.bounds2.data() + position * kPlaneBounds;
-    if (!usable(first[0], first[kTileRows], first[2 * kTileRows]) || !usable(both[0], both[1], both[2]))
+    const uint8_t* const row =
+        level_.plane2.data() + static_cast<int64_t>(position) * plane2_row_bytes(lists_->dims());
+    if (!usable({first[0], first[kTileRows], first[2 * kTileRows]}) ||
+        !usable(plane2_bound(row, lists_->dims())))
       return "has numbers of its planes that no row has";
   }
   return {};

@@ -55,7 +55,6 @@ struct PlanePlaces {
   PlanePlaces(int64_t rows, int64_t dims);
 
   int64_t bounds1 = 0;  // uint16 [tiles, kPlaneBounds, kTileRows]
-  int64_t bounds2;      // uint16 [rows, kPlaneBounds]
   int64_t lists;        // uint16 [rows]: the list of each row
   int64_t plane1;       // as PlaneLevel has it
   int64_t plane2;

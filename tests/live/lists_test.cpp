@@ -85,18 +85,19 @@ class ListsTest : public ::testing::Test {
   PlaneRow plane_row(const PlaneLevel& level, int64_t position, bool both) const {
     PlaneRow row;
     for (int64_t j = 0; j < dims_; ++j) {
-      const int64_t word = j / kPlaneGroup;
-      const int high = plane_bits(level.plane1.data() + plane1_index(position, word, dims_), j % kPlaneGroup);
-      const int low = plane_bits(
-          level.plane2.data() + position * plane_row_bytes(dims_) + word * kPlaneWordBytes, j % kPlaneGroup);
+      const PlanePlace place = plane_place(j, dims_);
+      const int high =
+          place.bits(level.plane1[static_cast<size_t>(plane1_index(position, place.byte, dims_))]);
+      const int low =
+          place.bits(level.plane2[static_cast<size_t>(position * plane2_row_bytes(dims_) + place.byte)]);
       row.codes.push_back(both ? 2 * (4 * high + low) - 15 : 2 * high - 3);
     }
     const uint16_t* const first =
         level.bounds1.data() + position / kTileRows * kPlaneBounds * kTileRows + position % kTileRows;
-    const uint16_t* const second = level.bounds2.data() + position * kPlaneBounds;
-    row.centroid = half_value(both ? second[0] : first[0]);
-    row.code = half_value(both ? second[1] : first[kTileRows]);
-    row.distance = half_value(both ? second[2] : first[2 * kTileRows]);
+    const PlaneBound second = plane2_bound(level.plane2.data() + position * plane2_row_bytes(dims_), dims_);
+    row.centroid = half_value(both ? second.centroid : first[0]);
+    row.code = half_value(both ? second.code : first[kTileRows]);
+    row.distance = half_value(both ? second.distance : first[2 * kTileRows]);
     return row;
   }
 
