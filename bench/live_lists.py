@@ -9,6 +9,7 @@ Prints seconds to create either index, the bytes of their tables, the memory tha
 one transaction, and of a sync of 1,000 rows; and the rows that differ, which must be 0.
 """
 import argparse
+import multiprocessing
 import os
 import sqlite3
 import tempfile
@@ -56,6 +57,15 @@ def create(db, vectors):
 
 def ask(db, kind, k, vector):
     return db.execute(f"SELECT id, similarity FROM vec_{kind} WHERE query = ? AND k = ?", (vector.tobytes(), k)).fetchall()
+
+
+def memory_of_reader(path, extension, kind, query):
+    """What the first query of a process adds to its memory, SQLite's page cache aside."""
+    db = connect(path, extension, 1)
+    db.execute("PRAGMA mmap_size = 0")
+    before = resident()
+    ask(db, kind, 10, query)
+    return resident() - before
 
 
 def measure_queries(db, queries, rounds):
@@ -118,12 +128,8 @@ def main():
         db.close()
         queries = vectors[rng.integers(0, len(vectors), options.queries)]
         for kind in KINDS:
-            db = connect(path, options.extension, options.threads)
-            db.execute("PRAGMA mmap_size = 0")
-            before = resident()
-            ask(db, kind, 10, queries[0])
-            print(f"a reader's memory, lists={kind}: {resident() - before:,} bytes", flush=True)
-            db.close()
+            with multiprocessing.get_context("spawn").Pool(1) as reader:
+                print(f"a reader's memory, lists={kind}: {reader.apply(memory_of_reader, (path, options.extension, kind, queries[0])):,} bytes", flush=True)
         db = connect(path, options.extension, options.threads)
         measure_queries(db, queries, options.rounds)
         measure_changes(db, vectors, options.rounds)

@@ -98,7 +98,7 @@ Centroids centroids_of(const Lists& lists) {
 // Encodes the planes of the rows of a segment.
 class PlaneEncoder {
  public:
-  // `out` has place for PlanePlaces::end bytes, and already the list of each row.
+  // `out` has place for PlaneArrayPlaces::end bytes, and already the list of each row.
   PlaneEncoder(const Segment& segment, const Lists& lists, char* out)
       : segment_(segment),
         lists_(lists),
@@ -160,7 +160,7 @@ class PlaneEncoder {
 
   const Segment& segment_;
   const Lists& lists_;
-  const PlanePlaces places_;
+  const PlaneArrayPlaces places_;
   char* const out_;
   const ListOrder order_;
   std::vector<double> norms_;  // D(m, m) of the centroids
@@ -183,7 +183,7 @@ Result<int64_t> calibrate(Analysis& analysis, const CodeRows& sample, const Cent
   part.norms_squared = sample.norms_squared;
   part.planes = &level;
   GLOVE_ASSIGN_OR_RETURN(const PlanesPay pay, planes_pay(part, thread_count(0), interrupted));
-  return pay.beside_8_bits;
+  return pay.beside_4_bits;  // at most about half the bytes of the codes of 8 bits
 }
 
 }  // namespace
@@ -218,7 +218,7 @@ Result<SegmentPtr> in_lists(Analysis& analysis, const Segment& segment, const Li
     GLOVE_RETURN_IF_ERROR(assign(analysis, rows, centroids, interrupted, list_of));
   }
   const auto begin = static_cast<size_t>(segment_bytes(segment.rows(), dims));
-  const PlanePlaces places(segment.rows(), dims);
+  const PlaneArrayPlaces places(segment.rows(), dims);
   HugePageBuffer<char> bytes;
   bytes.reserve(begin + static_cast<size_t>(places.end));
   bytes.assign(segment.bytes().begin(), segment.bytes().begin() + static_cast<ptrdiff_t>(begin));
@@ -232,7 +232,7 @@ Result<SegmentPtr> in_lists(Analysis& analysis, const Segment& segment, const Li
 Result<bool> has_planes_of_codes(const Segment& segment, const InterruptCheck& interrupted) {
   const std::span<const char> stored =
       segment.bytes().subspan(static_cast<size_t>(segment_bytes(segment.rows(), segment.dims())));
-  const PlanePlaces places(segment.rows(), segment.dims());
+  const PlaneArrayPlaces places(segment.rows(), segment.dims());
   HugePageBuffer<char> made(stored.size());
   const auto list_of = segment.planes()->list_of();
   std::memcpy(made.data() + places.lists, list_of.data(), list_of.size_bytes());

@@ -69,7 +69,7 @@ int64_t bytes_of_loaded_segments() {
 
 int64_t segment_bytes(int64_t rows, int64_t dims, bool in_lists) {
   return code_bytes(rows, dims) + rows * static_cast<int64_t>(sizeof(int64_t) + 2 * sizeof(float)) +
-         (in_lists ? PlanePlaces(rows, dims).end : 0);
+         (in_lists ? PlaneArrayPlaces(rows, dims).end : 0);
 }
 
 std::pair<int64_t, int64_t> segment_id_bytes(int64_t rows, int64_t dims) {

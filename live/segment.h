@@ -27,7 +27,7 @@ struct CodeBlocks {
 
 // Immutable; any thread may use it. Its bytes are, little-endian and without gaps: the codes in the tiles of
 // model/quantize.h, the ids (int64, ascending), the scales and the residuals (float32); and those of
-// PlanePlaces if its rows are in lists. An outline is a segment whose codes are not in memory, nor its
+// PlaneArrayPlaces if its rows are in lists. An outline is a segment whose codes are not in memory, nor its
 // planes.
 class Segment {
  public:

@@ -72,7 +72,7 @@ ListsPtr Lists::make(std::span<const float> centroids, int64_t dims, int64_t mos
   return ListsPtr(new Lists(std::move(bytes), dims));
 }
 
-PlanePlaces::PlanePlaces(int64_t rows, int64_t dims)
+PlaneArrayPlaces::PlaneArrayPlaces(int64_t rows, int64_t dims)
     : lists(tile_count(rows) * kPlaneBounds * kTileRows * static_cast<int64_t>(sizeof(uint16_t))),
       plane1(lists + rows * static_cast<int64_t>(sizeof(uint16_t))),
       plane2(plane1 + plane1_bytes(rows, dims)),
@@ -89,7 +89,7 @@ ListOrder::ListOrder(std::span<const uint16_t> list_of, int64_t count)
 
 SegmentPlanes::SegmentPlanes(std::span<const char> bytes, int64_t rows, const ListsPtr& lists)
     : lists_(lists) {
-  const PlanePlaces at(rows, lists->dims());
+  const PlaneArrayPlaces at(rows, lists->dims());
   list_of_ = view<uint16_t>(bytes, at.lists, at.plane1);
   const auto is_missing = [&](uint16_t list) { return list >= lists->count(); };
   if (std::any_of(list_of_.begin(), list_of_.end(), is_missing)) {

@@ -48,11 +48,12 @@ class Lists {
   uint32_t checksum_;
 };
 
+// Shared by the segments that are in them.
 using ListsPtr = std::shared_ptr<const Lists>;
 
 // The places of the arrays of a segment's planes, without gaps, each 16-bit number at an even one.
-struct PlanePlaces {
-  PlanePlaces(int64_t rows, int64_t dims);
+struct PlaneArrayPlaces {
+  PlaneArrayPlaces(int64_t rows, int64_t dims);
 
   int64_t bounds1 = 0;  // uint16 [tiles, kPlaneBounds, kTileRows]
   int64_t lists;        // uint16 [rows]: the list of each row
@@ -75,7 +76,8 @@ struct ListOrder {
 // refers to the order.
 class SegmentPlanes {
  public:
-  // REQUIRES: `bytes`, which outlive the object, are as long as PlanePlaces says, and begin at an even place.
+  // REQUIRES: `bytes`, which outlive the object, are as long as PlaneArrayPlaces says, and begin at an even
+  // place.
   SegmentPlanes(std::span<const char> bytes, int64_t rows, const ListsPtr& lists);
   SegmentPlanes(const SegmentPlanes&) = delete;
   SegmentPlanes& operator=(const SegmentPlanes&) = delete;

@@ -25,6 +25,8 @@ constexpr size_t kRowsPerBatch = 256;
 // Rows of the nearest lists that are read first, in addition to a few for each row of the answer.
 constexpr int64_t kFirstPlaneRows = 4096;
 constexpr int64_t kFirstPlaneRowsPerResult = 32;
+// Of these, the rows of the very nearest, which make the first threshold.
+constexpr int64_t kSeedPlaneRows = 256;
 // Fewer rows than this are scored before another thread could wake up.
 constexpr size_t kRowsWorthThreads = 1024;
 // The rows that a search is expected to score, by measurement on word vectors.
@@ -162,7 +164,10 @@ bool CoarseSearch::run(const InterruptCheck& interrupted) {
 
 bool CoarseSearch::scan_by_planes(const InterruptCheck& interrupted) {
   const std::vector<TileRange> nearest = planes_->nearest(kFirstPlaneRows + kFirstPlaneRowsPerResult * k_);
-  for (const TileRange& tiles : nearest) scan_tiles(slots_.front(), tiles);
+  const std::vector<TileRange> first = planes_->nearest(kSeedPlaneRows + k_);
+  for (const TileRange& tiles : first) scan_tiles(slots_.front(), tiles);
+  for (const TileRange& range : nearest)
+    for (const TileRange& tiles : without(range, first)) scan_tiles(slots_.front(), tiles);
   const PartChunks chunks(context_.model.parts(), tiles_per_plane_chunk(context_) * kTileRows);
   const auto work = [&](int slot, int64_t number) {
     if (gave_up_.load(std::memory_order_relaxed)) return;
@@ -301,7 +306,10 @@ void CoarseSearch::score(Slot& slot) {
     });
   if (slot.rows.empty()) return;
   if (!has_vectors(context_.model)) {
-    for (const Neighbor& row : slot.rows) bound_by_8_bits(slot, static_cast<int32_t>(row.id));
+    for (size_t i = 0; i < slot.rows.size(); ++i) {
+      if (i + 1 < slot.rows.size()) prefetch_codes(static_cast<int32_t>(slot.rows[i + 1].id));
+      bound_by_8_bits(slot, static_cast<int32_t>(slot.rows[i].id));
+    }
     slot.scored += static_cast<int64_t>(slot.rows.size());
     return;
   }
@@ -343,6 +351,13 @@ void CoarseSearch::scan_by_8_bits(Slot& slot, const PartChunks::Chunk& chunk) {
                                         fine_packed_.data(), &collector);
     slot.bytes += scan_bytes(std::min(end * kTileRows, chunk.last) - first * kTileRows, part.dims);
   });
+}
+
+void CoarseSearch::prefetch_codes(int32_t row) const {
+  const ModelPart& part = context_.model.part_of(row);
+  const int8_t* codes = part.level(8).codes.data() + code_index(row - part.first_row, 0, part.dims);
+  for (int64_t group = 0; group < component_groups(part.dims); ++group)
+    __builtin_prefetch(codes + group * kTileRows * kTileComponents);
 }
 
 void CoarseSearch::bound_by_8_bits(Slot& slot, int32_t row) {

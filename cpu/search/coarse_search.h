@@ -90,6 +90,7 @@ class CoarseSearch {
   void scan_by_4_bits(Slot& slot, const PartChunks::Chunk& chunk);
   void scan_rows_by_4_bits(Slot& slot, const ModelPart& part, int64_t first, int64_t last);
   void scan_by_8_bits(Slot& slot, const PartChunks::Chunk& chunk);
+  void prefetch_codes(int32_t row) const;
   // Offers the row to the collector with its bounds by 8 bits.
   void bound_by_8_bits(Slot& slot, int32_t row);
   // Scores the promising ones of the first `count` survivors; the others wait.

@@ -6,8 +6,10 @@
 namespace glove::sql {
 namespace {
 
-// With lists='auto', an index of so many rows has lists if they pay for searches for so many rows.
+// With lists='auto', an index of so many rows and components has lists if they pay for searches for so many
+// rows. Of fewer components the caches have all codes, and fewer bytes take as long.
 constexpr int64_t kLeastAutoRows = 100'000;
+constexpr int64_t kLeastAutoComponents = int64_t{32} << 20;
 constexpr int64_t kLeastAutoK = 10;
 // Lists are trained again if others that suit the rows are so many times as many, or fewer.
 constexpr int64_t kMostGrowth = 2;
@@ -28,7 +30,9 @@ void IndexLists::plan(int64_t rows, bool joins_all) {
     are_due_ = lists == 0 && live::suits_lists(rows, index_.lists);
     return;
   }
-  if (rows < kLeastAutoRows || config_.dims > live::kMostListDims) return;
+  if (rows < kLeastAutoRows || rows * config_.dims < kLeastAutoComponents ||
+      config_.dims > live::kMostListDims)
+    return;
   const int64_t suitable = live::lists_for(rows);
   const bool have_left = suitable > kMostGrowth * lists || kMostGrowth * suitable < lists;
   are_due_ = lists == 0 || (lists > 0 && joins_all && have_left);
@@ -41,11 +45,11 @@ Status IndexLists::train(const live::Segment& segment) {
                                              std::to_string(live::kMostListDims) +
                                              " or fewer; create the index without the argument lists"};
   const bool is_auto = index_.lists == IndexDefinition::kAutoLists;
+  const int64_t lists = is_auto ? live::lists_for(segment.rows()) : index_.lists;
+  if (!live::suits_lists(segment.rows(), lists)) return {};  // rows were gone without a trace in the log
   GLOVE_ASSIGN_OR_RETURN(Analysis* const analysis, analysis_of(connection_));
   InterruptPoller interrupted(connection_.db());
-  GLOVE_ASSIGN_OR_RETURN(
-      lists_, live::train_lists(*analysis, segment, is_auto ? live::lists_for(segment.rows()) : index_.lists,
-                                interrupted));
+  GLOVE_ASSIGN_OR_RETURN(lists_, live::train_lists(*analysis, segment, lists, interrupted));
   trained_ = !is_auto || lists_->most_k() >= kLeastAutoK;
   config_.lists = trained_ ? lists_->count() : kUselessLists;
   return {};
