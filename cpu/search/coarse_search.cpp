@@ -146,18 +146,20 @@ bool CoarseSearch::run(const InterruptCheck& interrupted) {
 
 bool CoarseSearch::scan_by_planes(const InterruptCheck& interrupted) {
   const std::vector<TileRange> nearest = planes_->nearest(kFirstPlaneRows + kFirstPlaneRowsPerResult * k_);
-  for (const TileRange& tiles : nearest) scan_tiles(slots_.front(), tiles);
+  const auto first = static_cast<int64_t>(nearest.size());
   const PartChunks chunks(context_.model.parts(), tiles_per_plane_chunk(context_) * kTileRows);
+  // When the nearest lists have been read, the threshold is near its end, so the others are read in order.
   const auto work = [&](int slot, int64_t number) {
     if (gave_up_.load(std::memory_order_relaxed)) return;
     Slot& own = slots_[static_cast<size_t>(slot)];
-    const PartChunks::Chunk chunk = chunks[number];  // the threshold is near its end, so in order of memory
+    if (number < first) return scan_tiles(own, nearest[static_cast<size_t>(number)]);
+    const PartChunks::Chunk chunk = chunks[number - first];
     const auto part = static_cast<size_t>(&chunk.part - context_.model.parts().data());
     for (const TileRange& tiles : without({part, chunk.first / kTileRows, tile_count(chunk.last)}, nearest))
       scan_tiles(own, tiles);
     if (!is_worthwhile(own)) gave_up_.store(true, std::memory_order_relaxed);
   };
-  if (!ThreadPool::instance().run(context_.threads, chunks.count(), work, interrupted)) return false;
+  if (!ThreadPool::instance().run(context_.threads, first + chunks.count(), work, interrupted)) return false;
   if (!gave_up_) return true;
   for (Slot& slot : slots_) slot.waiting.clear();
   best_.clear();
