@@ -52,6 +52,13 @@ struct PlaneScan {
   const uint8_t* row2(int64_t position) const {
     return level.plane2.data() + position * plane2_row_bytes(dims);
   }
+  // Fetches the lines of memory of a row of plane two.
+  HWY_INLINE void fetch_row2(int64_t position) const {
+    const uint8_t* const row = row2(position);
+    const int64_t bytes = plane2_row_bytes(dims);
+    for (int64_t byte = 0; byte < bytes - 1; byte += 64) __builtin_prefetch(row + byte);
+    __builtin_prefetch(row + bytes - 1);
+  }
 
   const PlaneQuery& query;
   const PlaneLevel& level;
@@ -211,7 +218,9 @@ HWY_NOINLINE int64_t scan_plane1(const PlaneScan& scan, int64_t tile, ListWalk& 
       const IntVector positions = hn::Iota(kInts, static_cast<int32_t>(first_position + row));
       hn::StoreU(hn::Compress(positions, is_left), kInts, left.positions.data() + place);
       hn::StoreU(hn::Compress(sums[i], is_left), kInts, left.sums.data() + place);
-      count += static_cast<int64_t>(hn::CountTrue(kInts, is_left));
+      const auto end = place + hn::CountTrue(kInts, is_left);
+      for (size_t number = place; number < end; ++number) scan.fetch_row2(left.positions[number]);
+      count = static_cast<int64_t>(end);
     }
   }
   return count;
@@ -305,20 +314,14 @@ struct BoundValues {
 // two by the high halves first, because plane one's sum with these is known.
 HWY_NOINLINE Survivor* scan_plane2(const PlaneScan& scan, const PlaneRows& left, int64_t count,
                                    Survivor* end) {
-  constexpr int64_t kAhead = 16;
+  constexpr int64_t kAhead = 16;  // fetched into the next cache when plane one was read
   const auto at = [&](int64_t i) { return int64_t{left.positions[static_cast<size_t>(i)]}; };
   const int64_t row2_bytes = plane2_row_bytes(scan.dims);
   const auto plane2_bytes = static_cast<int64_t>(scan.level.plane2.size());
   const bool has_threshold = scan.test.limit > -std::numeric_limits<float>::infinity();
   ListWalk walk(scan, count == 0 ? 0 : at(0));
-  const auto fetch = [&](int64_t i) {
-    const uint8_t* const row = scan.row2(at(i));
-    for (int64_t byte = 0; byte < row2_bytes; byte += 64) __builtin_prefetch(row + byte);
-    __builtin_prefetch(row + row2_bytes - 1);
-  };
-  for (int64_t i = 0; i < std::min(kAhead, count); ++i) fetch(i);
   for (int64_t i = 0; i < count; ++i) {
-    if (i + kAhead < count) fetch(i + kAhead);
+    if (i + kAhead < count) scan.fetch_row2(at(i + kAhead));
     const int64_t position = at(i);
     if (position >= scan.rows) break;
     const uint8_t* row2 = scan.row2(position);
