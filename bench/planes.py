@@ -124,7 +124,7 @@ def make_files(arguments, folder, convert):
             file.writelines(f"w{i}\n" for i in range(arguments.rows))
         names = ["--vocabulary", names]
     files = {}
-    for lists in ("none", arguments.lists):
+    for lists in ["none"] + arguments.lists.split(","):
         files[lists] = os.path.join(folder, lists + ".safetensors")
         start = time.perf_counter()
         subprocess.run([convert, source, files[lists], "--quiet", "--lists", lists] + names, check=True)
@@ -140,7 +140,7 @@ def main():
     parser.add_argument("--data", choices=("pairs", "concatenated", "random", "model", "lsa"), default="pairs")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--model")
-    parser.add_argument("--lists", default="auto")
+    parser.add_argument("--lists", default="auto", help="numbers of lists, which are compared with none")
     parser.add_argument("--texts")
     parser.add_argument("--threads", default="1")
     parser.add_argument("--k", default="10,100,1000")
@@ -175,18 +175,19 @@ def measure(db, files, words, rounds, k, threads):
         for i, word in enumerate(words):
             answers = {}
             for name in files:
-                expr = f"{1 + turn / 64 + k / 2**20 + int(threads) / 2**30} * {word}"  # the answer to an equal expression would be kept
+                expr = f"{1 + turn / 64 + int(threads) / 2048 + k / 2**22} * {word}"  # the answer to an equal expression would be kept
                 start = time.perf_counter()
                 answers[name] = db.execute("SELECT neighbor, similarity FROM glove_nn WHERE expr = ? AND k = ? AND model = ?", (expr, k, name)).fetchall()
                 times[name][turn, i] = time.perf_counter() - start
                 costs[name].append(db.execute("SELECT candidates, bytes_scanned FROM glove_stats LIMIT 1").fetchone())
-            differ += len(set(map(tuple, answers.values()))) > 1
+            differ += any(rows != answers["none"] for rows in answers.values())
     best = {name: times[name].min(axis=0) for name in files}  # per query, of the rounds
-    (none, lists), medians = best.values(), {name: np.median(cost, axis=0) for name, cost in costs.items()}
-    print(f"{threads} threads, k = {k}: {differ} answers differ; none {none.mean() * 1e3:.3f} ms (median {np.median(none) * 1e3:.3f}), "
-          f"lists {lists.mean() * 1e3:.3f} ms (median {np.median(lists) * 1e3:.3f}), "
-          f"ratio {lists.mean() / none.mean():.3f}, of medians {np.median(lists) / np.median(none):.3f}; candidates, MB: "
-          + ", ".join(f"{name} {cost[0]:.0f}, {cost[1] / 1e6:.1f}" for name, cost in medians.items()), flush=True)
+    none = best["none"]
+    print(f"{threads} threads, k = {k}: {differ} answers differ")
+    for name, taken in best.items():
+        candidates, scanned = np.median(costs[name], axis=0)
+        print(f"  {name}: {taken.mean() * 1e3:.3f} ms (median {np.median(taken) * 1e3:.3f}), ratio {taken.mean() / none.mean():.3f}, "
+              f"of medians {np.median(taken) / np.median(none):.3f}; {candidates:.0f} candidates, {scanned / 1e6:.1f} MB", flush=True)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ namespace glove {
 
 // Reading a row's plane two takes as long as reading this many bytes in order, by measurement.
 constexpr int64_t second_read_bytes(int64_t dims) {
-  return 96 + plane2_row_bytes(dims);
+  return 150 + 2 * plane2_row_bytes(dims);
 }
 
 // For up to how many rows a search for those nearest to one of the part's rows is expected to take less time

@@ -52,6 +52,13 @@ struct PlaneScan {
   const uint8_t* row2(int64_t position) const {
     return level.plane2.data() + position * plane2_row_bytes(dims);
   }
+  // Fetches the lines of memory of a row of plane two.
+  HWY_INLINE void fetch_row2(int64_t position) const {
+    const uint8_t* const row = row2(position);
+    const int64_t bytes = plane2_row_bytes(dims);
+    for (int64_t byte = 0; byte < bytes - 1; byte += 64) __builtin_prefetch(row + byte);
+    __builtin_prefetch(row + bytes - 1);
+  }
 
   const PlaneQuery& query;
   const PlaneLevel& level;
@@ -211,10 +218,21 @@ HWY_NOINLINE int64_t scan_plane1(const PlaneScan& scan, int64_t tile, ListWalk& 
       const IntVector positions = hn::Iota(kInts, static_cast<int32_t>(first_position + row));
       hn::StoreU(hn::Compress(positions, is_left), kInts, left.positions.data() + place);
       hn::StoreU(hn::Compress(sums[i], is_left), kInts, left.sums.data() + place);
-      count += static_cast<int64_t>(hn::CountTrue(kInts, is_left));
+      const auto end = place + hn::CountTrue(kInts, is_left);
+      for (size_t number = place; number < end; ++number) scan.fetch_row2(left.positions[number]);
+      count = static_cast<int64_t>(end);
     }
   }
   return count;
+}
+
+// Returns `count` bytes and perhaps those after them, in a whole vector. Half a vector, if that is enough, is
+// seldom in two lines of memory.
+HWY_INLINE PlaneBytes load_row_bytes(const uint8_t* codes, int64_t count) {
+  const hn::ScalableTag<int8_t> bytes;
+  const hn::Half<decltype(bytes)> half;
+  if (count > static_cast<int64_t>(HWY_LANES(int8_t) / 2)) return load_bytes(codes);
+  return hn::ZeroExtendVector(bytes, hn::LoadU(half, reinterpret_cast<const int8_t*>(codes)));
 }
 
 // Returns the sum of the products of a row's bits of plane two and the query's high halves. `row` has
@@ -232,7 +250,7 @@ HWY_INLINE int32_t sum_plane2(const PlaneScan& scan, const uint8_t* row) {
         return hn::BitCast(lanes, hn::LoadU(bytes, query + i * scan.padded + byte));
       };
       const PlaneQueryVector parts[kPlaneParts] = {part(0), part(1), part(2), part(3)};
-      PlaneDot::add(partial, load_bytes(row + byte), parts);
+      PlaneDot::add(partial, load_row_bytes(row + byte, scan.row_bytes - byte), parts);
     }
     sums = hn::Add(sums, PlaneDot::total(partial));
   }
@@ -245,10 +263,16 @@ HWY_NOINLINE int32_t sum_of_planes(const PlaneScan& scan, int64_t position) {
   const hn::FixedTag<int16_t, 8> shorts;
   const hn::FixedTag<int32_t, 4> ints;
   const auto mask = hn::Set(bytes, uint8_t{3});
-  uint8_t first[kMaxPlaneDims / kPlaneParts + 8] = {};
-  uint8_t second[kMaxPlaneDims / kPlaneParts + 8] = {};
-  for (int64_t byte = 0; byte < scan.row_bytes; ++byte)
-    first[byte] = scan.level.plane1[static_cast<size_t>(plane1_index(position, byte, scan.dims))];
+  uint8_t first[kMaxPlaneDims / kPlaneParts + 8];
+  uint8_t second[kMaxPlaneDims / kPlaneParts + 8];
+  std::memset(first + scan.row_bytes, 0, 8);
+  std::memset(second + scan.row_bytes, 0, 8);
+  const uint8_t* const tile = scan.level.plane1.data() + position / kTileRows * kTileRows * scan.row_bytes;
+  const int64_t row = position % kTileRows;
+  int64_t copied = 0;
+  for (; copied + kPlaneWordBytes <= scan.row_bytes; copied += kPlaneWordBytes)
+    std::memcpy(first + copied, tile + copied * kTileRows + row * kPlaneWordBytes, kPlaneWordBytes);
+  for (; copied < scan.row_bytes; ++copied) first[copied] = tile[copied * kTileRows + row];
   std::memcpy(second, scan.row2(position), static_cast<size_t>(scan.row_bytes));
   auto sum = hn::Zero(ints);
   auto other = hn::Zero(ints);
@@ -269,21 +293,35 @@ HWY_NOINLINE int32_t sum_of_planes(const PlaneScan& scan, int64_t position) {
   return hn::GetLane(hn::SumOfLanes(ints, hn::Add(sum, other)));
 }
 
+// The values of a bound's halves.
+struct BoundValues {
+  explicit HWY_INLINE BoundValues(const PlaneBound& bound) {
+    const hn::FixedTag<float, 4> floats;
+    const hn::Rebind<hwy::float16_t, decltype(floats)> halves;
+    const uint64_t bits = bound.centroid | uint64_t{bound.code} << 16 | uint64_t{bound.distance} << 32;
+    const auto values =
+        hn::PromoteTo(floats, hn::BitCast(halves, hn::Set(hn::FixedTag<uint64_t, 1>(), bits)));
+    HWY_ALIGN float lanes[4];
+    hn::Store(values, floats, lanes);
+    centroid = lanes[0];
+    code = lanes[1];
+    distance = lanes[2];
+  }
+  float centroid, code, distance;
+};
+
 // Writes the rows at those positions that both planes do not rule out, and returns the end. Multiplies plane
 // two by the high halves first, because plane one's sum with these is known.
 HWY_NOINLINE Survivor* scan_plane2(const PlaneScan& scan, const PlaneRows& left, int64_t count,
                                    Survivor* end) {
-  constexpr int64_t kAhead = 16;
+  constexpr int64_t kAhead = 16;  // fetched into the next cache when plane one was read
   const auto at = [&](int64_t i) { return int64_t{left.positions[static_cast<size_t>(i)]}; };
   const int64_t row2_bytes = plane2_row_bytes(scan.dims);
   const auto plane2_bytes = static_cast<int64_t>(scan.level.plane2.size());
+  const bool has_threshold = scan.test.limit > -std::numeric_limits<float>::infinity();
   ListWalk walk(scan, count == 0 ? 0 : at(0));
-  const auto fetch = [&](int64_t i) {
-    for (int64_t byte = 0; byte < row2_bytes; byte += 64) __builtin_prefetch(scan.row2(at(i)) + byte);
-  };
-  for (int64_t i = 0; i < std::min(kAhead, count); ++i) fetch(i);
   for (int64_t i = 0; i < count; ++i) {
-    if (i + kAhead < count) fetch(i + kAhead);
+    if (i + kAhead < count) scan.fetch_row2(at(i + kAhead));
     const int64_t position = at(i);
     if (position >= scan.rows) break;
     const uint8_t* row2 = scan.row2(position);
@@ -293,17 +331,18 @@ HWY_NOINLINE Survivor* scan_plane2(const PlaneScan& scan, const PlaneRows& left,
       row2 = copy;
     }
     const int32_t sum = 4 * left.sums[static_cast<size_t>(i)] + sum_plane2(scan, row2);
-    const PlaneBound bound = plane2_bound(scan.row2(position), scan.dims);
-    const float distance = half_value(bound.distance);
-    const float by_centroid = half_value(bound.centroid) * walk.product(position);
-    const float code = half_value(bound.code);
-    const float off = distance * scan.test.sine;
-    if (bound.distance == 0 || by_centroid + code * scan.query.both(sum) + off < scan.test.limit) continue;
-    const float estimate = by_centroid + code * scan.query.whole(sum_of_planes(scan, position));
+    const BoundValues bound(plane2_bound(scan.row2(position), scan.dims));
+    const float by_centroid = bound.centroid * walk.product(position);
+    const float off = bound.distance * scan.test.sine;
+    if (bound.distance == 0 || by_centroid + bound.code * scan.query.both(sum) + off < scan.test.limit)
+      continue;
+    const float estimate =
+        by_centroid +
+        bound.code * (has_threshold ? scan.query.whole(sum_of_planes(scan, position)) : scan.query.both(sum));
     const int32_t row = scan.level.rows[static_cast<size_t>(position)];
     if (row < 0 || row >= scan.rows || estimate + off < scan.test.limit) continue;
     *end++ = {row, estimate,
-              largest_similarity(static_cast<double>(estimate), static_cast<double>(distance))};
+              largest_similarity(static_cast<double>(estimate), static_cast<double>(bound.distance))};
   }
   return end;
 }

@@ -25,8 +25,6 @@ constexpr size_t kRowsPerBatch = 256;
 // Rows of the nearest lists that are read first, in addition to a few for each row of the answer.
 constexpr int64_t kFirstPlaneRows = 4096;
 constexpr int64_t kFirstPlaneRowsPerResult = 32;
-// Of these, the rows of the very nearest, which make the first threshold.
-constexpr int64_t kSeedPlaneRows = 256;
 // Fewer rows than this are scored before another thread could wake up.
 constexpr size_t kRowsWorthThreads = 1024;
 // The rows that a search is expected to score, by measurement on word vectors.
@@ -164,22 +162,21 @@ bool CoarseSearch::run(const InterruptCheck& interrupted) {
 
 bool CoarseSearch::scan_by_planes(const InterruptCheck& interrupted) {
   const std::vector<TileRange> nearest = planes_->nearest(kFirstPlaneRows + kFirstPlaneRowsPerResult * k_);
-  const std::vector<TileRange> first = planes_->nearest(kSeedPlaneRows + k_);
-  for (const TileRange& tiles : first) scan_tiles(slots_.front(), tiles);
-  for (const TileRange& range : nearest)
-    for (const TileRange& tiles : without(range, first)) scan_tiles(slots_.front(), tiles);
+  const auto first = static_cast<int64_t>(nearest.size());
   const PartChunks chunks(context_.model.parts(), tiles_per_plane_chunk(context_) * kTileRows);
+  // When the nearest lists have been read, the threshold is near its end, so the others are read in order.
   const auto work = [&](int slot, int64_t number) {
     if (gave_up_.load(std::memory_order_relaxed)) return;
     Slot& own = slots_[static_cast<size_t>(slot)];
-    const PartChunks::Chunk chunk = chunks[number];  // the threshold is near its end, so in order of memory
+    if (number < first) return scan_tiles(own, nearest[static_cast<size_t>(number)]);
+    const PartChunks::Chunk chunk = chunks[number - first];
     if (chunk.part.planes == nullptr) return scan_by_8_bits(own, chunk);
     const auto part = static_cast<size_t>(&chunk.part - context_.model.parts().data());
     for (const TileRange& tiles : without({part, chunk.first / kTileRows, tile_count(chunk.last)}, nearest))
       scan_tiles(own, tiles);
     if (!is_worthwhile(own)) gave_up_.store(true, std::memory_order_relaxed);
   };
-  if (!ThreadPool::instance().run(context_.threads, chunks.count(), work, interrupted)) return false;
+  if (!ThreadPool::instance().run(context_.threads, first + chunks.count(), work, interrupted)) return false;
   if (!gave_up_) return true;
   for (Slot& slot : slots_) {
     slot.waiting.clear();

@@ -9,8 +9,8 @@
 namespace glove::cpu {
 namespace {
 
-// So many products take longer than another thread needs to wake up.
-constexpr int64_t kListsPerPiece = 2048;
+// So many products of components take longer than another thread needs to wake up.
+constexpr int64_t kProductsPerPiece = 1 << 17;
 
 // The factor and the offset that make of a sum of v * Q an upper bound of the product of the codes, which are
 // twice the bits v less `most`, and of the query's unit vector v. `bound` is that of the query's codes Q.
@@ -52,7 +52,8 @@ PlaneParts::PlaneParts(const ScanContext& context, const Query& query, const dou
                              [&](double dot) { return static_cast<float>(dot * inverse); });
     };
     // Without an InterruptCheck nothing stops this, which takes well under 10 ms.
-    (void)ThreadPool::for_pieces(context.threads, part.planes->lists(), kListsPerPiece, {}, multiply);
+    (void)ThreadPool::for_pieces(context.threads, part.planes->lists(),
+                                 std::max<int64_t>(1, kProductsPerPiece / part.dims), {}, multiply);
   }
 }
 
