@@ -42,6 +42,8 @@ OTHERS = [
              "64-bit Arm Linux with musl 1.2 or newer, without the CUDA backend"),
     Platform("darwin-arm64", "aarch64-macos", "macosx_12_0_arm64", "darwin", "arm64", "",
              "macOS 12 or newer on Apple processors (built, but never run by the project's tests)"),
+    Platform("darwin-x64", "x86_64-macos", "macosx_12_0_x86_64", "darwin", "x64", "",
+             "macOS 12 or newer on Intel processors (built, but never run by the project's tests)"),
 ]
 ALL = [NATIVE, *OTHERS]
 # By packaging/windows.sh.

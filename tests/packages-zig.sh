@@ -54,7 +54,7 @@ build_shell() {
 }
 
 rm -rf build/zig/dist
-"$python" packaging/npm.py build/cpu build/zig/dist build/zig >/dev/null
+"$python" packaging/npm.py build/cpu build/zig/dist >/dev/null
 "$python" packaging/wheel.py build/cpu build/zig/dist >/dev/null
 for target in $targets; do
   echo "$target"
@@ -63,3 +63,5 @@ for target in $targets; do
   "$python" tests/packages/test_zig.py --target "$target" --zig build/zig --here build/cpu --dist build/zig/dist
 done
 "$python" tests/packages/test_choice.py --dist build/zig/dist
+# What a person with a Mac runs, on this machine's own package.
+"$python" tests/packages/run_on_mac.py build/zig/dist

@@ -3,11 +3,12 @@
 
     apt_search.py build DATABASE [FILE...]    from Packages or Translation-en files; without one, apt downloads them
     apt_search.py search DATABASE QUESTION    the ten best packages
-    apt_search.py explore DATABASE PAGE       a page that shows the packages, their neighbours and a map of them
+    apt_search.py explore DATABASE PAGE       a page that searches them and shows a map of them, without a server
     apt_search.py judge DATABASE [QUESTIONS]  how well each ranking finds a package by its description (docs/text.md)
 
-GLOVE_EXTENSION names the extension (default build/release/glove), GLOVE_MODEL the model. Files may be compressed with gzip, xz or
-lz4 (lz4 needs apt-helper, which Debian has).
+GLOVE_EXTENSION names the extension (default build/release/glove), GLOVE_MODEL the model (default: the 20,000 words of examples/data),
+which must be the same for all commands of a database. Files may be compressed with gzip, xz or lz4 (lz4 needs apt-helper, which
+Debian has).
 """
 import glob
 import gzip
@@ -20,37 +21,46 @@ import sys
 import tempfile
 import time
 
+import explorer
+
 APT_HELPER = "/usr/lib/apt/apt-helper"
+SAMPLE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "data/glove-6b-100d-20k.txt.gz")
 
 SCHEMA = """
 CREATE TABLE package(id INTEGER PRIMARY KEY, name TEXT UNIQUE, synopsis TEXT, body TEXT, vector BLOB);
 CREATE VIRTUAL TABLE package_text USING fts5(name, synopsis, body, content=package, content_rowid=id, tokenize=porter);
 """
+# After the rows, so that its first segment has all of them.
+INDEX = "CREATE VIRTUAL TABLE package_vec USING glove_index(content='package', rowid='id', vector='vector')"
 
 # The packages that match any word of the question, the best first; :words is an FTS5 query.
 BY_TEXT = """SELECT rowid AS id, row_number() OVER (ORDER BY package_text.rank) AS place FROM package_text
               WHERE package_text MATCH :words ORDER BY 2 LIMIT 100"""
 # The packages whose descriptions mean something similar.
-BY_MEANING = """SELECT neighbor AS id, rank AS place FROM glove_nn(NULL, glove_text_vec(:question, :words_model), 100, :packages)"""
-# Reciprocal rank fusion of both.
-FUSED = f"""SELECT id, sum(1.0 / (60 + place)) AS score
-              FROM (SELECT * FROM ({BY_TEXT}) UNION ALL SELECT * FROM ({BY_MEANING})) GROUP BY id ORDER BY score DESC, id LIMIT 100"""
+BY_MEANING = """SELECT id, rank AS place FROM package_vec WHERE query = glove_text_vec(:question, :words_model) AND k = 100"""
+
+
+def fused(by_meaning):
+    """Reciprocal rank fusion of both."""
+    return f"""SELECT id, sum(1.0 / (60 + place)) AS score
+                 FROM (SELECT * FROM ({BY_TEXT}) UNION ALL SELECT * FROM ({by_meaning})) GROUP BY id ORDER BY score DESC, id LIMIT 100"""
 
 
 def connect(database):
     connection = sqlite3.connect(database, isolation_level=None)
+    if not hasattr(connection, "enable_load_extension"):
+        sys.exit(f"apt_search.py: the sqlite3 of {sys.executable} cannot load extensions; run this script by another Python, such as Debian's")
     connection.enable_load_extension(True)
     connection.load_extension(os.environ.get("GLOVE_EXTENSION", "build/release/glove"))
-    connection.execute("SELECT cos_sim('the', 'of')")  # opens $GLOVE_MODEL, so that it is the default
+    if os.environ.get("GLOVE_MODEL"):
+        connection.execute("SELECT cos_sim('the', 'of')")  # opens it, so that it is the default
+    else:
+        connection.execute("SELECT glove_load(?)", (SAMPLE,))
     return connection
 
 
 def words_model(connection):
     return connection.execute("SELECT name FROM glove_models WHERE is_default").fetchone()[0]
-
-
-def load_packages(connection):
-    connection.execute("SELECT glove_load_table('packages', 'SELECT id, vector FROM package WHERE vector IS NOT NULL')")
 
 
 # --- build --------------------------------------------------------------------------------------------------------------
@@ -109,6 +119,7 @@ def build(database, files):
         show_progress(min(first + 1000, len(rows)), len(rows), start)
     vectors = time.monotonic() - start
     connection.execute("INSERT INTO package_text(package_text) VALUES ('rebuild')")
+    connection.execute(INDEX)
     connection.execute("COMMIT")
     print(f"{len(rows)} packages in {time.monotonic() - start:.1f} s ({vectors:.1f} s of it for rows and vectors): {database}")
 
@@ -128,41 +139,20 @@ def all_words(connection, question):
 
 def search(database, question):
     connection = connect(database)
-    model = words_model(connection)
-    load_packages(connection)
     found = connection.execute("SELECT count(*) FROM package_text WHERE package_text MATCH ?", (all_words(connection, question),))
     print(f"Packages with all words of the question: {found.fetchone()[0]}")
-    inputs = {"words": any_word(connection, question), "question": question, "words_model": model, "packages": "packages"}
-    for name, synopsis in connection.execute(f"SELECT name, synopsis FROM ({FUSED}) JOIN package USING (id) ORDER BY score DESC, id LIMIT 10",
-                                             inputs):
+    inputs = {"words": any_word(connection, question), "question": question, "words_model": words_model(connection)}
+    sql = f"SELECT name, synopsis FROM ({fused(BY_MEANING)}) JOIN package USING (id) ORDER BY score DESC, id LIMIT 10"
+    for name, synopsis in connection.execute(sql, inputs):
         print(f"{name:28} {synopsis}")
 
 
 # --- explore ------------------------------------------------------------------------------------------------------------
 
-# Each package with its place on the map and its nearest packages, as JSON.
-PAGE_DATA = """
-WITH near AS (
-  SELECT CAST(word AS INTEGER) AS id, json_group_array(json_array(neighbor, round(similarity, 3))) AS neighbors
-    FROM (SELECT word, neighbor, similarity FROM glove_nn
-           WHERE word IN (SELECT id FROM package WHERE vector IS NOT NULL) AND k = 8 AND model = 'packages' ORDER BY word, rank)
-   GROUP BY word
-), map AS MATERIALIZED (
-  SELECT CAST(word AS INTEGER) AS id, x, y FROM glove_map WHERE model = 'packages'
-)
-SELECT json_group_array(json_array(p.id, p.name, p.synopsis, round(m.x, 4), round(m.y, 4), json(near.neighbors)))
-  FROM package p JOIN near ON near.id = p.id JOIN map m ON m.id = p.id
-"""
-
 
 def explore(database, page):
     connection = connect(database)
-    load_packages(connection)
-    data = connection.execute(PAGE_DATA).fetchone()[0]
-    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "explorer.html"), encoding="utf-8") as file:
-        template = file.read()
-    with open(page, "w", encoding="utf-8") as file:  # < would end the element that holds the data
-        file.write(template.replace("{{packages}}", data.replace("<", "\\u003c")))
+    explorer.write_page(connection, words_model(connection), page)
     print(f"{os.path.getsize(page) / 1e6:.1f} MB: {page}")
 
 
@@ -191,15 +181,15 @@ def judge(database, count):
     model = words_model(connection)
     connection.execute("SELECT glove_load_table('bodies', 'SELECT id, glove_text_vec(body, ''' || ? || ''') FROM package "
                        "WHERE glove_text_vec(body, ''' || ? || ''') IS NOT NULL')", (model, model))
+    by_body = "SELECT neighbor AS id, rank AS place FROM glove_nn(NULL, glove_text_vec(:question, :words_model), 100, 'bodies')"
     rankings = {"FTS5, any word": (BY_TEXT, any_word), "FTS5, 5 neighbours per word": (BY_TEXT, expanded),
-                "glove_text_vec": (BY_MEANING, any_word), "RRF of FTS5 and glove_text_vec": (FUSED, any_word)}
+                "glove_text_vec": (by_body, any_word), "RRF of FTS5 and glove_text_vec": (fused(by_body), any_word)}
     questions = list(questions_of(connection, count))
     print(f"{len(questions)} questions")
     for name, (sql, words) in rankings.items():
         reciprocal = in_ten = 0
         for number, question in questions:
-            inputs = {"words": "body : (" + words(connection, question) + ")", "question": question, "words_model": model,
-                      "packages": "bodies"}
+            inputs = {"words": "body : (" + words(connection, question) + ")", "question": question, "words_model": model}
             ids = [row[0] for row in connection.execute(sql, inputs)]
             if number in ids:
                 place = ids.index(number) + 1

@@ -17,7 +17,7 @@ SELECT rank, neighbor, round(similarity, 4) AS similarity
  ORDER BY rank LIMIT 10;`],
   ['A map', `-- The 400 most frequent words, in eight clusters.
 SELECT glove_svg(m.x, m.y, m.word, c.label,
-                 '{"title":"400 frequent words by their neighbours"}') AS map
+    '{"title":"400 frequent words by their neighbours"}') AS map
   FROM glove_map(400) m
   JOIN glove_kmeans(8, 400) k ON k.word = m.word
   JOIN glove_clusters(8, 400) c ON c.cluster = k.cluster;`],
@@ -69,14 +69,14 @@ function makeTable({ columns, rows, more }) {
 function makeImage(svg) {
   const title = new DOMParser().parseFromString(svg, 'image/svg+xml').querySelector('title')?.textContent;
   const image = make('img', { alt: title ?? 'A map of words', src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}` });
-  return make('div', { className: 'map', tabIndex: 0 }, image);
+  return [make('div', { className: 'map', tabIndex: 0 }, image), make('p', { className: 'note sideways' }, 'The map scrolls sideways.')];
 }
 
 function show({ results, error, changes, milliseconds }) {
   const nodes = results.flatMap((result) => {
     const cell = result.rows[0][0];
     const drawing = result.columns.length === 1 && result.rows.length === 1 && typeof cell === 'string' && cell.startsWith('<svg');
-    return drawing ? [makeImage(cell)] : makeTable(result);
+    return drawing ? makeImage(cell) : makeTable(result);
   });
   if (error) {
     const box = make('p', { className: 'error' }, error);
@@ -128,7 +128,9 @@ function run() {
 }
 
 function choose(text) {
-  sql.value = text;
+  if (sql.value !== text) sql.value = text;
+  sql.style.height = 'auto';
+  sql.style.height = `${Math.min(Math.max(sql.scrollHeight + 2, 110), 340)}px`;
   for (const button of element('examples').querySelectorAll('button'))
     button.setAttribute('aria-pressed', String(kExamples[button.dataset.index][1] === text));
 }

@@ -127,5 +127,5 @@ export interface Sqlite3 {
   installOpfs(options?: { folder?: string; capacity?: number }): Promise<void>;
 }
 
-/** wasm: where sqlite-glove.wasm is, if it does not lie beside index.mjs. log: receives what SQLite's error log would. */
-export default function init(options?: { wasm?: string | URL; log?: (text: string) => void }): Promise<Sqlite3>;
+/** wasm: sqlite-glove.wasm, or where it is if it does not lie beside index.mjs. log: receives what SQLite's error log would. */
+export default function init(options?: { wasm?: string | URL | BufferSource | WebAssembly.Module; log?: (text: string) => void }): Promise<Sqlite3>;

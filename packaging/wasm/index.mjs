@@ -4,7 +4,10 @@ import { addFiles } from './files.mjs';
 import { addOpfs } from './opfs.mjs';
 import { makeApi } from './oo1.mjs';
 
-async function compile(url) {
+async function compile(wasm) {
+  if (wasm instanceof WebAssembly.Module) return wasm;
+  if (wasm instanceof ArrayBuffer || ArrayBuffer.isView(wasm)) return WebAssembly.compile(wasm);
+  const url = new URL(wasm, import.meta.url);
   if (url.protocol === 'file:') {
     const { readFile } = await import('node:fs/promises');
     return WebAssembly.compile(await readFile(url));
@@ -17,10 +20,11 @@ async function compile(url) {
 }
 
 export default async function init({ wasm = new URL('./sqlite-glove.wasm', import.meta.url), log = console.warn } = {}) {
-  const compiled = await compile(new URL(wasm, import.meta.url));
+  const compiled = await compile(wasm);
   const module = await new Promise((resolve, reject) => {
     createModule({
       printErr: log,
+      locateFile: (name) => name,  // instantiateWasm() has the module, wherever it is from
       instantiateWasm(imports, receive) {
         WebAssembly.instantiate(compiled, imports).then(receive, reject);
         return {};

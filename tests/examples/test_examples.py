@@ -349,11 +349,12 @@ def sts(run):
 def apt_search(run):
     folder = os.path.join(run.options.project, "examples/apt-search")
     database = os.path.join(run.folder, "packages.db")
-    environment = {**os.environ, "GLOVE_MODEL": run.convert_sample(), "GLOVE_EXTENSION": run.options.extension}
+    environment = {name: value for name, value in os.environ.items() if name != "GLOVE_MODEL"}
+    environment["GLOVE_EXTENSION"] = run.options.extension
 
-    def call(*arguments):
+    def call(*arguments, **more):
         result = subprocess.run([sys.executable, "-B", os.path.join(folder, "apt_search.py"), *arguments], capture_output=True, text=True,
-                                env=environment)
+                                env={**environment, **more})
         if result.returncode != 0:
             sys.exit(f"apt_search.py {arguments} failed: {result.stderr}")
         return result.stdout
@@ -364,6 +365,9 @@ def apt_search(run):
     names = [line.split(" ")[0] for line in found]
     check_equal("rows", len(names), 10)
     check_equal("emulators", {"dolphin-emu", "desmume", "nestopia"} - set(names), set())
+    again = call("search", database, "play old nintendo games", GLOVE_MODEL=run.convert_sample())
+    check_equal("with the same model from a file", again.splitlines(), [first, *found])
+    check_equal("unknown words", len(call("search", database, "zzqq").splitlines()), 1)
     judged = re.findall(r"^(.*?) +MRR ([\d.]+), among the first ten ([\d.]+)$", call("judge", database, "100"), re.MULTILINE)
     check_equal("rankings", len(judged), 4)
     for name, reciprocal, in_ten in judged:

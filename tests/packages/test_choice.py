@@ -25,6 +25,7 @@ WHEELS = [
     (["musllinux_1_2_aarch64"], "musllinux_1_2_aarch64"),
     (["win_amd64"], "win_amd64"),
     (["macosx_14_0_arm64", "macosx_12_0_arm64"], "macosx_12_0_arm64"),
+    (["macosx_13_0_x86_64", "macosx_12_0_x86_64"], "macosx_12_0_x86_64"),
 ]
 # (os, cpu, libc) -> the packages that npm installs beside sqlite-glove
 PACKAGES = {
@@ -34,6 +35,7 @@ PACKAGES = {
     ("linux", "arm64", "musl"): {"sqlite-glove-linux-arm64-musl"},
     ("win32", "x64", ""): {"sqlite-glove-win32-x64"},
     ("darwin", "arm64", ""): {"sqlite-glove-darwin-arm64"},
+    ("darwin", "x64", ""): {"sqlite-glove-darwin-x64"},
 }
 
 

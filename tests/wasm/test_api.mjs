@@ -1,6 +1,6 @@
 // test_api.mjs PACKAGE: the JavaScript API of the installed npm package PACKAGE in Node.
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -98,6 +98,16 @@ test('a database in the module\'s files, and its bytes', () => {
   assert.deepEqual(bytes, sqlite3.readFile('/kept.db'));
   sqlite3.putFile('/copy.db', bytes);
   assert.equal(new DB('/copy.db', 'r').selectValue('SELECT a FROM t'), 1);
+});
+
+test('the module may come as bytes or compiled', async () => {
+  const bytes = readFileSync(join(process.argv[2], 'sqlite-glove.wasm'));
+  for (const wasm of [bytes, bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length), await WebAssembly.compile(bytes)]) {
+    const other = await init({ wasm });
+    assert.equal(new other.oo1.DB().selectValue('SELECT 6 * 7'), 42);
+  }
+  await assert.rejects(init({ wasm: bytes.subarray(0, 100) }), WebAssembly.CompileError);
+  await assert.rejects(init({ wasm: pathToFileURL('/no/such.wasm') }), /ENOENT/);
 });
 
 test('OPFS needs a browser', async () => {

@@ -15,6 +15,7 @@ const packages = {
     { name: 'sqlite-glove-linux-arm64-musl' },
   ],
   'darwin-arm64': [{ name: 'sqlite-glove-darwin-arm64' }],
+  'darwin-x64': [{ name: 'sqlite-glove-darwin-x64' }],
   'win32-x64': [{ name: 'sqlite-glove-win32-x64' }],
 };
 
