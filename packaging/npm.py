@@ -23,7 +23,7 @@ def main_package(build):
     # peers. Once they are published, they are the optional dependencies.
     manifest = {"name": MAIN, "description": project.description(build), **COMMON, "main": "index.js", "types": "index.d.ts",
                 "bin": {"glove-convert": "glove-convert.js"}, "engines": {"node": ">=16"}}
-    names = ["README.md", "glove-convert.js", "index.d.ts", "index.js"]
+    names = ["README.md", "glove-convert.js", "index.d.ts", "index.js", "table.js"]
     files = [(name, project.read("packaging/npm", MAIN, name), name == "glove-convert.js") for name in names]
     return manifest, [("LICENSE", project.read("LICENSE"), False), *files]
 

@@ -74,7 +74,7 @@ def _set_of(path: str) -> Optional[str]:
     """The set that a shard's header names."""
     with _open_file(path, "rb") as file:
         (length,) = struct.unpack("<Q", file.read(8))
-        metadata = json.loads(file.read(length)).get("__metadata__", {})
+        metadata: Dict[str, str] = json.loads(file.read(length)).get("__metadata__", {})
     return metadata.get("glove.set")
 
 
