@@ -11,6 +11,7 @@
 #include "sql/adapter/connection.h"
 #include "sql/index/content_rows.h"
 #include "sql/index/index_definition.h"
+#include "sql/index/index_progress.h"
 #include "sql/index/index_store.h"
 #include "sql/index/vector_store.h"
 
@@ -63,6 +64,8 @@ class IndexCommands {
   Status move_log(std::vector<StoredSegment>& segments, int64_t logged);
   Status write_segments(std::vector<StoredSegment>& segments, const std::vector<size_t>& joined);
   Status check_lengths(const std::vector<StoredSegment>& segments, const live::SegmentPtr& made);
+  template <class Body>
+  auto reported(const char* doing, Body&& body) -> decltype(body());
   Status kill_missing(StoredSegment& stored);
   Status join(std::vector<StoredSegment>& segments, const std::vector<size_t>& joined, NewSegment& whole);
 
@@ -71,6 +74,7 @@ class IndexCommands {
   IndexStore& store_;
   ContentRows& rows_;
   VectorStore& vectors_;
+  IndexProgress* progress_ = nullptr;  // of the command that runs
 };
 
 }  // namespace glove::sql

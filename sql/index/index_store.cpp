@@ -61,6 +61,7 @@ Result<IndexConfig> IndexStore::config() {
     if (run.text(0) == "dims") config.dims = run.integer(1);
     if (run.text(0) == "version") version = run.integer(1);
     if (run.text(0) == "fingerprint") config.fingerprint = run.text(1);
+    if (run.text(0) == "model") config.model = run.text(1);
     return Status();
   }));
   const int64_t expected = format_version(index_);
@@ -82,7 +83,18 @@ Status IndexStore::set_config(const IndexConfig& config) {
                  "INSERT OR REPLACE INTO " + index_.object("_config") +
                      " VALUES ('version', ?), ('dims', ?), ('fingerprint', ?)",
                  format_version(index_), config.dims, config.fingerprint);
-  return write.finish();
+  GLOVE_RETURN_IF_ERROR(write.finish());
+  if (config.model.empty()) return {};
+  return OwnQuery(connection_.db(), index_.name,
+                  "INSERT OR REPLACE INTO " + index_.object("_config") + " VALUES ('model', ?)", config.model)
+      .finish();
+}
+
+Result<std::string> IndexStore::stored_model() {
+  OwnQuery run(connection_.db(), index_.name,
+               "SELECT value FROM " + index_.object("_config") + " WHERE key = 'model'");
+  GLOVE_ASSIGN_OR_RETURN(const bool found, run.next());
+  return found ? std::string(run.text(0)) : std::string();
 }
 
 Result<std::vector<StoredSegment>> IndexStore::loaded_segments(int64_t dims) {
@@ -137,7 +149,7 @@ std::optional<uint32_t> IndexStore::committed_version() {
 Result<live::IndexState> IndexStore::state(ContentRows& rows, const KeySet* among) {
   const std::optional<uint32_t> version = committed_version();
   if (version && committed_ && committed_->version == *version) {
-    GLOVE_RETURN_IF_ERROR(rows.begin(committed_->state.dims, committed_->config.fingerprint));
+    GLOVE_RETURN_IF_ERROR(rows.begin(committed_->state.dims, committed_->config));
     former_parts_.reset();
     return committed_->state;
   }
@@ -160,7 +172,7 @@ Result<live::IndexState> IndexStore::read_state(const IndexConfig& config, Conte
   state.dims = config.dims;
   GLOVE_ASSIGN_OR_RETURN(auto stored, segments_.list(state.dims));
   for (StoredSegment& segment : stored) GLOVE_RETURN_IF_ERROR(segments_.load_for_search(segment, state.dims));
-  GLOVE_RETURN_IF_ERROR(rows.begin(state.dims, config.fingerprint));
+  GLOVE_RETURN_IF_ERROR(rows.begin(state.dims, config));
   state.parts = parts_of(stored);
   for (size_t i = 0; i < stored.size(); ++i) {
     state.segment_ids.push_back(stored[i].record.id);

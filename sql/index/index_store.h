@@ -16,12 +16,6 @@
 
 namespace glove::sql {
 
-// What NAME_config says.
-struct IndexConfig {
-  int64_t dims = 0;         // 0: not known yet
-  std::string fingerprint;  // of the model that made the vectors; empty unless the index is of texts
-};
-
 // More logged rows than this make queries slow enough to tell that a 'sync' is due.
 constexpr int64_t kMostLogged = 10'000;
 
@@ -36,6 +30,8 @@ class IndexStore {
 
   Result<IndexConfig> config();
   Status set_config(const IndexConfig& config);
+  // Returns what config().model would be, whatever version the tables have.
+  Result<std::string> stored_model();
 
   SegmentStore& segments() { return segments_; }
   // Returns the segments, by ascending id, all of them loaded.
