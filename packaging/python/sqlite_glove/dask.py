@@ -25,6 +25,7 @@ __all__ = ["Neighbor", "ShardedModel", "WorkerInfo", "open", "register"]
 
 _OWNERS_KEPT_SECONDS = 2.0  # then the workers are listed again
 _RETRIES = 3
+_DIRECT_SECONDS = 10.0  # then a call of a worker becomes a task
 _TASK = {"allow_other_workers": True, "retries": _RETRIES, "pure": False}
 
 
@@ -46,6 +47,17 @@ class WorkerInfo(NamedTuple):
 
 _Meanings = Dict[bytes, Tuple[bytes, bytes]]  # {word: (its spelling in the model, its vector)}; none that the model lacks
 _Rows = Dict[bytes, List[Tuple[float, bytes]]]  # {vector: [(similarity, word)]}, best first
+
+
+class _Refused(Exception):
+    """A call that a worker has answered with an error."""
+
+
+class _Searcher:
+    """Answers on a worker, as one of Dask's actors, which clients can call without the scheduler."""
+
+    def answer(self, task: Any, *arguments: Any) -> Any:
+        return task(*arguments)
 
 
 class _Query(NamedTuple):
@@ -329,6 +341,7 @@ class ShardedModel:
         self._timeout = timeout
         self._lock = threading.Lock()
         self._owners: List[str] = []
+        self._actors: Dict[str, Any] = {}  # futures of a _Searcher on each worker, by address
         self._owners_since = float("-inf")
         self._current = self._prepare(index)
 
@@ -402,6 +415,8 @@ class ShardedModel:
 
     def close(self) -> None:
         """Unloads the shards from the workers. Call it after the last query."""
+        with self._lock:
+            self._actors.clear()
         self._unload(self._current)
 
     def _delayed(self, function: Any, owner: str) -> Any:
@@ -453,12 +468,51 @@ class ShardedModel:
 
     def _ask(self, shards: _ShardSet, task: Any, query: Any, k: int) -> Tuple[List[Any], List[_Rows]]:
         """Calls a task on each worker that owns shards. Returns what the tasks say of the query, and the rows of each shard, in order."""
-        of_owner = self._shards_of_owners(shards)
-        answers = self._gather([
-            self._client.submit(task, shards.shards, own, self._extension, query, k, self._backend, workers=[owner], **_TASK)
-            for owner, own in of_owner.items()], list(of_owner))
+        calls: Dict[str, Tuple[Any, ...]] = {
+            owner: (task, shards.shards, own, self._extension, query, k, self._backend)
+            for owner, own in self._shards_of_owners(shards).items()}
+        answers = self._ask_directly(calls)
+        if answers is None:
+            answers = self._gather([self._client.submit(*call, workers=[owner], **_TASK) for owner, call in calls.items()], list(calls))
         rows = {number: rows for _, parts in answers for number, rows in parts.items()}
         return [answer for answer, _ in answers], [rows[shard.number] for shard in shards.shards]
+
+    def _ask_directly(self, calls: Dict[str, Tuple[Any, ...]]) -> Optional[List[Any]]:
+        """Calls the workers without Dask's scheduler, whose messages take longer than a search. Returns None if any call fails: as
+        tasks, the calls then run elsewhere, or fail with their error."""
+        try:
+            actors = {owner: self._actor_of(owner) for owner in calls}
+            answers: List[Any] = self._client.sync(self._call_all, calls, actors)
+            return answers
+        except _Refused:
+            return None
+        except Exception:  # a worker that is lost or does not answer, or another version of Dask
+            with self._lock:
+                for owner in calls:
+                    self._actors.pop(owner, None)
+            return None
+
+    def _actor_of(self, owner: str) -> Any:
+        with self._lock:
+            actor = self._actors.get(owner)
+        if actor is None:
+            actor = self._client.submit(_Searcher, actor=True, workers=[owner], pure=False)
+            actor.result(_DIRECT_SECONDS)
+            with self._lock:
+                self._actors[owner] = actor
+        return actor
+
+    async def _call_all(self, calls: Dict[str, Tuple[Any, ...]], actors: Dict[str, Any]) -> List[Any]:
+        serialize = importlib.import_module("distributed.protocol").to_serialize
+
+        async def call(owner: str, arguments: Tuple[Any, ...]) -> Any:
+            said = await self._client.rpc(owner).actor_execute(actor=actors[owner].key, function="answer",
+                                                               args=[serialize(one) for one in arguments], kwargs={})
+            if said["status"] != "OK":
+                raise _Refused(f"{owner} answered {said['status']}")
+            return said["result"]
+        wait = min(_DIRECT_SECONDS, self._timeout)
+        return list(await asyncio.wait_for(asyncio.gather(*(call(*one) for one in calls.items())), wait))
 
     def _unload(self, shards: _ShardSet) -> None:
         self._client.run(_forget, shards.shards, self._extension, on_error="ignore")  # a worker that is lost has unloaded them
