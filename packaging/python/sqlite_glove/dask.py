@@ -329,8 +329,8 @@ class _ShardSet:
 class ShardedModel:
     """A model whose shards are held by the workers of `client`. open() makes one. Any thread may use it.
 
-    A query, or a batch, is one task per worker. The task looks the words up in all shards, whose files are mapped, and searches those
-    that its worker owns. Any worker can answer for any shard, so a query outlives a worker. It raises TimeoutError if it takes longer
+    A query, or a batch, is one call per worker. It looks the words up in all shards, whose files are mapped, and searches those that
+    its worker owns. Any worker can answer for any shard, so a query outlives a worker. It raises TimeoutError if it takes longer
     than `timeout` seconds.
     """
 
