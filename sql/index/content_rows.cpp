@@ -218,13 +218,13 @@ void ContentRows::check_vector() {
   }
 }
 
-// Takes the vector of text_, which is that of the row `id`, from what the index has. Returns false if it has
-// none.
+// Takes the vector of row_.text, which is that of the row `id`, from what the index has. Returns false if it
+// has none.
 Result<bool> ContentRows::find_known(int64_t id) {
-  if (progress_ == nullptr) return false;
-  digest_ = blake2b_128(text_);
-  if (known_ == nullptr) return false;
-  GLOVE_ASSIGN_OR_RETURN(const auto vector, known_->find(id, digest_));
+  if (command_.progress == nullptr) return false;
+  row_.digest = blake2b_128(row_.text);
+  if (command_.known == nullptr) return false;
+  GLOVE_ASSIGN_OR_RETURN(const auto vector, command_.known->find(id, row_.digest));
   if (vector.empty()) return false;
   vector_.assign(vector.begin(), vector.end());
   norm_squared_ = exact_dot(vector_.data(), vector_.data(), static_cast<int64_t>(vector_.size()));
@@ -233,16 +233,16 @@ Result<bool> ContentRows::find_known(int64_t id) {
 
 Result<RowVector> ContentRows::encode_row(OwnStatement::Run& run, int first_column) {
   if (encoder_ == nullptr) GLOVE_RETURN_IF_ERROR(find_encoder());  // another scan began and failed
-  text_.clear();
+  row_.text.clear();
   for (size_t i = 0; i < index_.columns.size(); ++i) {
     const int column = first_column + static_cast<int>(i);
-    if (i > 0) text_ += '\n';
-    if (!run.null(column)) text_ += run.text(column);
+    if (i > 0) row_.text += '\n';
+    if (!run.null(column)) row_.text += run.text(column);
   }
   GLOVE_ASSIGN_OR_RETURN(const bool known, find_known(run.integer(0)));
   if (known) return RowVector::kVector;
   InterruptPoller poller(connection_.db());
-  const Result<bool> found = encoder_->encode(*model_, text_, scratch_, poller);
+  const Result<bool> found = encoder_->encode(*model_, row_.text, scratch_, poller);
   if (!found.ok() && found.error().code == ErrorCode::kInterrupted) return found.error();
   if (!found.ok()) {
     fault_ = "has a text without a vector: " + found.error().message;
@@ -309,7 +309,7 @@ Status ContentRows::read_row(int64_t id, const UseContent& use) {
   GLOVE_ASSIGN_OR_RETURN(const RowVector found, vector_of(run, 1));
   const std::span<const float> vector =
       found == RowVector::kVector ? std::span<const float>(vector_) : std::span<const float>();
-  return use({id, found, vector, norm_squared_, fault_, digest_});
+  return use({id, found, vector, norm_squared_, fault_, row_.digest});
 }
 
 Result<bool> ContentRows::exists(int64_t id) {
@@ -332,8 +332,8 @@ Status ContentRows::pass_rows(OwnStatement& statement, const std::string& table,
       GLOVE_RETURN_IF_ERROR(count.next());
       total = std::max<int64_t>(count.integer(0), 1);
     }
-    if (progress_ != nullptr) {
-      progress_->set("row", rows, total);
+    if (command_.progress != nullptr) {
+      command_.progress->set("row", rows, total);
     } else {
       log.set("row", rows, total);
       log.tick();
@@ -344,7 +344,7 @@ Status ContentRows::pass_rows(OwnStatement& statement, const std::string& table,
     }
     const std::span<const float> vector =
         found == RowVector::kVector ? std::span<const float>(vector_) : std::span<const float>();
-    GLOVE_RETURN_IF_ERROR(use({run.integer(0), found, vector, norm_squared_, fault_, digest_}));
+    GLOVE_RETURN_IF_ERROR(use({run.integer(0), found, vector, norm_squared_, fault_, row_.digest}));
   }
 }
 

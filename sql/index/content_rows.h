@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/blake2b.h"
+#include "live/blake2b.h"
 #include "live/live_search.h"
 #include "sql/adapter/connection.h"
 #include "sql/adapter/own_statement.h"
@@ -75,10 +75,10 @@ class ContentRows final : public live::RowSource {
 
   // Until the next call, read_logged() and read_content() report how far they are; null: nobody asks. The
   // object must outlive its use.
-  void report_to(IndexProgress* progress) { progress_ = progress; }
+  void report_to(IndexProgress* progress) { command_.progress = progress; }
   // Until the next call, takes vectors of texts from `known`; null: encodes all texts. The object must
   // outlive its use.
-  void reuse(KnownTexts* known) { known_ = known; }
+  void reuse(KnownTexts* known) { command_.known = known; }
 
   using UseContent = std::function<Status(const ContentRow& row)>;
   // Passes every logged row, by ascending id, also those that the content no longer has.
@@ -118,9 +118,10 @@ class ContentRows final : public live::RowSource {
   OwnStatement exists_;
   OwnStatement all_;
   OwnStatement logged_;
-  IndexProgress* progress_ = nullptr;  // of a command
-  KnownTexts* known_ = nullptr;
-  Digest128 digest_{};                        // of text_, in a command
+  struct {
+    IndexProgress* progress = nullptr;
+    KnownTexts* known = nullptr;
+  } command_;                                 // null outside of one
   std::optional<VectorReader> vectors_read_;  // by read_indexed() since begin()
   std::vector<float> vector_;                 // of the current row; of an earlier one if it has none
   double norm_squared_ = 0;                   // of vector_
@@ -131,7 +132,10 @@ class ContentRows final : public live::RowSource {
   ModelPtr model_;
   const TextEncoder* encoder_ = nullptr;
   TextEncoder::Scratch scratch_;
-  std::string text_;  // of the current row
+  struct {
+    std::string text;
+    Digest128 digest{};  // in a command
+  } row_;                // the current one
 };
 
 }  // namespace glove::sql

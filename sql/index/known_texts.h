@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "base/blake2b.h"
 #include "base/status.h"
+#include "live/blake2b.h"
 #include "sql/index/index_store.h"
 #include "sql/index/vector_store.h"
 

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "base/blake2b.h"
+#include "live/blake2b.h"
 #include "sql/adapter/connection.h"
 #include "sql/adapter/own_statement.h"
 #include "sql/index/index_definition.h"

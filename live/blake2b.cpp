@@ -1,4 +1,4 @@
-#include "base/blake2b.h"
+#include "live/blake2b.h"
 
 #include <algorithm>
 #include <bit>

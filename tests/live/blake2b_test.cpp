@@ -1,5 +1,5 @@
 // Compares digests with those that Python's hashlib.blake2b(..., digest_size=16) makes.
-#include "base/blake2b.h"
+#include "live/blake2b.h"
 
 #include <gtest/gtest.h>
 
