@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,10 +21,13 @@ struct IndexDefinition {
   std::string rowid;                 // its INTEGER PRIMARY KEY
   std::vector<std::string> columns;  // `vector`, or those of `text`
   bool is_text = false;
-  std::string model;          // empty: none is given; an index of texts then stores the name of its model
-  std::string options;        // of glove_text_vec; empty: none are given
-  int64_t dims = 0;           // 0: the first row's
-  bool skip_invalid = false;  // rows with an invalid vector are left out, rather than an error at sync
+  std::string model;           // empty: none is given; an index of texts then stores the name of its model
+  std::string options;         // of glove_text_vec; empty: none are given
+  int64_t dims = 0;            // 0: the first row's
+  bool skip_invalid = false;   // rows with an invalid vector are left out, rather than an error at sync
+  int64_t lists = kAutoLists;  // how many; 0: none
+
+  static constexpr int64_t kAutoLists = -1;
 
   // Whether a model makes vectors of texts.
   bool has_model() const { return is_text || !model.empty(); }
@@ -41,7 +45,10 @@ struct IndexDefinition {
 struct IndexConfig {
   int64_t dims = 0;         // 0: not known yet
   std::string fingerprint;  // of the model that made the vectors; empty unless the index is of texts
-  std::string model;        // the name of that model if the definition names none; otherwise empty
+  // How many lists there are: 0 if there are none yet, kUselessLists if those that were trained did not pay;
+  // nullopt in an index that an older version made, which has none until 'rebuild'.
+  std::optional<int64_t> lists;
+  std::string model;  // the name of that model if the definition names none; otherwise empty
 };
 
 // The columns of an index in declared order, before the one that takes commands, which has the index's name.
@@ -66,6 +73,7 @@ Status check_name(const IndexDefinition& index);
 // options   JSON                         those of glove_text_vec
 // dims      1 to 65536                   the dimensions of the vectors
 // invalid   'error' or 'skip'            what sync does about a row with an invalid vector
+// lists     'auto', 'none' or 1 to 65536 how many lists the rows are put in
 //
 // The message of an error names the offender and what is allowed.
 Result<IndexDefinition> parse_index_definition(std::span<const char* const> arguments);

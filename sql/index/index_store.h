@@ -16,6 +16,8 @@
 
 namespace glove::sql {
 
+constexpr int64_t kUselessLists = -1;
+
 // More logged rows than this make queries slow enough to tell that a 'sync' is due.
 constexpr int64_t kMostLogged = 10'000;
 

@@ -232,15 +232,22 @@ bool RaceReports::already_reported(const AccessRecord& a, const AccessRecord& b)
   return found != reported_.end() && found->second >= kMostAttempts;
 }
 
-// Whether what an atomic operation other than an addition has returned decides that a lane comes to an
-// access.
-bool RaceReports::claims(const AccessRecord& record, int lane) const {
+// Whether what an atomic operation other than an addition, or a shuffle, has returned decides that a lane
+// comes to an access; with `chosen`, or a number that a lane has chosen among several, as those of a warp
+// choose the greatest.
+bool RaceReports::claims(const AccessRecord& record, int lane, bool chosen) const {
   const Reasoner reasoner(table_, {record.warp_path.get(), record.block_path.get(), lane});
   return reasoner.any_fact([&](PredicateId fact) {
     bool found = false;
     ValueInputs(table_, 0, false)
         .all(
-            0, fact, [&](SymbolId id) { return !(found |= table_.symbol(id).kind == SymbolKind::kClaim); },
+            0, fact,
+            [&](SymbolId id) {
+              const Symbol& symbol = table_.symbol(id);
+              found |= symbol.kind == SymbolKind::kClaim ||
+                       (chosen && symbol.kind == SymbolKind::kOperation && symbol.op == Op::kSelect);
+              return !found;
+            },
             [](PredicateId) { return true; });
     return found;
   });
@@ -321,8 +328,10 @@ void RaceReports::report(const AccessRecord& a, int lane_a, const AccessRecord& 
   }
   const bool locked = a.may_hold_lock && b.may_hold_lock;
   if (locked) message += ", unless both hold a lock: locks made of atomicCAS or atomicExch are not proved";
-  const bool claimed = claims(a, lane_a) && claims(b, lane_b);
-  if (claimed) message += ", unless an atomic operation lets only one of them come here";
+  const bool one_warp = a.block == b.block && a.warp == b.warp && a.instruction == b.instruction;
+  const bool claimed = claims(a, lane_a, one_warp) && claims(b, lane_b, one_warp);
+  if (claimed)
+    message += ", unless an atomic operation or a choice of the warp lets only one of them come here";
   if (kind == FindingKind::kRace && a.block != b.block && order_.grid_races.ordered(a, b, true)) {
     kind = FindingKind::kMissingAcquire;
     message += ": the reader has seen the counter or flag, and lacks a fence behind that";

@@ -277,7 +277,7 @@ class RaceReports : private OrderPart {
               bool exact, Overlap overlap, bool same_value);
 
  private:
-  bool claims(const AccessRecord& record, int lane) const;
+  bool claims(const AccessRecord& record, int lane, bool chosen) const;
   void explain(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b, Finding& finding) const;
   Access public_access(const AccessRecord& record, int lane) const;
 

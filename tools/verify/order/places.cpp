@@ -71,6 +71,7 @@ Place OrderPart::place_of(const BlockState& state, const Warp& warp, const Instr
 }
 
 std::string OrderPart::name_of_global(const Instruction& in, FormId form, uint64_t byte) const {
+  byte -= byte % (uint64_t{bytes_of(in.type)} * in.vector);  // any byte of the access may have been found
   const std::string what = in.vector > 1           ? std::to_string(bytes_of(in.type) * in.vector) + " bytes"
                            : in.type == Type::kF32 ? "float"
                            : in.type == Type::kF64 ? "double"

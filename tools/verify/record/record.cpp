@@ -28,6 +28,12 @@ struct NodeParameters {
   Shape shape;
   void** parameters;
   void** extra;
+  Function kernel;  // in place of the function, from version 2 on
+};
+// CUgraphNodeParams; kind 0 is a kernel.
+struct AnyNode {
+  int kind, reserved[3];
+  NodeParameters kernel;
 };
 
 Dlsym real_dlsym() {
@@ -68,13 +74,33 @@ class Recorder {
     if (name == nullptr)
       return miss("a kernel whose name the driver does not tell; it needs one of CUDA 12.3 or later");
     if (folder_.empty() || !seen_.insert(name).second) return;
-    if (parameters == nullptr)
+    size_t offset = 0, bytes = 0;
+    if (parameters == nullptr && parameter_info(function, 0, &offset, &bytes))
       return miss(std::string(name) + ": its parameters are one block of bytes (extra)");
     write(name, text_of(name, function, shape, parameters));
   }
 
  private:
   void miss(const std::string& what) { missed_.insert(what); }
+
+  // Returns false if the kernel has no such parameter.
+  static bool parameter_info(Function function, size_t index, size_t* offset, size_t* bytes) {
+    return call("cuFuncGetParamInfo", function, index, offset, bytes) == 0 ||
+           call("cuKernelGetParamInfo", function, index, offset, bytes) == 0;
+  }
+
+  // The name as a regular expression.
+  static std::string pattern_of(const std::string& name) {
+    std::string pattern;
+    for (const char c : name) pattern += c == '$' ? "\\$" : std::string(1, c);
+    return pattern;
+  }
+
+  // Names that are too long for a file end with a number that tells them apart.
+  static std::string file_of(const std::string& name) {
+    if (name.size() <= 200) return name;
+    return name.substr(0, 180) + "-" + std::to_string(std::hash<std::string>()(name));
+  }
 
   std::string text_of(const std::string& name, Function function, const Shape& shape, void** parameters) {
     const auto size = [](const unsigned(&part)[3]) {
@@ -84,15 +110,13 @@ class Recorder {
     const bool large = uint64_t{shape.grid[0]} * shape.grid[1] * shape.grid[2] > 65536;
     if (large)
       miss(name + ": its grid " + size(shape.grid) + " is larger than 65536 blocks; two are written");
-    std::string text = "# The first launch that was recorded.\n[[launch]]\nkernel = '^" + name +
+    std::string text = "# The first launch that was recorded.\n[[launch]]\nkernel = '^" + pattern_of(name) +
                        "$'\nblock = " + size(shape.block) + "\ngrid = " + (large ? "2" : size(shape.grid)) +
                        "\ndynamic_shared = " + std::to_string(shape.shared) + "\nparameters = [\n";
     std::set<uint64_t> bases;
     for (size_t i = 0;; ++i) {
       size_t offset = 0, bytes = 0;
-      if (call("cuFuncGetParamInfo", function, i, &offset, &bytes) != 0 &&
-          call("cuKernelGetParamInfo", function, i, &offset, &bytes) != 0)
-        break;
+      if (!parameter_info(function, i, &offset, &bytes)) break;
       std::vector<unsigned char> value(bytes);
       std::memcpy(value.data(), parameters[i], bytes);
       for (size_t at = 0; at < bytes;) at += field(name, i, at, value, bases, &text);
@@ -114,9 +138,10 @@ class Recorder {
         miss(name + ": parameter " + std::to_string(index) +
              " points into the same allocation as another, and the verifier takes them for "
              "different buffers");
+      // Of a pointer into the middle of an allocation only what lies behind it is known, and not its size.
       if (points)
         *text += begin + "buffer = 'p" + std::to_string(index) + (at > 0 ? "_" + std::to_string(at) : "") +
-                 "', bytes = " + std::to_string(base + size - number) + " },\n";
+                 "'" + (number == base ? ", bytes = " + std::to_string(size) : "") + " },\n";
       else if (value.size() == 8 && number <= INT64_MAX)
         *text += begin + "u64 = " + std::to_string(number) + " },\n";
       if (points || (value.size() == 8 && number <= INT64_MAX)) return 8;
@@ -133,7 +158,7 @@ class Recorder {
   }
 
   void write(const std::string& name, const std::string& text) {
-    const std::string path = folder_ + "/" + name.substr(0, 200) + ".launch.toml";
+    const std::string path = folder_ + "/" + file_of(name) + ".launch.toml";
     const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file < 0) return miss(name + ": " + path + " cannot be made: " + std::strerror(errno));
     if (::write(file, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
@@ -171,9 +196,31 @@ int launch_extended(const Shape* shape, Function f, void** parameters, void** ex
   return call("cuLaunchKernelEx", shape, f, parameters, extra);
 }
 
+void launch_node(const NodeParameters& node, bool names_kernels) {
+  const bool kernel = node.function == nullptr && names_kernels;
+  recorder().launch(kernel ? node.kernel : node.function, node.shape, node.parameters);
+}
+
 int add_node(void* node, void* graph, const void* before, size_t count, const NodeParameters* parameters) {
-  recorder().launch(parameters->function, parameters->shape, parameters->parameters);
+  launch_node(*parameters, true);
   return call("cuGraphAddKernelNode_v2", node, graph, before, count, parameters);
+}
+
+int add_node_before_12(void* node, void* graph, const void* before, size_t count,
+                       const NodeParameters* parameters) {
+  launch_node(*parameters, false);
+  return call("cuGraphAddKernelNode", node, graph, before, count, parameters);
+}
+
+int add_any_node(void* node, void* graph, const void* before, size_t count, const AnyNode* parameters) {
+  if (parameters->kind == 0) launch_node(parameters->kernel, true);
+  return call("cuGraphAddNode", node, graph, before, count, parameters);
+}
+
+int add_any_node_with_edges(void* node, void* graph, const void* before, const void* edges, size_t count,
+                            const AnyNode* parameters) {
+  if (parameters->kind == 0) launch_node(parameters->kernel, true);
+  return call("cuGraphAddNode_v2", node, graph, before, edges, count, parameters);
 }
 
 int get_address(const char* symbol, void** function, int version, uint64_t flags, void* status);
@@ -186,18 +233,26 @@ void* stand_in(const std::string& name) {
   if (plain == "cuLaunchKernel") return reinterpret_cast<void*>(&launch_kernel);
   if (plain == "cuLaunchCooperativeKernel") return reinterpret_cast<void*>(&launch_cooperative);
   if (plain == "cuLaunchKernelEx") return reinterpret_cast<void*>(&launch_extended);
-  if (plain == "cuGraphAddKernelNode" || plain == "cuGraphAddKernelNode_v2")
-    return reinterpret_cast<void*>(&add_node);
+  if (plain == "cuGraphAddKernelNode_v2") return reinterpret_cast<void*>(&add_node);
+  if (plain == "cuGraphAddKernelNode") return reinterpret_cast<void*>(&add_node_before_12);
+  if (plain == "cuGraphAddNode_v2") return reinterpret_cast<void*>(&add_any_node_with_edges);
+  if (plain == "cuGraphAddNode") return reinterpret_cast<void*>(&add_any_node);
   if (plain == "cuGetProcAddress_v2") return reinterpret_cast<void*>(&get_address);
   if (plain == "cuGetProcAddress") return reinterpret_cast<void*>(&get_address_before_12);
   return nullptr;
 }
 
+// The name of the function that the driver gives to a program of this version of CUDA.
+std::string versioned(const std::string& symbol, int version) {
+  const bool second = symbol == "cuGraphAddNode" ? version >= 12030
+                                                 : version >= 12000 && (symbol == "cuGetProcAddress" ||
+                                                                        symbol == "cuGraphAddKernelNode");
+  return second ? symbol + "_v2" : symbol;
+}
+
 int get_address(const char* symbol, void** function, int version, uint64_t flags, void* status) {
   const int result = call("cuGetProcAddress_v2", symbol, function, version, flags, status);
-  const bool itself = std::strcmp(symbol, "cuGetProcAddress") == 0 && version >= 12000;
-  if (void* other = stand_in(itself ? "cuGetProcAddress_v2" : symbol); result == 0 && other != nullptr)
-    *function = other;
+  if (void* other = stand_in(versioned(symbol, version)); result == 0 && other != nullptr) *function = other;
   return result;
 }
 
@@ -208,6 +263,32 @@ int get_address_before_12(const char* symbol, void** function, int version, uint
 }
 
 }  // namespace
+
+// Programs that are linked with the driver find these before the driver's own.
+extern "C" {
+int cuLaunchKernel(Function f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                   unsigned shared, void* stream, void** parameters, void** extra) {
+  return launch_kernel(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra);
+}
+
+int cuLaunchCooperativeKernel(Function f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                              unsigned bz, unsigned shared, void* stream, void** parameters) {
+  return launch_cooperative(f, gx, gy, gz, bx, by, bz, shared, stream, parameters);
+}
+
+int cuLaunchKernelEx(const Shape* shape, Function f, void** parameters, void** extra) {
+  return launch_extended(shape, f, parameters, extra);
+}
+
+int cuGraphAddKernelNode_v2(void* node, void* graph, const void* before, size_t count,
+                            const NodeParameters* parameters) {
+  return add_node(node, graph, before, count, parameters);
+}
+
+int cuGetProcAddress_v2(const char* symbol, void** function, int version, uint64_t flags, void* status) {
+  return get_address(symbol, function, version, flags, status);
+}
+}
 
 // Answers for the driver's functions, and passes all else on.
 extern "C" void* dlsym(void* handle, const char* name) noexcept {

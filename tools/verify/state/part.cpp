@@ -153,6 +153,13 @@ std::string Part::parameter_on_way(Position position) const {
   return parameter;
 }
 
+bool Part::data_decide(Position position) const {
+  return !Reasoner(table_, position).any_fact([&](PredicateId fact) {
+    const Predicate& predicate = table_.predicate(fact);
+    return predicate.kind == PredicateKind::kCompare && !predicate.data;
+  });
+}
+
 uint64_t Part::special(const BlockState& state, const Warp& warp, Special name, int lane) const {
   const uint32_t thread = warp.thread(lane);
   const auto& block = setup_.launch.block;

@@ -166,11 +166,15 @@ struct Part {
   // Reports that the warp reads shared memory where nothing was written; certain: if it comes there at all.
   void undefined_read(const BlockState& state, const Warp& warp, const Instruction& in, bool certain,
                       int lane, const std::string& what) {
-    const std::string parameter = parameter_on_way(position(state, warp, lane));
-    report_.find(parameter.empty() ? FindingKind::kUndefinedRead : FindingKind::kUnproved,
+    const Position way = position(state, warp, lane);
+    const std::string parameter = parameter_on_way(way);
+    const bool open = !certain && !data_decide(way);
+    report_.find(parameter.empty() && !open ? FindingKind::kUndefinedRead : FindingKind::kUnproved,
                  certain && !open_.under_conditions(state, warp), in, nullptr,
                  what + ", where nothing has been written" +
-                     (parameter.empty() ? "" : ", if " + parameter + " lets it; give that"),
+                     (!parameter.empty() ? ", if " + parameter + " lets it; give that"
+                      : open             ? ", under a condition that is not known"
+                                         : ""),
                  &state);
   }
 
@@ -179,6 +183,8 @@ struct Part {
   std::string parameter_in(Value value, bool predicate) const;
   // The same of the conditions that hold at a position.
   std::string parameter_on_way(Position position) const;
+  // Whether no more than data, which may be anything, decide the conditions that hold at a position.
+  bool data_decide(Position position) const;
 
   const Setup& setup_;
   Learned& learned_;

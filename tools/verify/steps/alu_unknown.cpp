@@ -135,19 +135,25 @@ Value multiply(const Instruction& in, const Value* x, SymbolTable& table) {
   return table.operation(Op::kMul, Type::kNone, 0, wide, {a, b});
 }
 
-// Whether the bits of `a` that may be set and those of the number `b` have none in common.
-bool bits_apart(Value a, uint64_t b, unsigned bits, SymbolTable& table, const Reasoner& reasoner) {
-  const Interval range = reasoner.range(a, bits, false);
-  uint64_t step = 0;
-  for (const LinearTerm& term : table.terms(a.form)) {
+// How many of the lowest bits are zero whatever the symbols are.
+unsigned low_zeros(Value value, const SymbolTable& table) {
+  uint64_t bits = value.constant;
+  for (const LinearTerm& term : table.terms(value.form)) {
     const Symbol& symbol = table.symbol(term.symbol);
-    const uint64_t power = static_cast<uint64_t>(term.factor) * (symbol.residue == 0 ? symbol.stride : 1);
-    step |= power;
+    bits |= static_cast<uint64_t>(term.factor) * (symbol.residue == 0 ? symbol.stride : 1);
   }
-  const unsigned zeros = static_cast<unsigned>(std::countr_zero(step | a.constant));
-  if (zeros < 64 && b < (uint64_t{1} << zeros)) return true;
-  const unsigned b_zeros = b == 0 ? 64 : static_cast<unsigned>(std::countr_zero(b));
-  return range.lo >= 0 && b_zeros < 63 && range.hi < (Wide{1} << b_zeros);
+  return static_cast<unsigned>(std::countr_zero(bits));
+}
+
+// Whether the bits of the two that may be set have none in common.
+bool bits_apart(Value a, Value b, unsigned bits, SymbolTable& table, const Reasoner& reasoner) {
+  const auto below = [&](Value small, Value large) {
+    const unsigned zeros = low_zeros(large, table);
+    if (zeros == 0) return false;
+    const Interval range = reasoner.range(small, bits, false);
+    return zeros >= bits || (range.lo >= 0 && range.hi < Wide{1} << zeros);
+  };
+  return below(a, b) || below(b, a);
 }
 
 // The value is 0 or `number`: a bit times it, such as the offset of one of two buffers.
@@ -202,7 +208,6 @@ Value logic(const Instruction& in, const Value* x, SymbolTable& table, const Rea
       if (bit) return *bit;
     }
     if (in.op != Op::kAnd && mask == 0) return a;
-    if (in.op != Op::kAnd && bits_apart(a, mask, bits, table, reasoner)) return table.add(a, b, bits);
     if (in.op == Op::kXor && (mask == mask_bits(~uint64_t{0}, bits) || is_zero_or(a, mask, table)))
       return table.subtract({mask, 0}, a, bits);
   } else if (a == b) {
@@ -210,6 +215,7 @@ Value logic(const Instruction& in, const Value* x, SymbolTable& table, const Rea
   } else if (b.form < a.form) {
     std::swap(a, b);
   }
+  if (in.op != Op::kAnd && bits_apart(a, b, bits, table, reasoner)) return table.add(a, b, bits);
   return table.operation(in.op, in.type, 0, bits, {a, b});
 }
 
@@ -232,11 +238,15 @@ std::optional<Value> insert_bits(const Value* x, unsigned bits, SymbolTable& tab
                                  const Reasoner& reasoner) {
   if (!x[2].known() || !x[3].known() || x[2].constant >= bits) return std::nullopt;
   // Bits of b outside the field, and the low bits of a inside it.
-  if (x[2].constant + x[3].constant >= bits && x[1].known())
-    return table.add(table.scale(x[0], sign_extend(uint64_t{1} << x[2].constant, 64), bits),
-                     {mask_bits(x[1].constant, static_cast<unsigned>(x[2].constant)), 0}, bits);
+  const Interval base = reasoner.range(x[1], bits, false);
+  const bool fits = base.lo >= 0 && base.hi < (Wide{1} << x[2].constant);
+  if (x[2].constant + x[3].constant >= bits && (x[1].known() || fits)) {
+    const Value low =
+        x[1].known() ? Value{mask_bits(x[1].constant, static_cast<unsigned>(x[2].constant)), 0} : x[1];
+    return table.add(table.scale(x[0], sign_extend(uint64_t{1} << x[2].constant, 64), bits), low, bits);
+  }
   // Zeros above a number that does not come so far.
-  if (x[0] == Value{0, 0} && reasoner.range(x[1], bits, false).hi < (Wide{1} << x[2].constant)) return x[1];
+  if (x[0] == Value{0, 0} && fits) return x[1];
   return std::nullopt;
 }
 

@@ -53,7 +53,8 @@ void ExchangeSteps::step_shuffle(BlockState& state, Warp& warp, Lanes lanes, con
       result = shuffled_from(state, warp, lanes, in, lane, data);
     }
     if (needed)
-      write(state, warp, in.results[0], lane, result ? *result : table_.fresh(32, Scope::kThread), 0);
+      write(state, warp, in.results[0], lane,
+            result ? *result : table_.fresh(32, Scope::kThread, false, SymbolKind::kClaim), 0);
     if (checks)
       write(state, warp, in.results[1], lane, valid ? *valid : table_.fresh_predicate(Scope::kThread, false),
             0);

@@ -1,5 +1,6 @@
 #include "steps/steps.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace glove::verify {
@@ -23,11 +24,24 @@ Value MemorySteps::sampled(Type type, unsigned bits, SymbolId object, uint64_t o
   return {mask_bits(extend(random % 256, type), bits), 0};
 }
 
+// The bytes of the parameters that the launch gives, maybe as several numbers; nullopt: not all of them.
+std::optional<uint64_t> MemorySteps::given_number(uint64_t offset, unsigned bytes) const {
+  uint64_t number = 0;
+  for (unsigned i = 0; i < bytes; ++i) {
+    const uint64_t at = offset + i;
+    const auto given = std::ranges::find_if(setup_.launch.parameters, [&](const ParameterValue& value) {
+      return at >= value.offset && at < value.offset + value.bytes;
+    });
+    if (given == setup_.launch.parameters.end() || given->is_buffer) return std::nullopt;
+    number |= (given->value >> (8 * (at - given->offset)) & 0xff) << (8 * i);
+  }
+  return number;
+}
+
 Value MemorySteps::load_parameter(const Place& place, Type type, unsigned bits) {
   if (place.kind == Place::kNumber) {
     const uint64_t offset = place.address.constant;
     for (const ParameterValue& parameter : setup_.launch.parameters) {
-      if (offset < parameter.offset || offset >= parameter.offset + parameter.bytes) continue;
       if (parameter.is_buffer && offset == parameter.offset && bits_of(type) == 64) {
         const Value base = table_.input(SymbolKind::kObject, static_cast<uint32_t>(offset), 64, Scope::kGrid);
         table_.change(table_.single(base)).range = {1, Wide{1} << 62};
@@ -39,10 +53,9 @@ Value MemorySteps::load_parameter(const Place& place, Type type, unsigned bits) 
         }
         return base;
       }
-      if (!parameter.is_buffer && offset + bits_of(type) / 8 <= parameter.offset + parameter.bytes) {
-        return {mask_bits(extend(parameter.value >> (8 * (offset - parameter.offset)), type), bits), 0};
-      }
     }
+    if (const auto number = given_number(offset, bits_of(type) / 8))
+      return {mask_bits(extend(*number, type), bits), 0};
     if (setup_.options.data_seed && bits_of(type) == 32) return sampled(type, bits, 0, offset);
     if (bits_of(type) >= 32)
       return table_.input(SymbolKind::kInput, static_cast<uint32_t>(offset), bits_of(type), Scope::kGrid);

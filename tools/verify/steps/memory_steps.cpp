@@ -222,7 +222,8 @@ void MemorySteps::step_load(BlockState& state, Warp& warp, const Instruction& in
     for (unsigned i = 0; i < in.vector; ++i) {
       if (place.space == Space::kShared && place.kind == Place::kNumber &&
           undefined(state, place.address.constant)) {
-        undefined_read(state, warp, in, has(guard.certain, lane), lane,
+        undefined_read(state, warp, in, has(guard.certain, lane) && !open_.under_conditions(state, warp),
+                       lane,
                        "thread " + std::to_string(warp.thread(lane)) + " reads shared memory at " +
                            std::to_string(place.address.constant));
       }

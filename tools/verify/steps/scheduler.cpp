@@ -73,7 +73,33 @@ bool Scheduler::run_complete_group(BlockState& state, Warp& warp, Lanes ready, i
       steps_.interpreter.step(state, warp, members, place);
     return true;
   }
-  return false;
+  // Instructions of one name and one mask meet wherever they stand, as when a compiler has copied a loop for
+  // one lane. What they return is not followed.
+  constexpr OpSet kExchanges = {Op::kShuffle, Op::kVote, Op::kMatch, Op::kReduce};
+  if (places.size() < 2 || open_.innermost != nullptr) return false;
+  const auto mask_at = [&](int place, int lane) {
+    const Instruction& in = setup_.kernel.code[place];
+    const int index = kExchanges.has(in.op) && !in.guard ? mask_operand(in) : -1;
+    return index < 0 ? Value{} : read(state, warp, in.operands[index], lane);
+  };
+  Lanes together = 0, named = 0;
+  each_lane(ready, [&](int lane) {
+    const int at = warp.pc[lane];
+    if (at == stop || setup_.kernel.code[at].text != setup_.kernel.code[places[0]].text) return;
+    const Value mask = mask_at(at, lane);
+    if (!mask.known() || (together != 0 && named != mask.constant)) return;
+    named = static_cast<Lanes>(mask.constant);
+    together |= Lanes{1} << lane;
+  });
+  if (named == 0 || together != (named & warp.alive)) return false;
+  each_lane(together, [&](int lane) {
+    report_.reach(warp.pc[lane]);
+    for (const PtxOperand& result : setup_.kernel.code[warp.pc[lane]++].results)
+      if (result.kind == OperandKind::kRegister)
+        write(state, warp, result, lane,
+              table_.fresh_of(setup_.kernel.registers[result.index].type, Scope::kThread), 0);
+  });
+  return true;
 }
 
 // The lanes of `group` wait for others that cannot come.

@@ -45,6 +45,7 @@ class MemorySteps : private StepsPart {
   // What the launch declares about the data of a line.
   void apply_range(const Instruction& in, Value value);
   Value sampled(Type type, unsigned bits, SymbolId object, uint64_t offset);
+  std::optional<uint64_t> given_number(uint64_t offset, unsigned bytes) const;
   Value load_parameter(const Place& place, Type type, unsigned bits);
   Value load_constant(const Instruction& in, const Place& place, unsigned bits);
   Value load_shared(BlockState& state, const Instruction& in, const Place& place);

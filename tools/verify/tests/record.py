@@ -12,7 +12,7 @@ block = [64, 2, 1]
 grid = [3, 1, 1]
 dynamic_shared = 512
 parameters = [
-  { index = 0, buffer = 'p0', bytes = 4080 },
+  { index = 0, buffer = 'p0' },
   { index = 1, u32 = 77 },
   { index = 2, u32 = 4294967295 },
   { index = 2, at = 4, u32 = 4294967295 },
@@ -32,10 +32,12 @@ def main(program, launcher, drivers):
         command = [program, "record", "-o", out, "--", launcher]
         environment = os.environ | {"LD_LIBRARY_PATH": drivers}
         first = subprocess.run(command, capture_output=True, text=True, env=environment)
-        assert first.returncode == 0 and "1 kernels in " + out in first.stderr, first
+        assert first.returncode == 0 and "2 kernels in " + out in first.stderr, first
         path = os.path.join(out, "f.launch.toml")
         with open(path, encoding="utf-8") as file:
             assert file.read() == WANTED
+        with open(os.path.join(out, "g.launch.toml"), encoding="utf-8") as file:
+            assert "kernel = '^g$'\nblock = [32, 1, 1]\ngrid = [1, 1, 1]" in file.read(), "of a program that is linked with the driver"
         again = subprocess.run(command, capture_output=True, text=True, env=environment)
         assert again.returncode == 0 and "missed f: " + path in again.stderr, "a file is never written over"
         ptx = os.path.join(folder, "f.ptx")

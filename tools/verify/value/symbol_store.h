@@ -68,7 +68,7 @@ enum class SymbolKind : uint8_t {
   kFresh,      // something unknown
   kIteration,  // how often a loop has run
   kTicket,     // what an atomic addition returned
-  kClaim,      // what an atomic other than an addition returned
+  kClaim,      // what an atomic other than an addition, or a shuffle, returned
   kObserved,   // what a strong load saw; `detail` names the location
 };
 
@@ -174,7 +174,7 @@ class SymbolStore {
 
   SymbolId add_symbol(const Symbol& symbol);
   // A new symbol about which nothing is known; `data`: which may have any value.
-  Value fresh(unsigned bits, Scope scope, bool data = false);
+  Value fresh(unsigned bits, Scope scope, bool data = false, SymbolKind kind = SymbolKind::kFresh);
   Value fresh_predicate(Scope scope, bool data);
   // The same for a register of the type.
   Value fresh_of(Type type, Scope scope, bool data = false) {
@@ -256,8 +256,9 @@ class SymbolStore {
     uint32_t body;
     FormId form;  // the symbol alone; 0: nobody has asked for it yet
   };
-  // Bodies of fresh symbols that nobody has changed, by their bits, scope and whether they are data.
-  static constexpr uint32_t kSharedBodies = 256 * 6;
+  // Bodies of fresh symbols that nobody has changed, by their bits, scope and whether they are data or a
+  // claim.
+  static constexpr uint32_t kSharedBodies = 256 * 9;
   std::deque<Entry> symbols_;
   std::deque<Symbol> bodies_;
   std::deque<std::vector<LinearTerm>> forms_;

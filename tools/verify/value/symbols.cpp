@@ -77,10 +77,14 @@ Symbol& SymbolStore::change(SymbolId id) {
   return bodies_[entry.body];
 }
 
-Value SymbolStore::fresh(unsigned bits, Scope scope, bool data) {
-  const uint32_t shared = bits * 6 + static_cast<uint32_t>(scope) * 2 + (data ? 1 : 0);
+Value SymbolStore::fresh(unsigned bits, Scope scope, bool data, SymbolKind kind) {
+  const uint32_t shared = bits * 9 + static_cast<uint32_t>(scope) * 3 +
+                          (kind == SymbolKind::kClaim ? 2
+                           : data                     ? 1
+                                                      : 0);
   if (bodies_[shared].bits == 0) {
-    bodies_[shared] = {.scope = scope,
+    bodies_[shared] = {.kind = kind,
+                       .scope = scope,
                        .bits = static_cast<uint8_t>(bits),
                        .range = Interval::of_signed(bits),
                        .unsigned_range = Interval::of_unsigned(bits),
@@ -110,7 +114,8 @@ bool SymbolStore::is_data(Value value) const {
   bool any = false;
   for (const LinearTerm& term : terms(value.form)) {
     const Symbol& symbol = SymbolStore::symbol(term.symbol);
-    if (symbol.scope == Scope::kGrid && !symbol.data) continue;
+    // What is computed from data may depend on them, unless it was seen that any value comes out.
+    if (symbol.scope == Scope::kGrid && !symbol.data && symbol.kind != SymbolKind::kOperation) continue;
     if (!symbol.data) return false;
     any = true;
   }

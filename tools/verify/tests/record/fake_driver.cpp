@@ -1,15 +1,15 @@
-// Stands in for libcuda.so.1 on a machine without a GPU: one kernel f(float* p, int n, struct { long a;
-// float* q; }).
+// Stands in for libcuda.so.1 on a machine without a GPU: the kernels f(float* p, int n, struct { long a;
+// float* q; }) and, by a handle that is not null, g().
 #include <cstdint>
 #include <cstring>
 
 extern "C" {
-int cuFuncGetName(const char** name, void*) {
-  return *name = "f", 0;
+int cuFuncGetName(const char** name, void* function) {
+  return *name = function == nullptr ? "f" : "g", 0;
 }
-int cuFuncGetParamInfo(void*, size_t index, size_t* offset, size_t* bytes) {
+int cuFuncGetParamInfo(void* function, size_t index, size_t* offset, size_t* bytes) {
   static constexpr size_t kOffsets[] = {0, 8, 16}, kBytes[] = {8, 4, 16};
-  if (index > 2) return 1;
+  if (function != nullptr || index > 2) return 1;
   return *offset = kOffsets[index], *bytes = kBytes[index], 0;
 }
 int cuMemGetAddressRange_v2(uint64_t* base, size_t* size, uint64_t address) {

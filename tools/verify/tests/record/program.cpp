@@ -1,7 +1,11 @@
-// Launches a kernel as a static runtime does: it asks dlsym for cuGetProcAddress, and that for the rest.
+// Launches a kernel as a static runtime does: it asks dlsym for cuGetProcAddress, and that for the rest. Then
+// launches another as a program does that is linked with the driver.
 #include <dlfcn.h>
 
 #include <cstdint>
+
+extern "C" int cuLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                              void*, void**, void**);
 
 int main() {
   void* driver = dlopen("libcuda.so.1", RTLD_NOW);
@@ -23,5 +27,5 @@ int main() {
     if (reinterpret_cast<Launch>(launch)(nullptr, 3 + i, 1, 1, 64, 2, 1, 512, nullptr, parameters, nullptr) !=
         42)
       return 2;
-  return 0;
+  return cuLaunchKernel(&p, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr) == 42 ? 0 : 3;
 }

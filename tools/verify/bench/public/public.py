@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Verifies kernels that others wrote: public.py PROGRAM PTX_FOLDER [--jobs N] [--limit SECONDS] [PROJECT...]
+
+launches.tar.xz has a launch of each kernel; ptx.sh makes PTX_FOLDER. Prints a table per project, and every verdict that is not the
+one that verdicts.txt expects; what that file does not list is to be proved. Fails on such a verdict if it is a defect, or if less than
+BAR of the kernels are proved. --bare leaves the launches out, as someone would who has nothing but the PTX.
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BAR = 175 / 214
+VERDICTS = {0: "proved", 1: "defect", 2: "undecided", 3: "unsupported"}
+
+
+def entries_of(folder):
+    """{name of a kernel: its PTX file}"""
+    found = {}
+    for path, _, names in os.walk(folder):
+        for name in sorted(names):
+            if name.endswith(".ptx"):
+                with open(os.path.join(path, name), encoding="utf-8", errors="replace") as file:
+                    for kernel in re.findall(r"\.entry (\w+)\(", file.read()):
+                        found.setdefault(kernel, file.name)
+    return found
+
+
+def expected_verdicts():
+    """[(verdict, project, pattern of a kernel's name)] of verdicts.txt."""
+    with open(os.path.join(HERE, "verdicts.txt"), encoding="utf-8") as lines:
+        return [line.split(":")[0].split() for line in lines if line.strip() and not line.startswith("#")]
+
+
+def launches(projects, folder):
+    """[(project, launch file, pattern of the kernel's name)]"""
+    with tarfile.open(os.path.join(HERE, "launches.tar.xz")) as archive:
+        archive.extractall(folder)
+    found = []
+    for project in projects or sorted(os.listdir(os.path.join(folder, "launches"))):
+        for name in sorted(os.listdir(os.path.join(folder, "launches", project))):
+            path = os.path.join(folder, "launches", project, name)
+            with open(path, encoding="utf-8") as file:
+                found.append((project, path, re.search(r"kernel = '(.*)'", file.read())[1]))
+    return found
+
+
+def verify(program, options, ptx):
+    result = subprocess.run([program, *options, ptx], capture_output=True, text=True)
+    first = next((line for line in (result.stdout + result.stderr).splitlines() if not line.startswith(" ")), "")
+    return VERDICTS.get(result.returncode, "refused"), first
+
+
+def bare(program, entries, jobs, limit):
+    """The verdicts on the PTX alone: {verdict: kernels}"""
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        tasks = {kernel: pool.submit(verify, program, ["--kernel", f"^{kernel}$", "--time-limit", limit], ptx)
+                 for kernel, ptx in sorted(entries.items())}
+    for kernel, task in tasks.items():
+        if task.result()[0] == "defect":
+            print(f"{kernel}: {task.result()[1]}")
+    print(dict(collections.Counter(task.result()[0] for task in tasks.values())))
+    return 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("program")
+    parser.add_argument("ptx")
+    parser.add_argument("projects", nargs="*")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--limit", default="20")
+    parser.add_argument("--bare", action="store_true")
+    arguments = parser.parse_args()
+    entries = entries_of(arguments.ptx)
+    if arguments.bare:
+        return bare(arguments.program, entries, arguments.jobs, arguments.limit)
+    expected = expected_verdicts()
+    counts, missing, failed = collections.defaultdict(collections.Counter), 0, False
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        tasks = []
+        for project, path, pattern in launches(arguments.projects, folder):
+            kernel = next((name for name in entries if re.search(pattern, name)), None)
+            missing += kernel is None
+            if kernel is not None:
+                options = ["--launch", path, "--time-limit", arguments.limit]
+                tasks.append((project, kernel, pool.submit(verify, arguments.program, options, entries[kernel])))
+        for project, kernel, task in tasks:
+            verdict, first = task.result()
+            wanted = next((line[0] for line in expected if line[1] == project and re.search(line[2], kernel)), "proved")
+            counts[project][verdict] += 1
+            if verdict != wanted:
+                print(f"{project} {kernel}: {verdict}, and not {wanted}: {first}")
+                failed |= verdict == "defect"
+    for project, of in counts.items():
+        print(f"{project}: {sum(of.values())} kernels: " + ", ".join(f"{count} {verdict}" for verdict, count in of.most_common()))
+    total = sum(sum(of.values()) for of in counts.values())
+    proved = sum(of["proved"] for of in counts.values())
+    print(f"all: {proved} of {total} proved, {missing} without PTX")
+    return 1 if failed or proved < BAR * total else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
