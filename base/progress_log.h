@@ -27,6 +27,7 @@ class ProgressLog {
 
   // Takes the arguments of a ProgressReport for the next message. `total` may be 0: unknown.
   void set(const char* stage, int64_t done, int64_t total) {
+    if (stage != stage_) since_stage_.lap();
     stage_ = stage;
     done_ = done;
     total_ = total;
@@ -40,16 +41,25 @@ class ProgressLog {
     std::string message = work_ + ": still running after " + std::to_string(seconds) + " s";
     if (stage_ != nullptr)
       message += std::string(", ") + stage_ + " " + std::to_string(done_) +
-                 (total_ > 0 ? " of " + std::to_string(total_) : "");
+                 (total_ > 0 ? " of " + std::to_string(total_) + time_left() : "");
     log_.write(message);
   }
 
  private:
+  // As if the rest of the stage were as fast as what is done.
+  std::string time_left() {
+    if (done_ <= 0 || done_ > total_) return {};
+    const double seconds =
+        since_stage_.microseconds() / 1e6 * static_cast<double>(total_ - done_) / static_cast<double>(done_);
+    return ", about " + std::to_string(static_cast<int64_t>(seconds + 0.5)) + " s left";
+  }
+
   Log& log_;
   const std::string work_;
   const double seconds_between_;
   const Timer since_start_;
   Timer since_message_;
+  Timer since_stage_;
   const char* stage_ = nullptr;
   int64_t done_ = 0;
   int64_t total_ = 0;

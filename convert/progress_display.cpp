@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <span>
 #include <string_view>
 #include <utility>
 
 #include "base/system_calls.h"
+#include "base/utf8.h"
 
 namespace glove {
 namespace {
@@ -16,6 +18,29 @@ std::string format_seconds(double seconds) {
   const auto whole = static_cast<int64_t>(std::min(seconds, 1e9) + 0.5);
   return whole >= 3600 ? fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60)
                        : fmt::format("{}:{:02}", whole / 60, whole % 60);
+}
+
+// Returns a line of at most `columns` bytes with the title, a bar, and the first of the texts, longest first,
+// that leaves room for the bar. A title that leaves none is cut.
+std::string bar_line(std::string title, double share, std::span<const std::string> texts, int columns) {
+  constexpr int kLeastBar = 10;
+  constexpr int kAround = 6;  // "  [" and "]  ", and a column that stays free
+  const std::string* text = &texts.front();
+  const auto room = [&] { return columns - static_cast<int>(title.size() + text->size()) - kAround; };
+  while (room() < kLeastBar && text != &texts.back()) ++text;
+  if (room() < kLeastBar && title.size() > 3) {
+    const auto kept = static_cast<int>(title.size()) - (kLeastBar - room());
+    title = std::string(utf8_prefix(title, static_cast<size_t>(std::max(kept - 3, 0)))) + "...";
+  }
+  std::string line = title + "  ";
+  if (room() >= kLeastBar) {
+    const int filled = static_cast<int>(share * room());
+    line += "[" + std::string(static_cast<size_t>(filled), '#') +
+            std::string(static_cast<size_t>(room() - filled), ' ') + "]  ";
+  }
+  line += *text;
+  line.resize(std::min(line.size(), static_cast<size_t>(std::max(columns, 0))));
+  return line;
 }
 
 }  // namespace
@@ -52,23 +77,18 @@ void ProgressDisplay::draw(double seconds, int64_t bytes_done, int64_t bytes_tot
                            ? std::min(1.0, static_cast<double>(bytes_done) / static_cast<double>(bytes_total))
                            : 0.0;
   const double left = share > 0 ? seconds * (1 - share) / share : 0.0;
-  const std::string text = fmt::format(
-      "{:3.0f} %  {} of {}  {}/s  {} left", share * 100, format_bytes(bytes_done), format_bytes(bytes_total),
-      format_bytes(static_cast<int64_t>(static_cast<double>(bytes_done) / seconds)), format_seconds(left));
+  const std::string percent = fmt::format("{:3.0f} %", share * 100);
+  const std::string time = format_seconds(left) + " left";
+  const std::string bytes = format_bytes(bytes_done) + " of " + format_bytes(bytes_total);
+  const std::string speed =
+      format_bytes(static_cast<int64_t>(static_cast<double>(bytes_done) / seconds)) + "/s";
+  const std::string texts[] = {percent + "  " + bytes + "  " + speed + "  " + time,
+                               percent + "  " + bytes + "  " + time, percent + "  " + time};
   if (style_ == Style::kLines) {
-    std::fputs(fmt::format("{}: {}\n", title_, text).c_str(), stderr);
+    std::fputs(fmt::format("{}: {}\n", title_, texts[0]).c_str(), stderr);
     return;
   }
-  const int columns = std::max(system_calls::terminal_columns(), 1);
-  const int room = columns - static_cast<int>(title_.size() + text.size()) - 7;
-  std::string line = title_ + "  ";
-  if (room >= 10) {
-    const int filled = static_cast<int>(share * room);
-    line += "[" + std::string(static_cast<size_t>(filled), '#') +
-            std::string(static_cast<size_t>(room - filled), ' ') + "]  ";
-  }
-  line += text;
-  line.resize(std::min(line.size(), static_cast<size_t>(columns - 1)));
+  const std::string line = bar_line(title_, share, texts, std::max(system_calls::terminal_columns(), 1) - 1);
   std::fputs(("\r\x1b[K" + line).c_str(), stderr);
   std::fflush(stderr);
   drawn_ = true;

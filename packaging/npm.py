@@ -14,7 +14,9 @@ import platforms
 import project
 
 MAIN = "sqlite-glove"
-COMMON = {"version": project.VERSION, "license": project.LICENSE,
+PLACES = {"homepage": project.URL, "repository": {"type": "git", "url": f"git+{project.URL}.git"},
+          "bugs": {"url": f"{project.URL}/issues"}} if project.URL else {}
+COMMON = {"version": project.VERSION, "license": project.LICENSE, "author": project.AUTHORS, **PLACES,
           "keywords": ["sqlite", "sqlite-extension", "word-embeddings", "glove", "vector-search"]}
 
 
@@ -22,8 +24,9 @@ def main_package(build):
     # Does not name the packages with the library: nobody owns their names in npm's registry yet, and npm asks it even for optional
     # peers. Once they are published, they are the optional dependencies.
     manifest = {"name": MAIN, "description": project.description(build), **COMMON, "main": "index.js", "types": "index.d.ts",
+                "exports": {".": {"types": "./index.d.ts", "default": "./index.js"}, "./package.json": "./package.json"},
                 "bin": {"glove-convert": "glove-convert.js"}, "engines": {"node": ">=16"}}
-    names = ["README.md", "glove-convert.js", "index.d.ts", "index.js"]
+    names = ["README.md", "glove-convert.js", "index.d.ts", "index.js", "table.js"]
     files = [(name, project.read("packaging/npm", MAIN, name), name == "glove-convert.js") for name in names]
     return manifest, [("LICENSE", project.read("LICENSE"), False), *files]
 
@@ -42,7 +45,8 @@ def platform_package(build, platform):
     manifest = {"name": platform.npm, "description": f"The library of sqlite-glove for {what}", **COMMON,
                 "os": [platform.os], "cpu": [platform.cpu], **({"libc": [platform.libc]} if platform.libc else {})}
     readme = README.format(name=platform.npm, description=what)
-    return manifest, [("LICENSE", project.notices(platform), False),
+    return manifest, [("LICENSE", project.read("LICENSE"), False),
+                      ("THIRD-PARTY-NOTICES", project.third_party(platform), False),
                       ("README.md", readme.encode(), False),
                       (platform.library, project.built(build, platform.library, platform), True),
                       (platform.program, project.built(build, platform.program, platform), True)]
@@ -71,7 +75,8 @@ def write_wasm(build, dist):
                                               "./sqlite-glove.wasm": "./sqlite-glove.wasm"},
                 "types": "index.d.ts", "sideEffects": False, "engines": {"node": ">=18"}}
     names = ["README.md", "files.mjs", "index.d.ts", "index.mjs", "oo1.mjs", "opfs.mjs"]
-    files = [("LICENSE", project.read("LICENSE"), False), *((name, project.read("packaging/wasm", name), False) for name in names)]
+    files = [("LICENSE", project.read("LICENSE"), False), ("THIRD-PARTY-NOTICES", project.third_party(contained=project.WASM_CONTAINED), False),
+             *((name, project.read("packaging/wasm", name), False) for name in names)]
     for name in ("sqlite-glove.mjs", "sqlite-glove.wasm"):
         path = os.path.join(build, name)
         if not os.path.isfile(path):

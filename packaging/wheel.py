@@ -20,12 +20,21 @@ METADATA = f"""Metadata-Version: 2.1
 Name: sqlite-glove
 Version: {project.VERSION}
 Summary: %(summary)s
-License: {project.LICENSE}
+Author: {project.AUTHORS}
+%(urls)sLicense: {project.LICENSE}
+License-File: LICENSE
+License-File: THIRD-PARTY-NOTICES
 Keywords: sqlite,word-embeddings,glove,vector-search,%(backend)s
+Classifier: Development Status :: 4 - Beta
+Classifier: Intended Audience :: Developers
+Classifier: Intended Audience :: Science/Research
 Classifier: License :: OSI Approved :: MIT License
 Classifier: Operating System :: %(system)s
+Classifier: Programming Language :: C++
 Classifier: Programming Language :: Python :: 3
+Classifier: Programming Language :: SQL
 Classifier: Topic :: Database
+Classifier: Topic :: Scientific/Engineering :: Artificial Intelligence
 Classifier: Typing :: Typed
 Requires-Python: >=3.8
 Provides-Extra: frames
@@ -37,6 +46,7 @@ Requires-Dist: distributed>=2022.12; extra == "cluster"
 Description-Content-Type: text/markdown
 
 """
+URLS = {"Homepage": "", "Documentation": "/tree/main/docs", "Changelog": "/blob/main/CHANGELOG.md", "Issues": "/issues"}
 SYSTEMS = {"linux": "POSIX :: Linux", "darwin": "MacOS", "win32": "Microsoft :: Windows"}
 WHEEL = f"Wheel-Version: 1.0\nGenerator: sqlite-glove ({project.VERSION})\nRoot-Is-Purelib: false\n"
 
@@ -52,11 +62,13 @@ def contents(build, platform=platforms.NATIVE):
     files.append((f"{NAME}/{platform.library}", project.built(build, platform.library, platform), True))
     files.append((f"{NAME}-{project.VERSION}.data/scripts/{platform.program}", project.built(build, platform.program, platform), True))
     cuda = project.has_cuda(build)
-    metadata = METADATA % {"summary": project.description(build), "system": SYSTEMS[platform.os], "backend": "cuda" if cuda else "cpu-only"}
+    urls = "".join(f"Project-URL: {name}, {project.URL}{path}\n" for name, path in URLS.items()) if project.URL else ""
+    metadata = METADATA % {"urls": urls, "summary": project.description(build), "system": SYSTEMS[platform.os], "backend": "cuda" if cuda else "cpu-only"}
     readme = project.read("packaging/python/README.md") + (b"" if cuda else f"\n{project.NO_CUDA}\n".encode())
     files.append((f"{information}/METADATA", metadata.encode() + readme, False))
     files.append((f"{information}/WHEEL", (WHEEL + tags).encode(), False))
-    files.append((f"{information}/LICENSE", project.notices(platform), False))
+    files.append((f"{information}/LICENSE", project.read("LICENSE"), False))
+    files.append((f"{information}/THIRD-PARTY-NOTICES", project.third_party(platform), False))
     return files
 
 

@@ -27,7 +27,8 @@ def write_zip(build, dist):
     files = [(file, project.built(build, file, platform)) for file in (platform.library, platform.program)]
     path = os.path.join(dist, name + ".zip")
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for file, data in [*files, ("README.txt", readme), ("LICENSE.txt", project.notices(platform))]:
+        for file, data in [*files, ("README.txt", readme), ("LICENSE.txt", project.read("LICENSE")),
+                           ("THIRD-PARTY-NOTICES.txt", project.third_party(platform))]:
             information = zipfile.ZipInfo(f"{name}/{file}", time.gmtime(project.EPOCH)[:6])
             information.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(information, data)

@@ -74,13 +74,19 @@ MaybeQuery query_for_word(const Model& model, std::string_view word) {
   return make_query(std::vector<float>(row, row + model.dims()), {*id});
 }
 
+std::string float64_remedy(int64_t components, int64_t dims) {
+  if (dims == 0 || components != 2 * dims) return {};
+  return "; if it is float64, convert it, as vector.astype('float32') does in NumPy";
+}
+
 Result<MaybeQuery> query_for_vector(const Model& model, std::span<const std::byte> blob) {
   const size_t dims = static_cast<size_t>(model.dims());
   if (blob.size() != dims * sizeof(float))
     return Error{ErrorCode::kInvalidArgument,
                  "the vector has " + counted(static_cast<int64_t>(blob.size()), "bytes") + "; the model's " +
                      std::to_string(dims) + " dimensions need " + std::to_string(dims * sizeof(float)) +
-                     " (float32, little-endian)"};
+                     " (float32, little-endian)" +
+                     float64_remedy(static_cast<int64_t>(blob.size() / sizeof(float)), model.dims())};
   std::vector<float> vector(dims);
   std::memcpy(vector.data(), blob.data(), blob.size());
   return query_for_vector(model, std::move(vector));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -46,6 +47,10 @@ Status check_finite(std::span<const float> vector, std::string_view what);
 
 // word = 'king': one literal word, which is never parsed. Uses its row unchanged.
 MaybeQuery query_for_word(const Model& model, std::string_view word);
+
+// Returns what to do about a vector that seems to be float64, because it is as long as `components` float32
+// and twice as long as the dimensions need; for the end of a message. Otherwise empty.
+std::string float64_remedy(int64_t components, int64_t dims);
 
 // expr = x'...': a little-endian float32 vector of the model's dimensions. An error names a wrong length, or
 // the first component that is NaN or infinite.

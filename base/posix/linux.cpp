@@ -8,9 +8,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cmath>
-#include <exception>
-#include <fstream>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/file_calls.h"
@@ -36,24 +37,54 @@ int cores_by_affinity() {
   return std::max(static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)), 1);
 }
 
+// Returns what a file of the kernel's contains, at most 64 KiB; nothing if it cannot be read. Streams of the
+// standard library would add all of its locales to glove.so.
+std::string content_of(const std::string& path) {
+  std::string content;
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return content;
+  content.resize(size_t{64} << 10);
+  size_t length = 0;
+  while (length < content.size()) {
+    const ssize_t count = ::read(descriptor, content.data() + length, content.size() - length);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    length += static_cast<size_t>(count);
+  }
+  ::close(descriptor);
+  content.resize(length);
+  return content;
+}
+
+// Takes the number at the front of the text, after spaces; 0 if there is none.
+double take_number(std::string_view& text) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \t\n"), text.size()));
+  int64_t number = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  text.remove_prefix(static_cast<size_t>(end - text.data()));
+  return code == std::errc() ? static_cast<double>(number) : 0;
+}
+
 // Parses "max 100000" or "150000 100000" and returns the number of cores.
 double quota_in(const std::string& directory) {
-  std::string quota;
-  double period = 0;
-  if (std::ifstream file(directory + "/cpu.max"); file >> quota >> period && quota != "max" && period > 0)
-    return std::stod(quota) / period;
-  double v1_quota = 0;
-  std::ifstream quota_file(directory + "/cpu.cfs_quota_us");
-  std::ifstream period_file(directory + "/cpu.cfs_period_us");
-  if (quota_file >> v1_quota && period_file >> period && v1_quota > 0 && period > 0) return v1_quota / period;
-  return kNoQuota;
+  const auto cores = [](std::string_view quota, std::string_view period) {
+    const double of_time = take_number(quota), time = take_number(period);
+    return of_time > 0 && time > 0 ? of_time / time : kNoQuota;
+  };
+  const std::string both = content_of(directory + "/cpu.max");
+  const size_t space = std::min(both.find(' '), both.size());
+  const double found = cores(std::string_view(both).substr(0, space), std::string_view(both).substr(space));
+  if (found < kNoQuota) return found;
+  return cores(content_of(directory + "/cpu.cfs_quota_us"), content_of(directory + "/cpu.cfs_period_us"));
 }
 
 // Returns the smallest quota from the process's cgroup up to the root, in both hierarchies.
 double cgroup_quota() {
   double cores = kNoQuota;
-  std::ifstream groups("/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {
+  const std::string groups = content_of("/proc/self/cgroup");
+  for (size_t begin = 0, end = 0; begin < groups.size(); begin = end + 1) {
+    end = std::min(groups.find('\n', begin), groups.size());
+    const std::string line = groups.substr(begin, end - begin);
     const size_t first = line.find(':');
     const size_t second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
@@ -88,13 +119,7 @@ void name_thread(std::thread& thread, const char* name) {
 }
 
 int usable_cores() {
-  static const double quota = [] {
-    try {
-      return cgroup_quota();
-    } catch (const std::exception&) {  // a file with content that the kernel's manual does not describe
-      return kNoQuota;
-    }
-  }();
+  static const double quota = cgroup_quota();
   const auto allowed = static_cast<int>(std::min(std::ceil(quota), kNoQuota));
   return std::max(1, std::min(cores_by_affinity(), allowed));
 }

@@ -7,16 +7,20 @@
 
 #include "base/crc32.h"
 #include "base/progress_log.h"
+#include "base/timer.h"
 #include "base/utf8.h"
 #include "model/byte_sink.h"
 #include "model/exact_dot.h"
 #include "model/limits.h"
+#include "search/query.h"
 #include "sql/adapter/interrupt.h"
+#include "sql/index/known_texts.h"
 #include "sql/values/row_vector.h"
 
 namespace glove::sql {
 namespace {
 
+constexpr double kUsBeforeCount = 200'000;
 constexpr size_t kMostShown = 60;  // bytes of a text in a message
 
 // True if the text is that of a number, as SQLite writes it.
@@ -88,32 +92,54 @@ Status ContentRows::prepare() {
                          index_.name);
 }
 
-Status ContentRows::begin(int64_t dims) {
+Status ContentRows::begin(int64_t dims, const std::string& stored_model) {
   dims_ = dims;
   encoder_ = nullptr;
   vectors_read_.reset();
   GLOVE_RETURN_IF_ERROR(prepare());
+  GLOVE_RETURN_IF_ERROR(choose_model(stored_model));
   return index_.is_text ? find_encoder() : Status();
 }
 
-Status ContentRows::begin(int64_t dims, const std::string& expected_fingerprint) {
-  GLOVE_RETURN_IF_ERROR(begin(dims));
-  return check_fingerprint(expected_fingerprint);
+Status ContentRows::begin(int64_t dims, const IndexConfig& config) {
+  GLOVE_RETURN_IF_ERROR(begin(dims, config.model));
+  return check_fingerprint(config.fingerprint);
 }
 
-Status ContentRows::check_model(int64_t dims, const std::string& expected_fingerprint) {
+Status ContentRows::check_model(const IndexConfig& config) {
   if (!index_.is_text) return {};
-  dims_ = dims;
+  dims_ = config.dims;
   encoder_ = nullptr;
+  GLOVE_RETURN_IF_ERROR(choose_model(config.model));
   GLOVE_RETURN_IF_ERROR(find_model());
-  return check_fingerprint(expected_fingerprint);
+  return check_fingerprint(config.fingerprint);
+}
+
+// Sets model_name_, unless the index needs no model.
+Status ContentRows::choose_model(const std::string& stored) {
+  model_name_ = index_.model.empty() ? stored : index_.model;
+  if (!index_.is_text || !model_name_.empty()) return {};
+  const Result<CatalogEntry> entry = connection_.find(std::nullopt);  // opens $GLOVE_MODEL
+  if (!entry.ok()) return {entry.error().code, index_.name + ": " + entry.error().message};
+  const CatalogSnapshotPtr models = connection_.models();
+  if (models->entries().size() == 1) {
+    model_name_ = entry.value().name;
+    return {};
+  }
+  ShortList names;
+  for (const CatalogEntry& model : models->entries()) names.add(model.name);
+  return {ErrorCode::kInvalidArgument, index_.name +
+                                           ": model may be left out only while one model is loaded; "
+                                           "name the one that makes the vectors of the texts, as in model='" +
+                                           models->entries().front().name +
+                                           "'; these are loaded: " + names.text()};
 }
 
 Status ContentRows::check_fingerprint(const std::string& expected_fingerprint) const {
   const std::string found = fingerprint();
   if (found == expected_fingerprint) return {};
   return {ErrorCode::kInvalidArgument,
-          index_.name + ": the model '" + index_.model + "' has the fingerprint " + found +
+          index_.name + ": the model '" + model_name_ + "' has the fingerprint " + found +
               ", but the vectors of the index were made by one with " + expected_fingerprint +
               "; load that model under this name, or run " + index_.command("rebuild") +
               " to adopt this one"};
@@ -133,14 +159,14 @@ std::string ContentRows::columns(const char* table) const {
 
 // Sets model_, and dims_ if they are not known yet.
 Status ContentRows::find_model() {
-  Result<CatalogEntry> entry = connection_.find(index_.model);
+  Result<CatalogEntry> entry = connection_.find(model_name_);
   if (!entry.ok()) return {entry.error().code, index_.name + ": " + entry.error().message};
   model_ = entry.value().model;
   if (index_.is_text && dims_ == 0) dims_ = model_->dims();
   if (dims_ == 0 || dims_ == model_->dims()) return {};
   return {
       ErrorCode::kInvalidArgument,
-      index_.name + ": the model '" + index_.model + "' has " + std::to_string(model_->dims()) +
+      index_.name + ": the model '" + model_name_ + "' has " + std::to_string(model_->dims()) +
           " dimensions, but the index has " + std::to_string(dims_) + "; load a model of " +
           std::to_string(dims_) + " dimensions under this name" +
           (index_.is_text && index_.dims == 0 ? ", or run " + index_.command("rebuild") + " to adopt this one"
@@ -156,7 +182,7 @@ Status ContentRows::find_encoder() {
 }
 
 Result<bool> ContentRows::encode_query(std::string_view text, std::vector<float>& vector) {
-  if (index_.model.empty()) {
+  if (!index_.has_model()) {
     const std::string shown = escaped(text, kMostShown);  // SQLite converts a number to a text
     return Error{ErrorCode::kInvalidArgument,
                  index_.name + ": the query is " + (is_number(text) ? shown : "the text '" + shown + "'") +
@@ -183,7 +209,8 @@ void ContentRows::check_vector() {
   } else if (length > kMaxDims) {
     fault_ = has + "; the most is " + std::to_string(kMaxDims);
   } else if (dims_ != 0 && length != dims_) {
-    fault_ = has + ", but the index has " + std::to_string(dims_) + " dimensions";
+    fault_ =
+        has + ", but the index has " + std::to_string(dims_) + " dimensions" + float64_remedy(length, dims_);
     other_dims_ = length;
   } else if (bad != vector_.end()) {
     fault_ = "has a vector whose component " + std::to_string(bad - vector_.begin() + 1) + " is " +
@@ -191,16 +218,31 @@ void ContentRows::check_vector() {
   }
 }
 
+// Takes the vector of row_.text, which is that of the row `id`, from what the index has. Returns false if it
+// has none.
+Result<bool> ContentRows::find_known(int64_t id) {
+  if (command_.progress == nullptr) return false;
+  row_.digest = blake2b_128(row_.text);
+  if (command_.known == nullptr) return false;
+  GLOVE_ASSIGN_OR_RETURN(const auto vector, command_.known->find(id, row_.digest));
+  if (vector.empty()) return false;
+  vector_.assign(vector.begin(), vector.end());
+  norm_squared_ = exact_dot(vector_.data(), vector_.data(), static_cast<int64_t>(vector_.size()));
+  return true;
+}
+
 Result<RowVector> ContentRows::encode_row(OwnStatement::Run& run, int first_column) {
   if (encoder_ == nullptr) GLOVE_RETURN_IF_ERROR(find_encoder());  // another scan began and failed
-  text_.clear();
+  row_.text.clear();
   for (size_t i = 0; i < index_.columns.size(); ++i) {
     const int column = first_column + static_cast<int>(i);
-    if (i > 0) text_ += '\n';
-    if (!run.null(column)) text_ += run.text(column);
+    if (i > 0) row_.text += '\n';
+    if (!run.null(column)) row_.text += run.text(column);
   }
+  GLOVE_ASSIGN_OR_RETURN(const bool known, find_known(run.integer(0)));
+  if (known) return RowVector::kVector;
   InterruptPoller poller(connection_.db());
-  const Result<bool> found = encoder_->encode(*model_, text_, scratch_, poller);
+  const Result<bool> found = encoder_->encode(*model_, row_.text, scratch_, poller);
   if (!found.ok() && found.error().code == ErrorCode::kInterrupted) return found.error();
   if (!found.ok()) {
     fault_ = "has a text without a vector: " + found.error().message;
@@ -267,7 +309,7 @@ Status ContentRows::read_row(int64_t id, const UseContent& use) {
   GLOVE_ASSIGN_OR_RETURN(const RowVector found, vector_of(run, 1));
   const std::span<const float> vector =
       found == RowVector::kVector ? std::span<const float>(vector_) : std::span<const float>();
-  return use({id, found, vector, norm_squared_, fault_});
+  return use({id, found, vector, norm_squared_, fault_, row_.digest});
 }
 
 Result<bool> ContentRows::exists(int64_t id) {
@@ -276,36 +318,48 @@ Result<bool> ContentRows::exists(int64_t id) {
   return run.next();
 }
 
-Status ContentRows::pass_rows(OwnStatement& statement, const UseContent& use) {
+// Passes the rows of the statement, which has a row for each row of `table`.
+Status ContentRows::pass_rows(OwnStatement& statement, const std::string& table, const UseContent& use) {
   OwnStatement::Run run(statement);
   ProgressLog log(connection_.engine().log(), index_.name + ": reading the rows of '" + index_.content + "'");
+  const Timer timer;
+  int64_t total = 0;  // counted only when reading them takes long, because counting does so too
   for (int64_t rows = 1;; ++rows) {
     GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
     if (!more) return {};
-    log.set("row", rows, 0);
-    log.tick();
+    if (total == 0 && timer.microseconds() > kUsBeforeCount) {
+      OwnQuery count(connection_.db(), index_.name, "SELECT count(*) FROM " + table);
+      GLOVE_RETURN_IF_ERROR(count.next());
+      total = std::max<int64_t>(count.integer(0), 1);
+    }
+    if (command_.progress != nullptr) {
+      command_.progress->set("row", rows, total);
+    } else {
+      log.set("row", rows, total);
+      log.tick();
+    }
     RowVector found = RowVector::kNone;
     if (run.integer(1) != 0) {
       GLOVE_ASSIGN_OR_RETURN(found, vector_of(run, 2));
     }
     const std::span<const float> vector =
         found == RowVector::kVector ? std::span<const float>(vector_) : std::span<const float>();
-    GLOVE_RETURN_IF_ERROR(use({run.integer(0), found, vector, norm_squared_, fault_}));
+    GLOVE_RETURN_IF_ERROR(use({run.integer(0), found, vector, norm_squared_, fault_, row_.digest}));
   }
 }
 
 Status ContentRows::read_all(const live::UseRow& use) {
-  return pass_rows(all_, [&](const ContentRow& row) {
+  return pass_rows(all_, index_.content_table(), [&](const ContentRow& row) {
     return row.found == RowVector::kVector ? use(row.id, row.vector) : Status();
   });
 }
 
 Status ContentRows::read_logged(const UseContent& use) {
-  return pass_rows(logged_, use);
+  return pass_rows(logged_, index_.object("_log"), use);
 }
 
 Status ContentRows::read_content(const UseContent& use) {
-  return pass_rows(all_, use);
+  return pass_rows(all_, index_.content_table(), use);
 }
 
 Error ContentRows::fault_of_row(int64_t id, const std::string& fault) const {

@@ -84,7 +84,7 @@ Result<std::vector<float>> read_blob(std::string_view bytes, const ContentRows& 
                      ", but a vector of " +
                      (dims == 0 ? "float32 has 4 bytes per component"
                                 : std::to_string(dims) + " float32 has " + std::to_string(dims * 4)) +
-                     rows.remedy_of_length(dims == 0 ? 0 : components)};
+                     float64_remedy(components, dims) + rows.remedy_of_length(dims == 0 ? 0 : components)};
   std::vector<float> vector(static_cast<size_t>(components));
   std::memcpy(vector.data(), bytes.data(), bytes.size());
   return vector;
@@ -108,7 +108,7 @@ Result<std::vector<float>> read_json(std::string_view text, const ContentRows& r
 Result<MaybeQuery> index_query(const IndexDefinition& index, ContentRows& rows, int64_t dims,
                                const nn::ExprValue& query, const InterruptCheck& interrupted) {
   std::vector<float> vector;
-  if (query.blob || (index.model.empty() && begins_like_array(query.bytes))) {
+  if (query.blob || (!index.has_model() && begins_like_array(query.bytes))) {
     auto given =
         query.blob ? read_blob(query.bytes, rows, dims) : read_json(query.bytes, rows, dims, interrupted);
     const Status status = given.ok() ? check_finite(given.value(), "the query") : given.error();

@@ -5,7 +5,8 @@
 // rows counts those of the segments that are not dead; logged counts the rows of the log, which a query reads
 // one by one. state is 'current' (nothing is logged), 'changed', or 'sync is due' above 10,000 logged rows;
 // for an index that cannot be queried, because its tables, its triggers or its content are not what they must
-// be, it is the reason, and the numbers are NULL; if its model is not loaded, state says so. Where a backend
+// be, it is the reason, and the numbers are NULL; if its model is not loaded, state says so. While a command
+// runs, state is how far it is, as in 'syncing, 31,000 of 64,512', and the numbers are NULL. Where a backend
 // has failed to search the index, the reason follows. backend is the one that has the index or, if none has,
 // the one that 'auto' would use.
 #include <bit>
@@ -18,6 +19,7 @@
 #include "sql/adapter/snapshot.h"
 #include "sql/adapter/sql_tokens.h"
 #include "sql/index/index_definition.h"
+#include "sql/index/index_progress.h"
 #include "sql/index/index_schema.h"
 #include "sql/index/index_store.h"
 #include "sql/index/own_work.h"
@@ -94,7 +96,7 @@ Status check_model(Connection& connection, const IndexDefinition& index, IndexSt
   VectorStore vectors(connection, index);
   ContentRows rows(connection, index, vectors);
   GLOVE_ASSIGN_OR_RETURN(const IndexConfig config, store.config());
-  return rows.check_model(config.dims, config.fingerprint);
+  return rows.check_model(config);
 }
 
 // What an index has whose tables are what they must be.
@@ -128,7 +130,18 @@ Result<IndexContent> content_of(Connection& connection, const FoundIndex& found)
   });
 }
 
+// An index that a command changes is not read, because that could wait for the command.
+vtab::SnapshotRow row_at_work(const FoundIndex& found, const std::string& work) {
+  vtab::SnapshotRow row = {found.definition.schema, found.definition.name};
+  row.resize(7, nullptr);
+  row.push_back(std::string());
+  row.push_back(work);
+  return row;
+}
+
 vtab::SnapshotRow row_of(Connection& connection, const FoundIndex& found) {
+  const std::string work = index_work(connection.db(), found.definition);
+  if (!work.empty()) return row_at_work(found, work);
   const Result<IndexContent> content = content_of(connection, found);
   const bool searched = content.ok() && content.value().searched != nullptr;
   const LikelyBackend choice =

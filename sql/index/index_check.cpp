@@ -115,7 +115,7 @@ Result<std::string> IndexCommands::problem() {
     return damaged_index(index_, "two segments have the row " + std::to_string(twice->id)).message;
   GLOVE_ASSIGN_OR_RETURN(auto logged, store_.logged());
   ContentCheck check(index_, vectors_, std::move(living), std::move(logged));
-  GLOVE_RETURN_IF_ERROR(rows_.begin(dims, config.fingerprint));
+  GLOVE_RETURN_IF_ERROR(rows_.begin(dims, config));
   GLOVE_RETURN_IF_ERROR(
       rows_.read_content([&](const ContentRow& row) -> Status { return check.check(row); }));
   return check.problem();

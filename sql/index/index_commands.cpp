@@ -1,6 +1,7 @@
 #include "sql/index/index_commands.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <numeric>
@@ -12,6 +13,7 @@
 #include "model/limits.h"
 #include "sql/adapter/own_statement.h"
 #include "sql/index/index_schema.h"
+#include "sql/index/known_texts.h"
 #include "sql/index/own_work.h"
 #include "sql/index/segment_store.h"
 
@@ -31,7 +33,12 @@ class NewSegment {
   // `id` is that of the segment. `expected_rows`: how many rows memory is reserved for. The references must
   // outlive the object.
   NewSegment(const IndexDefinition& index, VectorStore& vectors, int64_t id, int64_t expected_rows)
-      : index_(index), vectors_(vectors), id_(id), expected_rows_(expected_rows), writer_(vectors, id) {}
+      : index_(index),
+        vectors_(vectors),
+        id_(id),
+        expected_rows_(expected_rows),
+        writer_(vectors, id),
+        digests_(vectors, id, kFirstDigestBlock) {}
 
   // Adds a row of the content, as ContentRows passes it. Rows without a vector, and zero vectors, which are
   // in no relation, are left out. An invalid vector is an error, unless the index skips them. REQUIRES: the
@@ -55,8 +62,12 @@ class NewSegment {
   int64_t rows_ = 0;
   std::optional<live::SegmentBuilder> builder_;
   std::optional<live::SegmentEncoder> encoder_;  // for add()
-  VectorWriter writer_;
-  std::map<int64_t, VectorReader> readers_;  // by the segment that copy() reads
+  struct Readers {
+    VectorReader vectors, digests;
+  };
+
+  VectorWriter writer_, digests_;
+  std::map<int64_t, Readers> readers_;  // by the segment that copy() reads
 };
 
 Status NewSegment::add(const ContentRows& rows, const ContentRow& row) {
@@ -71,7 +82,9 @@ Status NewSegment::add(const ContentRows& rows, const ContentRow& row) {
         row.id, "has no place in the index, which can have at most " + std::to_string(kMaxRows) + " rows");
   encoder_->add(row.id, row.vector, row.norm_squared);
   ++rows_;
-  return index_.is_text ? writer_.add(row.vector) : Status();
+  if (!index_.is_text) return {};
+  GLOVE_RETURN_IF_ERROR(digests_.add(stored_digest(row.digest)));
+  return writer_.add(row.vector);
 }
 
 Status NewSegment::copy(const StoredSegment& from, int64_t row) {
@@ -79,8 +92,14 @@ Status NewSegment::copy(const StoredSegment& from, int64_t row) {
   builder_->copy(*from.segment, row);
   ++rows_;
   if (!index_.is_text) return {};
-  VectorReader& reader = readers_.try_emplace(from.record.id, vectors_, from.segment->dims()).first->second;
-  GLOVE_ASSIGN_OR_RETURN(const auto vector, reader.read(from.record.id, row));
+  const auto found = readers_.try_emplace(
+      from.record.id, Readers{VectorReader(vectors_, from.segment->dims()),
+                              VectorReader(vectors_, kDigestComponents, kFirstDigestBlock)});
+  Readers& reader = found.first->second;
+  GLOVE_ASSIGN_OR_RETURN(const auto digest, reader.digests.read(from.record.id, row));
+  constexpr std::array<float, kDigestComponents> kNone{};
+  GLOVE_RETURN_IF_ERROR(digests_.add(digest.empty() ? std::span<const float>(kNone) : digest));
+  GLOVE_ASSIGN_OR_RETURN(const auto vector, reader.vectors.read(from.record.id, row));
   if (!from.segment->has_codes_of(row, vector))
     return damaged_index(index_, "the segment " + std::to_string(from.record.id) +
                                      " lacks the vector that belongs to its row " + std::to_string(row));
@@ -88,6 +107,7 @@ Status NewSegment::copy(const StoredSegment& from, int64_t row) {
 }
 
 Result<live::SegmentPtr> NewSegment::finish() {
+  GLOVE_RETURN_IF_ERROR(digests_.finish());
   GLOVE_RETURN_IF_ERROR(writer_.finish());
   if (encoder_) encoder_->finish();
   const int64_t dims = builder_->dims();
@@ -99,7 +119,28 @@ Status IndexCommands::create() {
   GLOVE_RETURN_IF_ERROR(check_content(db, index_));
   GLOVE_RETURN_IF_ERROR(check_trigger_names(db, index_));
   GLOVE_RETURN_IF_ERROR(create_tables(db, index_));
-  return rebuild();
+  return reported("creating", [this] { return rebuild(); });
+}
+
+// Runs body(), while which the log and other connections are told what the command does.
+template <class Body>
+auto IndexCommands::reported(const char* doing, Body&& body) -> decltype(body()) {
+  struct Reporting {  // ends also if memory runs out
+    Reporting(IndexCommands& reporting, const char* doing)
+        : commands(reporting), progress(reporting.connection_, reporting.index_, doing) {
+      commands.progress_ = &progress;
+      commands.rows_.report_to(&progress);
+    }
+    ~Reporting() {
+      commands.rows_.report_to(nullptr);
+      commands.rows_.reuse(nullptr);
+      commands.progress_ = nullptr;
+    }
+    IndexCommands& commands;
+    IndexProgress progress;
+  };
+  const Reporting reporting(*this, doing);
+  return std::forward<Body>(body)();
 }
 
 // In a transaction of the user's, SQLite keeps what a table has written for an INSERT of one row that then
@@ -133,9 +174,9 @@ Status IndexCommands::run_now(std::string_view command) {
 }
 
 Status IndexCommands::work(std::string_view command) {
-  if (command == "rebuild") return rebuild();
+  if (command == "rebuild") return reported("rebuilding", [this] { return rebuild(); });
   if (command == "integrity-check") {
-    GLOVE_ASSIGN_OR_RETURN(const std::string found, problem());
+    GLOVE_ASSIGN_OR_RETURN(const std::string found, reported("checking", [this] { return problem(); }));
     return found.empty() ? Status() : Status(ErrorCode::kCorrupt, found);
   }
   const bool merge = command == "merge";
@@ -143,13 +184,13 @@ Status IndexCommands::work(std::string_view command) {
     return {ErrorCode::kInvalidArgument, index_.name + ": there is no command " + quoted_value(command) +
                                              "; the commands are: sync, merge, rebuild, integrity-check"};
   GLOVE_RETURN_IF_ERROR(check_index(connection_.db(), index_));
-  return sync(merge);
+  return reported(merge ? "merging" : "syncing", [&] { return sync(merge); });
 }
 
 Status IndexCommands::sync(bool join_all) {
   GLOVE_ASSIGN_OR_RETURN(IndexConfig config, store_.config());
   GLOVE_ASSIGN_OR_RETURN(auto segments, store_.segments().list(config.dims));
-  GLOVE_RETURN_IF_ERROR(rows_.begin(config.dims, config.fingerprint));
+  GLOVE_RETURN_IF_ERROR(rows_.begin(config.dims, config));
   GLOVE_ASSIGN_OR_RETURN(const int64_t logged, store_.count_logged());
   if (logged == 0 && !join_all) return {};
   GLOVE_RETURN_IF_ERROR(move_log(segments, logged));
@@ -213,6 +254,7 @@ Status IndexCommands::kill_missing(StoredSegment& stored) {
     if (stored.is_dead(row)) continue;
     GLOVE_ASSIGN_OR_RETURN(const bool exists, rows_.exists(ids[static_cast<size_t>(row)]));
     if (!exists) stored.kill(row);
+    progress_->set("looking for deleted rows,", row + 1, stored.record.rows);
   }
   return {};
 }
@@ -234,6 +276,8 @@ Status IndexCommands::join(std::vector<StoredSegment>& segments, const std::vect
   }
   std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) { return a.id < b.id; });
   for (size_t i = 0; i < places.size(); ++i) {
+    GLOVE_RETURN_IF_ERROR(progress_->set_and_poll("joining segments, row", static_cast<int64_t>(i + 1),
+                                                  static_cast<int64_t>(places.size())));
     if (i > 0 && places[i].id == places[i - 1].id)
       return damaged_index(index_, "two segments have the row " + std::to_string(places[i].id));
     GLOVE_RETURN_IF_ERROR(whole.copy(segments[places[i].segment], places[i].row));
@@ -291,14 +335,20 @@ Status IndexCommands::rebuild() {
   sqlite3* const db = connection_.db();
   GLOVE_RETURN_IF_ERROR(check_content(db, index_));
   GLOVE_RETURN_IF_ERROR(create_missing_tables(db, index_));
-  GLOVE_RETURN_IF_ERROR(rows_.begin(index_.dims));
+  GLOVE_ASSIGN_OR_RETURN(const std::string model, store_.stored_model());
+  GLOVE_RETURN_IF_ERROR(rows_.begin(index_.dims, model));
   int64_t id = 1;
   if (index_.is_text) {
     GLOVE_ASSIGN_OR_RETURN(id, vectors_.unused_segment());
   }
   NewSegment fresh(index_, vectors_, id, 0);
+  KnownTexts known(store_, vectors_);
+  if (index_.is_text) GLOVE_RETURN_IF_ERROR(known.read(rows_.fingerprint()));
+  rows_.reuse(&known);
   GLOVE_RETURN_IF_ERROR(rows_.read_content([&](const ContentRow& row) { return fresh.add(rows_, row); }));
-  IndexConfig config{fresh.rows() == 0 ? index_.dims : rows_.dims(), rows_.fingerprint(), 0};
+  rows_.reuse(nullptr);
+  IndexConfig config{fresh.rows() == 0 ? index_.dims : rows_.dims(), rows_.fingerprint(), 0,
+                     rows_.model_to_store()};
   IndexLists lists(connection_, index_, store_.segments(), config);
   lists.plan(fresh.rows(), false);
   live::SegmentPtr made;

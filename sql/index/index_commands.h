@@ -12,6 +12,7 @@
 #include "sql/index/content_rows.h"
 #include "sql/index/index_definition.h"
 #include "sql/index/index_lists.h"
+#include "sql/index/index_progress.h"
 #include "sql/index/index_store.h"
 #include "sql/index/vector_store.h"
 
@@ -62,6 +63,8 @@ class IndexCommands {
   Status sync(bool join_all);
   Status rebuild();
   Status move_log(std::vector<StoredSegment>& segments, int64_t logged);
+  template <class Body>
+  auto reported(const char* doing, Body&& body) -> decltype(body());
   std::vector<size_t> joined_segments(const std::vector<StoredSegment>& segments, bool join_all,
                                       bool lists_are_due) const;
   Status write_segments(std::vector<StoredSegment>& segments, const std::vector<size_t>& joined,
@@ -76,6 +79,7 @@ class IndexCommands {
   IndexStore& store_;
   ContentRows& rows_;
   VectorStore& vectors_;
+  IndexProgress* progress_ = nullptr;  // of the command that runs
 };
 
 }  // namespace glove::sql

@@ -128,9 +128,7 @@ Status check_complete(const IndexDefinition& index) {
                               : no_column           ? "vector or text"
                                                     : nullptr;
   if (missing != nullptr) return wrong(index, missing + (" must be given; write " + std::string(kExample)));
-  if (index.is_text && index.model.empty())
-    return wrong(index, "text needs the name of the model that makes the vectors: model='glove'");
-  if (!index.options.empty() && index.model.empty())
+  if (!index.options.empty() && !index.has_model())
     return wrong(index, "options are those of a model; give model as well");
   return {};
 }

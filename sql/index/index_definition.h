@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,13 +21,16 @@ struct IndexDefinition {
   std::string rowid;                 // its INTEGER PRIMARY KEY
   std::vector<std::string> columns;  // `vector`, or those of `text`
   bool is_text = false;
-  std::string model;           // empty: none is given
+  std::string model;           // empty: none is given; an index of texts then stores the name of its model
   std::string options;         // of glove_text_vec; empty: none are given
   int64_t dims = 0;            // 0: the first row's
   bool skip_invalid = false;   // rows with an invalid vector are left out, rather than an error at sync
   int64_t lists = kAutoLists;  // how many; 0: none
 
   static constexpr int64_t kAutoLists = -1;
+
+  // Whether a model makes vectors of texts.
+  bool has_model() const { return is_text || !model.empty(); }
 
   // Returns a table of the index, or one of its triggers, as an identifier with its schema.
   std::string object(const char* suffix) const;
@@ -35,6 +39,16 @@ struct IndexDefinition {
   std::string command(const char* command) const;
   // Returns the content as an identifier with its schema.
   std::string content_table() const;
+};
+
+// What NAME_config says.
+struct IndexConfig {
+  int64_t dims = 0;         // 0: not known yet
+  std::string fingerprint;  // of the model that made the vectors; empty unless the index is of texts
+  // How many lists there are: 0 if there are none yet, kUselessLists if those that were trained did not pay;
+  // nullopt in an index that an older version made, which has none until 'rebuild'.
+  std::optional<int64_t> lists;
+  std::string model;  // the name of that model if the definition names none; otherwise empty
 };
 
 // The columns of an index in declared order, before the one that takes commands, which has the index's name.
@@ -53,7 +67,9 @@ Status check_name(const IndexDefinition& index);
 // rowid     its INTEGER PRIMARY KEY      identifies the rows
 // vector    a column                     of BLOBs of float32 or JSON arrays
 // text      columns, with commas         whose texts the model makes vectors of
-// model     a model's name               makes vectors of texts, for `text` and for queries
+// model     a model's name               makes vectors of texts, for `text` and for queries; for `text` it
+// may
+//                                        be left out while exactly one model is loaded
 // options   JSON                         those of glove_text_vec
 // dims      1 to 65536                   the dimensions of the vectors
 // invalid   'error' or 'skip'            what sync does about a row with an invalid vector

@@ -63,6 +63,7 @@ Result<IndexConfig> IndexStore::config() {
     if (run.text(0) == "dims") config.dims = run.integer(1);
     if (run.text(0) == "version") version = run.integer(1);
     if (run.text(0) == "fingerprint") config.fingerprint = run.text(1);
+    if (run.text(0) == "model") config.model = run.text(1);
     if (run.text(0) == "lists") config.lists = std::clamp(run.integer(1), kUselessLists, live::kMostLists);
     return Status();
   }));
@@ -88,11 +89,21 @@ Status IndexStore::set_config(const IndexConfig& config) {
                  config.lists.value_or(0) > 0 ? kVersionOfLists : format_version(index_), config.dims,
                  config.fingerprint);
   GLOVE_RETURN_IF_ERROR(write.finish());
-  if (!config.lists) return {};
-  return OwnQuery(connection_.db(), index_.name,
-                  "INSERT OR REPLACE INTO " + index_.object("_config") + " VALUES ('lists', ?)",
-                  *config.lists)
-      .finish();
+  const auto set = [this](const char* key, const auto& value) {
+    return OwnQuery(connection_.db(), index_.name,
+                    "INSERT OR REPLACE INTO " + index_.object("_config") + " VALUES ('" + key + "', ?)",
+                    value)
+        .finish();
+  };
+  if (config.lists) GLOVE_RETURN_IF_ERROR(set("lists", *config.lists));
+  return config.model.empty() ? Status() : set("model", config.model);
+}
+
+Result<std::string> IndexStore::stored_model() {
+  OwnQuery run(connection_.db(), index_.name,
+               "SELECT value FROM " + index_.object("_config") + " WHERE key = 'model'");
+  GLOVE_ASSIGN_OR_RETURN(const bool found, run.next());
+  return found ? std::string(run.text(0)) : std::string();
 }
 
 Result<std::vector<StoredSegment>> IndexStore::loaded_segments(int64_t dims) {
@@ -147,7 +158,7 @@ std::optional<uint32_t> IndexStore::committed_version() {
 Result<live::IndexState> IndexStore::state(ContentRows& rows, const KeySet* among) {
   const std::optional<uint32_t> version = committed_version();
   if (version && committed_ && committed_->version == *version) {
-    GLOVE_RETURN_IF_ERROR(rows.begin(committed_->state.dims, committed_->config.fingerprint));
+    GLOVE_RETURN_IF_ERROR(rows.begin(committed_->state.dims, committed_->config));
     former_parts_.reset();
     return committed_->state;
   }
@@ -170,7 +181,7 @@ Result<live::IndexState> IndexStore::read_state(const IndexConfig& config, Conte
   state.dims = config.dims;
   GLOVE_ASSIGN_OR_RETURN(auto stored, segments_.list(state.dims));
   for (StoredSegment& segment : stored) GLOVE_RETURN_IF_ERROR(segments_.load_for_search(segment, state.dims));
-  GLOVE_RETURN_IF_ERROR(rows.begin(state.dims, config.fingerprint));
+  GLOVE_RETURN_IF_ERROR(rows.begin(state.dims, config));
   state.parts = parts_of(stored);
   for (size_t i = 0; i < stored.size(); ++i) {
     state.segment_ids.push_back(stored[i].record.id);

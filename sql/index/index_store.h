@@ -16,14 +16,6 @@
 
 namespace glove::sql {
 
-// What NAME_config says.
-struct IndexConfig {
-  int64_t dims = 0;         // 0: not known yet
-  std::string fingerprint;  // of the model that made the vectors; empty unless the index is of texts
-  // How many lists there are: 0 if there are none yet, kUselessLists if those that were trained did not pay;
-  // nullopt in an index that an older version made, which has none until 'rebuild'.
-  std::optional<int64_t> lists;
-};
 constexpr int64_t kUselessLists = -1;
 
 // More logged rows than this make queries slow enough to tell that a 'sync' is due.
@@ -40,6 +32,8 @@ class IndexStore {
 
   Result<IndexConfig> config();
   Status set_config(const IndexConfig& config);
+  // Returns what config().model would be, whatever version the tables have.
+  Result<std::string> stored_model();
 
   SegmentStore& segments() { return segments_; }
   // Returns the segments, by ascending id, all of them loaded.

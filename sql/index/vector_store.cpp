@@ -24,6 +24,19 @@ std::string blocks_of(int64_t segment) {
 
 }  // namespace
 
+std::array<float, kDigestComponents> stored_digest(const Digest128& digest) {
+  std::array<float, kDigestComponents> stored;
+  static_assert(sizeof(stored) == sizeof(digest));
+  std::memcpy(stored.data(), digest.data(), digest.size());
+  return stored;
+}
+
+Digest128 digest_of(std::span<const float> stored) {
+  Digest128 digest;
+  std::memcpy(digest.data(), stored.data(), digest.size());
+  return digest;
+}
+
 int64_t VectorStore::rows_per_block(int64_t dims) {
   return std::max<int64_t>(1, kBlockBytes / (dims * static_cast<int64_t>(sizeof(float))));
 }
@@ -100,11 +113,12 @@ Status VectorWriter::finish() {
 
 Result<std::span<const float>> VectorReader::read(int64_t segment, int64_t row) {
   const int64_t rows = VectorStore::rows_per_block(dims_);
-  if (segment != segment_ || row / rows != block_) {
+  const int64_t block = first_block_ + row / rows;
+  if (segment != segment_ || block != block_) {
     block_ = -1;
-    GLOVE_RETURN_IF_ERROR(store_.read(segment, row / rows, vectors_));
+    GLOVE_RETURN_IF_ERROR(store_.read(segment, block, vectors_));
     segment_ = segment;
-    block_ = row / rows;
+    block_ = block;
   }
   const auto first = static_cast<size_t>(row % rows * dims_);
   const auto length = static_cast<size_t>(dims_);

@@ -16,7 +16,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/utf8.h"
 #include "sql/adapter/direct_call.h"
+#include "sql/adapter/work_watch.h"
 #include "sql/models/load_options.h"
 #include "sql/register.h"
 
@@ -39,8 +41,11 @@ Status glove_load(sqlite3_context* context, Arguments arguments) {
   if (json) {
     GLOVE_ASSIGN_OR_RETURN(options, parse_load_options(*json, LoadSource::kFile, "glove_load"));
   }
-  InterruptPoller poller(sqlite3_context_db_handle(context));
-  options.interrupted = poller;
+  WorkWatch watch(connection_of(context), "glove_load: " + quoted_value(path));
+  options.interrupted = watch.interrupted();
+  options.progress = [report = watch.progress()](int64_t done, int64_t total) {
+    report("byte", done, total);
+  };
   GLOVE_ASSIGN_OR_RETURN(
       const std::string loaded,
       connection_of(context).load(std::string(path), std::string(name.value_or("")), options));

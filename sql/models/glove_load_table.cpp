@@ -22,6 +22,7 @@
 #include "search/engine.h"
 #include "sql/adapter/direct_call.h"
 #include "sql/adapter/own_statement.h"
+#include "sql/adapter/work_watch.h"
 #include "sql/models/load_options.h"
 #include "sql/register.h"
 #include "sql/values/json_options.h"
@@ -82,10 +83,12 @@ Result<ModelPtr> with_frequencies(ModelPtr model, std::vector<double> counts, co
   return with_counts(model, std::move(counts));
 }
 
-Result<ModelPtr> model_of_rows(sqlite3* db, OwnStatement& select, std::string_view name, int threads) {
+Result<ModelPtr> model_of_rows(Connection& connection, OwnStatement& select, std::string_view name,
+                               int threads) {
   const std::string source = "glove_load_table(" + quoted_value(name) + ")";
   ModelBuilder builder(source);
-  InterruptPoller interrupted(db);
+  WorkWatch watch(connection, source);
+  const InterruptCheck interrupted = watch.interrupted();
   std::vector<float> vector;
   std::vector<double> counts;
   const bool has_counts = select.columns() == 3;
@@ -93,6 +96,7 @@ Result<ModelPtr> model_of_rows(sqlite3* db, OwnStatement& select, std::string_vi
   for (int64_t row = 1;; ++row) {
     GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
     if (!more) break;
+    watch.report("row", row, 0);
     const Status read = read_row(run, vector, interrupted);
     if (!read.ok() && read.error().code == ErrorCode::kInterrupted) return read.error();
     if (!read.ok()) return Error{read.error().code, concat(source, ": row ", row, " ", read.error().message)};
@@ -129,7 +133,8 @@ Status glove_load_table(sqlite3_context* context, Arguments arguments) {
   const Connection::LoadOfRows load(connection_of(context));
   OwnStatement select;
   GLOVE_RETURN_IF_ERROR(prepare_select(db, sql, select));
-  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, model_of_rows(db, select, name, options.threads));
+  GLOVE_ASSIGN_OR_RETURN(ModelPtr model,
+                         model_of_rows(connection_of(context), select, name, options.threads));
   connection_of(context).add(std::string(name), std::move(model));
   return_text(context, name);
   return Status();

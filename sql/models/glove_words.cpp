@@ -4,7 +4,10 @@
 //   SELECT id FROM glove_words WHERE word = 'king';                    -- 691
 //   SELECT word FROM glove_words WHERE word GLOB 'sqlit*';             -- sqlite ...
 //   SELECT word, vector FROM glove_words('main') WHERE id < 1000;      -- vector: a BLOB of float32
+//   SELECT word, distance FROM glove_words WHERE like = 'kng' LIMIT 3; -- king|1 ...
 //
+// `like` is an input, too: all words by the number of changes that make them this text, nearest first; equal
+// ones by id.
 // `model` is an input, the name of a model, given as an argument or as model = ...; if it is omitted or NULL,
 // this is the default model. `vector` costs nothing unless it is read.
 #include <algorithm>
@@ -17,10 +20,13 @@
 
 #include "base/utf8.h"
 #include "model/model.h"
+#include "sql/adapter/input_numbers.h"
 #include "sql/adapter/inputs.h"
+#include "sql/adapter/interrupt.h"
 #include "sql/adapter/table.h"
 #include "sql/models/glove_words_plan.h"
 #include "sql/register.h"
+#include "sql/values/edit_distance.h"
 
 namespace glove::sql {
 namespace {
@@ -32,7 +38,9 @@ struct WordScan {
   ModelPtr model;
   std::optional<std::string> model_name;  // as given
   WordsPath path = kAllById;
-  std::vector<int32_t> listed;  // kListedWords: ids, ascending
+  std::vector<int32_t> listed;      // kListedWords: ids, ascending; kByDistance: ids
+  std::optional<std::string> like;  // as given
+  std::vector<uint16_t> distances;  // kByDistance, of `listed`
   int64_t position = 0;
   int64_t end = 0;
 
@@ -41,6 +49,7 @@ struct WordScan {
       case kByWord:
         return model->vocabulary().sorted_id(position);
       case kListedWords:
+      case kByDistance:
         return listed[static_cast<size_t>(position)];
       default:
         return position;
@@ -197,6 +206,23 @@ void visit_by_word(WordScan& scan, FilterArguments& arguments) {
   visit(scan, kByWord, first, end);
 }
 
+// --- by distance -----------------------------------------------------------------------------
+
+// A NULL is like no word.
+Status visit_by_distance(WordScan& scan, sqlite3_value* value) {
+  scan.listed.clear();
+  if (!is_null(value)) {
+    scan.like = std::string(text_of(value));
+    InterruptPoller poller(scan.db);
+    auto words = words_by_distance(scan.model->vocabulary(), *scan.like, poller);
+    if (!words.ok()) return {words.error().code, "glove_words: " + words.error().message};
+    scan.listed = std::move(words.value().ids);
+    scan.distances = std::move(words.value().distances);
+  }
+  visit(scan, kByDistance, 0, static_cast<int64_t>(scan.listed.size()));
+  return {};
+}
+
 // --- the table -------------------------------------------------------------------------------
 
 class GloveWords;
@@ -218,6 +244,12 @@ class WordCursor {
         return {};
       case kListedWords:
         return visit_listed_words(scan_, arguments.next());
+      case kByDistance: {
+        GLOVE_RETURN_IF_ERROR(visit_by_distance(scan_, arguments.next()));
+        rowids_.start(std::to_string(scan_.model->id()) + (scan_.model_name ? "n " : "d ") +
+                      scan_.like.value_or(std::string()) + " ");
+        return {};
+      }
       case kByWord:
         visit_by_word(scan_, arguments);
         return {};
@@ -249,8 +281,9 @@ class WordCursor {
 
   // Identifies the model, how it was given, and the word, because SQLite merges the branches of an OR by
   // rowid.
-  Result<int64_t> rowid() const {
+  Result<int64_t> rowid() {
     GLOVE_ASSIGN_OR_RETURN(const int64_t id, current_id());
+    if (scan_.path == kByDistance) return rowids_.rowid(id);
     const auto model = static_cast<int64_t>(scan_.model->id());
     return (model * 2 + (scan_.model_name ? 1 : 0)) << 31 | id;
   }
@@ -267,11 +300,13 @@ class WordCursor {
   }
 
   Connection::Pin& models_;
+  vtab::ScanRowids rowids_;  // of kByDistance
   WordScan scan_;
 };
 
 Status WordCursor::take_model(FilterArguments& arguments) {
   scan_.model_name.reset();
+  scan_.like.reset();
   sqlite3_value* name = arguments.next_if(kWordsHasModel);
   if (name != nullptr && is_null(name) && arguments.has(kWordsModelChecked))
     return Status(ErrorCode::kInvalidArgument,
@@ -299,6 +334,13 @@ Status WordCursor::column(sqlite3_context* context, int column) const {
         return Status(ErrorCode::kInvalidArgument, vtab::not_given(kWordsInputs, kWordsModel));
       return_text(context, *scan_.model_name);
       break;
+    case kWordsLike:
+      if (!scan_.like) return Status(ErrorCode::kInvalidArgument, vtab::not_given(kWordsInputs, kWordsLike));
+      return_text(context, *scan_.like);
+      break;
+    case kWordsDistance:
+      if (scan_.like) sqlite3_result_int(context, scan_.distances[static_cast<size_t>(scan_.position)]);
+      break;
     case kWordsVector:
       sqlite3_result_blob64(context, scan_.model->vector(id),
                             static_cast<sqlite3_uint64>(scan_.model->dims()) * sizeof(float),
@@ -314,7 +356,8 @@ class GloveWords {
  public:
   static constexpr const char* kName = "glove_words";
   static constexpr const char* kSchema =
-      "CREATE TABLE glove_words(id INTEGER, word TEXT, norm REAL, model TEXT HIDDEN, vector BLOB HIDDEN)";
+      "CREATE TABLE glove_words(id INTEGER, word TEXT, norm REAL, model TEXT HIDDEN, like TEXT HIDDEN, "
+      "vector BLOB HIDDEN, distance INTEGER HIDDEN)";
   using Cursor = WordCursor;
 
   explicit GloveWords(Connection& connection) : connection_(connection) {}
@@ -322,11 +365,14 @@ class GloveWords {
   Status plan(sqlite3_index_info* info) { return plan_words(info, connection_.db()); }
   const Connection& connection() const { return connection_; }
 
+  vtab::InputNumbers numbers_;
+
  private:
   Connection& connection_;
 };
 
-WordCursor::WordCursor(GloveWords& table, Connection::Pin& models) : models_(models) {
+WordCursor::WordCursor(GloveWords& table, Connection::Pin& models)
+    : models_(models), rowids_(table.numbers_, GloveWords::kName) {
   scan_.db = table.connection().db();
 }
 

@@ -5,7 +5,7 @@
 
 namespace glove::sql {
 
-static constexpr const char* kInputNames[] = {"model"};
+static constexpr const char* kInputNames[] = {"model", "like"};
 const vtab::InputColumns kWordsInputs = {"glove_words", kWordsModel, kInputNames, "id = 1"};
 
 namespace {
@@ -13,13 +13,14 @@ namespace {
 // Costs are numbers of rows: they only need to rank the paths, and joins, by how many rows they visit.
 constexpr double kAssumedWords = 400000;
 constexpr double kLookupCost = 10;  // a binary search in the sorted words
+constexpr double kCostOfDistance = 2;
 constexpr int kAssumedListLength = 25;
 constexpr int kFirstUnreliableOmit = 16;  // SQLite ignores `omit` for constraints from this index on
 
 // The first usable constraint of each kind, as an index into aConstraint; -1 if there is none.
 struct Found {
-  int model = -1;
-  bool model_unusable = false;
+  int model = -1, like = -1;
+  bool model_unusable = false, like_unusable = false;
   int id = -1, id_lower = -1, id_upper = -1;
   int word = -1, word_list = -1, word_lower = -1, word_upper = -1, pattern = -1;
 };
@@ -62,6 +63,12 @@ Found find_constraints(sqlite3_index_info* info, bool utf8) {
       else
         found.model_unusable = true;
     }
+    if (constraint.iColumn == kWordsLike && vtab::gives_input(constraint.op)) {
+      if (constraint.usable)
+        keep_first(found.like, index);
+      else
+        found.like_unusable = true;
+    }
     if (!constraint.usable) continue;
     if (constraint.iColumn == kWordsId) find_on_id(found, constraint.op, index);
     if (constraint.iColumn == kWordsWord) find_on_word(found, info, constraint.op, index, utf8);
@@ -90,9 +97,15 @@ class WordsPlanner {
       return vtab::refuse(info_, kWordsRaise,
                           "glove_words: the model is not known before the words are read; write model = ... "
                           "as a condition of its own (in an outer join, in the ON clause)");
-    if (vtab::unseen_inputs(*info_, kWordsInputs) != 0)
-      return vtab::refuse_unseen(info_, kWordsInputs, kWordsRaise,
-                                 vtab::not_given(kWordsInputs, kWordsModel));
+    if (found_.like < 0 && found_.like_unusable)
+      return vtab::refuse(info_, kWordsRaise,
+                          "glove_words: like is not known before the words are read; write like = ... as a "
+                          "condition of its own (in an outer join, in the ON clause)");
+    if (const vtab::InputSet unseen = vtab::unseen_inputs(*info_, kWordsInputs); unseen != 0)
+      return vtab::refuse_unseen(
+          info_, kWordsInputs, kWordsRaise,
+          vtab::not_given(kWordsInputs,
+                          (unseen & vtab::bit_of(kWordsModel)) != 0 ? kWordsModel : kWordsLike));
     choose();
     return {};
   }
@@ -102,6 +115,11 @@ class WordsPlanner {
     if (pass(found_.model, kWordsHasModel)) {
       info_->aConstraintUsage[found_.model].omit = 1;
       if (found_.model >= kFirstUnreliableOmit) flags_ |= kWordsModelChecked;
+    }
+    if (pass(found_.like, 0)) {
+      info_->aConstraintUsage[found_.like].omit = 1;
+      info_->orderByConsumed = ordered_by(kWordsDistance);
+      return finish(kByDistance, kCostOfDistance * kAssumedWords, kAssumedWords);
     }
     if (pass(found_.id, 0)) return finish(kOneId, 1, 1);
     if (pass(found_.word, 0)) return finish(kOneWord, kLookupCost, 1);

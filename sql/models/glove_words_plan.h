@@ -5,7 +5,15 @@
 
 namespace glove::sql {
 
-enum WordsColumn : int { kWordsId, kWordsWord, kWordsNorm, kWordsModel, kWordsVector };
+enum WordsColumn : int {
+  kWordsId,
+  kWordsWord,
+  kWordsNorm,
+  kWordsModel,
+  kWordsLike,
+  kWordsVector,
+  kWordsDistance
+};
 
 extern const vtab::InputColumns kWordsInputs;
 
@@ -18,14 +26,15 @@ extern const vtab::InputColumns kWordsInputs;
 //   kOneWord        one word; all if the value is not TEXT word             -
 //   kListedWords    the words of an IN list; all if a      list             id
 //                   value is not TEXT
+//   kByDistance     all by the distance from a word        like             distance, id
 //   kByWord         the sorted words within bounds,        [lower] [upper]  word
 //                   and within the prefix of a GLOB        [pattern]
 //
 // kWordsRaise marks a plan that cannot be executed; idxStr has the text of the error.
 //
-// SQLite checks every condition again except the one on the model, so visiting too many rows is always
+// SQLite checks every condition again except those on the model and like, so visiting too many rows is always
 // correct, and strict bounds are treated like the others.
-enum WordsPath : int { kAllById, kOneId, kOneWord, kListedWords, kByWord };
+enum WordsPath : int { kAllById, kOneId, kOneWord, kListedWords, kByDistance, kByWord };
 
 constexpr int kWordsRaise = -1;
 constexpr int kWordsPathMask = 0xf;

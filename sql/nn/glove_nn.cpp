@@ -62,7 +62,7 @@ class GloveNn final : public nn::RankedTable {
               },
               .words = std::move(entry.searchers),
               .caches = cached ? &caches_ : nullptr,
-              .hinted_at_expr = &hinted_at_expr()};
+              .hints = &hints()};
     return {};
   }
 

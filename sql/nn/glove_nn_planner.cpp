@@ -332,8 +332,11 @@ class Planner {
   // row that it returns costs one unit.
   void estimate() {
     const int model = columns_.with(kModel);
-    const auto named = model >= 0 ? input(model) : std::nullopt;
-    const RelationSize size = size_(named ? literal(named->index) : nullptr);
+    sqlite3_value* named = nullptr;
+    if (model >= 0) {
+      if (const auto condition = input(model); condition.has_value()) named = literal(condition->index);
+    }
+    const RelationSize size = size_(named);
     const double scan = 100 + size.rows * size.dims / 1000;
     double rows = rows_of_search(size.rows);
     double cost = scan + rows;

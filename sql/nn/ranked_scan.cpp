@@ -8,7 +8,9 @@
 #include "base/thread_interrupt.h"
 #include "base/thread_pool.h"
 #include "base/timer.h"
+#include "base/utf8.h"
 #include "search/expression.h"
+#include "sql/values/edit_distance.h"
 
 namespace glove::sql::nn {
 namespace {
@@ -216,11 +218,23 @@ Result<MaybeQuery> RankedScan::resolve(SearchReport& labels) {
 // A word that the model lacks is not an error even if it reads as an expression, because joins must tolerate
 // such data. It has no rows, and a hint is logged.
 void RankedScan::hint_at_expr(const Inputs& inputs) const {
-  if (source_.hinted_at_expr == nullptr || *source_.hinted_at_expr || !inputs.word_reads_as_expression())
-    return;
-  *source_.hinted_at_expr = true;
+  if (source_.hints == nullptr) return;
+  if (!inputs.word_reads_as_expression()) return hint_at_word(inputs);
+  if (source_.hints->at_expr) return;
+  source_.hints->at_expr = true;
   engine_.log().write("glove_nn: the model has no word " + quote_expression(inputs.word) +
                       ", which reads as an expression; write WHERE expr = " + quote_expression(inputs.word));
+}
+
+// Looks a word up that is missing only because it is misspelt, but once for each statement.
+void RankedScan::hint_at_word(const Inputs& inputs) const {
+  if (source_.words == nullptr || source_.hints->at_word || !inputs.has(kWord) || inputs.has(kExpr)) return;
+  source_.hints->at_word = true;
+  const Vocabulary& vocabulary = source_.words->model()->vocabulary();
+  const std::optional<int32_t> nearest = word_nearby(vocabulary, inputs.word);
+  if (nearest)
+    engine_.log().write("glove_nn: the model has no word " + quoted_value(inputs.word) + "; the nearest is " +
+                        quoted_value(vocabulary.word(*nearest)));
 }
 
 // Resolves every query of the block.

@@ -25,6 +25,12 @@ struct Caches {
   RankCache ranks;
 };
 
+// Which hints about words that are not there have been thought about for the running statement.
+struct Hints {
+  bool at_expr = false;  // the word reads as an expression: logged
+  bool at_word = false;  // the word may be misspelt: looked for
+};
+
 // What a scan ranks: the words of a model, or the rows of a live index. What it refers to must outlive it.
 struct RankedSource {
   std::string name;  // for glove_stats
@@ -33,8 +39,8 @@ struct RankedSource {
   std::function<Result<MaybeQuery>(const Inputs& inputs, const InterruptCheck& interrupted)> resolve;
   // The model whose words the rows are; null if the ids are keys of the user's table.
   ModelSearchersPtr words;
-  Caches* caches = nullptr;        // of a model; nullptr: caching is disabled
-  bool* hinted_at_expr = nullptr;  // set when the hint about `expr` has been logged for the statement
+  Caches* caches = nullptr;  // of a model; nullptr: caching is disabled
+  Hints* hints = nullptr;
 };
 
 // Executes one setting of a FilterCall with as little work as possible. Used by one thread at a time.
@@ -105,6 +111,7 @@ class RankedScan {
   Result<MaybeQuery> resolve(SearchReport& labels);
   Result<std::vector<Result<MaybeQuery>>> resolve_block() const;
   void hint_at_expr(const Inputs& inputs) const;
+  void hint_at_word(const Inputs& inputs) const;
   void set_piece(std::span<const Neighbor> piece);
   [[gnu::always_inline]] void prefetch_places(std::span<const Neighbor> rows, size_t begin, size_t end) const;
   [[gnu::always_inline]] void prefetch_bytes(std::span<const Neighbor> rows, size_t begin, size_t end) const;

@@ -52,7 +52,7 @@ RankedCursor::RankedCursor(RankedTable& table, Connection::Pin& models)
       models_(models),
       rowids_(table.numbers_, table.columns_.inputs.table),
       among_rowids_(table.among_numbers_, table.columns_.inputs.table) {
-  if (table_.numbers_.cursors() == 1) table_.hinted_at_expr_ = false;  // a statement begins
+  if (table_.numbers_.cursors() == 1) table_.hints_ = {};  // a statement begins
 }
 
 // Runs body(), during which the search may poll for an interrupt.

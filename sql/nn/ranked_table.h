@@ -34,8 +34,8 @@ class RankedTable {
   bool enabled(Pushdown pushdown) const { return (pushdowns_.value() & pushdown) != 0; }
   // Of the last value of among.
   LastMask& last_mask() { return last_mask_; }
-  // Is set when the hint about `expr` has been logged for the running statement.
-  bool& hinted_at_expr() { return hinted_at_expr_; }
+  // Of the running statement.
+  Hints& hints() { return hints_; }
 
  private:
   friend RankedCursor;
@@ -63,7 +63,7 @@ class RankedTable {
   vtab::InputNumbers numbers_, among_numbers_;
   LastAmong last_among_;
   LastMask last_mask_;
-  bool hinted_at_expr_ = false;
+  Hints hints_;
 };
 
 // One scan of such a table, which outlives it.

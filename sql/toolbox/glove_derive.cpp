@@ -22,6 +22,7 @@
 #include "analysis/derive.h"
 #include "base/utf8.h"
 #include "sql/adapter/direct_call.h"
+#include "sql/adapter/work_watch.h"
 #include "sql/register.h"
 #include "sql/toolbox/pca_fit.h"
 #include "sql/values/json_options.h"
@@ -98,10 +99,11 @@ Status glove_derive(sqlite3_context* context, Arguments arguments) {
   if (name.empty()) return invalid_argument("glove_derive: the name must not be empty");
   GLOVE_ASSIGN_OR_RETURN(const std::string_view json, required_text(arguments, 1, kFunction, "options"));
   DeriveRequest request;
-  InterruptPoller interrupted(sqlite3_context_db_handle(context));
+  Connection& connection = connection_of(context);
+  WorkWatch watch(connection, concat(kFunction, ": the model ", quoted_value(name)));
+  const InterruptCheck interrupted = watch.interrupted();
   GLOVE_RETURN_IF_ERROR(parse_options(json, kFunction, "{\"whiten\":true}", kOptions, request, interrupted));
   GLOVE_ASSIGN_OR_RETURN(const auto of, model_name_argument(arguments, 2, kFunction));
-  Connection& connection = connection_of(context);
   GLOVE_ASSIGN_OR_RETURN(CatalogEntry entry, connection.find(of));
   GLOVE_ASSIGN_OR_RETURN(ToolboxSubject subject, subject_of(engine_of(context), kFunction, std::move(entry)));
   GLOVE_ASSIGN_OR_RETURN(RowMap map, find_map(engine_of(context), subject, request, interrupted));

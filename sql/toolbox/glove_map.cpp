@@ -27,9 +27,9 @@
 #include "base/timer.h"
 #include "sql/adapter/arguments.h"
 #include "sql/adapter/interrupt.h"
+#include "sql/adapter/work_watch.h"
 #include "sql/register.h"
 #include "sql/toolbox/fit_table.h"
-#include "sql/toolbox/fit_watch.h"
 #include "sql/toolbox/pca_fit.h"
 #include "sql/values/json_options.h"
 #include "sql/values/toolbox_inputs.h"
@@ -63,7 +63,7 @@ constexpr JsonOption<MapOptions> kMapOptions[] = {
 
 // Moves the places, which are nearly those of the principal components, by the neighbours of each row.
 Status lay_out_neighbors(Engine& engine, const ToolboxSubject& subject, const PointSet& set,
-                         const std::string& backend, FitWatch& watch, PlanePlaces& places) {
+                         const std::string& backend, WorkWatch& watch, PlanePlaces& places) {
   const Timer timer;
   GLOVE_ASSIGN_OR_RETURN(const int threads, engine.settings().threads());
   SearchReport report;
@@ -83,8 +83,8 @@ Status lay_out_neighbors(Engine& engine, const ToolboxSubject& subject, const Po
 Result<PlanePlaces> compute(Connection& connection, std::string_view table, const ToolboxSubject& subject,
                             const MapOptions& options, const std::string& backend) {
   Engine& engine = connection.engine();
-  FitWatch watch(connection,
-                 concat(table, ": ", subject.count(), " words of the model '", subject.entry.name, "'"));
+  WorkWatch watch(connection,
+                  concat(table, ": ", subject.count(), " words of the model '", subject.entry.name, "'"));
   GLOVE_ASSIGN_OR_RETURN(const PointSet set, subject.points(watch.interrupted()));
   std::shared_ptr<const PrincipalComponents> components;
   const bool too_wide = subject.entry.model->dims() > kMostPrincipalDims;

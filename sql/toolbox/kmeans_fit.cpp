@@ -8,7 +8,7 @@
 #include "base/timer.h"
 #include "sql/adapter/arguments.h"
 #include "sql/adapter/inputs.h"
-#include "sql/toolbox/fit_watch.h"
+#include "sql/adapter/work_watch.h"
 #include "sql/values/json_options.h"
 
 namespace glove::sql {
@@ -133,8 +133,8 @@ Result<FoundFit> find_kmeans_fit(Connection::Pin& models, std::string_view table
                                   inputs[first + kKMeansBackend], poller));
   found.key = key_of(found.subject, *k, options);
   auto fit = connection.engine().results().find_or_add<KMeansFit>(found.key, [&] {
-    FitWatch watch(connection, concat(table, ": ", *k, " clusters of ", found.subject.count(),
-                                      " words of the model '", found.subject.entry.name, "'"));
+    WorkWatch watch(connection, concat(table, ": ", *k, " clusters of ", found.subject.count(),
+                                       " words of the model '", found.subject.entry.name, "'"));
     return compute(connection.engine(), found.subject, *k, options, watch.interrupted());
   });
   if (!fit.ok()) return named_argument_error(table, fit.error());

@@ -211,8 +211,9 @@ TEST(ProgressLog, SaysHowFarTheWorkIs) {
   slow.tick();
   slow.set("step", 20, 300);
   slow.tick();
-  EXPECT_EQ(logged(), (std::vector<std::string>{"a fit: still running after 0 s",
-                                                "a fit: still running after 0 s, step 20 of 300"}));
+  EXPECT_EQ(logged(),
+            (std::vector<std::string>{"a fit: still running after 0 s",
+                                      "a fit: still running after 0 s, step 20 of 300, about 0 s left"}));
 }
 
 }  // namespace

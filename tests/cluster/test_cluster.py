@@ -115,10 +115,21 @@ class Cluster(unittest.TestCase):
     def test_no_answer_in_time(self):
         model = self.open()
         model._timeout = 1e-9
-        with self.assertRaisesRegex(TimeoutError, "no answer from the Dask cluster within 1e-09 seconds"):
+        with self.assertRaisesRegex(TimeoutError, "no answer from the Dask cluster within 1e-09 seconds; these workers have not answered: tcp://"):
             model.nearest("king", 3)
         model._timeout = 60
         self.assertEqual(len(model.nearest("king", 3)), 3)
+
+    def test_what_the_workers_do(self):
+        model = self.open()
+        self.assertIn(f"{model.words} words in 3 shards", repr(model))
+        info = model.info()
+        self.assertEqual([one.worker for one in info], sorted(self.client.nthreads()))
+        self.assertEqual(sorted(number for one in info for number in one.owns), [1, 2, 3])
+        for one in info:
+            self.assertLessEqual(set(one.owns), set(one.open))
+            self.assertTrue(all(backend.startswith(("cpu", "cuda")) for backend in one.backends), one)
+        self.assertGreaterEqual(sum(one.rows for one in info), model.words)
 
     def test_a_worker_is_killed(self):
         model = self.open()

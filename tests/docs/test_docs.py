@@ -3,8 +3,9 @@
 examples   Every ```sql block of README.md, docs/*.md and errors.md runs, statement by statement, in one session per document, as the
            sqlite3 shell would: in a folder with ./glove.so and glove.safetensors (the sample of examples/data). A block that is
            followed by a plain ``` block must print exactly that. An error prints "Error: ..."; "..." at the end of a line of
-           output stands for what differs between machines. Every ```python and ```sh block of docs/bindings.md and docs/live.md
-           runs as a program in the same folder, in the order of the page, and prints the plain block that follows.
+           output stands for what differs between machines. Every ```python and ```sh block of docs/bindings.md and docs/frameworks.md
+           runs as a program in the same folder, in the order of the page, and prints the plain block that
+           follows; one that needs a package or program that is not installed is skipped, which is printed.
 reference  Every registered function and table, with its arguments and columns, every setting, load option and environment
            variable has its entry in docs/sql.md, and docs/sql.md has no others.
 """
@@ -18,12 +19,15 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "python"))
+import installed
+
 SKIPPED = 77
 PLANS_OF = (3, 40)  # the SQLite whose wording of plans the documents show; with others their blocks only run
 SAMPLE = "examples/data/glove-6b-100d-20k.txt.gz"
 BLOCK = re.compile(r"^```sql\n(.*?)^```\n(?:\s*^```\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 PROGRAM = re.compile(r"^```(python|sh)\n(.*?)^```\n(?:\s*^```\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
-WITH_PROGRAMS = {"bindings.md", "live.md"}
+WITH_PROGRAMS = {"bindings.md", "frameworks.md"}
 # Read by the library, but part of its tests' machinery rather than of its interface.
 FOR_TESTS = {"GLOVE_NN_DISABLE", "GLOVE_SQLITE_CEILING"}
 
@@ -111,10 +115,15 @@ def check_block(connection, block, expected):
 
 def check_program(language, block, expected):
     """Returns what is wrong with a program of the documents, or None."""
-    if language == "sh" and not shutil.which("sqlite3"):
-        return None
     command = [sys.executable, "-c", block] if language == "python" else ["sh", "-ec", block]
+    if language == "sh" and not shutil.which(block.split()[0]):
+        print("skipped: there is no program " + block.split()[0])
+        return None
     done = subprocess.run(command, capture_output=True, text=True, check=False)
+    missing = re.search(r"ModuleNotFoundError: No module named '(\w+)", done.stderr)
+    if missing and missing[1] != "sqlite_glove":
+        print("skipped: Python's %s is not installed" % missing[1])
+        return None
     if done.returncode == 0 and (expected is None or done.stdout == expected):
         return None
     return "it ends with %d and prints\n%s%s\nand not\n%s" % (done.returncode, done.stdout, done.stderr, expected)
@@ -149,6 +158,8 @@ def check_examples(options):
                             os.path.join(folder, "glove.safetensors")], check=True)
             # One process per document, because models and settings belong to the process.
             environment = {name: value for name, value in os.environ.items() if not name.startswith("GLOVE_")}
+            installed.install(options.project, options.extension, os.path.join(folder, "python"))
+            environment["PYTHONPATH"] = os.path.join(folder, "python")
             failures += subprocess.run([sys.executable, os.path.abspath(__file__), "document", "--document", document],
                                        cwd=folder, env=environment, check=False).returncode != 0
         finally:

@@ -127,7 +127,8 @@ TEST(Surface, ColumnsOfGloveModels) {
 }
 
 TEST(Surface, ColumnsOfGloveWords) {
-  EXPECT_EQ(columns_of("glove_words"), "id INTEGER, word TEXT, norm REAL, +model TEXT, +vector BLOB");
+  EXPECT_EQ(columns_of("glove_words"),
+            "id INTEGER, word TEXT, norm REAL, +model TEXT, +like TEXT, +vector BLOB, +distance INTEGER");
 }
 
 TEST(Surface, ColumnsOfGloveStats) {

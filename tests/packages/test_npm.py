@@ -52,6 +52,10 @@ const vector = [1, -2.5, 3e-5, 0.1];
 const blob = Buffer.from(glove.serializeFloat32(vector));
 assert.ok(blob.equals(Buffer.from(new Float32Array(vector).buffer)));
 assert.strictEqual(db.prepare('SELECT cos_sim(?, ?) AS c').get(blob, blob).c, 1);
+// The verbs, of which tests/bindings/node_index.js has more.
+const index = glove.index(db, 'doc', { vectors: [[1, 0], [0, 1]], columns: { t: ['a', 'b'] } });
+const found = Array.from(index.search([1, 2], 1, { where: 't < ?', params: ['b'] }), (row) => [Number(row.id), row.t]);
+assert.deepStrictEqual(found, [[1, 'a']]);
 """
 
 
@@ -86,10 +90,15 @@ asar.createPackageWithOptions(project, archive, { unpackDir: 'node_modules/sqlit
     asar.statFile(archive, path.join('node_modules', name));  // throws if there is no such file
     return path.join(archive, 'node_modules', name);
   };
-  const module_ = { exports: {} };
-  const source = asar.extractFile(archive, path.join('node_modules', 'sqlite-glove', 'index.js')).toString();
-  new Function('module', 'exports', 'require', source)(module_, module_.exports, Object.assign((name) => require(name), { resolve: inside }));
-  console.log(module_.exports.loadablePath());
+  const load = (file) => {
+    const source = asar.extractFile(archive, path.join('node_modules', 'sqlite-glove', file)).toString();
+    if (file.endsWith('.json')) return JSON.parse(source);
+    const module_ = { exports: {} };
+    const require_ = Object.assign((name) => (name.startsWith('./') ? load(name.slice(2)) : require(name)), { resolve: inside });
+    new Function('module', 'exports', 'require', source)(module_, module_.exports, require_);
+    return module_.exports;
+  };
+  console.log(load('index.js').loadablePath());
 });
 """
 

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 import zipfile
 
 SKIPPED = 77
@@ -41,6 +42,30 @@ def check_texts(options, version):
     for name, text in texts.items():
         only = "on the CPU only (no CUDA)" in text or "without the CUDA backend" in text
         assert only != cuda, (name, cuda, text)
+
+
+def check_metadata(options, packages, version):
+    """Who made the packages, under which terms, and where they come from."""
+    def of(name):
+        return packages[name]["externalRefs"][0]["referenceLocator"]
+    assert of(f"sqlite-glove-{version}.tgz") == f"pkg:npm/sqlite-glove@{version}", of(f"sqlite-glove-{version}.tgz")
+    assert of("libhwy-dev").startswith("pkg:deb/debian/libhwy-dev@"), of("libhwy-dev")
+    environment = {**os.environ, "GLOVE_PROJECT_URL": "https://example.org/sqlite-glove/"}
+    with tempfile.TemporaryDirectory() as folder:
+        for script in ("wheel.py", "npm.py"):
+            subprocess.run([sys.executable, os.path.join(options.project, "packaging", script), options.build, folder], check=True,
+                           stdout=subprocess.DEVNULL, env=environment)
+        path = next(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".whl"))
+        with zipfile.ZipFile(path) as archive:
+            text = {name.split("/")[-1]: archive.read(name).decode() for name in archive.namelist() if ".dist-info/" in name}
+        for line in ("Author: the sqlite-glove authors", "Project-URL: Issues, https://example.org/sqlite-glove/issues"):
+            assert line in text["METADATA"].splitlines(), text["METADATA"]
+        assert text["LICENSE"].startswith("MIT License") and len(text["LICENSE"]) < 2000
+        assert "libhwy-dev" in text["THIRD-PARTY-NOTICES"] and "GCC Runtime Library Exception" in text["THIRD-PARTY-NOTICES"]
+        assert len(text["THIRD-PARTY-NOTICES"]) < 70_000, len(text["THIRD-PARTY-NOTICES"])
+        with tarfile.open(os.path.join(folder, f"sqlite-glove-{version}.tgz")) as archive:
+            manifest = json.load(archive.extractfile("package/package.json"))
+        assert manifest["repository"]["url"] == "git+https://example.org/sqlite-glove.git" and manifest["author"] and manifest["bugs"], manifest
 
 
 def main():
@@ -89,6 +114,7 @@ def main():
     assert containers == {packages[name]["SPDXID"] for name in binaries}, containers
 
     check_texts(options, version)
+    check_metadata(options, packages, version)
     with tarfile.open(os.path.join(options.dist, f"sqlite-glove-{version}-linux-x64.tar.gz")) as archive:
         files = {name.split("/", 1)[1]: archive.getmember(name) for name in archive.getnames()}
     assert {"NOTICE", "bin/glove-convert"} <= set(files) and any(name.endswith("/sqlite3/glove.so") for name in files), sorted(files)

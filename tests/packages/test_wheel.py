@@ -24,7 +24,7 @@ SKIPPED = 77
 
 # Run in the environment: FOLDER with model.safetensors.
 SCRIPT = r'''
-import array, os, random, sqlite3, sys, types
+import array, os, random, sqlite3, subprocess, sys, types
 import sqlite_glove
 conn = sqlite3.connect(":memory:")
 sqlite_glove.load(conn)
@@ -37,6 +37,15 @@ conn.execute("SELECT glove_load('model.safetensors', 'sample')")
 version = conn.execute("SELECT glove_version()").fetchone()[0]
 assert sqlite_glove.__version__ in version, version
 assert conn.execute("SELECT neighbor FROM glove_nn('piano', NULL, 3)").fetchall() == [("violin",), ("cello",), ("guitar",)]
+
+# The verbs, of which tests/python has more, and the paths.
+docs = sqlite_glove.index(conn, "doc", [3, 5], [[1, 0], [0, 1]], {"title": ["a", "b"]})
+assert docs.search([2, 1], 1, where="title > ?", params=["a"]) == [(5, docs.search([2, 1])[1][1], "b")]
+for arguments, printed in ((["version"], sqlite_glove.__version__), (["path"], sqlite_glove.loadable_path()),
+                           (["convert", "--version"], subprocess.run([sqlite_glove.convert_path(), "--version"], capture_output=True,
+                                                                     text=True, check=True).stdout.strip())):
+    done = subprocess.run([sys.executable, "-m", "sqlite_glove", *arguments], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == printed, done
 
 # neighbors() against one statement per word, over more words than a batch holds, some unknown, some twice.
 source = random.Random(int(sys.argv[1]))

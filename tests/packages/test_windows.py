@@ -304,7 +304,7 @@ def check_packages(build, dist):
     path, = glob.glob(os.path.join(dist, "sqlite-glove-*-windows-x64.zip"))
     with zipfile.ZipFile(path) as archive:
         names = {name.split("/")[1] for name in archive.namelist()}
-        assert names == {"glove.dll", "glove-convert.exe", "README.txt", "LICENSE.txt"}, names
+        assert names == {"glove.dll", "glove-convert.exe", "README.txt", "LICENSE.txt", "THIRD-PARTY-NOTICES.txt"}, names
     print(", ".join(f"{os.path.basename(path)} {os.path.getsize(path):,} bytes" for path in (wheel, tarball, path)))
 
 

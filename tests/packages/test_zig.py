@@ -171,7 +171,7 @@ def check_packages(platform, folder, dist):
         manifest = json.load(io.TextIOWrapper(archive.extractfile("package/package.json"), "utf-8"))
         assert archive.extractfile("package/" + platform.library).read() == data
         assert archive.getmember("package/glove-convert").mode == 0o755
-        assert "musl" in archive.extractfile("package/LICENSE").read().decode()
+        assert "musl" in archive.extractfile("package/THIRD-PARTY-NOTICES").read().decode()
     libc = [platform.libc] if platform.libc else None
     assert (manifest["os"], manifest["cpu"], manifest.get("libc")) == ([platform.os], [platform.cpu], libc), manifest
     print(f"{os.path.basename(wheel)}, {os.path.getsize(wheel):,} bytes; {os.path.basename(tarball)}, {os.path.getsize(tarball):,} bytes")

@@ -62,5 +62,16 @@ TEST_F(Hint, 03_NotForOtherWords) {
   EXPECT_EQ(hints("SELECT * FROM glove_nn('king - man', '+ woman')"), none_);
 }
 
+TEST_F(Hint, 04_AMisspeltWord) {
+  const std::vector<std::string> expected = {
+      "glove: glove_nn: the model has no word 'kng'; the nearest is 'king'"};
+  EXPECT_EQ(hints("SELECT * FROM glove_nn('kng')"), expected);
+  EXPECT_EQ(hints("SELECT * FROM glove_nn WHERE word IN ('kng', 'kingg') AND k = 2").size(), 1u);
+  for (const char* word : {"kking", "kinf", "ikng", "kin", "kingz"})
+    EXPECT_EQ(hints("SELECT * FROM glove_nn(" + sql_text(word) + ")").size(), 1u) << word;
+  for (const char* word : {"kgn", "k", "nobody"})
+    EXPECT_EQ(hints("SELECT * FROM glove_nn(" + sql_text(word) + ")"), none_) << word;
+}
+
 }  // namespace
 }  // namespace glove::testing

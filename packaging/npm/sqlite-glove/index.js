@@ -1,5 +1,6 @@
 'use strict';
 const fs = require('fs');
+const { Index, makeIndex } = require('./table.js');
 const { version } = require('./package.json');
 
 // The packages that hold the library, by process.platform and process.arch, the preferred one first. `glibc` is the oldest
@@ -82,3 +83,5 @@ exports.serializeFloat32 = (values) => {
   for (let i = 0; i < values.length; ++i) view.setFloat32(4 * i, values[i], true);
   return bytes;
 };
+exports.Index = Index;
+exports.index = makeIndex;

@@ -1,25 +1,26 @@
-"""sqlite-glove: word-embedding search in SQL.
+"""sqlite-glove: exact vector search in SQL.
 
->>> conn = sqlite3.connect(":memory:")
+>>> conn = sqlite3.connect("docs.db")
 >>> sqlite_glove.load(conn)
->>> conn.execute("SELECT glove_load('glove.safetensors')")
->>> conn.execute("SELECT neighbor FROM glove_nn('piano', NULL, 3)").fetchall()
+>>> docs = sqlite_glove.index(conn, "doc", ids, vectors, columns={"title": titles})
+>>> docs.search(query, 10)
 """
 import array
+import importlib.metadata
 import inspect
 import json
 import os
 import sys
 import tempfile
-from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Union
+from typing import Any, Iterable, List, NamedTuple, Optional, Union
 
+from ._index import Index, Progress, index
 from ._version import __version__
 
-__all__ = ["Neighbor", "__version__", "load", "load_gensim", "loadable_path", "neighbors", "serialize_float32"]
+__all__ = ["Index", "Neighbor", "Progress", "__version__", "convert_path", "index", "load", "load_gensim", "loadable_path",
+           "neighbors", "serialize_float32"]
 
 _WORDS_PER_BATCH = 1024
-
-Progress = Callable[[int, int], None]
 
 
 class Neighbor(NamedTuple):
@@ -34,6 +35,14 @@ def loadable_path() -> str:
     """Returns the path of the extension, for SELECT load_extension(...) or another host's call."""
     name = {"darwin": "glove.dylib", "win32": "glove.dll"}.get(sys.platform, "glove.so")
     return os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
+
+
+def convert_path() -> str:
+    """Returns the path of the program glove-convert, which makes model files."""
+    for file in importlib.metadata.files("sqlite-glove") or ():
+        if file.name in ("glove-convert", "glove-convert.exe"):
+            return os.path.abspath(os.fspath(file.locate()))
+    raise FileNotFoundError("glove-convert is not among the files that were installed with sqlite-glove; install its wheel")
 
 
 def load(conn: Any) -> None:
@@ -66,7 +75,7 @@ def serialize_float32(values: Iterable[float]) -> bytes:
 
 
 def _rows(conn: Any, sql: str, values: Iterable[Any]) -> List[Any]:
-    return conn.cursor().execute(sql, tuple(values)).fetchall()
+    return list(conn.cursor().execute(sql, tuple(values)))
 
 
 def _list_of_words(words: Any) -> List[Union[str, int]]:

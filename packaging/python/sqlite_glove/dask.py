@@ -8,6 +8,7 @@ Every answer has the rows and the bits of glove_nn with the unsharded model. Req
 and on the workers, this package on all of them, and the index with its shards at the same path on all of them.
 """
 import asyncio
+import importlib
 import json
 import os
 import sqlite3
@@ -20,10 +21,11 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tu
 import sqlite_glove
 from sqlite_glove import Neighbor
 
-__all__ = ["Neighbor", "ShardedModel", "open", "register"]
+__all__ = ["Neighbor", "ShardedModel", "WorkerInfo", "open", "register"]
 
 _OWNERS_KEPT_SECONDS = 2.0  # then the workers are listed again
 _RETRIES = 3
+_DIRECT_SECONDS = 10.0  # then a call of a worker becomes a task
 _TASK = {"allow_other_workers": True, "retries": _RETRIES, "pure": False}
 
 
@@ -34,8 +36,28 @@ class _Shard(NamedTuple):
     number: int
 
 
+class WorkerInfo(NamedTuple):
+    """What a worker does for a model."""
+    worker: str  # its address
+    owns: List[int]  # the numbers of the shards that it searches
+    open: List[int]  # of those that it has open
+    rows: int  # of the open ones
+    backends: List[str]  # that search these, with the device
+
+
 _Meanings = Dict[bytes, Tuple[bytes, bytes]]  # {word: (its spelling in the model, its vector)}; none that the model lacks
 _Rows = Dict[bytes, List[Tuple[float, bytes]]]  # {vector: [(similarity, word)]}, best first
+
+
+class _Refused(Exception):
+    """A call that a worker has answered with an error."""
+
+
+class _Searcher:
+    """Answers on a worker, as one of Dask's actors, which clients can call without the scheduler."""
+
+    def answer(self, task: Any, *arguments: Any) -> Any:
+        return task(*arguments)
 
 
 class _Query(NamedTuple):
@@ -74,7 +96,7 @@ def _set_of(path: str) -> Optional[str]:
     """The set that a shard's header names."""
     with _open_file(path, "rb") as file:
         (length,) = struct.unpack("<Q", file.read(8))
-        metadata = json.loads(file.read(length)).get("__metadata__", {})
+        metadata: Dict[str, str] = json.loads(file.read(length)).get("__metadata__", {})
     return metadata.get("glove.set")
 
 
@@ -189,6 +211,18 @@ def _open_shards(shards: Sequence[_Shard], extension: Optional[str]) -> int:
     return len(shards)
 
 
+def _info(shards: Sequence[_Shard], extension: Optional[str]) -> Tuple[List[int], int, List[str]]:
+    """Which of the shards this worker has open, their rows, and what would search them."""
+    conn = _connect(extension)
+    models = {name: (words, backend, device) for name, words, backend, device in
+              conn.execute("SELECT name, words, backend, device FROM glove_models")}
+    conn.close()
+    here = [shard for shard in shards if _model_of(shard) in models]
+    found = [models[_model_of(shard)] for shard in here]
+    backends = [backend if device in (None, "", backend) else f"{backend}: {device}" for _, backend, device in found]
+    return [shard.number for shard in here], sum(words for words, _, _ in found), sorted(set(backends))
+
+
 def _forget(shards: Sequence[_Shard], extension: Optional[str]) -> None:
     """Unloads shards that this worker has open. A task that still needs one loads it again."""
     conn = _connect(extension)
@@ -223,6 +257,10 @@ def _neighbors_of(words: Sequence[Any], meanings: _Meanings, parts: Sequence[_Ro
 
 def _vectors_of(meanings: _Meanings) -> List[bytes]:
     return list(dict.fromkeys(vector for _, vector in meanings.values()))
+
+
+def _dask() -> Any:  # distributed, which queries use alone, need not have all of it
+    return importlib.import_module("dask")
 
 
 def _check_k(k: int) -> int:
@@ -291,8 +329,8 @@ class _ShardSet:
 class ShardedModel:
     """A model whose shards are held by the workers of `client`. open() makes one. Any thread may use it.
 
-    A query, or a batch, is one task per worker. The task looks the words up in all shards, whose files are mapped, and searches those
-    that its worker owns. Any worker can answer for any shard, so a query outlives a worker. It raises TimeoutError if it takes longer
+    A query, or a batch, is one call per worker. It looks the words up in all shards, whose files are mapped, and searches those that
+    its worker owns. Any worker can answer for any shard, so a query outlives a worker. It raises TimeoutError if it takes longer
     than `timeout` seconds.
     """
 
@@ -303,6 +341,7 @@ class ShardedModel:
         self._timeout = timeout
         self._lock = threading.Lock()
         self._owners: List[str] = []
+        self._actors: Dict[str, Any] = {}  # futures of a _Searcher on each worker, by address
         self._owners_since = float("-inf")
         self._current = self._prepare(index)
 
@@ -315,6 +354,17 @@ class ShardedModel:
     def index(self) -> str:
         """The index that new queries use."""
         return self._current.index
+
+    def __repr__(self) -> str:
+        shards = self._current
+        return f"ShardedModel({shards.index!r}, {shards.rows} words in {len(shards.shards)} shards)"
+
+    def info(self) -> List[WorkerInfo]:
+        """Which shards each worker owns and has open, and what searches them. Asks all workers; a worker that is lost is missing."""
+        shards = self._current
+        of_owner = self._shards_of_owners(shards)
+        found = self._client.run(_info, shards.shards, self._extension, on_error="ignore")
+        return [WorkerInfo(worker, [shard.number for shard in of_owner.get(worker, [])], *found[worker]) for worker in sorted(found)]
 
     def nearest(self, words: Union[str, int, Iterable[Union[str, int]]], k: int = 10) -> List[Neighbor]:
         """The k nearest words of a word, or of each of several words as one batch, as sqlite_glove.neighbors() returns them."""
@@ -341,8 +391,7 @@ class ShardedModel:
         values have no rows. It is lazy, and computes with the shards that are current now.
         """
         _check_k(k)
-        import dask
-        import dask.dataframe
+        dask, dataframes = _dask(), importlib.import_module("dask.dataframe")
         shards, owners = self._current.shards, self._owners_of(self._current)
         frames = []
         for partition in dataframe[[column]].to_delayed():
@@ -350,7 +399,7 @@ class ShardedModel:
             parts = [self._delayed(_nearest_in, owner)(shard, self._extension, meanings, k, self._backend)
                      for shard, owner in zip(shards, owners)]
             frames.append(dask.delayed(_frame_of_partition)(partition, column, meanings, parts, k))
-        return dask.dataframe.from_delayed(frames, meta=_frame(dataframe._meta.index[:0], []))
+        return dataframes.from_delayed(frames, meta=_frame(dataframe._meta.index[:0], []))
 
     def replace(self, index: str) -> None:
         """Opens the shards of another index on the workers, and then lets new queries use it.
@@ -366,10 +415,12 @@ class ShardedModel:
 
     def close(self) -> None:
         """Unloads the shards from the workers. Call it after the last query."""
+        with self._lock:
+            self._actors.clear()
         self._unload(self._current)
 
     def _delayed(self, function: Any, owner: str) -> Any:
-        import dask
+        dask = _dask()
 
         def call(*arguments: Any) -> Any:
             with dask.annotate(workers=[owner], allow_other_workers=True, retries=_RETRIES):
@@ -380,9 +431,9 @@ class ShardedModel:
         """Opens an index, and each shard on the worker that it prefers."""
         shards = _ShardSet(index)
         self._owners_since = float("-inf")
-        futures = [self._client.submit(_open_shards, [shard], self._extension, workers=[owner], **_TASK)
-                   for shard, owner in zip(shards.shards, self._owners_of(shards))]
-        self._gather(futures)
+        owners = self._owners_of(shards)
+        self._gather([self._client.submit(_open_shards, [shard], self._extension, workers=[owner], **_TASK)
+                      for shard, owner in zip(shards.shards, owners)], owners)
         return shards
 
     def _owners_of(self, shards: _ShardSet) -> List[str]:
@@ -396,27 +447,72 @@ class ShardedModel:
             raise RuntimeError("the Dask cluster has no workers; start some, or wait for them with client.wait_for_workers()")
         return [owners[i % len(owners)] for i in range(len(shards.shards))]
 
-    def _gather(self, futures: List[Any]) -> List[Any]:
-        """The results. Whatever happens, tasks that have not run yet are cancelled."""
+    def _shards_of_owners(self, shards: _ShardSet) -> Dict[str, List[_Shard]]:
+        of_owner: Dict[str, List[_Shard]] = {}
+        for shard, owner in zip(shards.shards, self._owners_of(shards)):
+            of_owner.setdefault(owner, []).append(shard)
+        return of_owner
+
+    def _gather(self, futures: List[Any], owners: List[str]) -> List[Any]:
+        """The results, of tasks that these workers should run. Whatever happens, tasks that have not run yet are cancelled."""
         end = time.monotonic() + self._timeout
         try:
             return [future.result(max(0.001, end - time.monotonic())) for future in futures]
         except asyncio.TimeoutError:
-            raise TimeoutError(f"no answer from the Dask cluster within {self._timeout:g} seconds; see the logs of its workers") from None
+            silent = sorted({owner for future, owner in zip(futures, owners) if not future.done()})
+            raise TimeoutError(f"no answer from the Dask cluster within {self._timeout:g} seconds; these workers have not answered: "
+                               f"{', '.join(silent) or 'none'}; see their logs") from None
         finally:
             for future in futures:
                 future.release()
 
     def _ask(self, shards: _ShardSet, task: Any, query: Any, k: int) -> Tuple[List[Any], List[_Rows]]:
         """Calls a task on each worker that owns shards. Returns what the tasks say of the query, and the rows of each shard, in order."""
-        of_owner: Dict[str, List[_Shard]] = {}
-        for shard, owner in zip(shards.shards, self._owners_of(shards)):
-            of_owner.setdefault(owner, []).append(shard)
-        answers = self._gather([
-            self._client.submit(task, shards.shards, own, self._extension, query, k, self._backend, workers=[owner], **_TASK)
-            for owner, own in of_owner.items()])
+        calls: Dict[str, Tuple[Any, ...]] = {
+            owner: (task, shards.shards, own, self._extension, query, k, self._backend)
+            for owner, own in self._shards_of_owners(shards).items()}
+        answers = self._ask_directly(calls)
+        if answers is None:
+            answers = self._gather([self._client.submit(*call, workers=[owner], **_TASK) for owner, call in calls.items()], list(calls))
         rows = {number: rows for _, parts in answers for number, rows in parts.items()}
         return [answer for answer, _ in answers], [rows[shard.number] for shard in shards.shards]
+
+    def _ask_directly(self, calls: Dict[str, Tuple[Any, ...]]) -> Optional[List[Any]]:
+        """Calls the workers without Dask's scheduler, whose messages take longer than a search. Returns None if any call fails: as
+        tasks, the calls then run elsewhere, or fail with their error."""
+        try:
+            actors = {owner: self._actor_of(owner) for owner in calls}
+            answers: List[Any] = self._client.sync(self._call_all, calls, actors)
+            return answers
+        except _Refused:
+            return None
+        except Exception:  # a worker that is lost or does not answer, or another version of Dask
+            with self._lock:
+                for owner in calls:
+                    self._actors.pop(owner, None)
+            return None
+
+    def _actor_of(self, owner: str) -> Any:
+        with self._lock:
+            actor = self._actors.get(owner)
+        if actor is None:
+            actor = self._client.submit(_Searcher, actor=True, workers=[owner], pure=False)
+            actor.result(_DIRECT_SECONDS)
+            with self._lock:
+                self._actors[owner] = actor
+        return actor
+
+    async def _call_all(self, calls: Dict[str, Tuple[Any, ...]], actors: Dict[str, Any]) -> List[Any]:
+        serialize = importlib.import_module("distributed.protocol").to_serialize
+
+        async def call(owner: str, arguments: Tuple[Any, ...]) -> Any:
+            said = await self._client.rpc(owner).actor_execute(actor=actors[owner].key, function="answer",
+                                                               args=[serialize(one) for one in arguments], kwargs={})
+            if said["status"] != "OK":
+                raise _Refused(f"{owner} answered {said['status']}")
+            return said["result"]
+        wait = min(_DIRECT_SECONDS, self._timeout)
+        return list(await asyncio.wait_for(asyncio.gather(*(call(*one) for one in calls.items())), wait))
 
     def _unload(self, shards: _ShardSet) -> None:
         self._client.run(_forget, shards.shards, self._extension, on_error="ignore")  # a worker that is lost has unloaded them

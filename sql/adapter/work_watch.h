@@ -1,5 +1,5 @@
-// Watches a fit on behalf of the statement that waits for it: stops it on an interrupt, and reports its
-// progress to SQLite's log.
+// Watches long work, such as a fit, on behalf of the statement that waits for it: stops it on an interrupt,
+// and reports its progress to SQLite's log.
 #pragma once
 
 #include <string>
@@ -13,13 +13,13 @@
 namespace glove::sql {
 
 // REQUIRES: lives on the stack of one callback, and is used by the thread that SQLite called.
-class FitWatch {
+class WorkWatch {
  public:
   // `work` begins the messages, such as "glove_map: 5000 words of the model 'glove'".
-  FitWatch(Connection& connection, std::string work)
+  WorkWatch(Connection& connection, std::string work)
       : poller_(connection.db()), log_(connection.engine().log(), std::move(work)) {}
-  FitWatch(const FitWatch&) = delete;
-  FitWatch& operator=(const FitWatch&) = delete;
+  WorkWatch(const WorkWatch&) = delete;
+  WorkWatch& operator=(const WorkWatch&) = delete;
 
   // Both refer to this object.
   InterruptCheck interrupted() {
@@ -30,6 +30,11 @@ class FitWatch {
   }
   ProgressReport progress() {
     return [this](const char* stage, int64_t done, int64_t total) { log_.set(stage, done, total); };
+  }
+  // Reports progress itself.
+  void report(const char* stage, int64_t done, int64_t total) {
+    log_.set(stage, done, total);
+    log_.tick();
   }
 
  private:

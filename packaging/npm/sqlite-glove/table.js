@@ -1,0 +1,242 @@
+'use strict';
+// Tables whose rows can be searched by their vectors or texts, over connections of node:sqlite, better-sqlite3 and others of the
+// same form: makeIndex() makes one, Index uses one.
+
+const rowsPerNotice = 4096;
+const mostLogged = 10000;  // more changed rows than this make each search slow, so they are synced
+const ranksPerRow = 20;  // with `where`, how far down the ranking rows are looked for, as a multiple of k
+
+const quoted = (name) => {
+  if (typeof name !== 'string' || !name || name.includes('\0')) {
+    throw new TypeError(`${name} cannot be the name of a table or a column; it must be a string`);
+  }
+  return `"${name.replaceAll('"', '""')}"`;
+};
+const literal = (value) => `'${(typeof value === 'string' ? value : JSON.stringify(value)).replaceAll("'", "''")}'`;
+
+// Runs work() as a transaction or, if one is open already, as a part of it that is undone by an exception.
+function allOrNothing(db, work) {
+  db.exec('SAVEPOINT sqlite_glove');
+  let result;
+  try {
+    result = work();
+  } catch (error) {
+    try {
+      db.exec('ROLLBACK TO sqlite_glove; RELEASE sqlite_glove');
+    } catch (_) {
+      // Some errors have ended the transaction.
+    }
+    throw error;
+  }
+  db.exec('RELEASE sqlite_glove');
+  return result;
+}
+
+function blobOf(vector) {
+  if (vector === null || vector === undefined) return null;
+  if (vector instanceof Uint8Array) return vector;
+  if (typeof vector !== 'object' || typeof vector.length !== 'number') {
+    throw new TypeError(`${String(vector)} is not a vector; a vector is a Float32Array or an array of numbers`);
+  }
+  const bytes = Buffer.alloc(4 * vector.length);
+  for (let i = 0; i < vector.length; ++i) bytes.writeFloatLE(Number(vector[i]), 4 * i);
+  return bytes;
+}
+
+// The BLOBs of an array of vectors, or of one Float32Array that has `dims` components for each row.
+function blobsOf(vectors, dims) {
+  if (!(vectors instanceof Float32Array) && !(vectors instanceof Float64Array)) return Array.from(vectors, blobOf);
+  if (!Number.isInteger(dims) || dims < 1 || vectors.length % dims !== 0) {
+    throw new TypeError(`vectors is one array of ${vectors.length} numbers, so dims must say how many a row has; it is ${dims}`);
+  }
+  return Array.from({ length: vectors.length / dims }, (_, row) => blobOf(vectors.subarray(row * dims, (row + 1) * dims)));
+}
+
+const idsOf = (ids) => Array.from(ids, (id) => {
+  if (typeof id !== 'bigint' && !Number.isSafeInteger(id)) {
+    throw new TypeError(`the id ${String(id)} is not an integer, which an INTEGER PRIMARY KEY needs; leave ids out, and pass these ` +
+                        'as one of the columns');
+  }
+  return BigInt(id);
+});
+
+function valueOf(column, value) {
+  if (value === undefined) return null;
+  if (typeof value === 'boolean') return BigInt(value);
+  if (Number.isSafeInteger(value)) return BigInt(value);  // bound as an integer, where a number would be a REAL
+  if (value instanceof Date) return value.toISOString();
+  if (value === null || ['number', 'bigint', 'string'].includes(typeof value) || value instanceof Uint8Array) return value;
+  throw new TypeError(`the column '${column}' has the value ${JSON.stringify(value)}, which SQLite cannot store; make it a number, ` +
+                      'a string or bytes, for example by JSON.stringify');
+}
+
+// The declared type of a column; none if its values have several.
+function typeOf(values) {
+  const types = new Set(values.filter((value) => value !== null).map((value) => (typeof value)));
+  const names = { bigint: ' INTEGER', number: ' REAL', string: ' TEXT', object: ' BLOB' };
+  if (types.size === 2 && types.has('bigint') && types.has('number')) return ' REAL';
+  return types.size === 1 ? names[[...types][0]] : '';
+}
+
+// Throws unless the text is one expression as far as brackets and quotes can tell.
+function checkWhere(where) {
+  const wrong = (why) => new TypeError(`where must be one SQL expression, but ${JSON.stringify(where)} ${why}`);
+  if (typeof where !== 'string' || !where.trim()) throw wrong('is none');
+  let depth = 0;
+  for (const [token] of where.matchAll(/'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]|--|\/\*|[();'"`[]/g)) {
+    depth += { '(': 1, ')': -1 }[token] || 0;
+    if (depth < 0 || [';', '--', '/*', "'", '"', '`', '['].includes(token)) throw wrong(`has ${token} at a place where it would end it`);
+  }
+  if (depth !== 0) throw wrong('has a bracket that is not closed');
+}
+
+// The values of each column that is given, all of one length.
+function valuesOf({ ids, vectors, dims, columns }, id, vector) {
+  const values = new Map();
+  if (ids !== undefined && ids !== null) values.set(id, idsOf(ids));
+  for (const [name, column] of Object.entries(columns || {})) {
+    if ([id, vector || id, 'similarity'].some((taken) => taken.toLowerCase() === name.toLowerCase())) {
+      throw new TypeError(`a column cannot have the name '${name}'; rename it`);
+    }
+    values.set(name, Array.from(column, (value) => valueOf(name, value)));
+  }
+  if (vectors !== undefined && vectors !== null) {
+    if (!vector) throw new TypeError('vectors were given to an index of texts, which makes its own; leave them out');
+    values.set(vector, blobsOf(vectors, dims));
+  }
+  const lengths = new Set([...values.values()].map((column) => column.length));
+  if (lengths.size !== 1) {
+    const found = [...values].map(([name, column]) => `${name} ${column.length}`).join(', ');
+    throw new TypeError(`ids, vectors and columns must have the same number of rows, but have: ${found || 'none'}`);
+  }
+  return values;
+}
+
+function insert(db, table, values, id, { upsert = false, progress } = {}) {
+  const names = [...values.keys()];
+  const changes = names.filter((name) => name !== id).map((name) => `${quoted(name)} = excluded.${quoted(name)}`).join(', ');
+  const conflict = upsert ? ` ON CONFLICT(${quoted(id)}) DO ${changes ? `UPDATE SET ${changes}` : 'NOTHING'}` : '';
+  const statement = db.prepare(
+    `INSERT INTO ${quoted(table)}(${names.map(quoted).join(', ')}) VALUES (${names.map(() => '?').join(', ')})${conflict}`);
+  const columns = [...values.values()];
+  const total = columns[0].length;
+  for (let row = 0; row < total; ++row) {
+    if (progress && row % rowsPerNotice === 0) progress(row, total);
+    statement.run(...columns.map((column) => column[row]));
+  }
+  if (progress) progress(total, total);
+}
+
+class Index {
+  #statements = new Map();
+
+  constructor(db, table, { name = `${table}_vec`, id = 'id', vector = 'vector' } = {}) {
+    Object.assign(this, { db, table, name, id, vector });
+    const known = db.prepare(`PRAGMA table_xinfo(${quoted(table)})`).all().map((row) => row.name);
+    for (const column of [id, vector]) {
+      if (column !== null && !known.includes(column)) {
+        throw new TypeError(`the table '${table}' has no column '${column}'; ` +
+                            (known.length ? `its columns are ${known.join(', ')}` : 'there is no such table'));
+      }
+    }
+    this.columns = known.filter((column) => column !== id && column !== vector);
+  }
+
+  search(query, k = 10, { where, params = [], among, columns = this.columns, ...options } = {}) {
+    if (where !== undefined && among !== undefined) throw new TypeError('where and among are both given; give one of them');
+    const inputs = { query: typeof query === 'string' ? query : blobOf(query), k: BigInt(k) };
+    for (const [name, value] of Object.entries(options)) if (value !== undefined && value !== null) inputs[name] = value;
+    if (among !== undefined) {
+      inputs.among = typeof among === 'string' || among instanceof Uint8Array ? among : `[${idsOf(among).join(', ')}]`;
+    }
+    if (where === undefined) return this.#rows('k', columns, undefined, [], inputs);
+    // A filter that many rows match finds k of them near the top of the ranking. Otherwise the matching rows are ranked.
+    const near = { ...inputs, rank: BigInt(Math.max(1, Math.min(ranksPerRow * k, 2 ** 31))), limit: BigInt(k) };
+    delete near.k;
+    const found = this.#rows('near', columns, where, params, near);
+    return found.length >= k ? found : this.#rows('among', columns, where, params, inputs);
+  }
+
+  add(rows) { this.#write(rows, false); }
+  upsert(rows) { this.#write(rows, true); }
+
+  delete(ids) {
+    const wanted = idsOf(typeof ids === 'number' || typeof ids === 'bigint' ? [ids] : ids);
+    allOrNothing(this.db, () => {
+      const statement = this.db.prepare(`DELETE FROM ${quoted(this.table)} WHERE ${quoted(this.id)} = ?`);
+      for (const id of wanted) statement.run(id);
+      this.#syncIfDue();
+    });
+  }
+
+  sync() { this.command('sync'); }
+  command(command) { this.db.prepare(`INSERT INTO ${quoted(this.name)}(${quoted(this.name)}) VALUES (?)`).run(command); }
+
+  #syncIfDue() {
+    const { n } = this.db.prepare(`SELECT count(*) AS n FROM ${quoted(`${this.name}_log`)}`).get();
+    if (Number(n) > mostLogged) this.sync();
+  }
+
+  #write(rows, upsert) {
+    const values = valuesOf(rows, this.id, this.vector);
+    if (upsert && !values.has(this.id)) throw new TypeError('upsert() needs the ids of the rows');
+    allOrNothing(this.db, () => {
+      insert(this.db, this.table, values, this.id, { upsert, progress: rows.progress });
+      this.#syncIfDue();
+    });
+  }
+
+  #rows(kind, columns, where, params, inputs) {
+    const byName = where !== undefined && !Array.isArray(params);
+    const key = JSON.stringify([kind, columns, where, Object.keys(inputs), byName]);
+    let statement = this.#statements.get(key);
+    if (statement === undefined) {
+      if (this.#statements.size > 64) this.#statements.clear();
+      statement = this.db.prepare(this.#sql(kind, columns, where, Object.keys(inputs), byName));
+      this.#statements.set(key, statement);
+    }
+    if (!byName) return statement.all(...params, ...Object.values(inputs));
+    const own = Object.entries(inputs).map(([name, value]) => [`glove_${name}`, value]);
+    return statement.all({ ...params, ...Object.fromEntries(own) });
+  }
+
+  #sql(kind, shown, where, inputs, byName) {
+    if (where !== undefined) checkWhere(where);
+    const table = quoted(this.table), id = quoted(this.id);
+    const mark = (name) => (byName ? `:glove_${name}` : '?');
+    const conditions = inputs.filter((name) => name !== 'limit').map(
+      (name) => `v.${quoted(name)} ${name === 'rank' ? '<=' : '='} ${mark(name)}`);
+    let joined = shown.length ? ` JOIN ${table} t ON t.${id} = v.id` : '';
+    if (kind === 'near') {
+      const inner = [`${id} AS glove_key`, ...shown.map(quoted)].join(', ');
+      joined = ` CROSS JOIN (SELECT ${inner} FROM ${table} WHERE (${where})) t ON t.glove_key = v.id`;
+    }
+    if (kind === 'among') conditions.unshift(`v.among = (SELECT glove_keys(${id}) FROM ${table} WHERE (${where}))`);
+    const columns = [`v.id AS ${id}`, 'v.similarity', ...shown.map((name) => `t.${quoted(name)}`)].join(', ');
+    return `SELECT ${columns} FROM ${quoted(this.name)} v${joined} WHERE ${conditions.join(' AND ')} ORDER BY v.rank` +
+           (kind === 'near' ? ` LIMIT ${mark('limit')}` : '');
+  }
+}
+
+function makeIndex(db, table, { ids, vectors, dims, columns, text, name = `${table}_vec`, progress, ...options } = {}) {
+  const vector = text === undefined ? 'vector' : null;
+  if (vector && (vectors === undefined || vectors === null)) {
+    throw new TypeError('an index needs vectors, or text, the names of the columns whose texts a model makes vectors of');
+  }
+  const values = valuesOf({ ids, vectors, dims, columns }, 'id', vector);
+  const declared = [...values].filter(([column]) => column !== 'id' && column !== vector).map(
+    ([column, some]) => quoted(column) + typeOf(some));
+  const given = { content: table, rowid: 'id', ...(vector ? { vector } : { text: [text].flat().map(quoted).join(', ') }) };
+  for (const key of Object.keys(options)) {
+    if (!/^\w+$/.test(key) || key in given) throw new TypeError(`'${key}' cannot be an argument of the index`);
+  }
+  const using = Object.entries({ ...given, ...options }).map(([key, value]) => `${key}=${literal(value)}`).join(', ');
+  allOrNothing(db, () => {
+    db.exec(`CREATE TABLE ${quoted(table)}(${['"id" INTEGER PRIMARY KEY', ...declared, ...(vector ? ['"vector" BLOB'] : [])].join(', ')})`);
+    insert(db, table, values, 'id', { progress });
+    db.exec(`CREATE VIRTUAL TABLE ${quoted(name)} USING glove_index(${using})`);
+  });
+  return new Index(db, table, { name, vector });
+}
+
+module.exports = { Index, makeIndex };

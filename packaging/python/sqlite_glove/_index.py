@@ -1,0 +1,367 @@
+"""Tables whose rows can be searched by their vectors or texts: index() makes one, and Index uses one."""
+import array
+import contextlib
+import itertools
+import json
+import re
+import sys
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Literal, Mapping, Optional, Sequence, Tuple, Union, overload
+
+Progress = Callable[[int, int], None]
+Params = Union[Sequence[Any], Mapping[str, Any]]
+
+_ROWS_BETWEEN_REPORTS = 4096
+_MOST_LOGGED = 10_000  # more changed rows than this make each search slow, so they are synced
+_RANKS_PER_ROW = 20  # with `where`, how far down the ranking rows are looked for, as a multiple of k
+_PLAIN = (str, int, float, bytes, type(None))
+_TYPES = {str: "TEXT", int: "INTEGER", float: "REAL", bytes: "BLOB"}
+_TOKEN = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^]]*\]|--|/\*|[();'"`\[]""")
+
+
+def _quoted(name: str) -> str:
+    if not isinstance(name, str) or not name or "\0" in name:
+        raise ValueError(f"{name!r} cannot be the name of a table or a column; it must be text")
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _literal(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value)
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _execute(conn: Any, sql: str, values: Params = ()) -> Any:
+    return conn.cursor().execute(sql, values)
+
+
+@contextlib.contextmanager
+def _all_or_nothing(conn: Any) -> Iterator[None]:
+    """A transaction or, if one is open already, a part of it that is undone by an exception."""
+    _execute(conn, "SAVEPOINT sqlite_glove")
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(Exception):  # some errors have ended the transaction
+            _execute(conn, "ROLLBACK TO sqlite_glove")
+            _execute(conn, "RELEASE sqlite_glove")
+        raise
+    _execute(conn, "RELEASE sqlite_glove")
+
+
+# --- values ----------------------------------------------------------------------------------
+
+
+def _list(values: Any) -> List[Any]:
+    return list(values.tolist() if hasattr(values, "tolist") else values)
+
+
+def _plain(column: str, value: Any) -> Any:
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if isinstance(value, (bytearray, memoryview)):
+        return bytes(value)
+    if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
+        return value.item()
+    if isinstance(value, _PLAIN):
+        return value
+    raise TypeError(f"the column {column!r} has the value {value!r}, which SQLite cannot store; make it a number, text or bytes, "
+                    "for example by json.dumps")
+
+
+def _column_values(column: str, values: Any) -> List[Any]:
+    return [value if type(value) in _PLAIN else _plain(column, value) for value in _list(values)]
+
+
+def _column_type(values: List[Any]) -> str:
+    """The declared type of a column; none if its values have several."""
+    kinds = {type(value) for value in values} - {type(None), bool}
+    return " " + _TYPES.get(kinds.pop(), "") if len(kinds) == 1 else ""
+
+
+def _ids(ids: Any) -> List[int]:
+    found = _list(ids)
+    for one in found:
+        if isinstance(one, bool) or not isinstance(one, int):
+            raise TypeError(f"the id {one!r} is not an integer, which an INTEGER PRIMARY KEY needs; leave ids out (None), and pass "
+                            "these as one of the columns")
+    return found
+
+
+def _blob(vector: Any) -> Any:
+    """The little-endian float32 BLOB of one vector; None and bytes remain what they are."""
+    if vector is None or isinstance(vector, bytes):
+        return vector
+    if hasattr(vector, "__array__"):
+        import numpy
+        return numpy.asarray(vector, dtype="<f4").tobytes()
+    if isinstance(vector, (str, int, float)) or not isinstance(vector, Iterable):
+        raise TypeError(f"{vector!r} is not a vector; a vector is a sequence of numbers, and vectors have one for each row")
+    floats = array.array("f", vector)
+    if sys.byteorder != "little":
+        floats.byteswap()
+    return floats.tobytes()
+
+
+def _blobs(vectors: Any) -> Sequence[Any]:
+    """The BLOBs of the rows of an array, a DataFrame, an object with the buffer protocol, or an iterable of vectors."""
+    if hasattr(vectors, "to_numpy"):
+        vectors = vectors.to_numpy()
+    if hasattr(vectors, "__array__"):
+        import numpy
+        vectors = numpy.asarray(vectors)
+        if vectors.dtype == object or vectors.ndim != 2:
+            return [_blob(vector) for vector in vectors]
+        vectors = numpy.ascontiguousarray(vectors, dtype="<f4")
+    try:
+        view = memoryview(vectors)
+    except TypeError:
+        return [_blob(vector) for vector in vectors]
+    if view.ndim != 2 or view.shape is None:
+        raise ValueError(f"the vectors are an array with {view.ndim} dimension(s); they must have 2, a row for each vector")
+    if view.format not in ("f", "<f") or not view.c_contiguous or sys.byteorder != "little":
+        return [_blob(row) for row in view.tolist()]
+    if view.nbytes == 0:
+        return []
+    width, data = 4 * view.shape[1], view.cast("B")
+    return [data[start:start + width] for start in range(0, len(data), width)]
+
+
+# --- SQL -------------------------------------------------------------------------------------
+
+
+def _check_where(where: str) -> None:
+    """Raises ValueError unless the text is one expression as far as brackets and quotes can tell."""
+    depth = 0
+    for token in _TOKEN.findall(where):
+        depth += {"(": 1, ")": -1}.get(token, 0)
+        if depth < 0 or token in (";", "--", "/*", "'", '"', "`", "["):
+            raise ValueError(f"where must be one SQL expression, but {where!r} has {token!r} at a place where it would end it")
+    if depth != 0 or not where.strip():
+        raise ValueError(f"where must be one SQL expression with its brackets closed, but is {where!r}")
+
+
+def _insert_sql(table: str, names: Sequence[str], id: str, upsert: bool) -> str:
+    sql = (f"INSERT INTO {_quoted(table)}({', '.join(map(_quoted, names))}) VALUES ({', '.join('?' * len(names))})")
+    if not upsert:
+        return sql
+    changes = ", ".join(f"{_quoted(name)} = excluded.{_quoted(name)}" for name in names if name != id)
+    return f"{sql} ON CONFLICT({_quoted(id)}) DO " + (f"UPDATE SET {changes}" if changes else "NOTHING")
+
+
+def _reported(rows: Iterable[Any], total: int, progress: Optional[Progress]) -> Iterable[Any]:
+    if progress is None:
+        return rows
+
+    def report(progress: Progress) -> Iterator[Any]:
+        for done, row in enumerate(rows):
+            if done % _ROWS_BETWEEN_REPORTS == 0:
+                progress(done, total)
+            yield row
+        progress(total, total)
+    return report(progress)
+
+
+class Index:
+    """An index of the table `table` that exists, and its rows. index() makes both.
+
+    `id` and `vector` are the columns of the keys and the vectors; an index of texts has no vectors (None). The methods that write
+    do so in the open transaction or, if there is none, in one of their own.
+    """
+
+    def __init__(self, conn: Any, table: str, *, name: Optional[str] = None, id: str = "id",
+                 vector: Optional[str] = "vector") -> None:
+        self.conn, self.table, self.name, self.id, self.vector = conn, table, name or table + "_vec", id, vector
+        known = [str(row[1]) for row in _execute(conn, f"PRAGMA table_xinfo({_quoted(table)})")]
+        for column in (id, vector):
+            if column is not None and column not in known:
+                raise ValueError(f"the table {table!r} has no column {column!r}; " + (
+                    f"its columns are {', '.join(known)}" if known else "there is no such table"))
+        self.columns: List[str] = [column for column in known if column not in (id, vector)]
+        self._statements: Dict[Any, str] = {}
+
+    def __repr__(self) -> str:
+        return f"Index({self.table!r}, name={self.name!r}, id={self.id!r}, vector={self.vector!r})"
+
+    @overload
+    def search(self, query: Any, k: int = ..., *, where: Optional[str] = ..., params: Params = ..., among: Any = ...,
+               columns: Optional[Sequence[str]] = ..., rows: Literal['tuples'] = ...,
+               **options: Any) -> List[Tuple[Any, ...]]: ...
+
+    @overload
+    def search(self, query: Any, k: int = ..., *, where: Optional[str] = ..., params: Params = ..., among: Any = ...,
+               columns: Optional[Sequence[str]] = ..., rows: Literal['dicts'], **options: Any) -> List[Dict[str, Any]]: ...
+
+    @overload
+    def search(self, query: Any, k: int = ..., *, where: Optional[str] = ..., params: Params = ..., among: Any = ...,
+               columns: Optional[Sequence[str]] = ..., rows: Literal['pandas'], **options: Any) -> Any: ...
+
+    def search(self, query: Any, k: int = 10, *, where: Optional[str] = None, params: Params = (), among: Any = None,
+               columns: Optional[Sequence[str]] = None, rows: str = "tuples", **options: Any) -> Any:
+        """Returns the k rows nearest to a vector or, with a model, to a text; best first.
+
+        Each row has the id, the similarity, and `columns` (all but the vector). `where` is an SQL expression over the columns of
+        the table, and `params` are its values; rows that do not match cost no place. It is part of the statement, so it must not
+        come from people whom you do not trust. `among` is an iterable of the ids that may be found. `options` are further inputs
+        of the index, such as recall, certainty and backend. `rows` is "tuples", "dicts" or "pandas".
+        """
+        if rows not in ("tuples", "dicts", "pandas"):
+            raise ValueError(f"rows is {rows!r}; it must be 'tuples', 'dicts' or 'pandas'")
+        if where is not None and among is not None:
+            raise ValueError("where and among are both given; give one of them")
+        shown = self.columns if columns is None else list(columns)
+        asked = query if isinstance(query, str) else _blob(query)
+        inputs = {"query": asked, "k": k, **{name: value for name, value in options.items() if value is not None}}
+        if among is not None:
+            inputs["among"] = among if isinstance(among, (bytes, str)) else json.dumps(_ids(among))
+        found = self._search(shown, where, params, inputs, k)
+        if rows == "tuples":
+            return found
+        names = [self.id, "similarity", *shown]
+        if rows == "dicts":
+            return [dict(zip(names, row)) for row in found]
+        import pandas
+        return pandas.DataFrame(found, columns=names)
+
+    def _search(self, shown: Sequence[str], where: Optional[str], params: Params, inputs: Dict[str, Any],
+                k: int) -> List[Tuple[Any, ...]]:
+        if where is None:
+            return self._rows("k", shown, None, (), inputs)
+        # A filter that many rows match finds k of them near the top of the ranking. Otherwise the matching rows are ranked.
+        near = dict(inputs, rank=max(1, min(_RANKS_PER_ROW * k, 2**31)), limit=k)
+        del near["k"]
+        found = self._rows("near", shown, where, params, near)
+        return found if len(found) >= k else self._rows("among", shown, where, params, inputs)
+
+    def _rows(self, kind: str, shown: Sequence[str], where: Optional[str], params: Params,
+              inputs: Dict[str, Any]) -> List[Tuple[Any, ...]]:
+        by_name = isinstance(params, Mapping) and where is not None
+        key = (kind, tuple(shown), where, tuple(inputs), by_name)
+        sql = self._statements.get(key)
+        if sql is None:
+            if len(self._statements) > 256:
+                self._statements.clear()
+            sql = self._statements[key] = self._search_sql(kind, shown, where, list(inputs), by_name)
+        values: Params = tuple(itertools.chain(params, inputs.values()))
+        if by_name and isinstance(params, Mapping):
+            values = {**params, **{"glove_" + name: value for name, value in inputs.items()}}
+        return [tuple(row) for row in _execute(self.conn, sql, values)]
+
+    def _search_sql(self, kind: str, shown: Sequence[str], where: Optional[str], inputs: List[str], by_name: bool) -> str:
+        table, id = _quoted(self.table), _quoted(self.id)
+        if where is not None:
+            _check_where(where)
+        place = {name: ":glove_" + name if by_name else "?" for name in inputs}
+        limit = f" LIMIT {place.pop('limit')}" if kind == "near" else ""
+        conditions = [f"v.{_quoted(name)} {'<=' if name == 'rank' else '='} {mark}" for name, mark in place.items()]
+        columns = ", ".join([f"v.{id}" if self.id == "id" else f"v.id AS {id}", "v.similarity", *("t." + _quoted(name) for name in shown)])
+        joined = f" JOIN {table} t ON t.{id} = v.id" if shown else ""
+        if kind == "near":
+            inner = ", ".join(_quoted(name) for name in shown)
+            joined = (f" CROSS JOIN (SELECT {id} AS glove_key{', ' if inner else ''}{inner} FROM {table} WHERE ({where})) t"
+                      " ON t.glove_key = v.id")
+        if kind == "among":
+            conditions.insert(0, f"v.among = (SELECT glove_keys({id}) FROM {table} WHERE ({where}))")
+        return (f"SELECT {columns} FROM {_quoted(self.name)} v{joined} WHERE {' AND '.join(conditions)} ORDER BY v.rank{limit}")
+
+    def add(self, ids: Any = None, vectors: Any = None, columns: Optional[Mapping[str, Any]] = None, *,
+            progress: Optional[Progress] = None) -> None:
+        """Inserts rows; without ids, SQLite numbers them. An id that exists is an error, and then no row is inserted."""
+        self._write(ids, vectors, columns, progress, upsert=False)
+
+    def upsert(self, ids: Any, vectors: Any = None, columns: Optional[Mapping[str, Any]] = None, *,
+               progress: Optional[Progress] = None) -> None:
+        """Inserts rows, and changes those whose id exists: the vector and the columns that are given."""
+        self._write(_ids(ids), vectors, columns, progress, upsert=True)
+
+    def delete(self, ids: Any) -> None:
+        """Deletes the rows with these ids; one id may be given by itself."""
+        wanted = _ids([ids] if isinstance(ids, int) else ids)
+        with _all_or_nothing(self.conn):
+            self.conn.cursor().executemany(f"DELETE FROM {_quoted(self.table)} WHERE {_quoted(self.id)} = ?",
+                                           [(one,) for one in wanted])
+            self._sync_if_due()
+
+    def sync(self) -> None:
+        """Makes searches as fast as they can be after changes. add(), upsert() and delete() do so after 10,000 changed rows."""
+        self.command("sync")
+
+    def command(self, command: str) -> None:
+        """Runs a command of the index: sync, merge, rebuild or integrity-check."""
+        _execute(self.conn, f"INSERT INTO {_quoted(self.name)}({_quoted(self.name)}) VALUES (?)", (command,))
+
+    def _sync_if_due(self) -> None:
+        if _execute(self.conn, f"SELECT count(*) FROM {_quoted(self.name + '_log')}").fetchall()[0][0] > _MOST_LOGGED:
+            self.sync()
+
+    def _write(self, ids: Any, vectors: Any, columns: Optional[Mapping[str, Any]], progress: Optional[Progress],
+               upsert: bool) -> None:
+        values = _values(ids, vectors, columns, self.id, self.vector)
+        with _all_or_nothing(self.conn):
+            _insert(self.conn, self.table, values, self.id, upsert, progress)
+            self._sync_if_due()
+
+
+def _values(ids: Any, vectors: Any, columns: Optional[Mapping[str, Any]], id: str,
+            vector: Optional[str]) -> Dict[str, Sequence[Any]]:
+    """The values of each column that is given, all of one length."""
+    values: Dict[str, Sequence[Any]] = {}
+    if ids is not None:
+        values[id] = _ids(ids)
+    for name, column in (columns.items() if columns is not None else ()):
+        if not isinstance(name, str) or name.lower() in (id.lower(), (vector or id).lower(), "similarity"):
+            raise ValueError(f"a column cannot have the name {name!r}: it must be text, and other than {id}, similarity"
+                             + (f" and {vector}" if vector else "") + "; rename it")
+        values[name] = _column_values(name, column)
+    if vectors is not None:
+        if vector is None:
+            raise ValueError("vectors were given to an index of texts, which makes its own; leave them out")
+        values[vector] = _blobs(vectors)
+    if not values:
+        raise ValueError("no rows were given; pass vectors, or columns that have the text")
+    lengths = {name: len(column) for name, column in values.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError("all columns must have as many rows as there are ids, but they have: "
+                         + ", ".join(f"{name} {length}" for name, length in lengths.items()))
+    return values
+
+
+def _insert(conn: Any, table: str, values: Dict[str, Sequence[Any]], id: str, upsert: bool, progress: Optional[Progress]) -> None:
+    rows = zip(*values.values())
+    total = len(next(iter(values.values())))
+    conn.cursor().executemany(_insert_sql(table, list(values), id, upsert), _reported(rows, total, progress))
+
+
+def index(conn: Any, table: str, ids: Any = None, vectors: Any = None, columns: Optional[Mapping[str, Any]] = None, *,
+          text: Union[None, str, Sequence[str]] = None, name: Optional[str] = None, progress: Optional[Progress] = None,
+          **arguments: Any) -> Index:
+    """Makes a table of rows and an index over them, in one transaction.
+
+    >>> docs = sqlite_glove.index(conn, "doc", ids, vectors, columns={"title": titles})
+    >>> docs.search(query, 3, where="title LIKE ?", params=["a%"])
+
+    `ids` are integers; without them SQLite numbers the rows from 1. `vectors` is an array with a row for each (NumPy, a DataFrame,
+    anything with the buffer protocol) or an iterable of sequences, of which None is a row without a vector. `columns` is a dict or
+    a DataFrame. With `text`, the names of columns of texts, a loaded model makes the vectors. `name` is that of the index,
+    table + "_vec". `progress(done, total)` is called while rows are inserted. `arguments` are further ones of glove_index, such as
+    model="glove".
+    """
+    vector = "vector" if text is None else None
+    if text is None and vectors is None:
+        raise ValueError("an index needs vectors, or text, the names of the columns whose texts a model makes vectors of")
+    values = _values(ids, vectors, columns, "id", vector)
+    declared = [f"{_quoted(column)}{_column_type(list(some))}" for column, some in values.items() if column not in ("id", vector)]
+    declared = ['"id" INTEGER PRIMARY KEY', *declared, *(['"vector" BLOB'] if vector else [])]
+    given = {"content": table, "rowid": "id"}
+    given["vector" if vector else "text"] = vector or (text if isinstance(text, str) else ", ".join(map(_quoted, text or ())))
+    for key in arguments:
+        if not key.isidentifier() or key in given:
+            raise ValueError(f"{key!r} cannot be an argument of the index")
+    given.update(arguments)
+    name = name or table + "_vec"
+    using = ", ".join(f"{key}={_literal(value)}" for key, value in given.items())
+    with _all_or_nothing(conn):
+        _execute(conn, f"CREATE TABLE {_quoted(table)}({', '.join(declared)})")
+        _insert(conn, table, values, "id", False, progress)
+        _execute(conn, f"CREATE VIRTUAL TABLE {_quoted(name)} USING glove_index({using})")
+    return Index(conn, table, name=name, id="id", vector=vector)

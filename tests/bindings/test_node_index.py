@@ -1,0 +1,73 @@
+"""The verbs of the npm package with a host: test_node_index.py HOST --project FOLDER --extension GLOVE.SO --convert - --cache -
+
+HOST is node:sqlite or better-sqlite3, or types, which compiles a program against index.d.ts. Skipped if the host or the compiler
+(tests/bindings/install.sh) is not there.
+"""
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77
+PROGRAM = """import { Index, index } from "sqlite-glove";
+declare const db: { loadExtension(path: string): unknown; prepare(sql: string): any; exec(sql: string): unknown };
+const docs: Index = index(db, "doc", { ids: [1, 2n], vectors: [[1, 0], new Float32Array(2)], columns: { t: ["a", null] }, invalid: "skip" });
+const similarity: number = docs.search([1, 0], 3, { where: "t = ?", params: ["a"], certainty: 1 })[0].similarity;
+docs.add({ vectors: new Float32Array(4), dims: 2 });
+docs.delete([1, 2]);
+// @ts-expect-error: a number is not a vector
+docs.search(1);
+// @ts-expect-error: where is text
+docs.search([1, 0], 3, { where: 1 });
+// @ts-expect-error: a table has a name
+index(db, { vectors: [] });
+export { similarity };
+"""
+
+
+def node_of(modules, host):
+    """The system's node or the one from npm, whichever can open the host."""
+    for program in (shutil.which("node"), os.path.join(modules, "node/bin/node")):
+        if program and os.path.exists(program):
+            done = subprocess.run([program, "-e", f"require('{host}')"], env={**os.environ, "NODE_PATH": modules}, capture_output=True, check=False)
+            if done.returncode == 0:
+                return program
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("host")
+    for option in ("--project", "--extension", "--convert", "--cache"):
+        parser.add_argument(option)
+    options = parser.parse_args()
+    modules = os.environ.get("GLOVE_NODE_MODULES") or os.path.join(options.project, "build/bindings/node_modules")
+    node = node_of(modules, "typescript" if options.host == "types" else options.host)
+    if node is None:
+        print(f"skipped: there is no node with {options.host}; tests/bindings/install.sh installs it")
+        sys.exit(SKIPPED)
+    with tempfile.TemporaryDirectory() as folder:
+        installed = os.path.join(folder, "node_modules")
+        shutil.copytree(os.path.join(options.project, "packaging/npm/sqlite-glove"), os.path.join(installed, "sqlite-glove"))
+        with open(os.path.join(installed, "sqlite-glove/package.json"), "w", encoding="utf-8") as file:
+            json.dump({"name": "sqlite-glove", "version": "0.0.0", "main": "index.js", "types": "index.d.ts"}, file)
+        os.makedirs(os.path.join(installed, "sqlite-glove-linux-x64"))
+        shutil.copy(options.extension, os.path.join(installed, "sqlite-glove-linux-x64/glove.so"))
+        environment = {**os.environ, "NODE_PATH": os.pathsep.join([installed, modules])}
+        if options.host == "types":
+            with open(os.path.join(folder, "program.ts"), "w", encoding="utf-8") as file:
+                file.write(PROGRAM)
+            command = [node, os.path.join(modules, "typescript/bin/tsc"), "--strict", "--noEmit", "--target", "es2022", "--module", "nodenext",
+                       "program.ts"]
+        else:
+            command = [node, os.path.join(os.path.dirname(os.path.abspath(__file__)), "node_index.js"), options.host]
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        print(done.stdout + done.stderr, end="")
+        sys.exit(done.returncode)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,289 @@
+"""sqlite_glove.index() and the object it returns: test_index.py --project FOLDER --extension GLOVE.SO --convert GLOVE-CONVERT
+
+What search() returns is compared with the cosines that Python computes, over vectors given in each form, with filters that many,
+few and no rows match, by sqlite3 and by apsw. Skipped if this Python cannot load extensions.
+"""
+import argparse
+import array
+import datetime
+import importlib
+import math
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import installed
+
+SKIPPED = 77
+SEED = int(os.environ.get("GLOVE_TEST_SEED") or random.SystemRandom().randrange(2**32))
+OPTIONS = argparse.Namespace()
+DIMS = 5
+
+
+def optional(name):
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+def float32(vector):
+    return list(array.array("f", vector))
+
+
+def cosine(a, b):
+    dot = math.fsum(x * y for x, y in zip(a, b))
+    return dot / math.sqrt(math.fsum(x * x for x in a) * math.fsum(y * y for y in b))
+
+
+class Index(unittest.TestCase):
+    def setUp(self):
+        self.source = random.Random(SEED)
+        self.conn = self.connect()
+
+    def connect(self, path=":memory:"):
+        import sqlite_glove
+        self.glove = sqlite_glove
+        conn = sqlite3.connect(path)
+        sqlite_glove.load(conn)
+        self.addCleanup(conn.close)
+        return conn
+
+    def vectors(self, count):
+        return [float32(self.source.gauss(0, 1) for _ in range(DIMS)) for _ in range(count)]
+
+    def expected(self, rows, query, k):
+        """[id] by falling cosine; `rows` is {id: vector}. Random vectors have no ties that double arithmetic would confuse."""
+        return sorted(rows, key=lambda id: (-cosine(rows[id], query), id))[:k]
+
+    def check(self, index, rows, k=7, **options):
+        query = self.vectors(1)[0]
+        found = index.search(query, k, **options)
+        self.assertEqual([row[0] for row in found], self.expected(rows, query, k))
+        for row in found:
+            self.assertAlmostEqual(row[1], cosine(rows[row[0]], query), places=6)
+
+    def test_every_form_of_vectors_makes_the_same_index(self):
+        numpy, pandas = optional("numpy"), optional("pandas")
+        vectors, ids = self.vectors(40), self.source.sample(range(-50, 1000), 40)
+        forms = {"lists": vectors, "tuples": map(tuple, vectors), "blobs": [array.array("f", v).tobytes() for v in vectors],
+                 "floats": memoryview(array.array("f", sum(vectors, []))).cast("B").cast("f", (40, DIMS)),
+                 "doubles": memoryview(array.array("d", sum(vectors, []))).cast("B").cast("d", (40, DIMS))}
+        if numpy:
+            matrix = numpy.array(vectors)
+            forms.update({"float64": matrix, "float32": matrix.astype("f4"), "Fortran": numpy.asfortranarray(matrix),
+                          "big-endian": matrix.astype(">f4"), "reversed": matrix[::-1][::-1], "rows": list(matrix)})
+        if pandas:
+            forms.update({"DataFrame": pandas.DataFrame(vectors), "Series": pandas.Series(vectors),
+                          "Series of arrays": pandas.Series([array.array("f", v) for v in vectors])})
+        print("forms: " + ", ".join(forms))
+        for number, (form, given) in enumerate(forms.items()):
+            with self.subTest(form):
+                index = self.glove.index(self.conn, f"form {number}", ids, given)
+                self.check(index, dict(zip(ids, vectors)))
+                self.assertEqual(index.columns, [])
+
+    def filtered(self):
+        vectors = self.vectors(3000)
+        rows = dict(enumerate(vectors, 1))
+        kinds = ["common" if id % 2 else "rare" if id % 500 == 0 else "other" for id in rows]
+        index = self.glove.index(self.conn, "doc", None, vectors, {"kind": kinds, 'odd "name': list(rows)})
+        return index, rows, dict(zip(rows, kinds))
+
+    def test_filters_cost_no_rows(self):
+        index, rows, kinds = self.filtered()
+        for kind in ("common", "rare", "other", "none"):
+            matching = {id: rows[id] for id in rows if kinds[id] == kind}
+            for k in (1, 7, 40):
+                self.check(index, matching, k, where="kind = ?", params=[kind])
+                self.check(index, matching, k, where="kind = :kind", params={"kind": kind})
+                self.check(index, matching, k, where="kind = 'x;)' OR (kind = ?)", params=[kind])
+                self.check(index, matching, k, among=list(matching))
+        self.check(index, {id: rows[id] for id in range(10, 20)}, where='id >= 10 AND "odd ""name" < 20')
+        self.check(index, {id: rows[id] for id in range(1, 3001, 2)}, where="doc.kind = 'common'", certainty=1, backend="cpu")
+
+    def test_a_where_that_is_not_one_expression_is_an_error(self):
+        index, _, _ = self.filtered()
+        query = [1] * DIMS
+        for bad in ("kind = 'a'; DROP TABLE doc", "1) OR (1", "(1", "1)", "1 -- x", "1 /* x", "'", '"', "", " ", "[x", "kind = ')"):
+            with self.subTest(bad), self.assertRaisesRegex(ValueError, "where must be one SQL expression"):
+                index.search(query, where=bad)
+        self.assertEqual(index.search(query, where="kind IN (';', '--', '(')"), [])
+        with self.assertRaisesRegex(ValueError, "where and among"):
+            index.search(query, where="1", among=[1])
+
+    def test_rows_are_tuples_dicts_or_a_frame(self):
+        index = self.glove.index(self.conn, "doc", [3, 1], [[1, 0], [0, 1]], {"title": ["a", "b"], "size": [1, None]})
+        self.assertEqual(index.search([2, 0], 1), [(3, 1.0, "a", 1)])
+        self.assertEqual(index.search([2, 0], 1, columns=["size"], rows="dicts"), [{"id": 3, "similarity": 1.0, "size": 1}])
+        self.assertEqual(index.search([2, 0], 1, columns=[]), [(3, 1.0)])
+        if optional("pandas"):
+            frame = index.search([2, 0], 2, rows="pandas")
+            self.assertEqual(list(frame.columns), ["id", "similarity", "title", "size"])
+            self.assertEqual(list(frame["title"]), ["a", "b"])
+        with self.assertRaisesRegex(ValueError, "'lists'"):
+            index.search([2, 0], rows="lists")
+
+    def test_values_of_columns(self):
+        numpy, pandas = optional("numpy"), optional("pandas")
+        day = datetime.date(2024, 2, 29)
+        columns = {"t": ["a", None], "d": [day, None], "b": [True, False], "x": [b"\1", bytearray(b"\2")], "m": [1, "one"], "f": [1.5, 2]}
+        stored = [("a", "2024-02-29", 1, b"\1", 1, 1.5), (None, None, 0, b"\2", "one", 2)]
+        self.glove.index(self.conn, "doc", None, [[1], [2]], columns)
+        self.assertEqual(self.conn.execute("SELECT t, d, b, x, m, f FROM doc").fetchall(), stored)
+        self.assertEqual([row[2] for row in self.conn.execute("PRAGMA table_info(doc)")],
+                         ["INTEGER", "TEXT", "TEXT", "", "BLOB", "", "", "BLOB"])
+        if numpy and pandas:
+            frame = pandas.DataFrame({"n": numpy.array([1, 2], "i4"), "f": [0.5, math.nan], "t": pandas.to_datetime(["2024-01-02", None]),
+                                      "s": pandas.array([None, "x"], dtype="string"), "e": list(numpy.eye(2))}, index=[7, 9])
+            self.glove.index(self.conn, "frame", frame.index, frame["e"], frame[["n", "f", "t", "s"]])
+            self.assertEqual(self.conn.execute("SELECT id, n, f, t, s FROM frame").fetchall(),
+                             [(7, 1, 0.5, "2024-01-02T00:00:00", None), (9, 2, None, None, "x")])
+
+    def test_changes_are_found_at_once(self):
+        vectors = self.vectors(60)
+        rows = dict(enumerate(vectors, 1))
+        index = self.glove.index(self.conn, "doc", list(rows), vectors, {"tag": ["old"] * 60})
+        rows.update({100 + i: vector for i, vector in enumerate(self.vectors(20))})
+        index.add(list(range(100, 120)), [rows[i] for i in range(100, 120)], {"tag": ["new"] * 20})
+        rows.update({i: vector for i, vector in zip(range(50, 70), self.vectors(20))})
+        index.upsert(range(50, 70), [rows[i] for i in range(50, 70)])
+        index.delete(5)
+        index.delete([6, 7, 99999])
+        for gone in (5, 6, 7):
+            del rows[gone]
+        self.check(index, rows)
+        index.sync()
+        self.check(index, rows)
+        index.command("integrity-check")
+        self.assertEqual(self.conn.execute("SELECT tag, count(*) FROM doc GROUP BY tag ORDER BY tag").fetchall(),
+                         [(None, 9), ("new", 20), ("old", 57)])
+        index.upsert([100], columns={"tag": ["changed"]})
+        self.check(index, rows)
+        self.assertEqual(self.conn.execute("SELECT tag FROM doc WHERE id = 100").fetchall(), [("changed",)])
+        reopened = self.glove.Index(self.conn, "doc")
+        self.assertEqual(reopened.columns, ["tag"])
+        self.check(reopened, rows)
+
+    def test_a_long_log_is_synced(self):
+        index = self.glove.index(self.conn, "doc", None, [[1, 0]])
+        logged = "SELECT count(*) FROM doc_vec_log"
+        index.add(vectors=[[0, 1]] * 10_000)
+        self.assertEqual(self.conn.execute(logged).fetchone(), (10_000,))
+        index.add(vectors=[[0, 1]])
+        self.assertEqual(self.conn.execute(logged).fetchone(), (0,))
+
+    def test_all_or_nothing_in_a_transaction_of_its_own_or_in_the_open_one(self):
+        path = os.path.join(self.folder(), "docs.db")
+        conn, other = self.connect(path), self.connect(path)
+        with self.assertRaisesRegex(sqlite3.OperationalError, "no such model|no model"):
+            self.glove.index(conn, "doc", columns={"body": ["x"]}, text="body", model="nosuchmodel")
+        self.assertFalse(conn.in_transaction)
+        self.assertEqual(other.execute("SELECT * FROM sqlite_master").fetchall(), [])
+        index = self.glove.index(conn, "doc", [1, 2], [[1, 0], [0, 1]])
+        self.assertEqual(other.execute("SELECT count(*) FROM doc").fetchone(), (2,))
+        with self.assertRaises(sqlite3.IntegrityError):
+            index.add([3, 1], [[1, 1], [1, 1]])
+        self.assertEqual(other.execute("SELECT count(*) FROM doc").fetchone(), (2,))
+        conn.execute("BEGIN")
+        index.add([3], [[1, 1]])
+        with self.assertRaises(sqlite3.IntegrityError):
+            index.add([4, 1], [[1, 1], [1, 1]])
+        self.assertEqual(other.execute("SELECT count(*) FROM doc").fetchone(), (2,))
+        conn.commit()
+        self.assertEqual(other.execute("SELECT id FROM doc").fetchall(), [(1,), (2,), (3,)])
+
+    def folder(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        return folder.name
+
+    def test_errors_name_what_is_wrong(self):
+        def must_raise(kind, part, *arguments, **options):
+            with self.subTest(part), self.assertRaisesRegex(kind, part):
+                self.glove.index(self.conn, "doc", *arguments, **options)
+            self.assertEqual(self.conn.execute("SELECT * FROM sqlite_master").fetchall(), [])
+        must_raise(TypeError, "the id 'a' is not an integer", ["a"], [[1]])
+        must_raise(TypeError, "the id True", [True], [[1]])
+        must_raise(ValueError, "id 2, vector 1", [1, 2], [[1]])
+        must_raise(ValueError, "t 3", [1, 2], [[1], [2]], {"t": "abc"})
+        must_raise(ValueError, "an index needs vectors, or text", [1])
+        must_raise(TypeError, "1.5 is not a vector", [1, 2], [1.5, 2])
+        must_raise(ValueError, "cannot have the name 'Similarity'", None, [[1]], {"Similarity": [1]})
+        must_raise(TypeError, r"the column 't' has the value \[1\]", None, [[1]], {"t": [[1]]})
+        must_raise(sqlite3.OperationalError, "has a vector of 1 component, but the index has 2", None, [[1, 2], [1]])
+        must_raise(sqlite3.OperationalError, "there is no argument", None, [[1]], nosuchargument="x")
+        must_raise(ValueError, "cannot be an argument", None, [[1]], content="x")
+        with self.assertRaisesRegex(ValueError, "there is no such table"):
+            self.glove.Index(self.conn, "doc")
+        self.conn.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, embedding BLOB)")
+        with self.assertRaisesRegex(ValueError, "no column 'vector'; its columns are id, embedding"):
+            self.glove.Index(self.conn, "doc")
+
+    def test_texts(self):
+        folder = self.folder()
+        text, model = os.path.join(folder, "m.txt"), os.path.join(folder, "m.safetensors")
+        with open(text, "w", encoding="utf-8") as file:
+            file.write("rain 1 0 0\nstorm 0.9 0.1 0\nbank 0 1 0\nrates 0 0.9 0.2\n")
+        subprocess.run([OPTIONS.convert, "-q", text, model], check=True)
+        self.conn.execute("SELECT glove_load(?, 'tiny')", (model,))
+        index = self.glove.index(self.conn, "note", None, columns={"title": ["Weather", "Money"], "body": ["rain", "bank rates"]},
+                                 text=["title", "body"], model="tiny", options={"components": 0})
+        self.assertEqual([row[2] for row in index.search("storm", 1)], ["Weather"])
+        index.add(columns={"title": ["More"], "body": ["storm"]})
+        self.assertEqual([row[0] for row in index.search("storm", 1)], [3])
+        with self.assertRaisesRegex(ValueError, "index of texts"):
+            index.add(vectors=[[1, 2, 3]])
+        self.conn.execute("SELECT glove_unload('tiny')")
+
+    def test_progress(self):
+        seen = []
+        self.glove.index(self.conn, "doc", None, [[1]] * 9000, progress=lambda done, total: seen.append((done, total)))
+        self.assertEqual(seen[0], (0, 9000))
+        self.assertEqual(seen[-1], (9000, 9000))
+        self.assertEqual(seen, sorted(seen))
+
+    def test_with_apsw(self):
+        apsw = optional("apsw")
+        if apsw is None:
+            self.skipTest("apsw is not installed (Debian: python3-apsw)")
+        # A process has one SQLite for glove, so apsw gets a process of its own.
+        script = ("import apsw, sqlite_glove\nconn = apsw.Connection(':memory:')\nsqlite_glove.load(conn)\n"
+                  "index = sqlite_glove.index(conn, 'doc', [1, 2], [[1, 0], [0, 1]], {'t': ['a', 'b']})\n"
+                  "index.upsert([3], [[1, 1]], {'t': ['c']}); index.delete(1)\n"
+                  "print(index.search([1, 0], 2, where='t > ?', params=['a'], rows='dicts'))\n")
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("{'id': 3, 'similarity': 0.7071067811865475, 't': 'c'}, {'id': 2, 'similarity': 0.0, 't': 'b'}", done.stdout)
+
+    def test_command_line(self):
+        for arguments, status, part in ((["version"], 0, "0.0\n"), (["path"], 0, os.path.join("sqlite_glove", "glove.so\n")),
+                                        ([], 2, "convert ARGUMENTS"), (["--help"], 0, "convert ARGUMENTS"), (["path", "x"], 2, "convert")):
+            done = subprocess.run([sys.executable, "-m", "sqlite_glove", *arguments], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertIn(part, done.stderr if status else done.stdout)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for option in ("--project", "--extension", "--convert"):
+        parser.add_argument(option, required=True)
+    options, rest = parser.parse_known_args()
+    vars(OPTIONS).update(vars(options))
+    if not hasattr(sqlite3.connect(":memory:"), "enable_load_extension"):
+        print("skipped: this Python's sqlite3 cannot load extensions")
+        sys.exit(SKIPPED)
+    print(f"repeat with GLOVE_TEST_SEED={SEED}")
+    with tempfile.TemporaryDirectory() as folder:
+        installed.install(options.project, options.extension, folder)
+        sys.path.insert(0, folder)
+        os.environ["PYTHONPATH"] = folder
+        unittest.main(argv=[sys.argv[0], *rest])
+
+
+if __name__ == "__main__":
+    main()

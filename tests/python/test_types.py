@@ -1,0 +1,60 @@
+"""The types of the Python package are complete: test_types.py --project FOLDER --extension GLOVE.SO --convert GLOVE-CONVERT
+
+mypy --strict finds nothing in the package, and in a program that uses it exactly the errors that are marked. Skipped if mypy is
+not installed.
+"""
+import argparse
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import installed
+
+SKIPPED = 77
+PROGRAM = """import sqlite3
+from typing import Any, Dict, List, Tuple
+import sqlite_glove
+
+conn = sqlite3.connect(":memory:")
+sqlite_glove.load(conn)
+docs = sqlite_glove.index(conn, "doc", [1], [[1.0, 0.0]], columns={"title": ["a"]}, invalid="skip")
+tuples: List[Tuple[Any, ...]] = docs.search([1.0, 0.0], 3, where="title = ?", params=["a"])
+dicts: List[Dict[str, Any]] = docs.search([1.0, 0.0], rows="dicts", among=[1], certainty=1)
+docs.search([1.0, 0.0], rows="lists")  # error
+docs.search([1.0, 0.0], "ten")  # error
+docs.add([2], [[0.0, 1.0]], {"title": ["b"]})
+docs.delete(1)
+docs.sync("now")  # error
+path: str = sqlite_glove.convert_path()
+number: int = sqlite_glove.loadable_path()  # error
+"""
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for option in ("--project", "--extension", "--convert"):
+        parser.add_argument(option, required=True)
+    options = parser.parse_args()
+    if importlib.util.find_spec("mypy") is None:
+        print("skipped: mypy is not installed (Debian: mypy)")
+        sys.exit(SKIPPED)
+    with tempfile.TemporaryDirectory() as folder:
+        installed.install(options.project, options.extension, folder)
+        program = os.path.join(folder, "program.py")
+        with open(program, "w", encoding="utf-8") as file:
+            file.write(PROGRAM)
+        command = [sys.executable, "-m", "mypy", "--strict", "--ignore-missing-imports", "--no-color-output", "--cache-dir",
+                   os.path.join(folder, "cache")]
+        done = subprocess.run([*command, "sqlite_glove"], cwd=folder, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        done = subprocess.run([*command, "program.py"], cwd=folder, capture_output=True, text=True, check=False)
+        found = sorted({int(line) for line in re.findall(r"^program\.py:(\d+): error", done.stdout, re.MULTILINE)})
+        marked = [number for number, line in enumerate(PROGRAM.splitlines(), 1) if line.endswith("# error")]
+        assert found == marked, done.stdout
+
+
+if __name__ == "__main__":
+    main()
