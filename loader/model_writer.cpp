@@ -18,6 +18,7 @@
 #include "lists/planes.h"
 #include "loader/file_sink.h"
 #include "loader/model_format.h"
+#include "loader/stored_recall.h"
 #include "loader/write_behind.h"
 #include "model/nibbles.h"
 
@@ -237,7 +238,18 @@ struct ModelWriter::State {
         add_tensor(kPlane1Bounds, "F16", {tiles, kPlaneBounds, kTileRows}, bytes_of(planes->bounds1)));
     GLOVE_RETURN_IF_ERROR(
         add_tensor(kPlane2, "U8", {rows, words, kPlaneWordBytes}, bytes_of(planes->plane2)));
-    return add_tensor(kPlane2Bounds, "F16", {rows, kPlaneBounds}, bytes_of(planes->bounds2));
+    GLOVE_RETURN_IF_ERROR(add_tensor(kPlane2Bounds, "F16", {rows, kPlaneBounds}, bytes_of(planes->bounds2)));
+    const RecallTable* const recall = planes->recall;
+    return recall == nullptr || recall->is_damaged ? Status() : add_recall(*recall);
+  }
+
+  Status add_recall(const RecallTable& recall) {
+    const int64_t classes = std::ssize(kRecallKs);
+    GLOVE_RETURN_IF_ERROR(
+        add_tensor(kRecallTransforms, "F64", {classes, kRecallTransform}, bytes_of(recall.transform)));
+    const std::vector<int16_t> queries = stored_queries(recall);
+    return add_tensor(kRecallQueries, "I16", {classes, recall.queries, kStoredRecallNumbers},
+                      bytes_of(std::span<const int16_t>(queries)));
   }
 
   // Moves codes to their place, unless they were written there, and adds their tensor.

@@ -24,6 +24,14 @@ std::pair<float, float> upper_line(const QueryBound& bound, double scale, int64_
 
 }  // namespace
 
+PlaneQuery plane_query(const SplitQuery& query, const PlaneCodes& codes, std::span<const float> products,
+                       int64_t dims) {
+  const auto [step1, start1] = upper_line(query.high.bound, query.high.scale, query.high.code_sum, 3, dims);
+  const auto [step2, start2] = upper_line(query.whole, query.high.scale * 256,
+                                          256 * int64_t{query.high.code_sum} + query.low_sum, 15, dims);
+  return {codes, products, step1, start1, step2, start2};
+}
+
 PlaneParts::PlaneParts(const ScanContext& context, const Query& query, const double* wide,
                        const SplitQuery& split)
     : parts_(context.model.parts()), split_(split) {
@@ -46,12 +54,7 @@ PlaneParts::PlaneParts(const ScanContext& context, const Query& query, const dou
 }
 
 PlaneQuery PlaneParts::query(size_t part) const {
-  const int64_t dims = parts_[part].dims;
-  const auto [step1, start1] =
-      upper_line(split_.high.bound, split_.high.scale, split_.high.code_sum, 3, dims);
-  const auto [step2, start2] = upper_line(split_.whole, split_.high.scale * 256,
-                                          256 * int64_t{split_.high.code_sum} + split_.low_sum, 15, dims);
-  return {codes_, products_[part], step1, start1, step2, start2};
+  return plane_query(split_, codes_, products_[part], parts_[part].dims);
 }
 
 std::vector<TileRange> PlaneParts::nearest(int64_t rows) const {
