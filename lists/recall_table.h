@@ -74,9 +74,10 @@ struct RecallTransform {
 std::array<int16_t, kRecallFeatures> recall_features(std::span<const double> transform,
                                                      const RecallMeasurements& measured);
 
-// Returns the squared distance of these features from the queries of a table: to the kRecallReachNeighbor-th
-// nearest of them.
+// The number, from 0, of the nearest query whose distance is that of some features from the queries.
 constexpr int64_t kRecallReachNeighbor = 8;
+
+// Returns the square of this distance.
 int64_t recall_distance(const RecallTable& table, int which, const std::array<int16_t, kRecallFeatures>& at);
 
 // A table on the heap.

@@ -10,26 +10,26 @@ class Engine;
 
 namespace glove::sql {
 
-int register_glove_nn(sqlite3* db, Engine& engine);        // glove_nn.cpp: the table-valued search
-int register_glove_keys(sqlite3* db, Engine& engine);      // glove_keys.cpp: an aggregate
-int register_glove_recall(sqlite3* db, Engine& engine);    // glove_recall.cpp: measures recall; an aggregate
-int register_glove_index(sqlite3* db, Engine& engine);     // live/glove_index.cpp: an index over a table
-int register_glove_indexes(sqlite3* db, Engine& engine);   // live/glove_indexes.cpp: the live indexes
-int register_glove_models(sqlite3* db, Engine& engine);    // glove_models.cpp: the loaded models
-int register_glove_words(sqlite3* db, Engine& engine);     // glove_words.cpp: the vocabulary
-int register_glove_stats(sqlite3* db, Engine& engine);     // glove_stats.cpp: the cost of recent searches
-int register_glove_kmeans(sqlite3* db, Engine& engine);    // glove_kmeans.cpp: the cluster of each word
-int register_glove_clusters(sqlite3* db, Engine& engine);  // glove_clusters.cpp: the clusters themselves
-int register_glove_pca(sqlite3* db, Engine& engine);       // glove_pca.cpp: principal components
-int register_glove_map(sqlite3* db, Engine& engine);       // glove_map.cpp: places in the plane
-int register_glove_tokens(sqlite3* db, Engine& engine);    // glove_tokens.cpp: the words of a text
-int register_cos_sim(sqlite3* db, Engine& engine);         // cos_sim.cpp
-int register_glove_vec(sqlite3* db, Engine& engine);       // glove_vec.cpp
-int register_glove_text_vec(sqlite3* db, Engine& engine);  // glove_text_vec.cpp
-int register_glove_mean(sqlite3* db, Engine& engine);      // glove_mean.cpp: aggregate and window function
-int register_glove_expand(sqlite3* db, Engine& engine);    // glove_expand.cpp
-int register_glove_oov(sqlite3* db, Engine& engine);       // glove_oov.cpp
-int register_glove_load(sqlite3* db, Engine& engine);      // glove_load.cpp: glove_load and glove_unload
+int register_glove_nn(sqlite3* db, Engine& engine);          // glove_nn.cpp: the table-valued search
+int register_glove_keys(sqlite3* db, Engine& engine);        // glove_keys.cpp: an aggregate
+int register_glove_recall(sqlite3* db, Engine& engine);      // glove_recall.cpp: an aggregate
+int register_glove_index(sqlite3* db, Engine& engine);       // index/glove_index.cpp: an index over a table
+int register_glove_indexes(sqlite3* db, Engine& engine);     // index/glove_indexes.cpp: the live indexes
+int register_glove_models(sqlite3* db, Engine& engine);      // glove_models.cpp: the loaded models
+int register_glove_words(sqlite3* db, Engine& engine);       // glove_words.cpp: the vocabulary
+int register_glove_stats(sqlite3* db, Engine& engine);       // glove_stats.cpp: the cost of recent searches
+int register_glove_kmeans(sqlite3* db, Engine& engine);      // glove_kmeans.cpp: the cluster of each word
+int register_glove_clusters(sqlite3* db, Engine& engine);    // glove_clusters.cpp: the clusters themselves
+int register_glove_pca(sqlite3* db, Engine& engine);         // glove_pca.cpp: principal components
+int register_glove_map(sqlite3* db, Engine& engine);         // glove_map.cpp: places in the plane
+int register_glove_tokens(sqlite3* db, Engine& engine);      // glove_tokens.cpp: the words of a text
+int register_cos_sim(sqlite3* db, Engine& engine);           // cos_sim.cpp
+int register_glove_vec(sqlite3* db, Engine& engine);         // glove_vec.cpp
+int register_glove_text_vec(sqlite3* db, Engine& engine);    // glove_text_vec.cpp
+int register_glove_mean(sqlite3* db, Engine& engine);        // glove_mean.cpp: aggregate and window function
+int register_glove_expand(sqlite3* db, Engine& engine);      // glove_expand.cpp
+int register_glove_oov(sqlite3* db, Engine& engine);         // glove_oov.cpp
+int register_glove_load(sqlite3* db, Engine& engine);        // glove_load.cpp: glove_load and glove_unload
 int register_glove_load_table(sqlite3* db, Engine& engine);  // glove_load_table.cpp
 int register_glove_atax(sqlite3* db, Engine& engine);        // glove_atax.cpp
 int register_glove_convolve(sqlite3* db, Engine& engine);    // glove_convolve.cpp

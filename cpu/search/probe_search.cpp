@@ -53,12 +53,11 @@ ProbeSearch::ProbeSearch(const ScanContext& context, const SearchRequest& reques
       request_(request),
       part_(context.model.parts().front()),
       level_(*part_.planes),
-      table_(*level_.recall),
       which_(recall_class(request.k)),
       k_(kRecallKs[static_cast<size_t>(which_)]),
       split_(split_query(request.query->vector, request.query->norm_squared)),
       wide_(widen(request.query->vector)),
-      order_products_(products_with_centroids(context, table_.lists, *request.query)),
+      order_products_(products_with_centroids(context, level_.recall->lists, *request.query)),
       products_(static_cast<size_t>(level_.lists()), std::numeric_limits<float>::quiet_NaN()),
       taken_(static_cast<size_t>(tile_count(part_.rows) / 64 + 1)),
       order_(order_products_, level_.offsets),
@@ -94,7 +93,7 @@ Result<bool> ProbeSearch::run(const InterruptCheck& interrupted, ScanCost& cost)
   GLOVE_RETURN_IF_ERROR(read_lists(recall_rows(k_, 0), interrupted));
   bool known = best_.threshold() > kNoSimilarity;
   if (known) {
-    const int64_t rows = table_.rows_to_read(which_, measurements(), request_.recall, part_.rows);
+    const int64_t rows = level_.recall->rows_to_read(which_, measurements(), request_.recall, part_.rows);
     known = rows >= 0;
     if (known) GLOVE_RETURN_IF_ERROR(read_lists(rows, interrupted));
   }
@@ -112,7 +111,7 @@ RecallMeasurements ProbeSearch::measurements() const {
   std::vector<double> similarities;
   for (const Neighbor& row : best_.rows()) similarities.push_back(row.similarity);
   std::ranges::sort(similarities, std::greater<>());
-  return measure_recall(order_, table_.lists.scale, k_, similarities);
+  return measure_recall(order_, level_.recall->lists.scale, k_, similarities);
 }
 
 Status ProbeSearch::read_lists(int64_t rows, const InterruptCheck& interrupted) {

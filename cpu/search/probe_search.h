@@ -53,7 +53,6 @@ class ProbeSearch {
   const SearchRequest& request_;
   const ModelPart& part_;
   const PlaneLevel& level_;
-  const RecallTable& table_;
   const int which_;  // class of the calibration
   const int64_t k_;  // of the class
   const SplitQuery split_;

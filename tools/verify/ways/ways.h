@@ -48,10 +48,9 @@ class Generaliser : private OrderPart {
   void each_register(const BlockSnapshot& start, const BlockState& state, BlockSnapshot& result, Visit visit);
 };
 
-// Conditions that are the same for the whole block and have a barrier behind them: the block's state is
-// forked. States that meet again at a full barrier are compared, so that loops of unknown length come to an
-// end.
-// The states of a block that are still to be run, and those that were.
+// The states of a block that are still to be run, and those that were. A condition that is the same for the
+// whole block and has a barrier behind it forks the block's state. States that meet again at a full barrier
+// are compared, so that loops of unknown length come to an end.
 class Explorer : private OrderPart {
  public:
   using OrderPart::OrderPart;
