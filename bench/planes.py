@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times searches of one model with lists against the same model without, in turns, in one process.
 
-  python3 bench/planes.py BUILD [--data pairs|concatenated|random] [--rows N] [--model GLOVE] [--threads T]
+  python3 bench/planes.py BUILD [--data pairs|concatenated|random|lsa] [--rows N] [--model GLOVE] [--threads T,...]
 
 BUILD is the folder of a release build (glove.so, glove-convert). Needs NumPy, no network, and about 1,400
 bytes of disk per row of 100 dimensions in --folder. Data are drawn with --seed:
@@ -10,11 +10,12 @@ bytes of disk per row of 100 dimensions in --folder. Data are drawn with --seed:
   concatenated  three unrelated words, scaled by .8, .5 and .33, side by side (x 300)
   random        random unit vectors (x 100), for which --lists auto makes no lists
   model         GLOVE itself
+  lsa           sentences (--texts, one per line): log tf-idf, and a truncated SVD of 768 dimensions (needs PyTorch)
 
 GLOVE is any file that glove-convert reads. Without --model a stand-in with a seed is made: 200,000 unit
 vectors of 100 dimensions that are mixtures of a tree of topics, whose neighbours are about as near as those
 of GloVe. Prints for each k: the rows that differ (must be 0), the best time and the median of either file,
-and the ratio of the best of rounds. For 16 cores: --threads 16 --rows 10000000.
+the ratio of the best of rounds, and the candidates and megabytes of a query. For 16 cores: --threads 16 --rows 10000000.
 """
 import argparse
 import os
@@ -53,8 +54,40 @@ def vectors_of(path, convert, folder):
         return unit(np.fromfile(file, np.float32, rows * dims).reshape(rows, dims))
 
 
+def lsa(path, dims=768, terms=50_000):
+    """Unit vectors of sentences: log(1 + tf) * idf of the most frequent terms, projected by a randomised SVD."""
+    import collections
+    import re
+    import torch
+    torch.manual_seed(1)
+    with open(path, encoding="utf-8") as file:
+        texts = [re.findall(r"[a-z0-9]+", line.lower()) for line in dict.fromkeys(file)]
+    texts = [text for text in texts if len(text) > 2]
+    found = collections.Counter(term for text in texts for term in set(text))
+    number = {term: i for i, (term, _) in enumerate(found.most_common(terms))}
+    idf = [np.log(len(texts) / found[term]) for term in number]
+    rows, columns, values = [], [], []
+    for i, text in enumerate(texts):
+        for term, times in collections.Counter(text).items():
+            if term in number:
+                rows.append(i), columns.append(number[term]), values.append(np.log1p(times) * idf[number[term]])
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    matrix = torch.sparse_coo_tensor([rows, columns], values, (len(texts), len(number)), dtype=torch.float32).coalesce().to(device)
+    transposed = matrix.t().coalesce()
+    basis = torch.randn(len(number), dims + 32, device=device)
+    for _ in range(4):
+        basis = torch.linalg.qr(torch.sparse.mm(transposed, torch.sparse.mm(matrix, basis)))[0]
+    projected = torch.sparse.mm(matrix, basis)
+    rotation = torch.linalg.eigh(projected.t() @ projected)[1].flip(1)[:, :dims]
+    vectors = unit((projected @ rotation).cpu().numpy())
+    return vectors[np.linalg.norm(vectors, axis=1) > 0.5]
+
+
 def blocks(arguments, rng, words):
     """Yields the rows in blocks."""
+    if arguments.data == "lsa":
+        words = lsa(arguments.texts)
+        arguments.rows = len(words)
     for first in range(0, arguments.rows, 100_000):
         n = min(100_000, arguments.rows - first)
         draw = lambda: words[rng.integers(0, len(words), n)]
@@ -62,16 +95,18 @@ def blocks(arguments, rng, words):
             yield unit(draw() + np.float32(0.4) * draw())
         elif arguments.data == "concatenated":
             yield np.hstack([np.float32(f) * draw() for f in (0.8, 0.5, 0.33)])
+        elif arguments.data == "lsa":
+            yield words[first:first + n]
         else:
             yield unit(rng.standard_normal((n, 100)))
 
 
 def write_npy(path, arguments, rng, words):
-    dims = 300 if arguments.data == "concatenated" else 100
     with open(path, "wb") as file:
-        np.lib.format.write_array_header_1_0(
-            file, {"descr": "<f4", "fortran_order": False, "shape": (arguments.rows, dims)})
-        for block in blocks(arguments, rng, words):
+        for i, block in enumerate(blocks(arguments, rng, words)):
+            if i == 0:
+                np.lib.format.write_array_header_1_0(
+                    file, {"descr": "<f4", "fortran_order": False, "shape": (arguments.rows, block.shape[1])})
             block.astype("<f4").tofile(file)
 
 
@@ -81,13 +116,15 @@ def make_files(arguments, folder, convert):
         source, names = arguments.model, []
     else:
         source, names = os.path.join(folder, "rows.npy"), os.path.join(folder, "rows.txt")
-        words = vectors_of(arguments.model, convert, folder) if arguments.model else stand_in(rng)
+        words = None
+        if arguments.data in ("pairs", "concatenated"):
+            words = vectors_of(arguments.model, convert, folder) if arguments.model else stand_in(rng)
         write_npy(source, arguments, rng, words)
         with open(names, "w") as file:
             file.writelines(f"w{i}\n" for i in range(arguments.rows))
         names = ["--vocabulary", names]
     files = {}
-    for lists in ("none", arguments.lists):
+    for lists in ["none"] + arguments.lists.split(","):
         files[lists] = os.path.join(folder, lists + ".safetensors")
         start = time.perf_counter()
         subprocess.run([convert, source, files[lists], "--quiet", "--lists", lists] + names, check=True)
@@ -100,11 +137,13 @@ def make_files(arguments, folder, convert):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
-    parser.add_argument("--data", choices=("pairs", "concatenated", "random", "model"), default="pairs")
+    parser.add_argument("--data", choices=("pairs", "concatenated", "random", "model", "lsa"), default="pairs")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--model")
-    parser.add_argument("--lists", default="auto")
-    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--lists", default="auto", help="numbers of lists, which are compared with none")
+    parser.add_argument("--texts")
+    parser.add_argument("--threads", default="1")
+    parser.add_argument("--k", default="10,100,1000")
     parser.add_argument("--queries", type=int, default=40)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seed", type=int, default=1)
@@ -117,29 +156,38 @@ def main():
         db.load_extension(os.path.join(os.path.abspath(arguments.build), "glove.so"))
         for name, path in files.items():
             db.execute("SELECT glove_load(?, ?)", (path, name)).fetchall()
-        db.execute("SELECT glove_config('threads', ?)", (arguments.threads,)).fetchall()
         print(db.execute("SELECT device FROM glove_models LIMIT 1").fetchall())
         count = db.execute("SELECT words FROM glove_models LIMIT 1").fetchone()[0]
         rng = np.random.default_rng(arguments.seed + 1)
         rows = [int(row) for row in rng.integers(0, count, arguments.queries)]
         words = [db.execute("SELECT word FROM glove_words WHERE model = 'none' AND id = ?", (row,)).fetchone()[0] for row in rows]
-        for k in (10, 100, 1000):
-            times = {name: np.full((arguments.rounds, len(words)), np.inf) for name in files}
-            differ = 0
-            for turn in range(arguments.rounds):
-                for i, word in enumerate(words):
-                    answers = {}
-                    for name in files:
-                        expr = f"{1 + turn / 64} * {word}"  # the answer to an equal expression would be kept
-                        start = time.perf_counter()
-                        answers[name] = db.execute("SELECT neighbor, similarity FROM glove_nn WHERE expr = ? AND k = ? AND model = ?", (expr, k, name)).fetchall()
-                        times[name][turn, i] = time.perf_counter() - start
-                    differ += len(set(map(tuple, answers.values()))) > 1
-            best = {name: times[name].min(axis=0) for name in files}  # per query, of the rounds
-            none, lists = best.values()
-            print(f"k = {k}: {differ} answers differ; none {none.mean() * 1e3:.3f} ms (median {np.median(none) * 1e3:.3f}), "
-                  f"lists {lists.mean() * 1e3:.3f} ms (median {np.median(lists) * 1e3:.3f}), "
-                  f"ratio {lists.mean() / none.mean():.3f}, of medians {np.median(lists) / np.median(none):.3f}", flush=True)
+        for threads in arguments.threads.split(","):
+            db.execute("SELECT glove_config('threads', ?)", (int(threads),)).fetchall()
+            for k in arguments.k.split(","):
+                measure(db, files, words, arguments.rounds, int(k), threads)
+
+
+def measure(db, files, words, rounds, k, threads):
+    times = {name: np.full((rounds, len(words)), np.inf) for name in files}
+    costs = {name: [] for name in files}
+    differ = 0
+    for turn in range(rounds):
+        for i, word in enumerate(words):
+            answers = {}
+            for name in files:
+                expr = f"{1 + turn / 64 + int(threads) / 2048 + k / 2**22} * {word}"  # the answer to an equal expression would be kept
+                start = time.perf_counter()
+                answers[name] = db.execute("SELECT neighbor, similarity FROM glove_nn WHERE expr = ? AND k = ? AND model = ?", (expr, k, name)).fetchall()
+                times[name][turn, i] = time.perf_counter() - start
+                costs[name].append(db.execute("SELECT candidates, bytes_scanned FROM glove_stats LIMIT 1").fetchone())
+            differ += any(rows != answers["none"] for rows in answers.values())
+    best = {name: times[name].min(axis=0) for name in files}  # per query, of the rounds
+    none = best["none"]
+    print(f"{threads} threads, k = {k}: {differ} answers differ")
+    for name, taken in best.items():
+        candidates, scanned = np.median(costs[name], axis=0)
+        print(f"  {name}: {taken.mean() * 1e3:.3f} ms (median {np.median(taken) * 1e3:.3f}), ratio {taken.mean() / none.mean():.3f}, "
+              f"of medians {np.median(taken) / np.median(none):.3f}; {candidates:.0f} candidates, {scanned / 1e6:.1f} MB", flush=True)
 
 
 if __name__ == "__main__":

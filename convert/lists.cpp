@@ -78,8 +78,9 @@ Result<ModelPtr> with_lists(Analysis& analysis, const ModelPtr& model, int64_t l
   const PlaneLevel level = planes.level();
   ModelPart listed = part;
   listed.planes = &level;
-  GLOVE_ASSIGN_OR_RETURN(planes.most_k, most_planes_k(listed, threads, interrupted));
-  if (is_auto && planes.most_k < kLeastK) return model;
+  GLOVE_ASSIGN_OR_RETURN(const PlanesPay pay, planes_pay(listed, threads, interrupted));
+  if (is_auto && pay.beside_4_bits < kLeastK) return model;
+  planes.most_k = pay.beside_8_bits;
   return with_planes(model, std::move(planes));
 }
 

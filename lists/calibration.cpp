@@ -24,7 +24,7 @@ constexpr std::array<int64_t, 6> kAnswers = {1, 10, 30, 100, 300, kMostPlanesK};
 constexpr int64_t kNearRows = 4096;
 // The rows of which the share that plane one leaves is counted.
 constexpr int64_t kSampleRows = 4096;
-// Planes pay if they are expected to take at most this share of the time of codes of 4 bits.
+// Planes pay if they are expected to take at most this share of the time of other codes.
 constexpr double kWorthwhileShare = 0.9;
 
 // Counts for one query the rows of the sample that plane one leaves for each of kAnswers.
@@ -89,9 +89,9 @@ class Trial {
         std::upper_bound(level.offsets.begin(), level.offsets.end(), position) - level.offsets.begin() - 1;
     double sum = 0;
     for (int64_t j = 0; j < part_.dims; ++j) {
-      const int64_t word = j / kPlaneGroup;
+      const PlanePlace place = plane_place(j, part_.dims);
       const int bits =
-          plane_bits(level.plane1.data() + plane1_index(position, word, part_.dims), j % kPlaneGroup);
+          place.bits(level.plane1[static_cast<size_t>(plane1_index(position, place.byte, part_.dims))]);
       sum += static_cast<double>(unit_[static_cast<size_t>(j)]) * (2 * bits - 3);
     }
     const uint16_t* const bound =
@@ -109,7 +109,7 @@ class Trial {
 
 }  // namespace
 
-Result<int64_t> most_planes_k(const ModelPart& part, int threads, const InterruptCheck& interrupted) {
+Result<PlanesPay> planes_pay(const ModelPart& part, int threads, const InterruptCheck& interrupted) {
   const int64_t queries = std::min(kCalibrationRows, part.rows);
   std::vector<std::array<int64_t, kAnswers.size()>> left(static_cast<size_t>(queries));
   const auto work = [&](int, int64_t i) {
@@ -118,21 +118,20 @@ Result<int64_t> most_planes_k(const ModelPart& part, int threads, const Interrup
   };
   if (!ThreadPool::instance().run(thread_count(threads), queries, work, interrupted))
     return interrupted_error();
-  const double bounds = kPlaneBounds * sizeof(uint16_t);
-  const auto bytes = static_cast<double>(plane_row_bytes(part.dims)) + bounds;
   const auto rows_in_all = static_cast<double>(queries * std::min(kSampleRows, part.rows));
   const auto codes4 = static_cast<double>(nibble_words(part.dims) * kNibbleWordBytes) + 2 * sizeof(float);
-  int64_t most = 0;
+  const auto codes8 = static_cast<double>(component_groups(part.dims) * kTileComponents) + 2 * sizeof(float);
+  PlanesPay pay;
   for (size_t i = 0; i < kAnswers.size(); ++i) {
     int64_t sum = 0;
     for (const auto& counts : left) sum += counts[i];
     const double share = static_cast<double>(sum) / rows_in_all;
-    if (bytes + share * static_cast<double>(second_read_bytes(plane_row_bytes(part.dims))) >
-        kWorthwhileShare * codes4)
-      break;
-    most = kAnswers[i];
+    const double bytes = static_cast<double>(plane1_row_bytes(part.dims)) +
+                         share * static_cast<double>(second_read_bytes(part.dims));
+    if (bytes <= kWorthwhileShare * codes4) pay.beside_4_bits = kAnswers[i];
+    if (bytes <= kWorthwhileShare * codes8) pay.beside_8_bits = kAnswers[i];
   }
-  return most;
+  return pay;
 }
 
 }  // namespace glove

@@ -5,23 +5,28 @@
 
 #include "base/cancel.h"
 #include "base/status.h"
+#include "lists/planes.h"
 #include "model/model_part.h"
 
 namespace glove {
 
-// Reading a row's plane two, where each plane has `row_bytes` per row, takes as long as reading this many
-// bytes in order, by measurement at 100 and 300 dimensions.
-constexpr int64_t second_read_bytes(int64_t row_bytes) {
-  return 200 + 3 * row_bytes;
+// Reading a row's plane two takes as long as reading this many bytes in order, by measurement.
+constexpr int64_t second_read_bytes(int64_t dims) {
+  return 150 + 2 * plane2_row_bytes(dims);
 }
 
-// Returns the largest k, at most kMostPlanesK, for which a search for the k rows nearest to one of the part's
-// rows is expected to read less by the part's planes than by codes of 4 bits; 0 if there is none. Asks for
-// kCalibrationRows of the rows and is the same on every machine and with every number of threads. The only
-// error is kInterrupted. REQUIRES: the float environment; the part has planes.
-Result<int64_t> most_planes_k(const ModelPart& part, int threads, const InterruptCheck& interrupted);
+// For up to how many rows a search for those nearest to one of the part's rows is expected to take less time
+// by the part's planes; 0 if for none.
+struct PlanesPay {
+  int64_t beside_4_bits = 0;  // than by codes of 4 bits: the lists are worth making
+  int64_t beside_8_bits = 0;  // than by codes of 8 bits, which is all that a file with planes has besides
+};
 
-constexpr int64_t kMostPlanesK = 1000;
+// Asks for kCalibrationRows of the rows. The same on every machine and with every number of threads. The only
+// error is kInterrupted. REQUIRES: the float environment; the part has planes.
+Result<PlanesPay> planes_pay(const ModelPart& part, int threads, const InterruptCheck& interrupted);
+
+constexpr int64_t kMostPlanesK = 1000;  // that planes_pay() returns
 constexpr int64_t kCalibrationRows = 256;
 
 }  // namespace glove

@@ -35,22 +35,17 @@ struct Encoding {
 
   void encode(int64_t position, int64_t list, uint8_t* plane1) const {
     const auto row = static_cast<size_t>(planes.rows[static_cast<size_t>(position)]);
-    PlaneBound bound1, bound2;
-    encode_planes(vectors.data() + static_cast<int64_t>(row) * dims, norms_squared[row],
-                  planes.centroids.data() + list * dims, centroid_norms[static_cast<size_t>(list)], dims,
-                  plane1, planes.plane2.data() + position * plane_row_bytes(dims), bound1, bound2);
-    for (int64_t word = 0; word < plane_words(dims); ++word)
-      std::copy_n(plane1 + word * kPlaneWordBytes, kPlaneWordBytes,
-                  planes.plane1.data() + plane1_index(position, word, dims));
+    const PlaneBound bound =
+        encode_planes(vectors.data() + static_cast<int64_t>(row) * dims, norms_squared[row],
+                      planes.centroids.data() + list * dims, centroid_norms[static_cast<size_t>(list)], dims,
+                      plane1, planes.plane2.data() + position * plane2_row_bytes(dims));
+    for (int64_t byte = 0; byte < plane_row_bytes(dims); ++byte)
+      planes.plane1[static_cast<size_t>(plane1_index(position, byte, dims))] = plane1[byte];
     uint16_t* const tile = planes.bounds1.data() + position / kTileRows * kPlaneBounds * kTileRows;
-    uint16_t* const own = planes.bounds2.data() + position * kPlaneBounds;
     const auto lane = position % kTileRows;
-    const uint16_t first[] = {bound1.centroid, bound1.code, bound1.distance};
-    const uint16_t second[] = {bound2.centroid, bound2.code, bound2.distance};
-    for (int64_t i = 0; i < kPlaneBounds; ++i) {
-      tile[i * kTileRows + lane] = first[i];
-      own[i] = second[i];
-    }
+    tile[lane] = bound.centroid;
+    tile[kTileRows + lane] = bound.code;
+    tile[2 * kTileRows + lane] = bound.distance;
   }
 
   void encode_tiles(int64_t first, int64_t last) const {
@@ -78,8 +73,7 @@ Result<PlaneArrays> make_planes(std::span<const float> vectors, std::span<const 
   const int64_t tiles = tile_count(rows);
   planes.plane1.resize(static_cast<size_t>(plane1_bytes(rows, dims)));
   planes.bounds1.resize(static_cast<size_t>(tiles * kPlaneBounds * kTileRows));
-  planes.plane2.resize(static_cast<size_t>(rows * plane_row_bytes(dims)));
-  planes.bounds2.resize(static_cast<size_t>(rows * kPlaneBounds));
+  planes.plane2.resize(static_cast<size_t>(rows * plane2_row_bytes(dims)));
   std::vector<double> norms;
   for (int64_t i = 0; i < count; ++i) {
     const float* const centroid = planes.centroids.data() + i * dims;

@@ -20,11 +20,10 @@ struct PlaneArrays {
   std::vector<uint8_t> plane1;
   std::vector<uint16_t> bounds1;
   std::vector<uint8_t> plane2;
-  std::vector<uint16_t> bounds2;
   int64_t most_k = std::numeric_limits<int64_t>::max();
 
   // Views of the arrays, which they must outlive.
-  PlaneLevel level() const { return {centroids, offsets, rows, plane1, bounds1, plane2, bounds2, most_k}; }
+  PlaneLevel level() const { return {centroids, offsets, rows, plane1, bounds1, plane2, most_k}; }
 };
 
 // Orders rows by list, ascending within each, and encodes them on up to `threads` threads (0 = the cores that

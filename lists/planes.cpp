@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -55,12 +56,11 @@ PlaneBound fit(std::span<const double> u, const float* m, std::span<const int> c
 
 }  // namespace
 
-void encode_planes(const float* x, double norm_squared, const float* centroid, double centroid_norm_squared,
-                   int64_t dims, uint8_t* plane1, uint8_t* plane2, PlaneBound& bound1, PlaneBound& bound2) {
+PlaneBound encode_planes(const float* x, double norm_squared, const float* centroid,
+                         double centroid_norm_squared, int64_t dims, uint8_t* plane1, uint8_t* plane2) {
   std::fill_n(plane1, plane_row_bytes(dims), uint8_t{0});
-  std::fill_n(plane2, plane_row_bytes(dims), uint8_t{0});
-  bound1 = bound2 = PlaneBound();
-  if (!(norm_squared > 0)) return;
+  std::fill_n(plane2, plane2_row_bytes(dims), uint8_t{0});
+  if (!(norm_squared > 0)) return {};
   const double inverse_norm = 1 / std::sqrt(norm_squared);
   const double share = exact_dot(x, centroid, dims) * inverse_norm / centroid_norm_squared;
   const auto size = static_cast<size_t>(dims);
@@ -79,13 +79,13 @@ void encode_planes(const float* x, double norm_squared, const float* centroid, d
     const auto v = static_cast<int>(std::clamp(std::floor(rest[j] / step) + 8, 0.0, 15.0));
     codes4[j] = 2 * v - 15;
     codes2[j] = 2 * (v >> 2) - 3;
-    const size_t byte = j / kPlaneGroup * kPlaneWordBytes + j % 4;
-    const int shift = static_cast<int>(2 * (j % kPlaneGroup / 4));
-    plane1[byte] = static_cast<uint8_t>(plane1[byte] | (v >> 2) << shift);
-    plane2[byte] = static_cast<uint8_t>(plane2[byte] | (v & 3) << shift);
+    const PlanePlace place = plane_place(static_cast<int64_t>(j), dims);
+    plane1[place.byte] = static_cast<uint8_t>(plane1[place.byte] | (v >> 2) << place.shift);
+    plane2[place.byte] = static_cast<uint8_t>(plane2[place.byte] | (v & 3) << place.shift);
   }
-  bound1 = fit(u, centroid, codes2, centroid_norm_squared);
-  bound2 = fit(u, centroid, codes4, centroid_norm_squared);
+  const PlaneBound both = fit(u, centroid, codes4, centroid_norm_squared);
+  std::memcpy(plane2 + plane2_bound_offset(dims), &both, sizeof(both));
+  return fit(u, centroid, codes2, centroid_norm_squared);
 }
 
 }  // namespace glove

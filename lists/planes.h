@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 #include "model/quantize.h"
@@ -12,31 +13,48 @@ namespace glove {
 
 constexpr int64_t kPlaneGroup = 16;      // components of one row that are adjacent
 constexpr int64_t kPlaneWordBytes = 4;   // the bytes that hold two bits of each of them
+constexpr int64_t kPlaneParts = 4;       // components per byte
 constexpr int64_t kPlaneBounds = 3;      // the numbers of a PlaneBound
 constexpr int64_t kMaxPlaneDims = 4096;  // so that sums of products fit 32 bits
 
-// Component i of a word of 16 is in the bits 2 * (i / 4) and 2 * (i / 4) + 1 of byte i % 4. Plane one is
-// stored as [ceil(n/32)][plane_words(d)][32][4], plane two as [n][plane_words(d)][4]. Two bits v1 of plane
-// one are the code 2 * v1 - 3, an odd number in [-3, 3]; together with the bits v2 of plane two they are the
-// code 2 * (4 * v1 + v2) - 15, an odd number in [-15, 15]. Bits past n and d are 0.
-constexpr int64_t plane_words(int64_t dims) {
-  return (dims + kPlaneGroup - 1) / kPlaneGroup;
-}
+// A row has ceil(d/4) bytes in either plane: words of 4 bytes, of which the last may have 1 to 3. Component i
+// of a word of w bytes is in the bits 2 * (i / w) and 2 * (i / w) + 1 of byte i % w. Two bits v1 of plane one
+// are the code 2 * v1 - 3, an odd number in [-3, 3]; together with the bits v2 of plane two they are the code
+// 2 * (4 * v1 + v2) - 15, an odd number in [-15, 15]. Bits past n and d are 0.
 constexpr int64_t plane_row_bytes(int64_t dims) {
-  return plane_words(dims) * kPlaneWordBytes;
+  return (dims + kPlaneParts - 1) / kPlaneParts;
 }
+
+// Where a row has the two bits of component j, which may be one past d in the last byte.
+struct PlanePlace {
+  int64_t byte;
+  int shift;
+
+  constexpr int bits(int byte_value) const { return byte_value >> shift & 3; }
+};
+constexpr PlanePlace plane_place(int64_t j, int64_t dims) {
+  const int64_t first = j / kPlaneGroup * kPlaneWordBytes;
+  const int64_t width = std::min(kPlaneWordBytes, plane_row_bytes(dims) - first);
+  return {first + j % kPlaneGroup % width, static_cast<int>(2 * (j % kPlaneGroup / width))};
+}
+
+// A tile of plane one has its words of 4 bytes as [words][32][4], and the bytes of the last word, if they are
+// fewer, as [bytes][32].
 constexpr int64_t plane1_bytes(int64_t rows, int64_t dims) {
   return tile_count(rows) * kTileRows * plane_row_bytes(dims);
 }
-// The offset in plane one of a word of the row at a position.
-constexpr int64_t plane1_index(int64_t position, int64_t word, int64_t dims) {
-  return ((position / kTileRows * plane_words(dims) + word) * kTileRows + position % kTileRows) *
-         kPlaneWordBytes;
+// The bytes of a row that a scan of plane one reads, with those of its bound.
+constexpr int64_t plane1_row_bytes(int64_t dims) {
+  return plane_row_bytes(dims) + kPlaneBounds * static_cast<int64_t>(sizeof(uint16_t));
 }
-
-// Returns the two bits of component i of a word, given its bytes.
-constexpr int plane_bits(const uint8_t* word, int64_t i) {
-  return word[i % kPlaneWordBytes] >> 2 * (i / kPlaneWordBytes) & 3;
+// The offset in plane one of a byte of the row at a position.
+constexpr int64_t plane1_index(int64_t position, int64_t byte, int64_t dims) {
+  const int64_t tile = position / kTileRows * kTileRows * plane_row_bytes(dims);
+  const int64_t row = position % kTileRows;
+  const int64_t word = byte / kPlaneWordBytes * kPlaneWordBytes;
+  const bool is_whole = word + kPlaneWordBytes <= plane_row_bytes(dims);
+  return tile + word * kTileRows +
+         (is_whole ? row * kPlaneWordBytes + byte - word : (byte - word) * kTileRows + row);
 }
 
 // The numbers of a row and a plane, three halves as their bits. With the row's unit vector u, its centroid m
@@ -53,6 +71,21 @@ struct PlaneBound {
   uint16_t distance = 0;
 };
 constexpr double kMostPlaneTerm = 8;
+
+// Plane two has the bytes of each row, one of padding if their number is odd, and then its bound of both
+// planes, so that whoever reads a row of at most 100 components reads one line of memory.
+constexpr int64_t plane2_bound_offset(int64_t dims) {
+  return (plane_row_bytes(dims) + 1) / 2 * 2;
+}
+constexpr int64_t plane2_row_bytes(int64_t dims) {
+  return plane2_bound_offset(dims) + kPlaneBounds * static_cast<int64_t>(sizeof(uint16_t));
+}
+inline PlaneBound plane2_bound(const uint8_t* row, int64_t dims) {
+  PlaneBound bound;
+  static_assert(sizeof(bound) == kPlaneBounds * sizeof(uint16_t));
+  std::memcpy(&bound, row + plane2_bound_offset(dims), sizeof(bound));
+  return bound;
+}
 
 // More than the roundings of <b, v> + distance * sine in float, whose terms are at most 3 * kMostPlaneTerm.
 constexpr float kPlaneSlack = 0x1p-16f;
@@ -81,10 +114,10 @@ inline float largest_similarity(double product, double distance) {
   return static_cast<float>(std::max(largest, 0.0)) + 4 * kPlaneSlack;
 }
 
-// Encodes one row: writes plane_row_bytes(dims) bytes of each plane, and the numbers of plane one and of
-// both. The centroid's norm_squared is D(m, m) > 0. REQUIRES: the float environment; x[dims] is finite,
-// norm_squared = D(x, x), and dims <= kMaxPlaneDims.
-void encode_planes(const float* x, double norm_squared, const float* centroid, double centroid_norm_squared,
-                   int64_t dims, uint8_t* plane1, uint8_t* plane2, PlaneBound& bound1, PlaneBound& bound2);
+// Encodes one row: writes its plane_row_bytes(dims) bytes of plane one and its plane2_row_bytes(dims) of
+// plane two, and returns the numbers of plane one. The centroid's norm_squared is D(m, m) > 0. REQUIRES: the
+// float environment; x[dims] is finite, norm_squared = D(x, x), and dims <= kMaxPlaneDims.
+PlaneBound encode_planes(const float* x, double norm_squared, const float* centroid,
+                         double centroid_norm_squared, int64_t dims, uint8_t* plane1, uint8_t* plane2);
 
 }  // namespace glove

@@ -119,10 +119,9 @@ class ModelFileReader {
         {kWordOffsets, "I64", {n + 1}},
         {kSortedIds, "I32", {n}},
         {kListRows, "I32", {n}},
-        {kPlane1, "U8", {tile_count(n), plane_words(d), kTileRows, kPlaneWordBytes}},
+        {kPlane1, "U8", {tile_count(n), kTileRows * plane_row_bytes(d)}},
         {kPlane1Bounds, "F16", {tile_count(n), kPlaneBounds, kTileRows}},
-        {kPlane2, "U8", {n, plane_words(d), kPlaneWordBytes}},
-        {kPlane2Bounds, "F16", {n, kPlaneBounds}},
+        {kPlane2, "U8", {n, plane2_row_bytes(d)}},
     };
     for (const auto& [name, dtype, shape] : expected) GLOVE_RETURN_IF_ERROR(check_type(name, dtype, shape));
     return {};
@@ -299,7 +298,7 @@ class ModelFileReader {
     PlaneLevel& planes = owner_->planes;
     if (centroids == nullptr || part_.dims > kMaxPlaneDims || !take(kListRows, planes.rows) ||
         !take(kPlane1, planes.plane1) || !take(kPlane1Bounds, planes.bounds1) ||
-        !take(kPlane2, planes.plane2) || !take(kPlane2Bounds, planes.bounds2))
+        !take(kPlane2, planes.plane2))
       return {};
     const int64_t lists = centroids->shape.empty() ? 0 : centroids->shape.front();
     if (lists < 1 || lists > part_.rows)

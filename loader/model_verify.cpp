@@ -222,15 +222,13 @@ class Verifier {
       const float* const centroid = planes.centroids.data() + list * part_.dims;
       const uint16_t* const tile = planes.bounds1.data() + position / kTileRows * kPlaneBounds * kTileRows;
       const uint16_t* const first = tile + position % kTileRows;
-      const uint16_t* const both = planes.bounds2.data() + position * kPlaneBounds;
       GLOVE_RETURN_IF_ERROR(check_bound(
           kPlane1Bounds, position, row, centroid, {first[0], first[kTileRows], first[2 * kTileRows]},
-          [&](int64_t j) { return 2 * plane_bits(plane1_word(planes, position, j), j % kPlaneGroup) - 3; }));
-      GLOVE_RETURN_IF_ERROR(
-          check_bound(kPlane2Bounds, position, row, centroid, {both[0], both[1], both[2]}, [&](int64_t j) {
-            const int high = plane_bits(plane1_word(planes, position, j), j % kPlaneGroup);
-            const int low = plane_bits(plane2_word(planes, position, j), j % kPlaneGroup);
-            return 2 * (4 * high + low) - 15;
+          [&](int64_t j) { return 2 * bits_of_plane1(planes, position, j) - 3; }));
+      GLOVE_RETURN_IF_ERROR(check_bound(
+          kPlane2, position, row, centroid, plane2_bound(plane2_row(planes, position), part_.dims),
+          [&](int64_t j) {
+            return 2 * (4 * bits_of_plane1(planes, position, j) + bits_of_plane2(planes, position, j)) - 15;
           }));
     }
     return {};
@@ -276,12 +274,15 @@ class Verifier {
 
   Status check_plane_padding(const PlaneLevel& planes, int64_t position) const {
     const bool is_row = position < part_.rows;
-    for (int64_t j = is_row ? part_.dims : 0; j < plane_words(part_.dims) * kPlaneGroup; ++j) {
-      if (plane_bits(plane1_word(planes, position, j), j % kPlaneGroup) != 0)
+    const int64_t bytes = plane_row_bytes(part_.dims);
+    for (int64_t j = is_row ? part_.dims : 0; j < bytes * kPlaneParts; ++j) {
+      if (bits_of_plane1(planes, position, j) != 0)
         return corrupt_position(kPlane1, position, "has padding that is not zero");
-      if (is_row && plane_bits(plane2_word(planes, position, j), j % kPlaneGroup) != 0)
+      if (is_row && bits_of_plane2(planes, position, j) != 0)
         return corrupt_position(kPlane2, position, "has padding that is not zero");
     }
+    if (is_row && bytes < plane2_bound_offset(part_.dims) && plane2_row(planes, position)[bytes] != 0)
+      return corrupt_position(kPlane2, position, "has padding that is not zero");
     const uint16_t* const tile = planes.bounds1.data() + position / kTileRows * kPlaneBounds * kTileRows;
     for (int64_t i = 0; i < kPlaneBounds && !is_row; ++i)
       if (tile[i * kTileRows + position % kTileRows] != 0)
@@ -289,12 +290,17 @@ class Verifier {
     return {};
   }
 
-  // The word of plane one or two with component j of the row at a position.
-  const uint8_t* plane1_word(const PlaneLevel& planes, int64_t position, int64_t j) const {
-    return planes.plane1.data() + plane1_index(position, j / kPlaneGroup, part_.dims);
+  // The bits of component j of the row at a position.
+  int bits_of_plane1(const PlaneLevel& planes, int64_t position, int64_t j) const {
+    const PlanePlace place = plane_place(j, part_.dims);
+    return place.bits(planes.plane1[static_cast<size_t>(plane1_index(position, place.byte, part_.dims))]);
   }
-  const uint8_t* plane2_word(const PlaneLevel& planes, int64_t position, int64_t j) const {
-    return planes.plane2.data() + position * plane_row_bytes(part_.dims) + j / kPlaneGroup * kPlaneWordBytes;
+  int bits_of_plane2(const PlaneLevel& planes, int64_t position, int64_t j) const {
+    const PlanePlace place = plane_place(j, part_.dims);
+    return place.bits(plane2_row(planes, position)[place.byte]);
+  }
+  const uint8_t* plane2_row(const PlaneLevel& planes, int64_t position) const {
+    return planes.plane2.data() + position * plane2_row_bytes(part_.dims);
   }
 
   struct LevelNames {

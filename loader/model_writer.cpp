@@ -227,18 +227,16 @@ struct ModelWriter::State {
     if (!planes) return {};
     layout.add_metadata(kPlanesMostKKey, std::to_string(planes->most_k));
     const int64_t tiles = tile_count(rows);
-    const int64_t words = plane_words(dims);
     const int64_t lists = planes->lists();
     GLOVE_RETURN_IF_ERROR(add_tensor(kListCentroids, "F32", {lists, dims}, bytes_of(planes->centroids)));
     GLOVE_RETURN_IF_ERROR(add_tensor(kListOffsets, "I64", {lists + 1}, bytes_of(planes->offsets)));
     GLOVE_RETURN_IF_ERROR(add_tensor(kListRows, "I32", {rows}, bytes_of(planes->rows)));
     GLOVE_RETURN_IF_ERROR(
-        add_tensor(kPlane1, "U8", {tiles, words, kTileRows, kPlaneWordBytes}, bytes_of(planes->plane1)));
+        add_tensor(kPlane1, "U8", {tiles, kTileRows * plane_row_bytes(dims)}, bytes_of(planes->plane1)));
     GLOVE_RETURN_IF_ERROR(
         add_tensor(kPlane1Bounds, "F16", {tiles, kPlaneBounds, kTileRows}, bytes_of(planes->bounds1)));
     GLOVE_RETURN_IF_ERROR(
-        add_tensor(kPlane2, "U8", {rows, words, kPlaneWordBytes}, bytes_of(planes->plane2)));
-    GLOVE_RETURN_IF_ERROR(add_tensor(kPlane2Bounds, "F16", {rows, kPlaneBounds}, bytes_of(planes->bounds2)));
+        add_tensor(kPlane2, "U8", {rows, plane2_row_bytes(dims)}, bytes_of(planes->plane2)));
     const RecallTable* const recall = planes->recall;
     return recall == nullptr || recall->is_damaged ? Status() : add_recall(*recall);
   }

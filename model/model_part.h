@@ -29,8 +29,7 @@ struct PlaneLevel {
   std::span<const int32_t> rows;      // [rows], the row at each position
   std::span<const uint8_t> plane1;    // the bytes of the tiles of planes.h
   std::span<const uint16_t> bounds1;  // F16 [tiles, kPlaneBounds, kTileRows]
-  std::span<const uint8_t> plane2;    // [rows, plane_words(dims), 4]
-  std::span<const uint16_t> bounds2;  // F16 [rows, kPlaneBounds]
+  std::span<const uint8_t> plane2;    // [rows, plane2_row_bytes(dims)]
   // A search for more rows is expected to be faster without planes (lists/calibration.h).
   int64_t most_k = std::numeric_limits<int64_t>::max();
   // How many lists an approximate search reads; nullptr if it reads all, because that was not calibrated.

@@ -46,4 +46,30 @@ struct NibbleDot {
     sums.high = IntVector{_mm512_dpbusd_epi32(sums.high.raw, high.raw, query_high.raw)};
   }
   static HWY_INLINE IntVector total(const Partial& sums) { return hn::Add(sums.low, sums.high); }
+
+  // Multiplies bytes of four codes of 2 bits where they are: the sums of the second to fourth are multiples
+  // of 4, 16 and 64, below 2^31 for any model with planes.
+  struct Planes {
+    struct Partial {
+      IntVector parts[4];
+    };
+    static constexpr int64_t kWords = int64_t{1} << 40;
+
+    static HWY_INLINE Partial start() {
+      const IntVector zero = hn::Zero(kInts);
+      return {{zero, zero, zero, zero}};
+    }
+    static HWY_INLINE void add(Partial& sums, Dot::CodeVector codes, const IntVector (&query)[4]) {
+      const hn::ScalableTag<uint8_t> bytes;
+      for (int i = 0; i < 4; ++i) {
+        const auto part =
+            hn::And(hn::BitCast(bytes, codes), hn::Set(bytes, static_cast<uint8_t>(3 << 2 * i)));
+        sums.parts[i] = IntVector{_mm512_dpbusd_epi32(sums.parts[i].raw, part.raw, query[i].raw)};
+      }
+    }
+    static HWY_INLINE IntVector total(const Partial& sums) {
+      return hn::Add(hn::Add(sums.parts[0], hn::ShiftRight<2>(sums.parts[1])),
+                     hn::Add(hn::ShiftRight<4>(sums.parts[2]), hn::ShiftRight<6>(sums.parts[3])));
+    }
+  };
 };

@@ -68,18 +68,34 @@ struct CoarseKernel {
 };
 
 // A query's codes in the order in which a scan by planes reads them.
+// Filled by pack(); the layouts are the kernel's own.
 struct PlaneCodes {
-  std::vector<int8_t> high;    // [plane_words(dims), 16]
-  std::vector<int16_t> whole;  // the same size
+  std::vector<int8_t> high;      // the high halves, for plane one
+  std::vector<int8_t> high_row;  // the high halves, for one row of plane two
+  std::vector<int16_t> whole;
 };
 
-// What a scan by planes knows of a query and a part. The product of a row's codes with the query's unit
-// vector is at most start + step * (sum of the products of the row's bits and the query's codes).
+// The product of a row's codes with the query's unit vector is at most start + step * (sum of the products of
+// the row's bits and the query's codes).
+struct PlaneLine {
+  float step, start;
+
+  float operator()(int32_t sum) const { return static_cast<float>(sum) * step + start; }
+};
+
+// What a scan by planes knows of a query and a part.
 struct PlaneQuery {
   const PlaneCodes& codes;
   std::span<const float> products;  // [lists], of the centroids and the query's unit vector
-  float step1, start1;              // of plane one and the high halves
-  float step2, start2;              // of both planes and codes of 16 bits
+  PlaneLine plane1;                 // of plane one and the high halves
+  PlaneLine both;                   // of both planes and the high halves
+  PlaneLine whole;                  // of both planes and codes of 16 bits
+};
+
+// The positions that plane one leaves, and the sum of each.
+struct PlaneRows {
+  std::vector<int32_t> positions;
+  std::vector<int32_t> sums;
 };
 
 // What a scan by planes leaves.
@@ -94,9 +110,9 @@ struct PlaneKernel {
 
   // Writes those rows of tiles [first_tile, last_tile) of positions whose upper bound is not below the
   // threshold; never a zero row, or one that the part has not. Without a threshold above 0 it writes all
-  // others. `positions` and `survivors` have room for all rows of the tiles.
+  // others. `survivors` has room for all rows of the tiles; `left` is memory that later calls use again.
   PlaneCounts (*scan)(const ModelPart& part, int64_t first_tile, int64_t last_tile, const PlaneQuery& query,
-                      float threshold, int32_t* positions, Survivor* survivors);
+                      float threshold, PlaneRows& left, Survivor* survivors);
 };
 
 // Tiles of a second moment: kGramRows rows of the matrix by some columns, which may reach kGramMargin past

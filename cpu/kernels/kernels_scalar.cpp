@@ -101,39 +101,38 @@ void pack_planes(const SplitQuery& query, int64_t dims, PlaneCodes& packed) {
 }
 
 PlaneCounts scan_planes(const ModelPart& part, int64_t first_tile, int64_t last_tile, const PlaneQuery& query,
-                        float threshold, int32_t*, Survivor* survivors) {
+                        float threshold, PlaneRows&, Survivor* survivors) {
   const PlaneLevel& level = *part.planes;
   const PlaneTest test(threshold);
-  const int64_t words = plane_words(part.dims);
   Survivor* end = survivors;
   int64_t list = 0;
   int64_t second_reads = 0;
   for (int64_t p = first_tile * kTileRows; p < std::min(last_tile * kTileRows, part.rows); ++p) {
     while (list + 1 < level.lists() && level.offsets[static_cast<size_t>(list + 1)] <= p) ++list;
     const float centroid = query.products[static_cast<size_t>(list)];
-    int64_t sum1 = 0;
-    int64_t sum2 = 0;
+    const uint8_t* const row2 = level.plane2.data() + p * plane2_row_bytes(part.dims);
+    int32_t sum1 = 0;
+    int32_t sum2 = 0;
     for (int64_t j = 0; j < part.dims; ++j) {
       const auto component = static_cast<size_t>(j);
-      const int64_t word = j / kPlaneGroup;
-      const int high = plane_bits(level.plane1.data() + plane1_index(p, word, part.dims), j % kPlaneGroup);
-      const int low = plane_bits(level.plane2.data() + (p * words + word) * kPlaneWordBytes, j % kPlaneGroup);
+      const PlanePlace place = plane_place(j, part.dims);
+      const int high = place.bits(level.plane1[static_cast<size_t>(plane1_index(p, place.byte, part.dims))]);
       sum1 += high * query.codes.high[component];
-      sum2 += (4 * high + low) * query.codes.whole[component];
+      sum2 += (4 * high + place.bits(row2[place.byte])) * query.codes.whole[component];
     }
     const auto bounds1 = level.bounds1.data() + p / kTileRows * kPlaneBounds * kTileRows + p % kTileRows;
-    const auto bounds2 = level.bounds2.data() + p * kPlaneBounds;
-    const auto product = [&](const uint16_t* bounds, int64_t stride, float by_code) {
-      return half_value(bounds[0]) * centroid + half_value(bounds[stride]) * by_code;
+    const PlaneBound bound1 = {bounds1[0], bounds1[kTileRows], bounds1[2 * kTileRows]};
+    const PlaneBound bound2 = plane2_bound(row2, part.dims);
+    const auto product = [&](const PlaneBound& bound, float by_code) {
+      return half_value(bound.centroid) * centroid + half_value(bound.code) * by_code;
     };
-    const float by_plane1 =
-        product(bounds1, kTileRows, static_cast<float>(sum1) * query.step1 + query.start1);
-    const float by_both = product(bounds2, 1, static_cast<float>(sum2) * query.step2 + query.start2);
-    const float distance = half_value(bounds2[2]);
-    if (by_plane1 + half_value(bounds1[2 * kTileRows]) * test.sine < test.limit) continue;
+    const float by_plane1 = product(bound1, query.plane1(sum1));
+    const float by_both = product(bound2, query.whole(sum2));
+    const float distance = half_value(bound2.distance);
+    if (by_plane1 + half_value(bound1.distance) * test.sine < test.limit) continue;
     ++second_reads;
     const int32_t row = level.rows[static_cast<size_t>(p)];
-    if (bounds2[2] == 0 || row < 0 || row >= part.rows || by_both + distance * test.sine < test.limit)
+    if (bound2.distance == 0 || row < 0 || row >= part.rows || by_both + distance * test.sine < test.limit)
       continue;
     *end++ = {row, by_both, largest_similarity(by_both, distance)};
   }

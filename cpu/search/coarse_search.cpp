@@ -17,6 +17,7 @@ namespace {
 
 // The most bytes of codes that a chunk of work reads (but at least one tile).
 constexpr int64_t kChunkBytes = 192 << 10;
+constexpr int64_t kPlaneChunksPerThread = 16;
 // Rows that are scored together, between two looks at the threshold: few, because it often rises.
 constexpr int kRowsPerCall = 4;
 // Rows that wait and are scored together.
@@ -61,6 +62,13 @@ bool has_codes4(const Model& model) {
 int64_t tiles_per_chunk(const Model& model) {
   const int64_t tile_bytes = nibble_bytes(kTileRows, model.dims());
   return std::max<int64_t>(1, kChunkBytes / tile_bytes);
+}
+
+// Of plane one. Few enough that each thread has some.
+int64_t tiles_per_plane_chunk(const ScanContext& context) {
+  const int64_t by_bytes = kChunkBytes / (kTileRows * plane1_row_bytes(context.model.dims()));
+  const int64_t by_threads = tile_count(context.model.words()) / (context.threads * kPlaneChunksPerThread);
+  return std::max<int64_t>(1, std::min(by_bytes, by_threads));
 }
 
 float round_down_to_float(double value) {
@@ -138,19 +146,20 @@ bool CoarseSearch::run(const InterruptCheck& interrupted) {
 
 bool CoarseSearch::scan_by_planes(const InterruptCheck& interrupted) {
   const std::vector<TileRange> nearest = planes_->nearest(kFirstPlaneRows + kFirstPlaneRowsPerResult * k_);
-  for (const TileRange& tiles : nearest) scan_tiles(slots_.front(), tiles);
-  const PartChunks chunks(context_.model.parts(), tiles_per_chunk(context_.model) * kTileRows);
-  const SpreadOrder order(chunks.count());
+  const auto first = static_cast<int64_t>(nearest.size());
+  const PartChunks chunks(context_.model.parts(), tiles_per_plane_chunk(context_) * kTileRows);
+  // When the nearest lists have been read, the threshold is near its end, so the others are read in order.
   const auto work = [&](int slot, int64_t number) {
     if (gave_up_.load(std::memory_order_relaxed)) return;
     Slot& own = slots_[static_cast<size_t>(slot)];
-    const PartChunks::Chunk chunk = chunks[order[number]];
+    if (number < first) return scan_tiles(own, nearest[static_cast<size_t>(number)]);
+    const PartChunks::Chunk chunk = chunks[number - first];
     const auto part = static_cast<size_t>(&chunk.part - context_.model.parts().data());
     for (const TileRange& tiles : without({part, chunk.first / kTileRows, tile_count(chunk.last)}, nearest))
       scan_tiles(own, tiles);
     if (!is_worthwhile(own)) gave_up_.store(true, std::memory_order_relaxed);
   };
-  if (!ThreadPool::instance().run(context_.threads, chunks.count(), work, interrupted)) return false;
+  if (!ThreadPool::instance().run(context_.threads, first + chunks.count(), work, interrupted)) return false;
   if (!gave_up_) return true;
   for (Slot& slot : slots_) slot.waiting.clear();
   best_.clear();
@@ -161,13 +170,13 @@ void CoarseSearch::scan_tiles(Slot& slot, const TileRange& tiles) {
   const ModelPart& part = context_.model.parts()[tiles.part];
   const auto rows = static_cast<size_t>((tiles.last - tiles.first) * kTileRows);
   if (slot.survivors.size() < rows) slot.survivors.resize(rows);
-  if (slot.positions.size() < rows) slot.positions.resize(rows);
-  const PlaneCounts counts = context_.kernels.planes->scan(
-      part, tiles.first, tiles.last, planes_->query(tiles.part), bounds_.threshold().value(),
-      slot.positions.data(), slot.survivors.data());
+  const PlaneCounts counts =
+      context_.kernels.planes->scan(part, tiles.first, tiles.last, planes_->query(tiles.part),
+                                    bounds_.threshold().value(), slot.left, slot.survivors.data());
   slot.rows_read += static_cast<int64_t>(rows);
   slot.second_reads += counts.second_reads;
-  slot.bytes += (static_cast<int64_t>(rows) + counts.second_reads) * (plane_row_bytes(part.dims) + 6);
+  slot.bytes += static_cast<int64_t>(rows) * plane1_row_bytes(part.dims) +
+                counts.second_reads * plane2_row_bytes(part.dims);
   keep_survivors(slot, part, counts.survivors);
 }
 
@@ -288,7 +297,7 @@ bool CoarseSearch::is_worthwhile(Slot& slot) {
       saved_by(slot.rows_read) + saved_by(rows_to_scan(context_.model, among())) / (2 * context_.threads);
   const auto cost = [&] {
     return bytes_of_scores(slot.scored + static_cast<int64_t>(slot.waiting.size()), dims) +
-           slot.second_reads * second_read_bytes(plane_row_bytes(dims));
+           slot.second_reads * second_read_bytes(dims);
   };
   if (cost() <= saved) return true;
   const float threshold = bounds_.threshold().value();

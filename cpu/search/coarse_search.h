@@ -67,7 +67,7 @@ class CoarseSearch {
   // What one thread uses.
   struct Slot {
     std::vector<Survivor> survivors;   // of the chunk in work
-    std::vector<int32_t> positions;    // that plane one leaves of the chunk
+    PlaneRows left;                    // by plane one, of the chunk in work
     std::vector<Candidate> waiting;    // rows that the codes of 4 bits do not rule out, to be scored
     std::vector<Neighbor> rows;        // that are being scored
     std::vector<Collector> collector;  // at most one: made when the thread first scans by 8 bits

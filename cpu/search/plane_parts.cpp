@@ -9,13 +9,12 @@
 namespace glove::cpu {
 namespace {
 
-// So many products take longer than another thread needs to wake up.
-constexpr int64_t kListsPerPiece = 2048;
+// So many products of components take longer than another thread needs to wake up.
+constexpr int64_t kProductsPerPiece = 1 << 17;
 
 // The factor and the offset that make of a sum of v * Q an upper bound of the product of the codes, which are
 // twice the bits v less `most`, and of the query's unit vector v. `bound` is that of the query's codes Q.
-std::pair<float, float> upper_line(const QueryBound& bound, double scale, int64_t code_sum, double most,
-                                   int64_t dims) {
+PlaneLine upper_line(const QueryBound& bound, double scale, int64_t code_sum, double most, int64_t dims) {
   const double length = most * std::sqrt(static_cast<double>(dims));  // of the longest codes
   const double start = -most * static_cast<double>(code_sum) / scale;
   return {static_cast<float>(2 / scale),
@@ -26,10 +25,10 @@ std::pair<float, float> upper_line(const QueryBound& bound, double scale, int64_
 
 PlaneQuery plane_query(const SplitQuery& query, const PlaneCodes& codes, std::span<const float> products,
                        int64_t dims) {
-  const auto [step1, start1] = upper_line(query.high.bound, query.high.scale, query.high.code_sum, 3, dims);
-  const auto [step2, start2] = upper_line(query.whole, query.high.scale * 256,
-                                          256 * int64_t{query.high.code_sum} + query.low_sum, 15, dims);
-  return {codes, products, step1, start1, step2, start2};
+  const QuantizedQuery& high = query.high;
+  return {codes, products, upper_line(high.bound, high.scale, high.code_sum, 3, dims),
+          upper_line(high.bound, high.scale, high.code_sum, 15, dims),
+          upper_line(query.whole, high.scale * 256, 256 * int64_t{high.code_sum} + query.low_sum, 15, dims)};
 }
 
 PlaneParts::PlaneParts(const ScanContext& context, const Query& query, const double* wide,
@@ -49,7 +48,8 @@ PlaneParts::PlaneParts(const ScanContext& context, const Query& query, const dou
                              [&](double dot) { return static_cast<float>(dot * inverse); });
     };
     // Without an InterruptCheck nothing stops this, which takes well under 10 ms.
-    (void)ThreadPool::for_pieces(context.threads, part.planes->lists(), kListsPerPiece, {}, multiply);
+    (void)ThreadPool::for_pieces(context.threads, part.planes->lists(),
+                                 std::max<int64_t>(1, kProductsPerPiece / part.dims), {}, multiply);
   }
 }
 

@@ -166,15 +166,15 @@ void ProbeSearch::multiply_centroids(int64_t first_tile, int64_t last_tile) {
 
 void ProbeSearch::read_tiles(int64_t first, int64_t last) {
   const auto rows = static_cast<size_t>((last - first) * kTileRows);
-  if (positions_.size() < rows) positions_.resize(rows);
   if (survivors_.size() < rows) survivors_.resize(rows);
   multiply_centroids(first, last);
   const PlaneCounts counts =
       context_.kernels.planes->scan(part_, first, last, plane_query(split_, codes_, products_, part_.dims),
-                                    threshold_, positions_.data(), survivors_.data());
+                                    threshold_, left_, survivors_.data());
   const int64_t read = std::min(part_.rows - first * kTileRows, static_cast<int64_t>(rows));
   cost_.rows_scanned += read;
-  cost_.bytes_scanned += (read + counts.second_reads) * (plane_row_bytes(part_.dims) + 6);
+  cost_.bytes_scanned +=
+      read * plane1_row_bytes(part_.dims) + counts.second_reads * plane2_row_bytes(part_.dims);
   score_promising(counts.survivors);
 }
 

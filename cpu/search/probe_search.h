@@ -63,7 +63,7 @@ class ProbeSearch {
   std::vector<uint64_t> taken_;  // a bit for each tile that was read
   ListOrder order_;
   int64_t list_rows_ = 0;  // of the lists that were read
-  std::vector<int32_t> positions_;
+  PlaneRows left_;
   std::vector<Survivor> survivors_;
   std::vector<Survivor> waiting_;
   BestRows best_;

@@ -43,18 +43,19 @@ TEST(Halves, AreRoundedAwayFromZero) {
 std::vector<long double> represented(const ModelPart& part, int64_t position, int64_t list, bool both) {
   const PlaneLevel& level = *part.planes;
   const auto tile = position / kTileRows * kPlaneBounds * kTileRows + position % kTileRows;
+  const PlaneBound both_bound =
+      plane2_bound(level.plane2.data() + position * plane2_row_bytes(part.dims), part.dims);
+  const uint16_t bounds2[] = {both_bound.centroid, both_bound.code, both_bound.distance};
   const auto bound = [&](int64_t i) {
-    return half_value(both ? level.bounds2[static_cast<size_t>(position * kPlaneBounds + i)]
-                           : level.bounds1[static_cast<size_t>(tile + i * kTileRows)]);
+    return half_value(both ? bounds2[i] : level.bounds1[static_cast<size_t>(tile + i * kTileRows)]);
   };
   std::vector<long double> b;
   for (int64_t j = 0; j < part.dims; ++j) {
-    const int64_t word = j / kPlaneGroup;
+    const PlanePlace place = plane_place(j, part.dims);
     const int high =
-        plane_bits(level.plane1.data() + plane1_index(position, word, part.dims), j % kPlaneGroup);
+        place.bits(level.plane1[static_cast<size_t>(plane1_index(position, place.byte, part.dims))]);
     const int low =
-        plane_bits(level.plane2.data() + position * plane_row_bytes(part.dims) + word * kPlaneWordBytes,
-                   j % kPlaneGroup);
+        place.bits(level.plane2[static_cast<size_t>(position * plane2_row_bytes(part.dims) + place.byte)]);
     const int code = both ? 2 * (4 * high + low) - 15 : 2 * high - 3;
     b.push_back(static_cast<long double>(bound(0)) *
                     level.centroids[static_cast<size_t>(list * part.dims + j)] +
@@ -100,7 +101,7 @@ TEST(Planes, ScansKeepEveryRowAboveTheThreshold) {
   SCOPED_TRACE(test::seed_text());
   std::mt19937_64 random = test::make_random(60);
   const ScopedFloatEnvironment environment;
-  for (const int64_t dims : {1, 2, 7, 15, 16, 17, 31, 100, 257, 1030}) {
+  for (const int64_t dims : {1, 2, 7, 15, 16, 17, 22, 31, 100, 257, 1030}) {
     Matrix matrix = test::clustered(1 + static_cast<int64_t>(random() % 200), dims, random);
     std::fill_n(matrix.row(matrix.rows / 2), dims, 0.0f);
     const int64_t lists = 1 + static_cast<int64_t>(random() % 20);
@@ -118,9 +119,9 @@ TEST(Planes, ScansKeepEveryRowAboveTheThreshold) {
       for (const float threshold :
            {-std::numeric_limits<float>::infinity(), -0.5f, 0.01f, 0.3f, 0.9f, 1.0f}) {
         std::vector<Survivor> survivors(static_cast<size_t>(tile_count(part.rows) * kTileRows));
-        std::vector<int32_t> positions(survivors.size());
+        PlaneRows left;
         const PlaneCounts counts = kernels->planes->scan(part, 0, tile_count(part.rows), parts.query(0),
-                                                         threshold, positions.data(), survivors.data());
+                                                         threshold, left, survivors.data());
         std::vector<const Survivor*> kept(static_cast<size_t>(part.rows));
         for (int64_t i = 0; i < counts.survivors; ++i)
           kept[static_cast<size_t>(survivors[static_cast<size_t>(i)].row)] =
@@ -161,9 +162,9 @@ TEST(Planes, RuleOutMostRowsFarFromTheQuery) {
     const ScanContext context = {*kernels, *model, 1};
     const PlaneParts parts(context, query, wide.data(), split);
     std::vector<Survivor> survivors(4000);
-    std::vector<int32_t> positions(4000);
-    const PlaneCounts counts = kernels->planes->scan(part, 0, tile_count(part.rows), parts.query(0), 0.9f,
-                                                     positions.data(), survivors.data());
+    PlaneRows left;
+    const PlaneCounts counts =
+        kernels->planes->scan(part, 0, tile_count(part.rows), parts.query(0), 0.9f, left, survivors.data());
     EXPECT_LT(counts.second_reads, 1500) << kernels->name;
     EXPECT_LT(counts.survivors, 600) << kernels->name;
   }
@@ -197,11 +198,13 @@ TEST(Planes, CalibrationFindsThatPlanesPayForClustersAndNotForRandomRows) {
   const ScopedFloatEnvironment environment;
   const auto most_k = [&](const Matrix& matrix, int64_t lists) {
     const ModelPtr model = test::with_planes(test::make_model(matrix), lists, random);
-    const Result<int64_t> one = most_planes_k(model->parts().front(), 1, {});
-    const Result<int64_t> three = most_planes_k(model->parts().front(), 3, {});
-    EXPECT_EQ(one.value(), three.value());
-    EXPECT_FALSE(most_planes_k(model->parts().front(), 1, [] { return true; }).ok());
-    return one.value();
+    const Result<PlanesPay> one = planes_pay(model->parts().front(), 1, {});
+    const Result<PlanesPay> three = planes_pay(model->parts().front(), 3, {});
+    EXPECT_EQ(one.value().beside_4_bits, three.value().beside_4_bits);
+    EXPECT_EQ(one.value().beside_8_bits, three.value().beside_8_bits);
+    EXPECT_LE(one.value().beside_4_bits, one.value().beside_8_bits);
+    EXPECT_FALSE(planes_pay(model->parts().front(), 1, [] { return true; }).ok());
+    return one.value().beside_4_bits;
   };
   std::normal_distribution<float> normal;
   const Matrix noise = test::gaussian(3000, 100, random);

@@ -163,10 +163,9 @@ TEST_F(DamagedLists, WrongTypesAndShapes) {
     expect_error_of_opening("the tensor '" + std::string(name) + "' has another type or shape");
   }
   for (const auto& [name, shape, other] : {std::tuple{kListCentroids, "[5,18]", "[18,5]"},
-                                           {kPlane1, "[3,2,32,4]", "[2,3,32,4]"},
+                                           {kPlane1, "[3,160]", "[160,3]"},
                                            {kPlane1Bounds, "[3,3,32]", "[3,32,3]"},
-                                           {kPlane2, "[70,2,4]", "[70,4,2]"},
-                                           {kPlane2Bounds, "[70,3]", "[3,70]"}}) {
+                                           {kPlane2, "[70,12]", "[12,70]"}}) {
     const std::string type = header_.find(name)->dtype;
     write_with_header(tensor(name, type) + "\",\"shape\":" + shape,
                       tensor(name, type) + "\",\"shape\":" + other);
@@ -220,8 +219,8 @@ TEST_F(DamagedLists, NumbersThatAreNoBound) {
   constexpr int64_t kPosition = 4;
   constexpr uint16_t kNan = 0x7E00, kInfinity = 0x7C00, kNegative = 0x8000, kLarge = 0x7BFF;
   for (const bool both : {false, true}) {
-    const std::string_view tensor = both ? kPlane2Bounds : kPlane1Bounds;
-    const auto index = [&](int64_t i) { return both ? kPosition * 3 + i : 32 * i + kPosition; };
+    const std::string_view tensor = both ? kPlane2 : kPlane1Bounds;
+    const auto index = [&](int64_t i) { return both ? kPosition * 6 + 3 + i : 32 * i + kPosition; };
     const std::string start = "the tensor '" + std::string(tensor) + "' at position 4 ";
     for (int64_t i = 0; i < 3; ++i) {
       const auto value = value_of<uint16_t>(tensor, index(i));
@@ -251,8 +250,8 @@ TEST_F(DamagedLists, ZeroRowsHaveZeros) {
   GLOVE_TRACE_SEED();
   int64_t position = 0;
   while (value_of<int32_t>(kListRows, position) != kZeroRow) ++position;
-  write_with<uint16_t>(kPlane2Bounds, position * 3 + 2, {0x7C00});
-  expect_error_of_verifying("the tensor 'plane2_bounds' at position " + std::to_string(position) +
+  write_with<uint16_t>(kPlane2, position * 6 + 5, {0x7C00});
+  expect_error_of_verifying("the tensor 'plane2' at position " + std::to_string(position) +
                             " is not 0, but the vector is zero");
 }
 
@@ -260,13 +259,18 @@ TEST_F(DamagedLists, CodesAndPaddingThatAreOthers) {
   GLOVE_TRACE_SEED();
   write_with<uint8_t>(kPlane1, 4 * 4, {static_cast<uint8_t>(value_of<uint8_t>(kPlane1, 4 * 4) ^ 0xFF)});
   expect_error_of_verifying("the tensor 'plane1_bounds' at position 4 is not a bound");
-  write_with<uint8_t>(kPlane2, 4 * 8, {static_cast<uint8_t>(value_of<uint8_t>(kPlane2, 4 * 8) ^ 0xFF)});
-  expect_error_of_verifying("the tensor 'plane2_bounds' at position 4 is not a bound");
-  write_with<uint8_t>(kPlane1, 4 * 32 + 2, {1});  // component 18 of position 0
+  write_with<uint8_t>(kPlane2, 4 * 12, {static_cast<uint8_t>(value_of<uint8_t>(kPlane2, 4 * 12) ^ 0xFF)});
+  expect_error_of_verifying("the tensor 'plane2' at position 4 is not a bound");
+  const auto with_bits = [&](std::string_view tensor, int64_t i) {
+    write_with<uint8_t>(tensor, i, {static_cast<uint8_t>(value_of<uint8_t>(tensor, i) | 0x40)});
+  };
+  with_bits(kPlane1, 4 * 32);  // component 19 of position 0
   expect_error_of_verifying("the tensor 'plane1' at position 0 has padding that is not zero");
-  write_with<uint8_t>(kPlane2, 4 + 3, {1});  // component 19 of position 0
+  with_bits(kPlane2, 4);  // the same
   expect_error_of_verifying("the tensor 'plane2' at position 0 has padding that is not zero");
-  write_with<uint8_t>(kPlane1, 2 * 2 * 32 * 4 + 6 * 4, {1});  // component 0 of position 70
+  with_bits(kPlane2, 5);  // the byte before the bound
+  expect_error_of_verifying("the tensor 'plane2' at position 0 has padding that is not zero");
+  write_with<uint8_t>(kPlane1, 2 * 5 * 32 + 6 * 4, {1});  // component 0 of position 70
   expect_error_of_verifying("the tensor 'plane1' at position 70 has padding that is not zero");
   write_with<uint16_t>(kPlane1Bounds, 2 * 3 * 32 + 6, {1});
   expect_error_of_verifying("the tensor 'plane1_bounds' at position 70 has padding that is not zero");

@@ -14,7 +14,7 @@ import numpy
 
 CONVERT, EXTENSION = sys.argv.pop(1), sys.argv.pop(1)
 ROWS, DIMS = 70000, 100  # enough rows that searches read planes
-PLANES = {"list_centroids", "list_offsets", "list_rows", "plane1", "plane1_bounds", "plane2", "plane2_bounds"}
+PLANES = {"list_centroids", "list_offsets", "list_rows", "plane1", "plane1_bounds", "plane2"}
 LEVEL4 = {"codes4", "scales4", "residuals4"}
 
 
