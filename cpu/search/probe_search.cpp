@@ -18,9 +18,12 @@ namespace {
 
 constexpr float kNoThreshold = -std::numeric_limits<float>::infinity();
 constexpr size_t kRowsPerCall = 4;
-constexpr size_t kRowsPerBatch = 64;
+constexpr size_t kRowsPerBatch = 24;
 // The rows of lists that are read between two checks for an interrupt.
 constexpr int64_t kRowsPerCheck = 1 << 17;
+// The rows of a list that are fetched ahead.
+constexpr int64_t kMostFetchedRows = 256;
+constexpr int64_t kLineBytes = 64;
 
 float round_down_to_float(double value) {
   const float rounded = static_cast<float>(value);
@@ -61,6 +64,7 @@ ProbeSearch::ProbeSearch(const ScanContext& context, const SearchRequest& reques
       products_(static_cast<size_t>(level_.lists()), std::numeric_limits<float>::quiet_NaN()),
       taken_(static_cast<size_t>(tile_count(part_.rows) / 64 + 1)),
       order_(order_products_, level_.offsets),
+      next_list_(order_.next()),
       best_(k_),
       threshold_(kNoThreshold) {
   context.kernels.planes->pack(split_, part_.dims, codes_);
@@ -121,12 +125,33 @@ Status ProbeSearch::read_lists(int64_t rows, const InterruptCheck& interrupted) 
       GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
       next_check = list_rows_ + kRowsPerCheck;
     }
-    const int64_t list = order_.next();
+    const int64_t list = std::exchange(next_list_, order_.next());
     if (list < 0) break;
+    if (next_list_ >= 0) fetch_list(next_list_);
     read_list(level_.offsets[static_cast<size_t>(list)], level_.offsets[static_cast<size_t>(list) + 1]);
   }
   score_waiting();
   return {};
+}
+
+// Fetches the memory of a list that is read soon: the lists are far apart, and the processor fetches ahead
+// only what follows.
+void ProbeSearch::fetch_list(int64_t list) const {
+  const int64_t begin = level_.offsets[static_cast<size_t>(list)];
+  const int64_t end = std::min(level_.offsets[static_cast<size_t>(list) + 1], begin + kMostFetchedRows);
+  const auto fetch = [](const auto* values, int64_t first, int64_t last) {
+    const auto* const bytes = reinterpret_cast<const char*>(values);
+    for (int64_t byte = first; byte < last; byte += kLineBytes) __builtin_prefetch(bytes + byte, 0, 2);
+  };
+  const int64_t tile = begin / kTileRows;
+  const int64_t end_tile = tile_count(end);
+  const int64_t tile_bytes = kTileRows * plane_row_bytes(part_.dims);
+  constexpr int64_t kBoundBytes = kPlaneBounds * kTileRows * static_cast<int64_t>(sizeof(uint16_t));
+  const int64_t centroid_bytes = part_.dims * static_cast<int64_t>(sizeof(float));
+  fetch(level_.plane1.data(), tile * tile_bytes, end_tile * tile_bytes);
+  fetch(level_.bounds1.data(), tile * kBoundBytes, end_tile * kBoundBytes);
+  fetch(level_.plane2.data(), begin * plane2_row_bytes(part_.dims), end * plane2_row_bytes(part_.dims));
+  fetch(level_.centroids.data(), list * centroid_bytes, (list + 1) * centroid_bytes);
 }
 
 // Reads the positions of a list. Only its first and its last tile may have been read with another list.

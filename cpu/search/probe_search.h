@@ -41,6 +41,7 @@ class ProbeSearch {
   // not rule out.
   Status read_lists(int64_t rows, const InterruptCheck& interrupted);
   void read_list(int64_t begin, int64_t end);
+  void fetch_list(int64_t list) const;
   void read_tiles(int64_t first, int64_t last);
   void multiply_centroids(int64_t first_tile, int64_t last_tile);
   void score_promising(int64_t survivors);
@@ -62,6 +63,7 @@ class ProbeSearch {
   std::vector<float> products_;  // [lists], exact; NaN where no row was read
   std::vector<uint64_t> taken_;  // a bit for each tile that was read
   ListOrder order_;
+  int64_t next_list_;      // -1: there is none
   int64_t list_rows_ = 0;  // of the lists that were read
   PlaneRows left_;
   std::vector<Survivor> survivors_;
