@@ -57,7 +57,6 @@ ProbeSearch::ProbeSearch(const ScanContext& context, const SearchRequest& reques
       part_(context.model.parts().front()),
       level_(*part_.planes),
       which_(recall_class(request.k)),
-      k_(kRecallKs[static_cast<size_t>(which_)]),
       split_(split_query(request.query->vector, request.query->norm_squared)),
       wide_(widen(request.query->vector)),
       order_products_(products_with_centroids(context, level_.recall->lists, *request.query)),
@@ -65,7 +64,7 @@ ProbeSearch::ProbeSearch(const ScanContext& context, const SearchRequest& reques
       taken_(static_cast<size_t>(tile_count(part_.rows) / 64 + 1)),
       order_(order_products_, level_.offsets),
       next_list_(order_.next()),
-      best_(k_),
+      best_(k()),
       threshold_(kNoThreshold) {
   context.kernels.planes->pack(split_, part_.dims, codes_);
 }
@@ -94,7 +93,7 @@ Status search_approximately(const ScanContext& context, std::span<SearchRequest>
 }
 
 Result<bool> ProbeSearch::run(const InterruptCheck& interrupted, ScanCost& cost) {
-  GLOVE_RETURN_IF_ERROR(read_lists(recall_rows(k_, 0), interrupted));
+  GLOVE_RETURN_IF_ERROR(read_lists(recall_rows(k(), 0), interrupted));
   bool known = best_.threshold() > kNoSimilarity;
   if (known) {
     const int64_t rows = level_.recall->rows_to_read(which_, measurements(), request_.recall, part_.rows);
@@ -115,7 +114,7 @@ RecallMeasurements ProbeSearch::measurements() const {
   std::vector<double> similarities;
   for (const Neighbor& row : best_.rows()) similarities.push_back(row.similarity);
   std::ranges::sort(similarities, std::greater<>());
-  return measure_recall(order_, level_.recall->lists.scale, k_, similarities);
+  return measure_recall(order_, level_.recall->lists.scale, k(), similarities);
 }
 
 Status ProbeSearch::read_lists(int64_t rows, const InterruptCheck& interrupted) {

@@ -49,13 +49,14 @@ class ProbeSearch {
   void score(std::span<Neighbor> rows);
   bool take_tile(int64_t tile);
   RecallMeasurements measurements() const;
+  // The rows that are looked for: those of the class.
+  int64_t k() const { return kRecallKs[static_cast<size_t>(which_)]; }
 
   const ScanContext& context_;
   const SearchRequest& request_;
   const ModelPart& part_;
   const PlaneLevel& level_;
   const int which_;  // class of the calibration
-  const int64_t k_;  // of the class
   const SplitQuery split_;
   const std::vector<double> wide_;
   PlaneCodes codes_;
