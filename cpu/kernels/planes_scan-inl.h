@@ -4,6 +4,8 @@
 constexpr int64_t kPlaneStride = kTileRows * kPlaneWordBytes;  // bytes of a tile's word
 // A query's codes for one row are padded to a multiple of the longest vector.
 constexpr int64_t kRowPadding = 64;
+// Of plane one. fetch_ahead() fetches as many.
+constexpr int64_t kAhead = 8192;
 
 using PlaneBytes = hn::VFromD<hn::ScalableTag<int8_t>>;
 using PlaneQueryVector = decltype(NibbleDot::broadcast(nullptr));
@@ -43,6 +45,7 @@ struct PlaneScan {
         dims(part.dims),
         row_bytes(plane_row_bytes(part.dims)),
         padded(padded_bytes(part.dims)),
+        tiles_ahead(kAhead / (kTileRows * row_bytes) + 1),
         test(threshold) {}
 
   // The bytes of a row and zeros.
@@ -66,6 +69,7 @@ struct PlaneScan {
   int64_t dims;
   int64_t row_bytes;
   int64_t padded;
+  int64_t tiles_ahead;  // whose bounds are fetched
   PlaneTest test;
 };
 
@@ -190,6 +194,14 @@ HWY_INLINE void sum_plane1(const PlaneScan& scan, const uint8_t* tile, int64_t f
   }
 }
 
+// Fetches what fetch_ahead() does not: the end of a tile of codes, and the bounds of one.
+HWY_INLINE void fetch_bounds_ahead(const PlaneScan& scan, const uint16_t* bounds, const uint8_t* codes) {
+  __builtin_prefetch(codes + kAhead + kTileRows * scan.row_bytes - 1);
+  const auto* const ahead =
+      reinterpret_cast<const char*>(bounds + scan.tiles_ahead * kPlaneBounds * kTileRows);
+  for (int64_t byte = 0; byte < kPlaneBounds * kTileRows * 2; byte += 64) __builtin_prefetch(ahead + byte);
+}
+
 // Appends the positions of those of a tile's rows that plane one does not rule out, with their sums.
 HWY_NOINLINE int64_t scan_plane1(const PlaneScan& scan, int64_t tile, ListWalk& walk, PlaneRows& left,
                                  int64_t count) {
@@ -198,6 +210,7 @@ HWY_NOINLINE int64_t scan_plane1(const PlaneScan& scan, int64_t tile, ListWalk& 
   walk.store_products(first_position, products);
   const uint16_t* const bounds = scan.level.bounds1.data() + tile * kPlaneBounds * kTileRows;
   const uint8_t* const codes = scan.level.plane1.data() + tile * kTileRows * scan.row_bytes;
+  fetch_bounds_ahead(scan, bounds, codes);
   for (int first = 0; first < kCoarseVectorsPerTile; first += NibbleDot::kVectors) {
     IntVector sums[NibbleDot::kVectors];
     sum_plane1(scan, codes, first * kFloatLanes, sums, std::make_index_sequence<NibbleDot::kVectors>());
@@ -314,14 +327,14 @@ struct BoundValues {
 // two by the high halves first, because plane one's sum with these is known.
 HWY_NOINLINE Survivor* scan_plane2(const PlaneScan& scan, const PlaneRows& left, int64_t count,
                                    Survivor* end) {
-  constexpr int64_t kAhead = 16;  // fetched into the next cache when plane one was read
+  constexpr int64_t kRowsAhead = 16;  // fetched into the next cache when plane one was read
   const auto at = [&](int64_t i) { return int64_t{left.positions[static_cast<size_t>(i)]}; };
   const int64_t row2_bytes = plane2_row_bytes(scan.dims);
   const auto plane2_bytes = static_cast<int64_t>(scan.level.plane2.size());
   const bool has_threshold = scan.test.limit > -std::numeric_limits<float>::infinity();
   ListWalk walk(scan, count == 0 ? 0 : at(0));
   for (int64_t i = 0; i < count; ++i) {
-    if (i + kAhead < count) scan.fetch_row2(at(i + kAhead));
+    if (i + kRowsAhead < count) scan.fetch_row2(at(i + kRowsAhead));
     const int64_t position = at(i);
     if (position >= scan.rows) break;
     const uint8_t* row2 = scan.row2(position);

@@ -146,20 +146,24 @@ bool CoarseSearch::run(const InterruptCheck& interrupted) {
 
 bool CoarseSearch::scan_by_planes(const InterruptCheck& interrupted) {
   const std::vector<TileRange> nearest = planes_->nearest(kFirstPlaneRows + kFirstPlaneRowsPerResult * k_);
-  const auto first = static_cast<int64_t>(nearest.size());
+  const auto read_nearest = [&](int slot, int64_t number) {
+    scan_tiles(slots_[static_cast<size_t>(slot)], nearest[static_cast<size_t>(number)]);
+  };
+  // Before the others, because a thread without a threshold would read plane two of all of its rows.
+  if (!ThreadPool::instance().run(context_.threads, std::ssize(nearest), read_nearest, interrupted))
+    return false;
   const PartChunks chunks(context_.model.parts(), tiles_per_plane_chunk(context_) * kTileRows);
-  // When the nearest lists have been read, the threshold is near its end, so the others are read in order.
+  // The threshold is near its end now, so the others are read in order.
   const auto work = [&](int slot, int64_t number) {
     if (gave_up_.load(std::memory_order_relaxed)) return;
     Slot& own = slots_[static_cast<size_t>(slot)];
-    if (number < first) return scan_tiles(own, nearest[static_cast<size_t>(number)]);
-    const PartChunks::Chunk chunk = chunks[number - first];
+    const PartChunks::Chunk chunk = chunks[number];
     const auto part = static_cast<size_t>(&chunk.part - context_.model.parts().data());
     for (const TileRange& tiles : without({part, chunk.first / kTileRows, tile_count(chunk.last)}, nearest))
       scan_tiles(own, tiles);
     if (!is_worthwhile(own)) gave_up_.store(true, std::memory_order_relaxed);
   };
-  if (!ThreadPool::instance().run(context_.threads, first + chunks.count(), work, interrupted)) return false;
+  if (!ThreadPool::instance().run(context_.threads, chunks.count(), work, interrupted)) return false;
   if (!gave_up_) return true;
   for (Slot& slot : slots_) slot.waiting.clear();
   best_.clear();

@@ -10,6 +10,8 @@ namespace glove::gpu {
 namespace {
 
 constexpr int64_t kLeastRoundQueries = 16;
+// For so few rows per query, a smaller sample saves more time than the longer lists take.
+constexpr int64_t kFewRows = 16;
 
 }  // namespace
 
@@ -55,14 +57,15 @@ BatchPlan plan_batch(int64_t rows, int64_t dims, int64_t queries, int64_t top_ro
   plan.worthwhile = true;
   constexpr int64_t kMostSampleTiles = kSampleBytes / (4 * kMaxRoundQueries);
   static_assert(kMostSampleTiles >= 4 * kMaxBatchTopRows);
+  const int64_t share = top_rows <= kFewRows ? 32 : 16;
   plan.sample_tiles =
-      std::min({tiles, kMostSampleTiles, std::max({tiles / 16, 4 * top_rows, int64_t{1024}})});
+      std::min({tiles, kMostSampleTiles, std::max({tiles / share, 4 * top_rows, int64_t{1024}})});
   // The sample's threshold admits about top_rows * tiles / sample_tiles rows, and the width of the bounds
-  // admits several times as many.
+  // admits several times as many: there is room for 8 to 16 times, and preferably for the largest round.
   const int64_t expected = top_rows * ((tiles + plan.sample_tiles - 1) / plan.sample_tiles);
-  plan.list_capacity =
-      std::min({tiles * kTileRows, std::max<int64_t>(4096, (16 * expected + 1023) / 1024 * 1024),
-                kListBytes / (8 * kLeastRoundQueries)});
+  const int64_t room = std::clamp(kListBytes / (8 * kMaxRoundQueries), 8 * expected, 16 * expected);
+  plan.list_capacity = std::min({tiles * kTileRows, std::max<int64_t>(4096, (room + 1023) / 1024 * 1024),
+                                 kListBytes / (8 * kLeastRoundQueries)});
   const int64_t fitting = kListBytes / (8 * plan.list_capacity) / kLeastRoundQueries * kLeastRoundQueries;
   plan.queries_per_round =
       std::min({kMaxRoundQueries, fitting,

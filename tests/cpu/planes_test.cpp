@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "base/float_environment.h"
@@ -145,6 +146,55 @@ TEST(Planes, ScansKeepEveryRowAboveTheThreshold) {
       }
     }
   }
+}
+
+// The same for more pairs of a row and a query, with the fastest kernels: $GLOVE_PLANE_BOUNDS, or 10^6.
+TEST(Planes, BoundsHoldForManyRowsAndQueries) {
+  SCOPED_TRACE(test::seed_text());
+  std::mt19937_64 random = test::make_random(64);
+  const ScopedFloatEnvironment environment;
+  const char* const text = std::getenv("GLOVE_PLANE_BOUNDS");
+  const int64_t wanted = text == nullptr ? 1'000'000 : std::atoll(text);
+  constexpr int64_t kDims = 20, kRows = 8192;
+  std::uniform_real_distribution<float> uniform(0.05f, 0.95f);
+  std::normal_distribution<float> normal;
+  const Kernels& kernels = *usable_kernels().back();
+  std::vector<Survivor> survivors(kRows);
+  PlaneRows left;
+  int64_t checked = 0, ruled_out = 0;
+  while (checked < wanted) {
+    const Matrix matrix = test::clustered(kRows, kDims, random);
+    const ModelPtr model = test::with_planes(test::make_model(matrix), 100, random);
+    const ModelPart& part = model->parts().front();
+    for (int queries = 0; queries < 1000 && checked < wanted; ++queries, checked += kRows) {
+      const float* const row = matrix.row(static_cast<int64_t>(random() % kRows));
+      std::vector<float> vector(row, row + kDims);
+      for (float& value : vector) value += 0.1f * uniform(random) * normal(random);
+      const Query query = test::make_query(vector.data(), kDims);
+      if (!(query.norm_squared > 0)) continue;
+      const SplitQuery split = split_query(query.vector, query.norm_squared);
+      const std::vector<double> wide = widen(query.vector);
+      const PlaneParts parts({kernels, *model, 1}, query, wide.data(), split);
+      const float threshold = uniform(random);
+      const PlaneCounts counts =
+          kernels.planes->scan(part, 0, tile_count(kRows), parts.query(0), threshold, left, survivors.data());
+      std::vector<float> uppers(kRows, -1.0f);
+      for (int64_t i = 0; i < counts.survivors; ++i)
+        uppers[static_cast<size_t>(survivors[static_cast<size_t>(i)].row)] =
+            survivors[static_cast<size_t>(i)].upper;
+      ruled_out += kRows - counts.survivors;
+      for (int64_t i = 0; i < kRows; ++i) {
+        const double norm_squared = part.norm_squared(i);
+        if (!(norm_squared > 0)) continue;
+        const double similarity = cosine_from_dots(exact_dot(query.vector.data(), part.vector(i), kDims),
+                                                   query.norm_squared, norm_squared);
+        const float upper = uppers[static_cast<size_t>(i)];
+        ASSERT_TRUE(upper < 0 ? similarity < threshold : similarity <= upper)
+            << "row " << i << ": " << similarity << ", threshold " << threshold << ", bound " << upper;
+      }
+    }
+  }
+  EXPECT_GT(ruled_out, checked / 10);
 }
 
 // Codes that rule out nothing would pass the test above.

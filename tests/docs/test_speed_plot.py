@@ -1,4 +1,4 @@
-"""README.md's figures of speed and their plot are those of bench/data, and the plot can be read on any background: test_speed_plot.py PROJECT"""
+"""The figures of speed in README.md and the plots are those of bench/data, and the plots can be read on any background: test_speed_plot.py PROJECT"""
 import pathlib
 import re
 import subprocess
@@ -25,12 +25,16 @@ def contrast(one, other):
 
 class SpeedPlot(unittest.TestCase):
     def test_is_up_to_date(self):
-        result = subprocess.run([sys.executable, PROJECT / "bench/readme_table.py", "--check"], capture_output=True, text=True,
-                                check=False)
-        self.assertEqual((result.returncode, result.stdout), (0, ""), result.stderr)
+        for script in ("readme_table.py", "scale_plot.py"):
+            result = subprocess.run([sys.executable, PROJECT / "bench" / script, "--check"], capture_output=True, text=True, check=False)
+            self.assertEqual((result.returncode, result.stdout), (0, ""), result.stderr)
 
     def test_can_be_read_on_light_and_dark(self):
-        svg = (PROJECT / "bench/data/speed.svg").read_text(encoding="utf-8")
+        for plot in ("speed.svg", "scale.svg"):
+            with self.subTest(plot=plot):
+                self.check_colours((PROJECT / "bench/data" / plot).read_text(encoding="utf-8"))
+
+    def check_colours(self, svg):
         root = xml.etree.ElementTree.fromstring(svg)
         self.assertIn("circle", {element.tag.rpartition("}")[2] for element in root.iter()})
         texts = [element for element in root.iter() if element.tag.endswith("text")]

@@ -87,6 +87,22 @@ TEST(BatchPlan, FitsItsMemory) {
       }
 }
 
+TEST(BatchPlan, OneRoundForLargeModels) {
+  for (const int64_t words : {int64_t{2196016}, int64_t{50'000'000}, int64_t{75'000'000}})
+    for (const int64_t wanted : {1, 11, 100}) {
+      const BatchPlan plan = plan_batch(words, 300, 1024, wanted);
+      EXPECT_EQ(plan.queries_per_round, 1024) << words << " rows, the best " << wanted;
+      const int64_t expected = wanted * (tile_count(words) / plan.sample_tiles);
+      EXPECT_GE(plan.list_capacity, 8 * expected) << words << " rows, the best " << wanted;
+    }
+}
+
+TEST(BatchPlan, SmallerSampleForFewRows) {
+  const int64_t tiles = tile_count(20'000'000);
+  EXPECT_EQ(plan_batch(20'000'000, 300, 1024, 11).sample_tiles, tiles / 32);
+  EXPECT_EQ(plan_batch(20'000'000, 300, 1024, 100).sample_tiles, tiles / 16);
+}
+
 TEST(BatchPlan, OneAfterTheOtherWhereABatchGainsNothing) {
   EXPECT_FALSE(plan_batch(2196016, 300, 1, 10).worthwhile);
   EXPECT_FALSE(plan_batch(2196016, 300, 1024, 5000).worthwhile);

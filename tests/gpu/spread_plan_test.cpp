@@ -1,6 +1,7 @@
 #include "gpu/search/spread_plan.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <cstring>
 
@@ -9,6 +10,7 @@
 #include "gpu/layout/plan.h"
 #include "gpu/residency/model_slice.h"
 #include "model/exact_dot.h"
+#include "model/nibbles.h"
 #include "tests/loader/random.h"
 #include "tests/model/parts.h"
 #include "tests/search/random_model.h"
@@ -111,6 +113,47 @@ TEST_F(SpreadPlan, SlicesHaveEveryLevelOfTheirRows) {
       ASSERT_TRUE(cpu->open(slice, {}).value()->search({&request, 1}).ok());
       EXPECT_EQ(difference(request.rows, std::span(wanted).first(9)), "") << bits << " bits";
     }
+  }
+}
+
+// 10^8 rows of 300 dimensions, whose memory is reserved but neither written nor read: offsets of slices
+// exceed 32 bits, in bytes as well as in floats.
+TEST_F(SpreadPlan, SlicesOfAHundredMillionRows) {
+  constexpr int64_t kRows = 100'000'000;
+  constexpr int64_t kDims = 300;
+  constexpr auto kFloats = static_cast<size_t>(kRows * kDims);
+  void* const reserved =
+      mmap(nullptr, kFloats * sizeof(float), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (reserved == MAP_FAILED) GTEST_SKIP() << "this system does not reserve 120 GB of addresses";
+  const std::shared_ptr<void> owner(reserved, [](void* start) { munmap(start, kFloats * sizeof(float)); });
+  const auto* const floats = static_cast<const float*>(reserved);
+  ModelPart part;
+  part.rows = kRows;
+  part.dims = kDims;
+  part.vectors = {floats, kFloats};
+  part.norms_squared = {reinterpret_cast<const double*>(floats), static_cast<size_t>(kRows)};
+  for (const int bits : {4, 8}) {
+    const int64_t bytes = bits == 4 ? nibble_bytes(kRows, kDims) : code_bytes(kRows, kDims);
+    part.levels.push_back({bits,
+                           {static_cast<const int8_t*>(reserved), static_cast<size_t>(bytes)},
+                           {floats, static_cast<size_t>(kRows)},
+                           {floats, static_cast<size_t>(kRows)}});
+  }
+  const auto m =
+      std::make_shared<const Model>(std::vector{part}, Vocabulary({}, {}, {}), Model::Source(), owner);
+  const std::vector<int64_t> room(3, int64_t{140} << 30);
+  EXPECT_EQ(divide_rows(*m, room, 2), (std::vector<int64_t>{50'000'000, kRows, kRows}));
+  const std::vector<int64_t> little(2, int64_t{70} << 30);
+  EXPECT_EQ(divide_rows(*m, std::span(little).first(1), 1), (std::vector<int64_t>{kRows})) << "codes alone";
+  EXPECT_EQ(divide_rows(*m, little, 1), (std::vector<int64_t>{kRows, kRows})) << "codes alone";
+  constexpr int64_t kFirst = 96'000'000;
+  const ModelPtr slice = gpu::slice_of(m, kFirst, kRows);
+  const ModelPart& rows = slice->parts().front();
+  EXPECT_EQ(rows.vectors.data() - floats, kFirst * kDims);
+  EXPECT_EQ(static_cast<int64_t>(rows.vectors.size()), (kRows - kFirst) * kDims);
+  for (const int bits : {4, 8}) {
+    const int64_t before = bits == 4 ? nibble_index(kFirst, 0, kDims) : code_index(kFirst, 0, kDims);
+    EXPECT_EQ(rows.level(bits).codes.data() - part.level(bits).codes.data(), before);
   }
 }
 

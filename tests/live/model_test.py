@@ -74,7 +74,9 @@ class Database:
             try:
                 self.sessions.execute(step["session"], sql)
             except Failure as failure:
-                if step.get("set_up") or not self.allowed(str(failure), step["session"], step.get("command")):
+                # A trigger of the user's may run a command while the content has another name.
+                renamed = step.get("schema") and "it was renamed to 'away'" in str(failure) and not sql.startswith("ALTER")
+                if step.get("set_up") or not renamed and not self.allowed(str(failure), step["session"], step.get("command")):
                     raise Wrong("error: %s" % failure) from failure
                 self.counts["statements failed"] += 1
                 if not step.get("schema"):  # those are always completed, so that the content has its name again
@@ -84,19 +86,19 @@ class Database:
         if step.get("command") == "rebuild" and not self.sessions.any_in_transaction():
             self.schema_changed = False
 
-    def allowed(self, message, session, command=None):
-        """Whether the message of an error is one that this state of the database explains."""
+    def allowed(self, message, session, command=None, replica=None):
+        """Whether the message of an error is one that this state of the database, or of the replica, explains."""
         if ORDINARY.search(message):
             return True
         if self.schema_changed and ("rebuild" in message or command is None and "no such" in message
                                     or "already exists" in message or "malformed database schema" in message):
             return True
-        return re.search(r"\b(NaN|Inf|bytes?|components?|dimensions|JSON|vector)\b", message) is not None and self.has_bad_row(session)
+        return re.search(r"\b(NaN|Inf|bytes?|components?|dimensions|JSON|vector)\b", message) is not None and self.has_bad_row(session, replica or self.sessions)
 
-    def has_bad_row(self, session):
+    def has_bad_row(self, session, opened):
         session = session if session in statements.WITH_EXTENSION else "main"
         try:
-            return bool(self.sessions.execute(session, self.bad_rows)[0][0])
+            return bool(opened.execute(session, self.bad_rows)[0][0])
         except Failure:
             return False
 
@@ -137,12 +139,12 @@ class Database:
         path = os.path.join(self.folder, "replica.db")
         replica = sessions.Sessions(path, self.extension, self.start)
 
-        def run(execute, statements):
+        def run(execute, statements, of=None):
             for sql in statements:
                 try:
                     execute(sql.replace("{s}", ""))
                 except (Failure, sessions.sqlite3.Error) as failure:
-                    if not self.allowed(str(failure), "main"):
+                    if not self.allowed(str(failure), "main", replica=of):
                         raise Wrong("error: %s" % failure) from failure
         try:
             self.sessions.execute(step["session"], "VACUUM INTO '%s'" % path)
@@ -152,7 +154,7 @@ class Database:
                 changeset = recorder.recorded(lambda execute: run(execute, step["recorded"]))
             finally:
                 recorder.close()
-            run(lambda sql: replica.execute("main", sql), step["before"])
+            run(lambda sql: replica.execute("main", sql), step["before"], replica)
             replica.close_all()
             applier = changesets.Connection(path, self.extension)
             try:
@@ -160,7 +162,7 @@ class Database:
                 applier.apply(changeset, step["policy"])
             finally:
                 applier.close()
-            run(lambda sql: replica.execute("main", sql), step["after"])
+            run(lambda sql: replica.execute("main", sql), step["after"], replica)
             self.check(step["check"], lambda name, sql: replica.execute("main", sql.replace("{s}", "")))
             self.counts["replicated"] += 1
         except (Failure, sessions.sqlite3.Error) as failure:
