@@ -17,6 +17,9 @@ class ListOrder {
   // Returns the next list, or -1 after the last one.
   int64_t next();
 
+  // Returns the rows of all lists.
+  int64_t rows() const { return rows_.back(); }
+
   // Returns about the product of the list at which this many rows have been read; that of the last one if
   // there are not as many.
   int64_t product_at(int64_t rows) const;

@@ -83,7 +83,7 @@ RecallMeasurements measure_recall(const ListOrder& order, double scale, int64_t 
     return scale > 0 ? static_cast<double>(order.product_at(rows)) / scale : 0;
   };
   return {{similarities.back(), sum / static_cast<double>(similarities.size()), cosine(1), cosine(first),
-           cosine(4 * first), cosine(16 * first), cosine(64 * first)}};
+           cosine(4 * first), cosine(16 * first), cosine(64 * first), cosine(order.rows() / 2)}};
 }
 
 std::array<int16_t, kRecallFeatures> recall_features(std::span<const double> transform,

@@ -15,9 +15,9 @@ namespace glove {
 
 // A search for k rows is one for the least of these that is not below k.
 constexpr std::array<int64_t, 5> kRecallKs = {10, 30, 100, 300, 1000};
-constexpr int64_t kRecallFeatures = 8;  // of a query, once it has read the first rows
+constexpr int64_t kRecallFeatures = 9;  // of a query, once it has read the first rows
 constexpr int64_t kRecallSteps = 96;
-constexpr int64_t kRecallTransform = 24;  // numbers that make features of measurements
+constexpr int64_t kRecallTransform = 32;  // numbers that make features of measurements
 
 // Returns the number of kRecallKs for k; -1 if there is none.
 constexpr int recall_class(int64_t k) {
@@ -36,7 +36,7 @@ constexpr int64_t recall_rows(int64_t k, int64_t step) {
 
 // What a query is like once it has read the first rows.
 struct RecallMeasurements {
-  static constexpr size_t kCount = 7;
+  static constexpr size_t kCount = 8;
   std::array<double, kCount> values;
 };
 

@@ -45,24 +45,38 @@ int32_t draw_row(std::span<const int32_t> rows, bool early, Random& random) {
   return rows[static_cast<size_t>(random.below(bound))];
 }
 
-// A third of the queries are rows, a third sums and a third sums and differences; of the latter half omit the
-// rows that they are made of, as words do.
+// About normal, with a deviation of 1.
+double draw_normal(Random& random) {
+  constexpr int64_t kStep = int64_t{1} << 30;
+  double sum = -6;
+  for (int i = 0; i < 12; ++i) sum += static_cast<double>(random.below(kStep)) / static_cast<double>(kStep);
+  return sum;
+}
+
+// A quarter of the queries are rows, a quarter sums, a quarter sums and differences, and a quarter rows with
+// noise, from little to nothing else. Half of the last three omit the rows that they are made of, as words
+// do.
 MaybeQuery draw_query(const Model& model, std::span<const int32_t> rows, int64_t number) {
   Random random(static_cast<uint64_t>(number));
-  const int64_t kind = number % 3;
-  const int64_t terms = kind == 0 ? 1 : 2 + random.below(4);
+  const int64_t kind = number % 4;
+  const int64_t terms = kind == 0 || kind == 3 ? 1 : 2 + random.below(4);
   std::vector<double> sum(static_cast<size_t>(model.dims()));
   std::vector<int32_t> used;
   for (int64_t i = 0; i < terms; ++i) {
-    const int32_t row = draw_row(rows, number / 6 % 2 == 0, random);
+    const int32_t row = draw_row(rows, number / 8 % 2 == 0, random);
     const double sign = kind == 2 && i > 0 && random.below(2) == 0 ? -1 : 1;
     const double factor = sign / std::sqrt(model.norm_squared(row));
     for (size_t j = 0; j < sum.size(); ++j) sum[j] += factor * model.vector(row)[j];
     used.push_back(row);
   }
+  if (kind == 3) {
+    constexpr double kLengths[] = {0.5, 1, 2, 64};
+    const double length = kLengths[random.below(4)] / std::sqrt(static_cast<double>(model.dims()));
+    for (double& value : sum) value += length * draw_normal(random);
+  }
   std::ranges::sort(used);
   used.erase(std::unique(used.begin(), used.end()), used.end());
-  if (number / 3 % 2 == 0 && kind != 0) used.clear();
+  if (number / 4 % 2 == 0 && kind != 0) used.clear();
   return make_query(std::vector<float>(sum.begin(), sum.end()), std::move(used));
 }
 

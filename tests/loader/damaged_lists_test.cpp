@@ -310,7 +310,7 @@ TEST_F(DamagedLists, ACalibrationThatIsImpossibleIsNotUsed) {
     write_with<int16_t>(kRecallQueries, i, {value});
     expect_damaged();
   }
-  write_with_header("[5,3,104]", "[5,104,3]");
+  write_with_header("[5,3,105]", "[5,105,3]");
   expect_damaged();
 }
 
