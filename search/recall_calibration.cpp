@@ -254,6 +254,7 @@ void fill_class(std::span<const QueryTrial> trials, size_t which, RecallArrays& 
     }
   }
   std::vector<int64_t> distances;
+  distances.reserve(measured.size());
   const RecallTable table = arrays.table();
   for (const QueryTrial* trial : measured)
     distances.push_back(recall_distance(table, static_cast<int>(which),
