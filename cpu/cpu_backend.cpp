@@ -5,6 +5,7 @@
 #endif
 
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -69,6 +70,13 @@ void RowAccess::expect(const Model& model, Pattern pattern) {
         part.vectors.data(), part.vectors.size_bytes(),
         pattern == Pattern::kScattered ? system_calls::Access::kScattered : system_calls::Access::kNormal);
   }
+}
+
+// With $GLOVE_CPU_SCAN_BITS in place of the width that is left open.
+CpuBackendOptions with_environment(CpuBackendOptions options) {
+  const char* const bits = std::getenv("GLOVE_CPU_SCAN_BITS");
+  if (options.scan_bits == 0 && bits != nullptr) options.scan_bits = std::atoi(bits);
+  return options;
 }
 
 // State shared by the backend and its searchers.
@@ -153,7 +161,7 @@ Result<int> CpuBackendOptions::thread_count() const {
 }
 
 std::unique_ptr<Backend> make_cpu_backend(const CpuBackendOptions& options) {
-  return std::make_unique<CpuBackend>(options);
+  return std::make_unique<CpuBackend>(with_environment(options));
 }
 
 std::vector<std::string_view> cpu_targets() {

@@ -20,7 +20,8 @@ struct CpuBackendOptions {
   int threads = 0;
   // Must outlive the backend. With nullptr the setting counts as 0: all cores.
   Settings* settings = nullptr;
-  // Which codes a search for one query reads first: 4 or 8 bits. 0 means those that promise to be faster. A
+  // Which codes a search for one query reads first: 4 or 8 bits. 0 means $GLOVE_CPU_SCAN_BITS or, if that is
+  // not set, those that promise to be faster. A
   // search that began with 4 bits goes on with 8 once that promises to be faster, and a model without codes
   // of 4 bits is scanned by 8.
   int scan_bits = 0;

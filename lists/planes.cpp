@@ -17,8 +17,10 @@ namespace {
 // word vectors, near the best for 2 bits, and good for 4.
 constexpr double kStep = 0.26;
 
-// The numbers of a row for one plane's codes, fitted to u by least squares and scaled to <u, b> >= 1.
-PlaneBound fit(std::span<const double> u, const float* m, std::span<const int> codes, double m_squared) {
+// The numbers of a row for one plane's codes, fitted to u by least squares and scaled to <u', b> >= 1 for
+// every unit vector u' whose angle to u has at most this sine.
+PlaneBound fit(std::span<const double> u, const float* m, std::span<const int> codes, double m_squared,
+               double sine) {
   double um = 0, uc = 0, mc = 0, cc = 0;
   int largest = 0;
   for (size_t j = 0; j < u.size(); ++j) {
@@ -35,9 +37,11 @@ PlaneBound fit(std::span<const double> u, const float* m, std::span<const int> c
   const double a = (um * cc - uc * mc) / determinant;
   const double s = (uc * m_squared - um * mc) / determinant;
   const double squared = a * um + s * uc;  // |b|^2 of the best b, and <u, b>
-  if (!(squared > 1.0 / 16)) return none;
-  const uint16_t centroid = half_away_from_zero(a / squared);
-  const uint16_t code = half_away_from_zero(std::max(s / squared, 0.0));  // roundings may make it negative
+  const double cosine = std::sqrt(std::max(0.0, 1 - sine * sine));
+  const double least = squared * cosine - std::sqrt(std::max(0.0, squared * (1 - squared))) * sine;
+  if (!(least > 1.0 / 16)) return none;
+  const uint16_t centroid = half_away_from_zero(a / least);
+  const uint16_t code = half_away_from_zero(std::max(s / least, 0.0));  // roundings may make it negative
   const double centroid_value = half_value(centroid);
   const double code_value = half_value(code);
   const double along = centroid_value * um + code_value * uc;
@@ -46,9 +50,11 @@ PlaneBound fit(std::span<const double> u, const float* m, std::span<const int> c
     const double rest = centroid_value * m[j] + code_value * codes[j] - along * u[j];
     off += rest * rest;
   }
-  const double distance = std::sqrt(off) * (1 + 0x1p-30) + 0x1p-30;
+  const double off_u = std::sqrt(off);
+  const double least_along = along * cosine - off_u * sine;
+  const double distance = (off_u + along * sine) * (1 + 0x1p-30) + 0x1p-30;
   const double code_term = std::abs(code_value) * 15 * std::sqrt(static_cast<double>(u.size()));
-  if (!(along >= 1 + 0x1p-30) || !(std::abs(centroid_value) * std::sqrt(m_squared) <= kMostPlaneTerm) ||
+  if (!(least_along >= 1 + 0x1p-30) || !(std::abs(centroid_value) * std::sqrt(m_squared) <= kMostPlaneTerm) ||
       !(code_term <= kMostPlaneTerm * 15 / largest) || !(distance <= kMostPlaneTerm))
     return none;
   return {centroid, code, half_away_from_zero(distance)};
@@ -57,7 +63,8 @@ PlaneBound fit(std::span<const double> u, const float* m, std::span<const int> c
 }  // namespace
 
 PlaneBound encode_planes(const float* x, double norm_squared, const float* centroid,
-                         double centroid_norm_squared, int64_t dims, uint8_t* plane1, uint8_t* plane2) {
+                         double centroid_norm_squared, int64_t dims, uint8_t* plane1, uint8_t* plane2,
+                         double sine) {
   std::fill_n(plane1, plane_row_bytes(dims), uint8_t{0});
   std::fill_n(plane2, plane2_row_bytes(dims), uint8_t{0});
   if (!(norm_squared > 0)) return {};
@@ -83,9 +90,9 @@ PlaneBound encode_planes(const float* x, double norm_squared, const float* centr
     plane1[place.byte] = static_cast<uint8_t>(plane1[place.byte] | (v >> 2) << place.shift);
     plane2[place.byte] = static_cast<uint8_t>(plane2[place.byte] | (v & 3) << place.shift);
   }
-  const PlaneBound both = fit(u, centroid, codes4, centroid_norm_squared);
+  const PlaneBound both = fit(u, centroid, codes4, centroid_norm_squared, sine);
   std::memcpy(plane2 + plane2_bound_offset(dims), &both, sizeof(both));
-  return fit(u, centroid, codes2, centroid_norm_squared);
+  return fit(u, centroid, codes2, centroid_norm_squared, sine);
 }
 
 }  // namespace glove

@@ -116,8 +116,10 @@ inline float largest_similarity(double product, double distance) {
 
 // Encodes one row: writes its plane_row_bytes(dims) bytes of plane one and its plane2_row_bytes(dims) of
 // plane two, and returns the numbers of plane one. The centroid's norm_squared is D(m, m) > 0. REQUIRES: the
-// float environment; x[dims] is finite, norm_squared = D(x, x), and dims <= kMaxPlaneDims.
+// float environment; x[dims] is finite, norm_squared = D(x, x), and dims <= kMaxPlaneDims. With a sine in
+// [0, 1) the numbers hold for every unit vector whose angle to x has at most this sine.
 PlaneBound encode_planes(const float* x, double norm_squared, const float* centroid,
-                         double centroid_norm_squared, int64_t dims, uint8_t* plane1, uint8_t* plane2);
+                         double centroid_norm_squared, int64_t dims, uint8_t* plane1, uint8_t* plane2,
+                         double sine = 0);
 
 }  // namespace glove

@@ -24,6 +24,7 @@ ModelPtr model_of(const std::shared_ptr<const Segments>& segments) {
     part.rows = segment->rows();
     part.dims = segment->dims();
     part.levels = {segment->level()};
+    if (segment->planes() != nullptr) part.planes = &segment->planes()->level();
     rows += part.rows;
     parts.push_back(std::move(part));
   }

@@ -9,6 +9,7 @@
 #include <map>
 #include <utility>
 
+#include "base/crc32.h"
 #include "base/mutex.h"
 #include "live/code_cache.h"
 #include "model/exact_dot.h"
@@ -66,8 +67,9 @@ int64_t bytes_of_loaded_segments() {
   return loaded_bytes();
 }
 
-int64_t segment_bytes(int64_t rows, int64_t dims) {
-  return code_bytes(rows, dims) + rows * static_cast<int64_t>(sizeof(int64_t) + 2 * sizeof(float));
+int64_t segment_bytes(int64_t rows, int64_t dims, bool in_lists) {
+  return code_bytes(rows, dims) + rows * static_cast<int64_t>(sizeof(int64_t) + 2 * sizeof(float)) +
+         (in_lists ? PlaneArrayPlaces(rows, dims).end : 0);
 }
 
 std::pair<int64_t, int64_t> segment_id_bytes(int64_t rows, int64_t dims) {
@@ -75,7 +77,8 @@ std::pair<int64_t, int64_t> segment_id_bytes(int64_t rows, int64_t dims) {
   return {begin, begin + rows * static_cast<int64_t>(sizeof(int64_t))};
 }
 
-Segment::Segment(HugePageBuffer<char> bytes, CodeBlocks blocks, int64_t rows, int64_t dims)
+Segment::Segment(HugePageBuffer<char> bytes, CodeBlocks blocks, int64_t rows, int64_t dims,
+                 const ListsPtr& lists)
     : bytes_(std::move(bytes)), blocks_(std::move(blocks)), rows_(rows), dims_(dims) {
   const auto count = static_cast<size_t>(rows);
   const char* place = bytes_.data();
@@ -83,20 +86,33 @@ Segment::Segment(HugePageBuffer<char> bytes, CodeBlocks blocks, int64_t rows, in
   if (!is_outline()) {
     level_.codes = {reinterpret_cast<const int8_t*>(place), static_cast<size_t>(code_bytes(rows, dims))};
     place += level_.codes.size();
-    loaded_bytes() += static_cast<int64_t>(bytes_.size());
   }
   ids_ = {reinterpret_cast<const int64_t*>(place), count};
   place += ids_.size_bytes();
   level_.scales = {reinterpret_cast<const float*>(place), count};
   place += level_.scales.size_bytes();
   level_.residuals = {reinterpret_cast<const float*>(place), count};
+  place += level_.residuals.size_bytes();
+  if (lists != nullptr)
+    planes_ = std::make_unique<SegmentPlanes>(
+        std::span(place, bytes_.size() - static_cast<size_t>(place - bytes_.data())), rows, lists);
+  if (!is_outline()) loaded_bytes() += memory();
 }
 
 Segment::~Segment() {
   if (is_outline())
     CodeCache::instance().forget(*this);
   else
-    loaded_bytes() -= static_cast<int64_t>(bytes_.size());
+    loaded_bytes() -= memory();
+}
+
+int64_t Segment::memory() const {
+  return static_cast<int64_t>(bytes_.size()) + (planes_ == nullptr ? 0 : planes_->bytes());
+}
+
+uint32_t Segment::checksum() const {
+  if (is_outline()) return blocks_.checksum;
+  return crc32_continue(planes_ == nullptr ? 0 : planes_->lists()->checksum(), bytes_);
 }
 
 // True if the codes are zero wherever there is no component: past the last one of each row, and past the last
@@ -130,12 +146,14 @@ std::string Segment::fault_of_rows() const {
 }
 
 Result<SegmentPtr> Segment::parse(HugePageBuffer<char> bytes, int64_t rows, int64_t dims,
-                                  const std::string& name) {
-  if (static_cast<int64_t>(bytes.size()) != segment_bytes(rows, dims))
-    return wrong_length(name, bytes.size(), rows, segment_bytes(rows, dims));
-  const SegmentPtr segment(new Segment(std::move(bytes), {}, rows, dims));
+                                  const std::string& name, const ListsPtr& lists) {
+  const int64_t expected = segment_bytes(rows, dims, lists != nullptr);
+  if (static_cast<int64_t>(bytes.size()) != expected) return wrong_length(name, bytes.size(), rows, expected);
+  const SegmentPtr segment(new Segment(std::move(bytes), {}, rows, dims, lists));
   if (const std::string fault = segment->fault_of_rows(); !fault.empty()) return corrupt(name, fault);
   if (!segment->padding_is_zero()) return corrupt(name, "has codes where there is no component");
+  if (lists != nullptr && !segment->planes()->fault().empty())
+    return corrupt(name, segment->planes()->fault());
   return segment;
 }
 
@@ -143,7 +161,7 @@ Result<SegmentPtr> Segment::parse_outline(HugePageBuffer<char> bytes, CodeBlocks
                                           int64_t dims, const std::string& name) {
   const int64_t expected = segment_bytes(rows, dims) - code_bytes(rows, dims);
   if (static_cast<int64_t>(bytes.size()) != expected) return wrong_length(name, bytes.size(), rows, expected);
-  const SegmentPtr segment(new Segment(std::move(bytes), std::move(blocks), rows, dims));
+  const SegmentPtr segment(new Segment(std::move(bytes), std::move(blocks), rows, dims, {}));
   if (const std::string fault = segment->fault_of_rows(); !fault.empty()) return corrupt(name, fault);
   return segment;
 }

@@ -12,6 +12,7 @@
 
 #include "base/huge_pages.h"
 #include "base/status.h"
+#include "live/segment_planes.h"
 #include "model/model_part.h"
 
 namespace glove::live {
@@ -20,21 +21,24 @@ namespace glove::live {
 struct CodeBlocks {
   int64_t tiles = 0;                // of a block; the last one may have fewer
   std::vector<uint32_t> checksums;  // of the blocks (base/crc32.h)
-  uint32_t checksum = 0;            // of all bytes of the segment
+  uint32_t checksum = 0;            // of all bytes of the segment, as Segment::checksum() says
+  bool in_lists = false;            // there are planes behind them
 };
 
 // Immutable; any thread may use it. Its bytes are, little-endian and without gaps: the codes in the tiles of
-// model/quantize.h, the ids (int64, ascending), the scales and the residuals (float32). An outline is a
-// segment whose codes are not in memory.
+// model/quantize.h, the ids (int64, ascending), the scales and the residuals (float32); and those of
+// PlaneArrayPlaces if its rows are in lists. An outline is a segment whose codes are not in memory, nor its
+// planes.
 class Segment {
  public:
-  // Takes the bytes of a segment. It is an error, kCorrupt, if they cannot be those of `rows` rows of `dims`
-  // dimensions; `name` begins its message. REQUIRES: rows >= 1, dims >= 1, and neither is above the limits of
-  // model/limits.h.
+  // Takes the bytes of a segment, whose rows are in `lists` unless that is null. It is an error, kCorrupt, if
+  // they cannot be those of `rows` rows of `dims` dimensions; `name` begins its message. REQUIRES: rows >= 1,
+  // dims >= 1, and neither is above the limits of model/limits.h; the lists have `dims` dimensions.
   static Result<std::shared_ptr<const Segment>> parse(HugePageBuffer<char> bytes, int64_t rows, int64_t dims,
-                                                      const std::string& name);
+                                                      const std::string& name, const ListsPtr& lists = {});
 
-  // Makes an outline. `bytes` are those of a segment from its ids on. Errors and requirements as for parse().
+  // Makes an outline. `bytes` are those of a segment from its ids on, without planes. Errors and requirements
+  // as for parse().
   static Result<std::shared_ptr<const Segment>> parse_outline(HugePageBuffer<char> bytes, CodeBlocks blocks,
                                                               int64_t rows, int64_t dims,
                                                               const std::string& name);
@@ -49,8 +53,13 @@ class Segment {
   const CodeBlocks& blocks() const { return blocks_; }
   // The codes of an outline are empty.
   const CodeLevel& level() const { return level_; }
+  // Null if the rows are in no lists, or this is an outline.
+  const SegmentPlanes* planes() const { return planes_.get(); }
   // Those in memory.
   std::span<const char> bytes() const { return bytes_; }
+  // What they are the checksum of: continues that of the lists, so that planes cannot be read with other
+  // centroids.
+  uint32_t checksum() const;
 
   // Returns the row of this id; nullopt if the segment has none.
   std::optional<int64_t> find(int64_t id) const;
@@ -60,7 +69,8 @@ class Segment {
   bool has_codes_of(int64_t row, std::span<const float> vector) const;
 
  private:
-  Segment(HugePageBuffer<char> bytes, CodeBlocks blocks, int64_t rows, int64_t dims);
+  Segment(HugePageBuffer<char> bytes, CodeBlocks blocks, int64_t rows, int64_t dims, const ListsPtr& lists);
+  int64_t memory() const;
   std::string fault_of_rows() const;
   bool padding_is_zero() const;
 
@@ -70,13 +80,14 @@ class Segment {
   int64_t dims_;
   std::span<const int64_t> ids_;
   CodeLevel level_;
+  std::unique_ptr<const SegmentPlanes> planes_;
 };
 
 // Segments are shared by the connections of a process.
 using SegmentPtr = std::shared_ptr<const Segment>;
 
-// The number of bytes of a segment.
-int64_t segment_bytes(int64_t rows, int64_t dims);
+// The number of bytes of a segment, in lists or not.
+int64_t segment_bytes(int64_t rows, int64_t dims, bool in_lists = false);
 
 // Where the ids are among them: from the first byte to the second.
 std::pair<int64_t, int64_t> segment_id_bytes(int64_t rows, int64_t dims);

@@ -49,6 +49,9 @@ class SharedBounds {
   // omitted.
   void offer(std::span<const float> lower_bounds);
 
+  // Forgets the lower bounds; the threshold stays. REQUIRES: nobody else uses it.
+  void clear() GLOVE_NOT_CHECKED { lower_bounds_.clear(); }
+
   // Returns the k (or fewer) best that were not omitted, in any order. REQUIRES: nobody offers any more.
   std::span<const float> lower_bounds() const GLOVE_NOT_CHECKED { return lower_bounds_; }
 

@@ -37,20 +37,36 @@ int64_t bytes_saved(int64_t rows, int64_t dims) {
   return code_bytes(rows, dims) - nibble_bytes(rows, dims);
 }
 
-// Returns whether scoring the rows that a search is expected to leave costs less than it has saved.
-bool is_expected_to_pay(const SearchRequest& request, const Model& model, int64_t saved) {
-  return bytes_of_scores(expected_scores(std::min(request.k, model.words())), model.dims()) <= saved;
+// What scoring rows costs, as search_cost.h measures it. Without vectors it is bounding them by codes of 8
+// bits, which are spread over a tile.
+int64_t cost_of_scores(const Model& model, int64_t rows) {
+  return has_vectors(model) ? bytes_of_scores(rows, model.dims())
+                            : rows * code_bytes(kTileRows, model.dims()) / 2;
 }
 
-// A scan by planes reads the rows of all lists, whichever are admissible.
+// Returns whether scoring the rows that a search is expected to leave costs less than it has saved.
+bool is_expected_to_pay(const SearchRequest& request, const Model& model, int64_t saved) {
+  return cost_of_scores(model, expected_scores(std::min(request.k, model.words()))) <= saved;
+}
+
+int64_t rows_in_lists(const Model& model) {
+  int64_t rows = 0;
+  for (const ModelPart& part : model.parts()) rows += part.planes == nullptr ? 0 : part.rows;
+  return rows;
+}
+
+// A scan by planes reads the rows of all lists, whichever are admissible. The small segments of a live index
+// are in no lists.
 bool wants_planes(const ScanContext& context, const SearchRequest& request) {
   const Model& model = context.model;
   const bool is_forced = context.scan_bits == 4;
   const auto suits = [&](const ModelPart& part) {
-    return part.planes != nullptr && (is_forced || request.k <= part.planes->most_k);
+    if (part.planes == nullptr) return !has_vectors(model);
+    return is_forced || request.k <= part.planes->most_k;
   };
-  if (!std::ranges::all_of(model.parts(), suits)) return false;
-  const int64_t saved = code_bytes(model.words(), model.dims()) - plane1_bytes(model.words(), model.dims());
+  const int64_t in_lists = rows_in_lists(model);
+  if (in_lists == 0 || !std::ranges::all_of(model.parts(), suits)) return false;
+  const int64_t saved = code_bytes(in_lists, model.dims()) - plane1_bytes(in_lists, model.dims());
   return is_forced || (model.words() <= 2 * rows_to_scan(model, request.query->among.get()) &&
                        is_expected_to_pay(request, model, saved));
 }
@@ -158,6 +174,7 @@ bool CoarseSearch::scan_by_planes(const InterruptCheck& interrupted) {
     if (gave_up_.load(std::memory_order_relaxed)) return;
     Slot& own = slots_[static_cast<size_t>(slot)];
     const PartChunks::Chunk chunk = chunks[number];
+    if (chunk.part.planes == nullptr) return scan_by_8_bits(own, chunk);
     const auto part = static_cast<size_t>(&chunk.part - context_.model.parts().data());
     for (const TileRange& tiles : without({part, chunk.first / kTileRows, tile_count(chunk.last)}, nearest))
       scan_tiles(own, tiles);
@@ -165,8 +182,12 @@ bool CoarseSearch::scan_by_planes(const InterruptCheck& interrupted) {
   };
   if (!ThreadPool::instance().run(context_.threads, chunks.count(), work, interrupted)) return false;
   if (!gave_up_) return true;
-  for (Slot& slot : slots_) slot.waiting.clear();
+  for (Slot& slot : slots_) {
+    slot.waiting.clear();
+    slot.collector.clear();
+  }
   best_.clear();
+  bounds_.clear();
   return true;
 }
 
@@ -285,6 +306,14 @@ void CoarseSearch::score(Slot& slot) {
       return std::binary_search(excluded.begin(), excluded.end(), row.id);
     });
   if (slot.rows.empty()) return;
+  if (!has_vectors(context_.model)) {
+    for (size_t i = 0; i < slot.rows.size(); ++i) {
+      if (i + 1 < slot.rows.size()) prefetch_codes(static_cast<int32_t>(slot.rows[i + 1].id));
+      bound_by_8_bits(slot, static_cast<int32_t>(slot.rows[i].id));
+    }
+    slot.scored += static_cast<int64_t>(slot.rows.size());
+    return;
+  }
   score_rows(context_, *request_.query, wide_.data(), slot.rows);
   slot.scored += static_cast<int64_t>(slot.rows.size());
   const double threshold = bounds_.threshold().value();
@@ -300,7 +329,7 @@ bool CoarseSearch::is_worthwhile(Slot& slot) {
   const int64_t saved =
       saved_by(slot.rows_read) + saved_by(rows_to_scan(context_.model, among())) / (2 * context_.threads);
   const auto cost = [&] {
-    return bytes_of_scores(slot.scored + static_cast<int64_t>(slot.waiting.size()), dims) +
+    return cost_of_scores(context_.model, slot.scored + static_cast<int64_t>(slot.waiting.size())) +
            slot.second_reads * second_read_bytes(dims);
   };
   if (cost() <= saved) return true;
@@ -309,15 +338,46 @@ bool CoarseSearch::is_worthwhile(Slot& slot) {
   return cost() <= saved;
 }
 
-void CoarseSearch::scan_by_8_bits(Slot& slot, const PartChunks::Chunk& chunk) {
-  const ModelPart& part = chunk.part;
+Collector& CoarseSearch::collector_of(Slot& slot) {
   if (slot.collector.empty()) slot.collector.emplace_back(request_.query->excluded, among(), bounds_);
   slot.collector.front().refresh();
+  return slot.collector.front();
+}
+
+void CoarseSearch::scan_by_8_bits(Slot& slot, const PartChunks::Chunk& chunk) {
+  const ModelPart& part = chunk.part;
+  Collector& collector = collector_of(slot);
   for_admissible_tiles(chunk, among(), [&](int64_t first, int64_t end) {
     context_.kernels.single_query->scan(part, part.level(8), first, end, {&fine_query_, 1},
-                                        fine_packed_.data(), slot.collector.data());
+                                        fine_packed_.data(), &collector);
     slot.bytes += scan_bytes(std::min(end * kTileRows, chunk.last) - first * kTileRows, part.dims);
   });
+}
+
+void CoarseSearch::prefetch_codes(int32_t row) const {
+  const ModelPart& part = context_.model.part_of(row);
+  const int8_t* codes = part.level(8).codes.data() + code_index(row - part.first_row, 0, part.dims);
+  for (int64_t group = 0; group < component_groups(part.dims); ++group)
+    __builtin_prefetch(codes + group * kTileRows * kTileComponents);
+}
+
+void CoarseSearch::bound_by_8_bits(Slot& slot, int32_t row) {
+  const ModelPart& part = context_.model.part_of(row);
+  const CodeLevel& level = part.level(8);
+  const int64_t row_of_part = row - part.first_row;
+  const int8_t* codes = level.codes.data() + code_index(row_of_part, 0, part.dims);
+  const int16_t* query = fine_query_.codes.data();
+  int32_t sum = 0;
+  for (int64_t group = 0; group < component_groups(part.dims); ++group) {
+    for (int64_t i = 0; i < kTileComponents; ++i) sum += codes[i] * query[i];
+    codes += kTileRows * kTileComponents;
+    query += kTileComponents;
+  }
+  const auto place = static_cast<size_t>(row_of_part);
+  const QueryBound& bound = fine_query_.bound;
+  collector_of(slot).offer(row, bound.estimate(static_cast<float>(sum), level.scales[place]),
+                           bound.error(level.residuals[place]));
+  slot.bytes += scan_bytes(1, part.dims) / kTileRows;
 }
 
 std::vector<Neighbor> CoarseSearch::unscored_rows() const {
@@ -333,7 +393,7 @@ std::vector<Neighbor> CoarseSearch::unscored_rows() const {
   for (const Slot& slot : slots_)
     for (const Collector& collector : slot.collector)
       for (const Collector::Candidate& candidate : collector.candidates())
-        if (!(candidate.upper < threshold)) rows.push_back({candidate.id, kNoSimilarity});
+        if (!(candidate.upper < threshold)) rows.push_back({candidate.id, candidate.upper});
   return rows;
 }
 

@@ -1,5 +1,6 @@
 // A search for one query that reads the codes of 4 bits, or those of rows in lists in two planes of 2 bits,
-// and then scores the rows that these do not rule out (docs/exactness.md, "Two steps").
+// and then scores the rows that these do not rule out (docs/exactness.md, "Two steps"). Of a model without
+// vectors it bounds these rows by their codes of 8 bits.
 #pragma once
 
 #include <atomic>
@@ -53,7 +54,8 @@ class CoarseSearch {
   // Returns false if it was interrupted.
   bool run(const InterruptCheck& interrupted);
 
-  // After run(): every row of the answer is in one of these. Those of the second have no similarity yet.
+  // After run(): every row of the answer is in one of these. Those of the second have the upper bounds of
+  // their similarities.
   const std::vector<Neighbor>& scored_rows() const { return best_.rows(); }
   std::vector<Neighbor> unscored_rows() const;
 
@@ -70,7 +72,7 @@ class CoarseSearch {
     PlaneRows left;                    // by plane one, of the chunk in work
     std::vector<Candidate> waiting;    // rows that the codes of 4 bits do not rule out, to be scored
     std::vector<Neighbor> rows;        // that are being scored
-    std::vector<Collector> collector;  // at most one: made when the thread first scans by 8 bits
+    std::vector<Collector> collector;  // at most one: made when the thread first uses codes of 8 bits
     CapTally caps;                     // of its scans by 4 bits
     int64_t rows_read = 0;             // by 4 bits or planes
     int64_t second_reads = 0;          // of rows in plane two
@@ -80,13 +82,17 @@ class CoarseSearch {
 
   const RowMask* among() const { return request_.query->among.get(); }
   bool scan(const InterruptCheck& interrupted);
-  // Reads all planes, or gives up and forgets the rows.
+  Collector& collector_of(Slot& slot);
+  // Reads all planes, and 8 bits of the parts that have none, or gives up and forgets the rows.
   bool scan_by_planes(const InterruptCheck& interrupted);
   void scan_tiles(Slot& slot, const TileRange& tiles);
   bool score_waiting(const InterruptCheck& interrupted);
   void scan_by_4_bits(Slot& slot, const PartChunks::Chunk& chunk);
   void scan_rows_by_4_bits(Slot& slot, const ModelPart& part, int64_t first, int64_t last);
   void scan_by_8_bits(Slot& slot, const PartChunks::Chunk& chunk);
+  void prefetch_codes(int32_t row) const;
+  // Offers the row to the collector with its bounds by 8 bits.
+  void bound_by_8_bits(Slot& slot, int32_t row);
   // Scores the promising ones of the first `count` survivors; the others wait.
   void keep_survivors(Slot& slot, const ModelPart& part, int64_t count);
   // Scores the rows that are likely to raise the threshold, a few at a time. Returns the end of the others.
@@ -105,8 +111,8 @@ class CoarseSearch {
   std::vector<int8_t> coarse_packed_;
   std::vector<int8_t> fine_packed_;
   const std::vector<double> wide_;
-  const std::optional<PlaneParts> planes_;  // if every part has them
-  SharedBounds bounds_;                     // from scans by 8 bits, and the threshold of both
+  const std::optional<PlaneParts> planes_;
+  SharedBounds bounds_;  // from scans by 8 bits, and the threshold of both
   SharedBest best_;
   std::vector<Slot> slots_;
   std::atomic<bool> gave_up_{false};

@@ -37,6 +37,18 @@ PlaneParts::PlaneParts(const ScanContext& context, const Query& query, const dou
   context.kernels.planes->pack(split, context.model.dims(), codes_);
   const double inverse = 1 / std::sqrt(query.norm_squared);
   for (const ModelPart& part : parts_) {
+    if (part.planes == nullptr) {
+      products_.emplace_back();
+      continue;
+    }
+    const auto has_same = [&part](const ModelPart& other) {
+      return other.planes != nullptr && other.planes->centroids.data() == part.planes->centroids.data();
+    };
+    const auto same = std::ranges::find_if(parts_.first(products_.size()), has_same) - parts_.begin();
+    if (same < std::ssize(products_)) {
+      products_.push_back(products_[static_cast<size_t>(same)]);
+      continue;
+    }
     const float* const centroids = part.planes->centroids.data();
     std::vector<float>& products = products_.emplace_back(static_cast<size_t>(part.planes->lists()));
     const auto multiply = [&](int, int64_t first, int64_t last) {

@@ -1,4 +1,4 @@
-// One query and the planes of all parts of a model.
+// One query and the planes of the parts of a model that have them.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +25,14 @@ PlaneQuery plane_query(const SplitQuery& query, const PlaneCodes& codes, std::sp
 // Immutable, and safe to use from many threads at once. References outlive it.
 class PlaneParts {
  public:
-  // `wide` is widen(query.vector). REQUIRES: every part has planes.
+  // `wide` is widen(query.vector).
   PlaneParts(const ScanContext& context, const Query& query, const double* wide, const SplitQuery& split);
 
+  // REQUIRES: the part has planes.
   PlaneQuery query(size_t part) const;
 
   // Returns the tiles of the lists whose centroids are nearest to the query, which have at least `rows` rows
-  // in all, or all rows: in ascending order, and none twice.
+  // in all, or all that are in lists: in ascending order, and none twice.
   std::vector<TileRange> nearest(int64_t rows) const;
 
  private:

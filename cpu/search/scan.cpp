@@ -238,6 +238,11 @@ Status search_coarse(const ScanContext& context, SearchRequest& request) {
   request.rows = search.unscored_rows();
   cost.candidates += static_cast<int64_t>(request.rows.size());
   cost.select_us = timer.lap();
+  if (!has_vectors(context.model)) {
+    std::sort(request.rows.begin(), request.rows.end(), ranks_before);
+    charge(requests, cost);
+    return {};
+  }
   if (!rescore(context, requests, interrupted)) return interrupted_error();
   request.rows.insert(request.rows.end(), search.scored_rows().begin(), search.scored_rows().end());
   keep_best(*request.query, request.k, request.rows);

@@ -12,23 +12,26 @@ constexpr int64_t kMostBlockBytes = int64_t{4} << 20;
 // A block is at most this part of the cache.
 constexpr int64_t kBlocksInCache = 16;
 
+// Returns what the index has of the segment of an outline, but for the uuid.
+SegmentRecord record_of(const live::Segment& segment, int64_t id) {
+  const int64_t in_lists = segment.blocks().in_lists ? SegmentRecord::kInLists : 0;
+  return {id, {}, segment.rows(), segment.blocks().checksum + in_lists};
+}
+
 }  // namespace
 
 // Whether the index has this segment.
 Result<bool> CodeReader::is_stored(const live::Segment& segment, int64_t id) {
   return OwnQuery(connection_.db(), index_.name,
                   "SELECT 1 FROM " + index_.object("_segment") + " WHERE id = ? AND rows = ? AND crc = ?", id,
-                  segment.rows(), int64_t{segment.blocks().checksum})
+                  segment.rows(), record_of(segment, id).crc)
       .next();
 }
 
 Result<bool> CodeReader::read_codes(const live::Segment& segment, int64_t id, int64_t number,
                                     HugePageBuffer<char>& codes) {
   if (!bytes_ || bytes_->record().id != id) {
-    SegmentRecord record;
-    record.id = id;
-    record.rows = segment.rows();
-    bytes_.emplace(connection_, index_, record, segment.dims());
+    bytes_.emplace(connection_, index_, record_of(segment, id), segment.dims());
   }
   const int64_t block = code_bytes(segment.blocks().tiles * kTileRows, segment.dims());
   const int64_t end = std::min((number + 1) * block, code_bytes(segment.rows(), segment.dims()));
@@ -46,7 +49,8 @@ Result<bool> CodeReader::read_codes(const live::Segment& segment, int64_t id, in
 }
 
 Result<live::SegmentPtr> read_outline(Connection& connection, const IndexDefinition& index,
-                                      const SegmentRecord& record, int64_t dims, int64_t most) {
+                                      const SegmentRecord& record, int64_t dims, const live::ListsPtr& lists,
+                                      int64_t most) {
   const int64_t codes = code_bytes(record.rows, dims);
   live::CodeBlocks blocks;
   blocks.tiles =
@@ -54,7 +58,7 @@ Result<live::SegmentPtr> read_outline(Connection& connection, const IndexDefinit
   const int64_t block = code_bytes(blocks.tiles * kTileRows, dims);
   SegmentBytes reader(connection, index, record, dims);
   HugePageBuffer<char> bytes;
-  uint32_t checksum = 0;
+  uint32_t checksum = checksum_of(lists);
   for (int64_t first = 0; first < codes; first += block) {
     bytes.clear();
     GLOVE_RETURN_IF_ERROR(reader.append(first, std::min(first + block, codes), bytes));
@@ -62,10 +66,19 @@ Result<live::SegmentPtr> read_outline(Connection& connection, const IndexDefinit
     checksum = crc32_continue(checksum, bytes);
   }
   HugePageBuffer<char> rest;
-  GLOVE_RETURN_IF_ERROR(reader.append(codes, live::segment_bytes(record.rows, dims), rest));
+  const int64_t planes = live::segment_bytes(record.rows, dims);
+  GLOVE_RETURN_IF_ERROR(reader.append(codes, planes, rest));
+  checksum = crc32_continue(checksum, rest);
+  const int64_t end = live::segment_bytes(record.rows, dims, record.in_lists());
+  for (int64_t first = planes; first < end; first += kMostBlockBytes) {  // which an outline does without
+    bytes.clear();
+    GLOVE_RETURN_IF_ERROR(reader.append(first, std::min(first + kMostBlockBytes, end), bytes));
+    checksum = crc32_continue(checksum, bytes);
+  }
   GLOVE_RETURN_IF_ERROR(reader.expect_end());
-  blocks.checksum = crc32_continue(checksum, rest);
-  if (blocks.checksum != static_cast<uint64_t>(record.crc)) return wrong_checksum(index, record);
+  blocks.checksum = checksum;
+  blocks.in_lists = record.in_lists();
+  if (!has_checksum(record, checksum)) return wrong_checksum(index, record);
   auto outline =
       live::Segment::parse_outline(std::move(rest), std::move(blocks), record.rows, dims, name_of(record));
   if (!outline.ok()) return damaged_index(index, outline.error().message);

@@ -6,6 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/float_environment.h"
+#include "live/list_maker.h"
+#include "sql/adapter/interrupt.h"
 #include "sql/index/index_commands.h"
 #include "sql/index/index_schema.h"
 
@@ -77,6 +80,14 @@ class ContentCheck {
   std::string problem_;
 };
 
+// Returns false if the segment's rows are in lists with other planes than those that belong to its codes.
+Result<bool> check_planes(const live::Segment& segment, sqlite3* db) {
+  if (segment.planes() == nullptr) return true;
+  const ScopedFloatEnvironment float_environment;
+  InterruptPoller interrupted(db);
+  return live::has_planes_of_codes(segment, interrupted);
+}
+
 }  // namespace
 
 Result<std::string> IndexCommands::problem() {
@@ -92,6 +103,10 @@ Result<std::string> IndexCommands::problem() {
     if (!segment.ok() && segment.error().code == ErrorCode::kCorrupt) return segment.error().message;
     GLOVE_RETURN_IF_ERROR(segment);
     stored.segment = segment.value();
+    GLOVE_ASSIGN_OR_RETURN(const bool has_planes, check_planes(*stored.segment, connection_.db()));
+    if (!has_planes)
+      return damaged_index(index_, name_of(stored.record) + " has planes that are not those of its codes")
+          .message;
   }
   std::vector<LivingRow> living = living_rows(segments.value());
   const auto twice = std::adjacent_find(living.begin(), living.end(),

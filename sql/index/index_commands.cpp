@@ -147,28 +147,42 @@ Status IndexCommands::work(std::string_view command) {
 }
 
 Status IndexCommands::sync(bool join_all) {
-  GLOVE_ASSIGN_OR_RETURN(const IndexConfig config, store_.config());
+  GLOVE_ASSIGN_OR_RETURN(IndexConfig config, store_.config());
   GLOVE_ASSIGN_OR_RETURN(auto segments, store_.segments().list(config.dims));
   GLOVE_RETURN_IF_ERROR(rows_.begin(config.dims, config.fingerprint));
   GLOVE_ASSIGN_OR_RETURN(const int64_t logged, store_.count_logged());
   if (logged == 0 && !join_all) return {};
   GLOVE_RETURN_IF_ERROR(move_log(segments, logged));
-  const int64_t dims = rows_.dims();
+  const bool has_dims = config.dims != 0;
+  config.dims = rows_.dims();
   if (join_all)
     for (StoredSegment& stored : segments) GLOVE_RETURN_IF_ERROR(kill_missing(stored));
+  int64_t living = 0;
+  for (const StoredSegment& stored : segments) living += stored.record.rows - stored.dead_rows();
+  IndexLists lists(connection_, index_, store_.segments(), config);
+  lists.plan(living, join_all);
+  const std::vector<size_t> joined = joined_segments(segments, join_all, lists.are_due());
+  if (!join_all)
+    for (const size_t i : joined) GLOVE_RETURN_IF_ERROR(kill_missing(segments[i]));
+  GLOVE_RETURN_IF_ERROR(write_segments(segments, joined, lists));
+  if ((!has_dims && !segments.empty()) || lists.are_due()) return store_.set_config(config);
+  return {};
+}
+
+// Returns the positions of the segments that become one. Lists are trained on one segment that has all rows.
+std::vector<size_t> IndexCommands::joined_segments(const std::vector<StoredSegment>& segments, bool join_all,
+                                                   bool lists_are_due) const {
   std::vector<live::SegmentSize> sizes;
   sizes.reserve(segments.size());
   for (const StoredSegment& stored : segments) sizes.push_back({stored.record.rows, stored.dead_rows()});
   std::vector<size_t> joined = live::segments_to_join(sizes);
-  if (join_all && (segments.size() > 1 || (!sizes.empty() && sizes.front().dead > 0))) {
+  if (segments.empty()) return joined;
+  const bool one_is_whole = segments.size() == 1 && sizes.front().dead == 0;
+  if ((join_all && !one_is_whole) || (lists_are_due && !(one_is_whole && segments.front().is_new))) {
     joined.resize(segments.size());
     std::iota(joined.begin(), joined.end(), size_t{0});
   }
-  if (!join_all)
-    for (const size_t i : joined) GLOVE_RETURN_IF_ERROR(kill_missing(segments[i]));
-  GLOVE_RETURN_IF_ERROR(write_segments(segments, joined));
-  if (config.dims == 0 && !segments.empty()) return store_.set_config({dims, config.fingerprint});
-  return {};
+  return joined;
 }
 
 // Makes a segment of the logged rows, and marks them dead in the other ones.
@@ -228,9 +242,10 @@ Status IndexCommands::join(std::vector<StoredSegment>& segments, const std::vect
 }
 
 // An error if a new segment or a list of dead rows is longer than the connection allows. `made` may be null.
-Status IndexCommands::check_lengths(const std::vector<StoredSegment>& segments,
-                                    const live::SegmentPtr& made) {
+Status IndexCommands::check_lengths(const std::vector<StoredSegment>& segments, const live::SegmentPtr& made,
+                                    const IndexLists& lists) {
   const SegmentStore& store = store_.segments();
+  GLOVE_RETURN_IF_ERROR(store.check_segment_length(lists.bytes_to_write()));
   if (made != nullptr) GLOVE_RETURN_IF_ERROR(store.check_segment_length(made->bytes().size()));
   for (const StoredSegment& stored : segments) {
     if (stored.is_new) GLOVE_RETURN_IF_ERROR(store.check_segment_length(stored.segment->bytes().size()));
@@ -240,8 +255,8 @@ Status IndexCommands::check_lengths(const std::vector<StoredSegment>& segments,
 }
 
 // Empties the log and writes what has changed: the segments at the positions `joined` become one.
-Status IndexCommands::write_segments(std::vector<StoredSegment>& segments,
-                                     const std::vector<size_t>& joined) {
+Status IndexCommands::write_segments(std::vector<StoredSegment>& segments, const std::vector<size_t>& joined,
+                                     IndexLists& lists) {
   int64_t joined_rows = 0;
   for (const size_t i : joined) joined_rows += segments[i].record.rows - segments[i].dead_rows();
   NewSegment whole(index_, vectors_, next_id(segments), joined_rows);
@@ -249,9 +264,13 @@ Status IndexCommands::write_segments(std::vector<StoredSegment>& segments,
   live::SegmentPtr made;
   if (whole.rows() > 0) {
     GLOVE_ASSIGN_OR_RETURN(made, whole.finish());
+    GLOVE_RETURN_IF_ERROR(lists.put(made));
   }
+  for (size_t i = 0; i < segments.size(); ++i)
+    if (segments[i].is_new && !std::binary_search(joined.begin(), joined.end(), i))
+      GLOVE_RETURN_IF_ERROR(lists.put(segments[i].segment));
   SegmentStore& store = store_.segments();
-  GLOVE_RETURN_IF_ERROR(check_lengths(segments, made));
+  GLOVE_RETURN_IF_ERROR(check_lengths(segments, made, lists));
   GLOVE_RETURN_IF_ERROR(store_.clear_log());  // first, so that the blocks are written into its pages
   for (size_t i = 0; i < segments.size(); ++i) {
     const StoredSegment& stored = segments[i];
@@ -264,6 +283,7 @@ Status IndexCommands::write_segments(std::vector<StoredSegment>& segments,
       GLOVE_RETURN_IF_ERROR(store.set_dead(stored));
     }
   }
+  GLOVE_RETURN_IF_ERROR(lists.write());
   return made == nullptr ? Status() : store.add(whole.id(), made);
 }
 
@@ -278,17 +298,21 @@ Status IndexCommands::rebuild() {
   }
   NewSegment fresh(index_, vectors_, id, 0);
   GLOVE_RETURN_IF_ERROR(rows_.read_content([&](const ContentRow& row) { return fresh.add(rows_, row); }));
+  IndexConfig config{fresh.rows() == 0 ? index_.dims : rows_.dims(), rows_.fingerprint(), 0};
+  IndexLists lists(connection_, index_, store_.segments(), config);
+  lists.plan(fresh.rows(), false);
   live::SegmentPtr made;
   if (fresh.rows() > 0) {
     GLOVE_ASSIGN_OR_RETURN(made, fresh.finish());
+    GLOVE_RETURN_IF_ERROR(lists.put(made));
   }
-  GLOVE_RETURN_IF_ERROR(check_lengths({}, made));
+  GLOVE_RETURN_IF_ERROR(check_lengths({}, made, lists));
   GLOVE_RETURN_IF_ERROR(drop_triggers(db, index_));
   GLOVE_RETURN_IF_ERROR(create_triggers(db, index_));
   GLOVE_RETURN_IF_ERROR(store_.clear());
   if (index_.is_text) GLOVE_RETURN_IF_ERROR(vectors_.remove_others(id));
-  GLOVE_RETURN_IF_ERROR(
-      store_.set_config({made == nullptr ? index_.dims : rows_.dims(), rows_.fingerprint()}));
+  GLOVE_RETURN_IF_ERROR(store_.set_config(config));
+  GLOVE_RETURN_IF_ERROR(lists.write());
   return made == nullptr ? Status() : store_.segments().add(id, made);
 }
 

@@ -11,6 +11,7 @@
 #include "sql/adapter/connection.h"
 #include "sql/index/content_rows.h"
 #include "sql/index/index_definition.h"
+#include "sql/index/index_lists.h"
 #include "sql/index/index_store.h"
 #include "sql/index/vector_store.h"
 
@@ -61,8 +62,12 @@ class IndexCommands {
   Status sync(bool join_all);
   Status rebuild();
   Status move_log(std::vector<StoredSegment>& segments, int64_t logged);
-  Status write_segments(std::vector<StoredSegment>& segments, const std::vector<size_t>& joined);
-  Status check_lengths(const std::vector<StoredSegment>& segments, const live::SegmentPtr& made);
+  std::vector<size_t> joined_segments(const std::vector<StoredSegment>& segments, bool join_all,
+                                      bool lists_are_due) const;
+  Status write_segments(std::vector<StoredSegment>& segments, const std::vector<size_t>& joined,
+                        IndexLists& lists);
+  Status check_lengths(const std::vector<StoredSegment>& segments, const live::SegmentPtr& made,
+                       const IndexLists& lists);
   Status kill_missing(StoredSegment& stored);
   Status join(std::vector<StoredSegment>& segments, const std::vector<size_t>& joined, NewSegment& whole);
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "live/segment_planes.h"
 #include "model/limits.h"
 #include "sql/adapter/own_statement.h"
 #include "sql/adapter/sql_tokens.h"
@@ -64,6 +65,18 @@ Status set_dims(IndexDefinition& index, const std::string& value) {
                           quoted_value(value));
 }
 
+Status set_lists(IndexDefinition& index, const std::string& value) {
+  const char* const end = value.data() + value.size();
+  const auto [stop, code] = std::from_chars(value.data(), end, index.lists);
+  const bool is_number = code == std::errc() && stop == end;
+  if (is_number && index.lists >= 1 && index.lists <= live::kMostLists) return {};
+  if (value != "auto" && value != "none")
+    return wrong(index, "lists must be 'auto', 'none' or an integer from 1 to " +
+                            std::to_string(live::kMostLists) + ", but is " + quoted_value(value));
+  index.lists = value == "auto" ? IndexDefinition::kAutoLists : 0;
+  return {};
+}
+
 void add_columns(IndexDefinition& index, std::string_view list) {
   while (true) {
     const size_t comma = list.find(',');
@@ -96,10 +109,12 @@ Status set_argument(IndexDefinition& index, std::string_view key, const std::str
     if (value != "error" && value != "skip")
       return wrong(index, "invalid must be 'error' or 'skip', but is " + quoted_value(value));
     index.skip_invalid = value == "skip";
+  } else if (key == "lists") {
+    return set_lists(index, value);
   } else {
-    return wrong(index,
-                 "there is no argument " + quoted_value(key) +
-                     "; the arguments are: content, rowid, vector, text, model, options, dims, invalid");
+    return wrong(
+        index, "there is no argument " + quoted_value(key) +
+                   "; the arguments are: content, rowid, vector, text, model, options, dims, invalid, lists");
   }
   return {};
 }

@@ -20,10 +20,13 @@ struct IndexDefinition {
   std::string rowid;                 // its INTEGER PRIMARY KEY
   std::vector<std::string> columns;  // `vector`, or those of `text`
   bool is_text = false;
-  std::string model;          // empty: none is given
-  std::string options;        // of glove_text_vec; empty: none are given
-  int64_t dims = 0;           // 0: the first row's
-  bool skip_invalid = false;  // rows with an invalid vector are left out, rather than an error at sync
+  std::string model;           // empty: none is given
+  std::string options;         // of glove_text_vec; empty: none are given
+  int64_t dims = 0;            // 0: the first row's
+  bool skip_invalid = false;   // rows with an invalid vector are left out, rather than an error at sync
+  int64_t lists = kAutoLists;  // how many; 0: none
+
+  static constexpr int64_t kAutoLists = -1;
 
   // Returns a table of the index, or one of its triggers, as an identifier with its schema.
   std::string object(const char* suffix) const;
@@ -54,6 +57,7 @@ Status check_name(const IndexDefinition& index);
 // options   JSON                         those of glove_text_vec
 // dims      1 to 65536                   the dimensions of the vectors
 // invalid   'error' or 'skip'            what sync does about a row with an invalid vector
+// lists     'auto', 'none' or 1 to 65536 how many lists the rows are put in
 //
 // The message of an error names the offender and what is allowed.
 Result<IndexDefinition> parse_index_definition(std::span<const char* const> arguments);

@@ -10,10 +10,12 @@
 namespace glove::sql {
 namespace {
 
-// The version of what the tables contain. An index of texts stores their vectors from version 2 on.
+// The version of what the tables contain. An index of texts stores their vectors from version 2 on. An index
+// in lists has version 3.
 int64_t format_version(const IndexDefinition& index) {
   return index.is_text ? 2 : 1;
 }
+constexpr int64_t kVersionOfLists = 3;
 
 // More components of logged rows than this (16 MiB) are read again by each statement.
 constexpr size_t kMostKeptComponents = size_t{4} << 20;
@@ -61,10 +63,12 @@ Result<IndexConfig> IndexStore::config() {
     if (run.text(0) == "dims") config.dims = run.integer(1);
     if (run.text(0) == "version") version = run.integer(1);
     if (run.text(0) == "fingerprint") config.fingerprint = run.text(1);
+    if (run.text(0) == "lists") config.lists = std::clamp(run.integer(1), kUselessLists, live::kMostLists);
     return Status();
   }));
   const int64_t expected = format_version(index_);
-  if (version != expected)
+  if (version != kVersionOfLists && config.lists) config.lists = std::min(*config.lists, int64_t{0});
+  if (version != expected && version != kVersionOfLists)
     return Error{
         ErrorCode::kCorrupt,
         index_.name + " has the format version " + std::to_string(version) +
@@ -81,8 +85,14 @@ Status IndexStore::set_config(const IndexConfig& config) {
   OwnQuery write(connection_.db(), index_.name,
                  "INSERT OR REPLACE INTO " + index_.object("_config") +
                      " VALUES ('version', ?), ('dims', ?), ('fingerprint', ?)",
-                 format_version(index_), config.dims, config.fingerprint);
-  return write.finish();
+                 config.lists.value_or(0) > 0 ? kVersionOfLists : format_version(index_), config.dims,
+                 config.fingerprint);
+  GLOVE_RETURN_IF_ERROR(write.finish());
+  if (!config.lists) return {};
+  return OwnQuery(connection_.db(), index_.name,
+                  "INSERT OR REPLACE INTO " + index_.object("_config") + " VALUES ('lists', ?)",
+                  *config.lists)
+      .finish();
 }
 
 Result<std::vector<StoredSegment>> IndexStore::loaded_segments(int64_t dims) {

@@ -20,7 +20,11 @@ namespace glove::sql {
 struct IndexConfig {
   int64_t dims = 0;         // 0: not known yet
   std::string fingerprint;  // of the model that made the vectors; empty unless the index is of texts
+  // How many lists there are: 0 if there are none yet, kUselessLists if those that were trained did not pay;
+  // nullopt in an index that an older version made, which has none until 'rebuild'.
+  std::optional<int64_t> lists;
 };
+constexpr int64_t kUselessLists = -1;
 
 // More logged rows than this make queries slow enough to tell that a 'sync' is due.
 constexpr int64_t kMostLogged = 10'000;

@@ -44,6 +44,14 @@ std::string name_of(const SegmentRecord& record) {
   return "the segment " + std::to_string(record.id);
 }
 
+uint32_t checksum_of(const live::ListsPtr& lists) {
+  return lists == nullptr ? 0 : lists->checksum();
+}
+
+bool has_checksum(const SegmentRecord& record, uint32_t checksum) {
+  return record.crc == int64_t{checksum} + (record.in_lists() ? SegmentRecord::kInLists : 0);
+}
+
 Error wrong_checksum(const IndexDefinition& index, const SegmentRecord& record) {
   return damaged_index(index, name_of(record) + " does not have the checksum that was stored with it");
 }
@@ -127,7 +135,8 @@ Result<bool> SegmentStore::has_room(int64_t bytes) const {
 
 Status SegmentStore::load(StoredSegment& stored, int64_t dims) {
   if (stored.segment != nullptr) return {};
-  GLOVE_ASSIGN_OR_RETURN(const bool room, has_room(live::segment_bytes(stored.record.rows, dims)));
+  GLOVE_ASSIGN_OR_RETURN(const bool room,
+                         has_room(live::segment_bytes(stored.record.rows, dims, stored.record.in_lists())));
   GLOVE_ASSIGN_OR_RETURN(stored.segment, read(stored.record, dims));
   if (room) stored.segment = live::share_segment(shared_key(stored.record, dims), stored.segment);
   return {};
@@ -141,10 +150,16 @@ void SegmentStore::find_searched(StoredSegment& stored, int64_t dims) const {
 Status SegmentStore::load_for_search(StoredSegment& stored, int64_t dims) {
   find_searched(stored, dims);
   if (stored.segment != nullptr) return {};
-  GLOVE_ASSIGN_OR_RETURN(const bool room, has_room(live::segment_bytes(stored.record.rows, dims)));
+  GLOVE_ASSIGN_OR_RETURN(const bool room,
+                         has_room(live::segment_bytes(stored.record.rows, dims, stored.record.in_lists())));
   if (room) return load(stored, dims);
   GLOVE_ASSIGN_OR_RETURN(const int64_t most, connection_.engine().settings().index_memory());
-  GLOVE_ASSIGN_OR_RETURN(stored.segment, read_outline(connection_, index_, stored.record, dims, most));
+  live::ListsPtr in_lists;
+  if (stored.record.in_lists()) {
+    GLOVE_ASSIGN_OR_RETURN(in_lists, lists(dims));
+  }
+  GLOVE_ASSIGN_OR_RETURN(stored.segment,
+                         read_outline(connection_, index_, stored.record, dims, in_lists, most));
   stored.segment = live::share_segment(outline_key(shared_key(stored.record, dims)), stored.segment);
   return {};
 }
@@ -166,15 +181,22 @@ Result<HugePageBuffer<char>> SegmentStore::read_bytes(const SegmentRecord& recor
   HugePageBuffer<char> bytes;
   bytes.reserve(static_cast<size_t>(std::min(end - begin, kMostReserved)));
   GLOVE_RETURN_IF_ERROR(reader.append(begin, end, bytes));
-  if (end == live::segment_bytes(record.rows, dims)) GLOVE_RETURN_IF_ERROR(reader.expect_end());
+  if (end == live::segment_bytes(record.rows, dims, record.in_lists()))
+    GLOVE_RETURN_IF_ERROR(reader.expect_end());
   return bytes;
 }
 
 Result<live::SegmentPtr> SegmentStore::read(const SegmentRecord& record, int64_t dims) {
-  GLOVE_ASSIGN_OR_RETURN(HugePageBuffer<char> bytes,
-                         read_bytes(record, dims, 0, live::segment_bytes(record.rows, dims)));
-  if (crc32_continue(0, bytes) != static_cast<uint64_t>(record.crc)) return wrong_checksum(index_, record);
-  auto segment = live::Segment::parse(std::move(bytes), record.rows, dims, name_of(record));
+  live::ListsPtr in_lists;
+  if (record.in_lists()) {
+    GLOVE_ASSIGN_OR_RETURN(in_lists, lists(dims));
+  }
+  GLOVE_ASSIGN_OR_RETURN(
+      HugePageBuffer<char> bytes,
+      read_bytes(record, dims, 0, live::segment_bytes(record.rows, dims, record.in_lists())));
+  if (!has_checksum(record, crc32_continue(checksum_of(in_lists), bytes)))
+    return wrong_checksum(index_, record);
+  auto segment = live::Segment::parse(std::move(bytes), record.rows, dims, name_of(record), in_lists);
   if (!segment.ok()) return damaged(segment.error().message);
   return segment;
 }
@@ -211,25 +233,63 @@ Status SegmentStore::check_length(size_t bytes) const {
 }
 
 Status SegmentStore::add(int64_t id, const live::SegmentPtr& segment) {
-  const std::span<const char> bytes = segment->bytes();
-  SegmentRecord record{id, std::string(16, '\0'), segment->rows(), crc32_continue(0, bytes)};
+  const int64_t in_lists = segment->planes() == nullptr ? 0 : SegmentRecord::kInLists;
+  SegmentRecord record{id, std::string(16, '\0'), segment->rows(), segment->checksum() + in_lists};
   sqlite3_randomness(static_cast<int>(record.uuid.size()), record.uuid.data());
-  OwnStatement insert, block;
+  OwnStatement insert;
   GLOVE_RETURN_IF_ERROR(prepare(
       insert, "INSERT INTO " + index_.object("_segment") + "(id, uuid, rows, crc) VALUES (?, ?, ?, ?)"));
-  GLOVE_RETURN_IF_ERROR(prepare(block, "INSERT INTO " + index_.object("_block") + " VALUES (?, ?, ?)"));
   GLOVE_RETURN_IF_ERROR(
       OwnStatement::Run(insert).bind(id).bind_blob(record.uuid).bind(record.rows).bind(record.crc).finish());
+  GLOVE_RETURN_IF_ERROR(write_blocks(id, segment->bytes()));
+  GLOVE_ASSIGN_OR_RETURN(const bool room, has_room(0));  // it is counted already
+  if (room && static_cast<int64_t>(segment->bytes().size()) <= kMostKeptBytes)
+    written_.push_back(live::share_segment(shared_key(record, segment->dims()), segment));
+  return {};
+}
+
+Status SegmentStore::write_blocks(int64_t id, std::span<const char> bytes) {
+  OwnStatement block;
+  GLOVE_RETURN_IF_ERROR(prepare(block, "INSERT INTO " + index_.object("_block") + " VALUES (?, ?, ?)"));
   for (size_t first = 0; first < bytes.size(); first += kSegmentBlockBytes) {
     OwnStatement::Run run(block);
     run.bind(id).bind(static_cast<int64_t>(first / kSegmentBlockBytes));
     run.bind_blob(bytes.subspan(first, std::min<size_t>(kSegmentBlockBytes, bytes.size() - first)));
     GLOVE_RETURN_IF_ERROR(run.finish());
   }
-  GLOVE_ASSIGN_OR_RETURN(const bool room, has_room(0));  // it is counted already
-  if (room && static_cast<int64_t>(bytes.size()) <= kMostKeptBytes)
-    written_.push_back(live::share_segment(shared_key(record, segment->dims()), segment));
   return {};
+}
+
+Result<live::ListsPtr> SegmentStore::lists(int64_t dims) {
+  OwnQuery run(connection_.db(), index_.name,
+               "SELECT number, data FROM " + index_.object("_block") + " WHERE segment = ? ORDER BY number",
+               kListsNumber);
+  const auto most = static_cast<size_t>(live::Lists::most_bytes(dims));
+  HugePageBuffer<char> bytes;
+  int64_t blocks = 0;
+  GLOVE_RETURN_IF_ERROR(run.for_each([&]() -> Status {
+    const auto block = run.blob(1);
+    if (run.integer(0) != blocks++ || block.empty() || bytes.size() + block.size() > most)
+      return damaged("its lists have a block that does not belong to them, number " +
+                     std::to_string(run.integer(0)));
+    const auto* const data = reinterpret_cast<const char*>(block.data());
+    bytes.insert(bytes.end(), data, data + block.size());
+    return {};
+  }));
+  if (lists_ != nullptr && lists_->dims() == dims && std::ranges::equal(lists_->bytes(), bytes))
+    return lists_;
+  auto lists = live::Lists::parse(std::move(bytes), dims, "its lists");
+  if (!lists.ok()) return damaged(lists.error().message);
+  lists_ = lists.value();
+  return lists_;
+}
+
+Status SegmentStore::set_lists(const live::Lists& lists) {
+  GLOVE_RETURN_IF_ERROR(
+      execute(connection_.db(),
+              "DELETE FROM " + index_.object("_block") + " WHERE segment = " + std::to_string(kListsNumber),
+              index_.name));
+  return write_blocks(kListsNumber, lists.bytes());
 }
 
 Status SegmentStore::remove(int64_t id) {

@@ -25,6 +25,9 @@ constexpr size_t kEarlierSegmentBlockBytes = 1'000'000;
 // The ids of segments are below this number.
 constexpr int64_t kMostSegmentIds = int64_t{1} << 31;
 
+// The number of the blocks that have the lists of the index (live::Lists), in place of a segment's id.
+constexpr int64_t kListsNumber = 0;
+
 // Returns the error of an index whose tables have something impossible. It names 'rebuild'.
 Error damaged_index(const IndexDefinition& index, const std::string& what);
 
@@ -33,11 +36,18 @@ struct SegmentRecord {
   int64_t id = 0;
   std::string uuid;
   int64_t rows = 0;
-  int64_t crc = 0;
+  int64_t crc = 0;  // live::Segment::checksum(), plus kInLists if there are planes
+
+  static constexpr int64_t kInLists = int64_t{1} << 32;
+  bool in_lists() const { return (crc & kInLists) != 0; }
 };
 
 // Names the segment in messages.
 std::string name_of(const SegmentRecord& record);
+// Returns the checksum that those of segments in the lists continue; 0 if there are none.
+uint32_t checksum_of(const live::ListsPtr& lists);
+// Whether the segment was stored with this checksum.
+bool has_checksum(const SegmentRecord& record, uint32_t checksum);
 // Returns the error of a segment whose bytes are not those that were stored.
 Error wrong_checksum(const IndexDefinition& index, const SegmentRecord& record);
 
@@ -91,13 +101,18 @@ class SegmentStore {
   }
   Status check_length(size_t bytes) const;
 
+  // Reads the lists of the index.
+  Result<live::ListsPtr> lists(int64_t dims);
+  // Writes lists in place of those that there are. No segment may be in these.
+  Status set_lists(const live::Lists& lists);
+
   // Writes a new segment, whose id nothing else has. This connection keeps one of at most 64 MiB, if there is
   // room for it, until the next list(), so that the query after a 'sync' need not read it again.
   Status add(int64_t id, const live::SegmentPtr& segment);
   Status remove(int64_t id);
   // Writes which rows of the segment are dead.
   Status set_dead(const StoredSegment& stored);
-  // Removes all segments.
+  // Removes all segments, and the lists.
   Status clear();
 
  private:
@@ -108,12 +123,14 @@ class SegmentStore {
   Result<bool> has_room(int64_t bytes) const;
   Result<HugePageBuffer<char>> read_bytes(const SegmentRecord& record, int64_t dims, int64_t begin,
                                           int64_t end);
+  Status write_blocks(int64_t id, std::span<const char> bytes);
   Error damaged(const std::string& what) const { return damaged_index(index_, what); }
 
   Connection& connection_;
   const IndexDefinition& index_;
   OwnStatement segments_, dead_;
   std::vector<live::SegmentPtr> written_;  // since the last list(); shared under their keys
+  live::ListsPtr lists_;                   // that lists() has returned last, which segments share
 };
 
 }  // namespace glove::sql

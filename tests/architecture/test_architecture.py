@@ -45,7 +45,7 @@ MAY_INCLUDE = {
     "text": {"text", "analysis", "search", "model", "base"},
     "cpu": {"cpu", "search", "analysis", "lists", "model", "base"},
     "gpu": {"gpu", "search", "analysis", "lists", "model", "base"},
-    "live": {"live", "search", "model", "base"},
+    "live": {"live", "search", "analysis", "lists", "model", "base"},
     "drawing": {"drawing", "analysis", "search", "model", "base"},
     "sql": {"sql", "live", "search", "drawing", "analysis", "text", "loader", "model", "base"},
     "extension": {"extension", "sql", "text", "cpu", "gpu", "search", "base"},

@@ -1,6 +1,6 @@
 """Kills a process that syncs and merges an index, at random moments, and looks at the database each time.
 
-    crash_test.py EXTENSION [--times N] [--seed S] [--rows N]
+    crash_test.py EXTENSION [--times N] [--seed S] [--rows N] [--lists N]
 
 Half of the times the journal is a WAL, half a rollback journal. After each kill the database must open and pass
 integrity_check, the index its own check, the index must equal a full scan, and what the killed process had reported as
@@ -69,8 +69,8 @@ def run_mode(options, journal, times):
     source = random.Random("%s %s" % (options.seed, journal))
     with tempfile.TemporaryDirectory(prefix="glove-crash-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as folder:
         path = os.path.join(folder, "crash.db")
-        maker = "import random, sys, fixture; fixture.create(%r, %r, random.Random(%r), %d, %d, %r)" % (
-            path, options.extension, options.seed, DIMS, options.rows, journal)
+        maker = "import random, sys, fixture; fixture.create(%r, %r, random.Random(%r), %d, %d, %r, %r)" % (
+            path, options.extension, options.seed, DIMS, options.rows, journal, options.lists)
         subprocess.run([sys.executable, "-c", maker], cwd=os.path.dirname(os.path.abspath(__file__)), check=True)
         committed = actions = journals_left = 0
         for number in range(times):
@@ -88,6 +88,7 @@ def main():
     parser.add_argument("--times", type=int, default=40)
     parser.add_argument("--seed", default=os.environ.get("GLOVE_TEST_SEED") or str(random.randrange(1 << 31)))
     parser.add_argument("--rows", type=int, default=400)
+    parser.add_argument("--lists", default="auto", help="of the index")
     parser.add_argument("--longest", type=float, default=0.05, help="seconds until a kill, at most")
     parser.add_argument("--work")
     options = parser.parse_args()

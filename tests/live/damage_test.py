@@ -1,6 +1,6 @@
 """Changes what a small index stores, one byte or value at a time, and uses the index: an error or an answer, never a crash.
 
-    damage_test.py EXTENSION [--most N] [--seed S]
+    damage_test.py EXTENSION [--most N] [--seed S] [--lists N]
 
 Every byte of every stored BLOB and text is inverted, every value is replaced by some that do not belong there, and every
 row is left out; at most N of these, chosen at random (all by default). Each runs in a process of its own, because a process
@@ -55,7 +55,7 @@ def use(image, extension, sql, parameters, seed):
     except sqlite3.Error:
         return 0  # the table itself does not take it
     query, errors = fixture.vector(source, DIMS), 0
-    for statement in ("SELECT * FROM doc_vec WHERE query = ? AND k = 3", "SELECT id, similarity, rank FROM doc_vec WHERE query = ?",
+    for statement in ("SELECT * FROM doc_vec WHERE query = ? AND k = 3", "SELECT * FROM doc_vec WHERE query = ? AND k = 1", "SELECT id, similarity, rank FROM doc_vec WHERE query = ?",
                       "SELECT ? NOT NULL, * FROM glove_indexes", "INSERT INTO doc_vec(doc_vec) SELECT 'integrity-check' WHERE ? NOT NULL",
                       "SELECT ? NOT NULL, integrity_check FROM pragma_integrity_check", "INSERT INTO doc_vec(doc_vec) SELECT 'sync' WHERE ? NOT NULL",
                       "SELECT * FROM doc_vec WHERE query = ? AND id = 3", "INSERT INTO doc_vec(doc_vec) SELECT 'merge' WHERE ? NOT NULL",
@@ -98,7 +98,8 @@ def make_image(options):
         path = os.path.join(folder, "damage.db")
         child = os.fork()
         if child == 0:
-            fixture.create(path, options.extension, random.Random(options.seed), DIMS, ROWS)
+            fixture.create(path, options.extension, random.Random(options.seed), DIMS, ROWS if options.lists == "auto" else 4 * ROWS,
+                           lists=options.lists)
             os._exit(0)
         if os.waitpid(child, 0)[1] != 0:
             sys.exit("the database could not be made")
@@ -114,6 +115,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("extension", type=os.path.abspath)
     parser.add_argument("--most", type=int)
+    parser.add_argument("--lists", default="auto", help="of the index")
     parser.add_argument("--seed", default=os.environ.get("GLOVE_TEST_SEED") or str(random.randrange(1 << 31)))
     options = parser.parse_args()
     fixture.skip_without_index(options.extension)

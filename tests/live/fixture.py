@@ -44,7 +44,7 @@ def write(connection, source, dims, count, ids):
             connection.execute("INSERT OR REPLACE INTO doc VALUES (?, ?)", (key, vector(source, dims)))
 
 
-def create(path, extension, source, dims, rows, journal="delete"):
+def create(path, extension, source, dims, rows, journal="delete", lists="auto"):
     """Returns a connection to a new database with some rows in a segment, some of them dead, and some in the log."""
     connection = connect(path, extension)
     connection.execute("PRAGMA page_size = 512")
@@ -52,7 +52,8 @@ def create(path, extension, source, dims, rows, journal="delete"):
     connection.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, vec BLOB)")
     connection.execute("CREATE TABLE progress(done INTEGER)")
     connection.execute("INSERT INTO progress VALUES (0)")
-    connection.execute("CREATE VIRTUAL TABLE doc_vec USING glove_index(content='doc', rowid='id', vector='vec')")
+    connection.execute("CREATE VIRTUAL TABLE doc_vec USING glove_index(content='doc', rowid='id', vector='vec'%s)" % (
+        "" if lists == "auto" else ", lists=%s" % lists))
     for part in range(3):
         connection.execute("BEGIN")
         write(connection, source, dims, rows // 2, rows)
@@ -75,6 +76,9 @@ def expect_equal(connection, source, dims):
         actual = connection.execute("SELECT id, similarity, rank FROM doc_vec WHERE query = ? ORDER BY rank", (query,)).fetchall()
         if actual != expected:
             raise Wrong("%d rows and not %d, or other ones: %s" % (len(actual), len(expected), sorted(set(actual) ^ set(expected))[:6]))
+        nearest = connection.execute("SELECT id, similarity, rank FROM doc_vec WHERE query = ? AND k = 2 ORDER BY rank", (query,)).fetchall()
+        if nearest != expected[:2]:
+            raise Wrong("the nearest rows are %s and not %s" % (nearest, expected[:2]))
 
 
 def expect_sound(connection, source, dims):

@@ -55,6 +55,7 @@ class Generator:
 
     def create_index(self):
         what = "text='body', model='glove'" if self.form == "text" else "vector=%s" % text(self.vector)
+        what += self.source.choice(("", ", lists=1", ", lists=2", ", lists=5", ", lists=none"))
         return "CREATE VIRTUAL TABLE %s USING glove_index(content=%s, rowid=%s, %s)" % (
             quoted(self.index), text(self.content), text(self.key), what)
 

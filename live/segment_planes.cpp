@@ -1,0 +1,127 @@
+#include "live/segment_planes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "base/crc32.h"
+#include "lists/half.h"
+#include "lists/planes.h"
+#include "model/exact_dot.h"
+
+namespace glove::live {
+namespace {
+
+constexpr int64_t kHeaderBytes = 2 * sizeof(int64_t);
+
+template <class T>
+std::span<const T> view(std::span<const char> bytes, int64_t begin, int64_t end) {
+  const auto place = static_cast<size_t>(begin);
+  return {reinterpret_cast<const T*>(bytes.data() + place), (static_cast<size_t>(end) - place) / sizeof(T)};
+}
+
+// True of the bits of a half that is a number or infinity, and not below 0.
+bool is_not_negative(uint16_t half) {
+  return half <= kHalfInfinity;
+}
+
+// Whether these can be the numbers of a row that is not zero.
+bool usable(const PlaneBound& bound) {
+  return (bound.centroid & 0x7FFF) < kHalfInfinity && bound.code < kHalfInfinity &&
+         is_not_negative(bound.distance) && bound.distance != 0;
+}
+
+}  // namespace
+
+Lists::Lists(HugePageBuffer<char> bytes, int64_t dims)
+    : bytes_(std::move(bytes)), dims_(dims), checksum_(crc32_continue(0, bytes_)) {
+  std::memcpy(&most_k_, bytes_.data() + sizeof(int64_t), sizeof(most_k_));
+  centroids_ = view<float>(bytes_, kHeaderBytes, static_cast<int64_t>(bytes_.size()));
+}
+
+int64_t Lists::most_bytes(int64_t dims) {
+  return kHeaderBytes + kMostLists * dims * static_cast<int64_t>(sizeof(float));
+}
+
+Result<ListsPtr> Lists::parse(HugePageBuffer<char> bytes, int64_t dims, const std::string& name) {
+  int64_t count = 0;
+  const auto size = static_cast<int64_t>(bytes.size());
+  if (size >= kHeaderBytes) std::memcpy(&count, bytes.data(), sizeof(count));
+  const int64_t list_bytes = dims * static_cast<int64_t>(sizeof(float));
+  if (dims < 1 || dims > kMaxPlaneDims || count < 1 || count > kMostLists ||
+      size != kHeaderBytes + count * list_bytes)
+    return Error{ErrorCode::kCorrupt, name + " have " + std::to_string(size) + " bytes, which cannot be " +
+                                          std::to_string(count) + " lists of " + std::to_string(dims) +
+                                          " dimensions"};
+  const ListsPtr lists(new Lists(std::move(bytes), dims));
+  for (int64_t i = 0; i < count; ++i) {
+    const float* const centroid = lists->centroids().data() + i * dims;
+    const double norm_squared = exact_dot(centroid, centroid, dims);
+    if (!(norm_squared > 0) || !std::isfinite(norm_squared))
+      return Error{ErrorCode::kCorrupt, name + " have a centroid that is zero or not finite"};
+  }
+  return lists;
+}
+
+ListsPtr Lists::make(std::span<const float> centroids, int64_t dims, int64_t most_k) {
+  const int64_t header[] = {static_cast<int64_t>(centroids.size()) / dims, most_k};
+  HugePageBuffer<char> bytes(kHeaderBytes + centroids.size_bytes());
+  std::memcpy(bytes.data(), header, kHeaderBytes);
+  std::memcpy(bytes.data() + kHeaderBytes, centroids.data(), centroids.size_bytes());
+  return ListsPtr(new Lists(std::move(bytes), dims));
+}
+
+PlaneArrayPlaces::PlaneArrayPlaces(int64_t rows, int64_t dims)
+    : lists(tile_count(rows) * kPlaneBounds * kTileRows * static_cast<int64_t>(sizeof(uint16_t))),
+      plane1(lists + rows * static_cast<int64_t>(sizeof(uint16_t))),
+      plane2(plane1 + plane1_bytes(rows, dims)),
+      end(plane2 + rows * plane2_row_bytes(dims)) {}
+
+ListOrder::ListOrder(std::span<const uint16_t> list_of, int64_t count)
+    : offsets(static_cast<size_t>(count) + 1), rows(list_of.size()) {
+  for (const uint16_t list : list_of) ++offsets[size_t{list} + 1];
+  for (size_t i = 1; i < offsets.size(); ++i) offsets[i] += offsets[i - 1];
+  std::vector<int64_t> next(offsets.begin(), offsets.end() - 1);
+  for (size_t row = 0; row < list_of.size(); ++row)
+    rows[static_cast<size_t>(next[list_of[row]]++)] = static_cast<int32_t>(row);
+}
+
+SegmentPlanes::SegmentPlanes(std::span<const char> bytes, int64_t rows, const ListsPtr& lists)
+    : lists_(lists) {
+  const PlaneArrayPlaces at(rows, lists->dims());
+  list_of_ = view<uint16_t>(bytes, at.lists, at.plane1);
+  const auto is_missing = [&](uint16_t list) { return list >= lists->count(); };
+  if (std::any_of(list_of_.begin(), list_of_.end(), is_missing)) {
+    fault_ = "has a row in a list that does not exist";
+    return;
+  }
+  order_ = ListOrder(list_of_, lists->count());
+  level_ = {lists->centroids(),
+            order_.offsets,
+            order_.rows,
+            view<uint8_t>(bytes, at.plane1, at.plane2),
+            view<uint16_t>(bytes, at.bounds1, at.lists),
+            view<uint8_t>(bytes, at.plane2, at.end),
+            lists->most_k()};
+  fault_ = fault_of_bounds();
+}
+
+std::string SegmentPlanes::fault_of_bounds() const {
+  for (size_t position = 0; position < order_.rows.size(); ++position) {
+    const uint16_t* const first =
+        level_.bounds1.data() + position / kTileRows * kPlaneBounds * kTileRows + position % kTileRows;
+    const uint8_t* const row =
+        level_.plane2.data() + static_cast<int64_t>(position) * plane2_row_bytes(lists_->dims());
+    if (!usable({first[0], first[kTileRows], first[2 * kTileRows]}) ||
+        !usable(plane2_bound(row, lists_->dims())))
+      return "has numbers of its planes that no row has";
+  }
+  return {};
+}
+
+int64_t SegmentPlanes::bytes() const {
+  return static_cast<int64_t>(order_.offsets.size() * sizeof(int64_t) + order_.rows.size() * sizeof(int32_t));
+}
+
+}  // namespace glove::live

@@ -1,0 +1,75 @@
+#include "sql/index/index_lists.h"
+
+#include "base/float_environment.h"
+#include "sql/adapter/interrupt.h"
+
+namespace glove::sql {
+namespace {
+
+// With lists='auto', an index of so many rows and components has lists if they pay for searches for so many
+// rows. Of fewer components the caches have all codes, and fewer bytes take as long.
+constexpr int64_t kLeastAutoRows = 100'000;
+constexpr int64_t kLeastAutoComponents = int64_t{32} << 20;
+constexpr int64_t kLeastAutoK = 10;
+// Lists are trained again if others that suit the rows are so many times as many, or fewer.
+constexpr int64_t kMostGrowth = 2;
+
+// The CPU's backend, the last one, computes the same as any other.
+Result<Analysis*> analysis_of(Connection& connection) {
+  Backend& cpu = *connection.engine().backends().all().back();
+  GLOVE_RETURN_IF_ERROR(cpu.available());
+  return cpu.analysis();
+}
+
+}  // namespace
+
+void IndexLists::plan(int64_t rows, bool joins_all) {
+  if (!config_.lists || index_.lists == 0) return;
+  const int64_t lists = *config_.lists;
+  if (index_.lists != IndexDefinition::kAutoLists) {
+    are_due_ = lists == 0 && live::suits_lists(rows, index_.lists);
+    return;
+  }
+  if (rows < kLeastAutoRows || rows * config_.dims < kLeastAutoComponents ||
+      config_.dims > live::kMostListDims)
+    return;
+  const int64_t suitable = live::lists_for(rows);
+  const bool have_left = suitable > kMostGrowth * lists || kMostGrowth * suitable < lists;
+  are_due_ = lists == 0 || (lists > 0 && joins_all && have_left);
+}
+
+Status IndexLists::train(const live::Segment& segment) {
+  if (segment.dims() > live::kMostListDims)
+    return {ErrorCode::kInvalidArgument, index_.name + ": vectors of " + std::to_string(segment.dims()) +
+                                             " dimensions cannot be in lists, only of " +
+                                             std::to_string(live::kMostListDims) +
+                                             " or fewer; create the index without the argument lists"};
+  const bool is_auto = index_.lists == IndexDefinition::kAutoLists;
+  const int64_t lists = is_auto ? live::lists_for(segment.rows()) : index_.lists;
+  if (!live::suits_lists(segment.rows(), lists)) return {};  // rows were gone without a trace in the log
+  GLOVE_ASSIGN_OR_RETURN(Analysis* const analysis, analysis_of(connection_));
+  InterruptPoller interrupted(connection_.db());
+  GLOVE_ASSIGN_OR_RETURN(lists_, live::train_lists(*analysis, segment, lists, interrupted));
+  trained_ = !is_auto || lists_->most_k() >= kLeastAutoK;
+  config_.lists = trained_ ? lists_->count() : kUselessLists;
+  return {};
+}
+
+Status IndexLists::put(live::SegmentPtr& segment) {
+  const ScopedFloatEnvironment float_environment;
+  if (are_due_ && lists_ == nullptr) GLOVE_RETURN_IF_ERROR(train(*segment));
+  if (!live::suits_lists(segment->rows(), config_.lists.value_or(0))) return {};
+  if (lists_ == nullptr) {
+    GLOVE_ASSIGN_OR_RETURN(lists_, store_.lists(segment->dims()));
+  }
+  GLOVE_ASSIGN_OR_RETURN(Analysis* const analysis, analysis_of(connection_));
+  InterruptPoller interrupted(connection_.db());
+  GLOVE_ASSIGN_OR_RETURN(segment, live::in_lists(*analysis, *segment, lists_, interrupted));
+  return {};
+}
+
+Status IndexLists::write() {
+  return trained_ ? store_.set_lists(*lists_) : Status();
+}
+
+}  // namespace glove::sql

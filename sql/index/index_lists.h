@@ -1,0 +1,49 @@
+// What a command does about the lists of an index (live/list_maker.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/status.h"
+#include "live/list_maker.h"
+#include "sql/adapter/connection.h"
+#include "sql/index/index_definition.h"
+#include "sql/index/index_store.h"
+
+namespace glove::sql {
+
+// Lasts for one command. References outlive it.
+class IndexLists {
+ public:
+  // `config` has the dimensions that the index has after the command. How many lists there are then is
+  // written to it.
+  IndexLists(Connection& connection, const IndexDefinition& index, SegmentStore& store, IndexConfig& config)
+      : connection_(connection), index_(index), store_(store), config_(config) {}
+
+  // Decides whether the command trains lists, given the rows that the index has after it. `joins_all`: it
+  // makes one segment of all rows anyway, so that lists of another number can replace those that there are.
+  void plan(int64_t rows, bool joins_all);
+
+  // True if the command trains lists: the first segment of put() must then have all rows.
+  bool are_due() const { return are_due_; }
+
+  // Puts a new segment in lists, if it is large enough for them. Trains them first if they are due.
+  Status put(live::SegmentPtr& segment);
+
+  // Writes what was trained.
+  Status write();
+  size_t bytes_to_write() const { return trained_ ? lists_->bytes().size() : 0; }
+
+ private:
+  Status train(const live::Segment& segment);
+
+  Connection& connection_;
+  const IndexDefinition& index_;
+  SegmentStore& store_;
+  IndexConfig& config_;
+  bool are_due_ = false;
+  bool trained_ = false;
+  live::ListsPtr lists_;
+};
+
+}  // namespace glove::sql
