@@ -74,7 +74,7 @@ int64_t distance_of(std::vector<Nearest>& nearest, int64_t number) {
 
 }  // namespace
 
-RecallMeasurements measure_recall(const ListOrder& order, double scale, int64_t k,
+RecallMeasurements measure_recall(const ProbeOrder& order, double scale, int64_t k,
                                   std::span<const double> similarities) {
   const int64_t first = recall_rows(k, 0);
   double sum = 0;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "lists/list_codes.h"
-#include "lists/list_order.h"
+#include "lists/probe_order.h"
 #include "model/model.h"
 
 namespace glove {
@@ -26,7 +26,7 @@ constexpr int recall_class(int64_t k) {
   return -1;
 }
 
-// A search reads lists in the order of ListOrder until it has read this many rows: first those after which
+// A search reads lists in the order of ProbeOrder until it has read this many rows: first those after which
 // its features are computed, which are those of step 0, and then those of a later step. Each step has about
 // a tenth more than the one before.
 constexpr int64_t recall_rows(int64_t k, int64_t step) {
@@ -41,7 +41,7 @@ struct RecallMeasurements {
 };
 
 // `similarities` are those of the best rows so far, falling: as many as the class has rows.
-RecallMeasurements measure_recall(const ListOrder& order, double scale, int64_t k,
+RecallMeasurements measure_recall(const ProbeOrder& order, double scale, int64_t k,
                                   std::span<const double> similarities);
 
 // Views of a file or of RecallArrays. Immutable.

@@ -95,7 +95,7 @@ class Calibration {
   QueryTrial run(const Query& query, std::span<const Neighbor> nearest) const {
     const PlaneLevel& level = *model_.parts().front().planes;
     const std::vector<int32_t> products = products_of(query);
-    ListOrder order(products, level.offsets);
+    ProbeOrder order(products, level.offsets);
     std::vector<int64_t> before(products.size());
     std::vector<Neighbor> first_rows;
     int64_t rows = 0;
@@ -145,7 +145,7 @@ class Calibration {
     }
   }
 
-  void measure(const ListOrder& order, std::vector<Neighbor>& rows, QueryTrial& trial) const {
+  void measure(const ProbeOrder& order, std::vector<Neighbor>& rows, QueryTrial& trial) const {
     std::ranges::sort(rows, std::greater<>(), &Neighbor::similarity);
     for (size_t i = 0; i < kRecallKs.size(); ++i) {
       std::vector<double> best;

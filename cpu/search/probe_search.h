@@ -8,7 +8,7 @@
 
 #include "cpu/kernels/kernels.h"
 #include "cpu/search/scan.h"
-#include "lists/list_order.h"
+#include "lists/probe_order.h"
 #include "lists/recall_table.h"
 #include "search/candidates.h"
 #include "search/searcher.h"
@@ -63,7 +63,7 @@ class ProbeSearch {
   std::vector<int32_t> order_products_;
   std::vector<float> products_;  // [lists], exact; NaN where no row was read
   std::vector<uint64_t> taken_;  // a bit for each tile that was read
-  ListOrder order_;
+  ProbeOrder order_;
   int64_t next_list_;      // -1: there is none
   int64_t list_rows_ = 0;  // of the lists that were read
   PlaneRows left_;

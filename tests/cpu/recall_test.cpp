@@ -8,8 +8,8 @@
 #include "base/float_environment.h"
 #include "cpu/kernels/kernels.h"
 #include "lists/list_codes.h"
-#include "lists/list_order.h"
 #include "lists/plane_arrays.h"
+#include "lists/probe_order.h"
 #include "lists/recall_table.h"
 #include "search/nearest.h"
 #include "search/recall_calibration.h"
@@ -74,7 +74,7 @@ TEST(ListCodes, ProductsAreThoseOfTheDirections) {
   }
 }
 
-TEST(ListOrder, IsByFallingProductAndThenByNumber) {
+TEST(ProbeOrder, IsByFallingProductAndThenByNumber) {
   SCOPED_TRACE(test::seed_text());
   std::mt19937_64 random = test::make_random(81);
   for (const int64_t lists : {1, 2, 100, 3000})
@@ -90,7 +90,7 @@ TEST(ListOrder, IsByFallingProductAndThenByNumber) {
       for (int64_t i = 0; i < lists; ++i)
         expected.emplace_back(-int64_t{products[static_cast<size_t>(i)]}, i);
       std::ranges::sort(expected);
-      ListOrder order(products, offsets);
+      ProbeOrder order(products, offsets);
       int64_t rows = 0;
       for (const auto& [product, list] : expected) {
         rows += offsets[static_cast<size_t>(list) + 1] - offsets[static_cast<size_t>(list)];

@@ -9,10 +9,10 @@ namespace glove {
 
 // The lists of a part by falling product with a query (lists/list_codes.h), and by number where products are
 // equal; sorted only as far as it is read. One thread at a time.
-class ListOrder {
+class ProbeOrder {
  public:
   // products: [lists]; offsets: [lists + 1], PlaneLevel::offsets. Both must outlive the order.
-  ListOrder(std::span<const int32_t> products, std::span<const int64_t> offsets);
+  ProbeOrder(std::span<const int32_t> products, std::span<const int64_t> offsets);
 
   // Returns the next list, or -1 after the last one.
   int64_t next();

@@ -1,11 +1,11 @@
-#include "lists/list_order.h"
+#include "lists/probe_order.h"
 
 #include <algorithm>
 #include <bit>
 
 namespace glove {
 
-ListOrder::ListOrder(std::span<const int32_t> products, std::span<const int64_t> offsets)
+ProbeOrder::ProbeOrder(std::span<const int32_t> products, std::span<const int64_t> offsets)
     : products_(products), lists_(products.size()), ends_(kBuckets), rows_(kBuckets) {
   if (products.empty()) return;
   int32_t least = products.front();
@@ -31,7 +31,7 @@ ListOrder::ListOrder(std::span<const int32_t> products, std::span<const int64_t>
     lists_[static_cast<size_t>(next[bucket_of(products[i])]++)] = static_cast<int32_t>(i);
 }
 
-int64_t ListOrder::next() {
+int64_t ProbeOrder::next() {
   if (position_ == lists_.size()) return -1;
   while (sorted_buckets_ == 0 || static_cast<size_t>(ends_[sorted_buckets_ - 1]) <= position_) {
     const auto begin = sorted_buckets_ == 0 ? 0 : ends_[sorted_buckets_ - 1];
@@ -45,7 +45,7 @@ int64_t ListOrder::next() {
   return lists_[position_++];
 }
 
-int64_t ListOrder::product_at(int64_t rows) const {
+int64_t ProbeOrder::product_at(int64_t rows) const {
   const auto bucket = std::lower_bound(rows_.begin(), rows_.end() - 1, rows) - rows_.begin();
   return int64_t{largest_} - (int64_t{bucket} << shift_);
 }
