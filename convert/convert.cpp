@@ -9,12 +9,15 @@
 #include "base/file_calls.h"
 #include "base/float_environment.h"
 #include "convert/lists.h"
+#include "lists/recall_table.h"
 #include "loader/model_file.h"
 #include "loader/model_writer.h"
 #include "loader/row_pipeline.h"
 #include "loader/save_model.h"
 #include "loader/word_list.h"
 #include "model/limits.h"
+#include "search/backend.h"
+#include "search/recall_calibration.h"
 #include "text/common_components.h"
 
 namespace glove {
@@ -84,12 +87,22 @@ Result<ModelPtr> open_written(ModelWriter& writer, const std::string& path, cons
                          options.interrupted);
 }
 
+// Returns the model with a calibration for approximate searches, if it has lists.
+Result<ModelPtr> calibrated(const ModelPtr& model, const ConvertOptions& options) {
+  if (options.backend == nullptr || model->parts().front().planes == nullptr) return model;
+  GLOVE_ASSIGN_OR_RETURN(const auto searcher, options.backend->open(model, options.interrupted));
+  GLOVE_ASSIGN_OR_RETURN(RecallArrays arrays,
+                         calibrate_recall(model, *searcher, options.threads, options.interrupted));
+  return with_recall(model, std::move(arrays));
+}
+
 // Writes the rows of a complete writer in lists, and returns the size of the file.
 Result<int64_t> write_lists(ModelWriter& writer, const std::string& path, const ConvertOptions& options) {
   GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, open_written(writer, path, options));
   GLOVE_ASSIGN_OR_RETURN(const ModelPtr listed, with_lists(*options.analysis, model, options.lists,
                                                            options.threads, options.interrupted));
-  GLOVE_RETURN_IF_ERROR(save_model(*listed, path, options.threads, options.interrupted));
+  GLOVE_ASSIGN_OR_RETURN(const ModelPtr complete, calibrated(listed, options));
+  GLOVE_RETURN_IF_ERROR(save_model(*complete, path, options.threads, options.interrupted));
   GLOVE_ASSIGN_OR_RETURN(const File file, File::open_for_reading(path));
   return file.size();
 }

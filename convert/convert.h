@@ -13,6 +13,7 @@
 namespace glove {
 
 class Analysis;
+class Backend;
 
 struct ConvertOptions {
   ReadOptions read;
@@ -25,6 +26,9 @@ struct ConvertOptions {
   int64_t shards = 0;      // writes this many shards and their index instead of one file; 0 = one file
   // Puts the rows into this many lists, or kAutoLists (convert/lists.h); 0 = none. Requires `analysis`.
   int64_t lists = 0;
+  // Answers the queries by which a model with lists is calibrated for approximate searches. Null: its file is
+  // searched exactly.
+  Backend* backend = nullptr;
   // Derives the common components that the file keeps for texts. Null: the file keeps none.
   Analysis* analysis = nullptr;
   ProgressCallback progress;  // progress of reading; may be empty

@@ -210,6 +210,8 @@ int convert(Arguments& arguments) {
   const auto analysis = glove::make_cpu_analysis(backend);
   if (!analysis.ok()) return fail(analysis.error());
   arguments.convert.analysis = analysis.value().get();
+  const auto searches = glove::make_cpu_backend(backend);
+  arguments.convert.backend = searches.get();
   const auto result =
       with_progress(arguments, "reading " + file_name(arguments.input), [&](const auto& progress) {
         arguments.convert.progress = progress;

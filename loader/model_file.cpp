@@ -13,6 +13,7 @@
 #include "base/utf8.h"
 #include "lists/planes.h"
 #include "loader/model_format.h"
+#include "loader/stored_recall.h"
 #include "model/derived_arrays.h"
 #include "model/limits.h"
 #include "model/mapped_file.h"
@@ -32,6 +33,7 @@ struct MappedArrays {
   std::vector<int32_t> sorted_ids;
   PlaneLevel planes;                  // views of the map and of
   std::vector<int64_t> list_offsets;  // a copy: a search indexes by them, even if the file is overwritten
+  StoredRecall recall;
 };
 
 class ModelFileReader {
@@ -321,6 +323,7 @@ class ModelFileReader {
                      "', but must be a whole number of at least 0");
     part_.planes = &planes;
     part_.derives_level4 = !part_.has_level(4);
+    take_recall(header_, owner_->map->bytes(), part_.dims, planes, owner_->recall);
     return {};
   }
 

@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "lists/half.h"
 #include "lists/planes.h"
+#include "lists/recall_table.h"
 #include "loader/model_file.h"
 #include "loader/model_format.h"
 #include "model/exact_dot.h"
@@ -202,6 +203,10 @@ class Verifier {
 
   // That the file has every row at one position, and that the bounds hold.
   Status check_planes(const PlaneLevel& planes) const {
+    if (planes.recall != nullptr && planes.recall->is_damaged)
+      return corrupt(kRecallQueries,
+                     "and the other tensors of recall are no calibration that this build reads; "
+                     "searches are exact without them");
     std::vector<bool> seen(static_cast<size_t>(part_.rows));
     int64_t list = 0;
     for (int64_t position = 0; position < tile_count(part_.rows) * kTileRows; ++position) {

@@ -18,6 +18,7 @@
 #include "lists/planes.h"
 #include "loader/file_sink.h"
 #include "loader/model_format.h"
+#include "loader/stored_recall.h"
 #include "loader/write_behind.h"
 #include "model/nibbles.h"
 
@@ -234,7 +235,19 @@ struct ModelWriter::State {
         add_tensor(kPlane1, "U8", {tiles, kTileRows * plane_row_bytes(dims)}, bytes_of(planes->plane1)));
     GLOVE_RETURN_IF_ERROR(
         add_tensor(kPlane1Bounds, "F16", {tiles, kPlaneBounds, kTileRows}, bytes_of(planes->bounds1)));
-    return add_tensor(kPlane2, "U8", {rows, plane2_row_bytes(dims)}, bytes_of(planes->plane2));
+    GLOVE_RETURN_IF_ERROR(
+        add_tensor(kPlane2, "U8", {rows, plane2_row_bytes(dims)}, bytes_of(planes->plane2)));
+    const RecallTable* const recall = planes->recall;
+    return recall == nullptr || recall->is_damaged ? Status() : add_recall(*recall);
+  }
+
+  Status add_recall(const RecallTable& recall) {
+    const int64_t classes = std::ssize(kRecallKs);
+    GLOVE_RETURN_IF_ERROR(
+        add_tensor(kRecallTransforms, "F64", {classes, kRecallTransform}, bytes_of(recall.transform)));
+    const std::vector<int16_t> queries = stored_queries(recall);
+    return add_tensor(kRecallQueries, "I16", {classes, recall.queries, kStoredRecallNumbers},
+                      bytes_of(std::span<const int16_t>(queries)));
   }
 
   // Moves codes to their place, unless they were written there, and adds their tensor.

@@ -19,6 +19,8 @@ struct CodeLevel {
   std::span<const float> residuals;  // [rows]
 };
 
+struct RecallTable;  // lists/recall_table.h
+
 // A part's rows in lists around centroids, with codes of what is left of each unit vector when a multiple of
 // its centroid is subtracted, in two planes of 2 bits (lists/planes.h). F16 values are as their bits.
 struct PlaneLevel {
@@ -30,6 +32,8 @@ struct PlaneLevel {
   std::span<const uint8_t> plane2;    // [rows, plane2_row_bytes(dims)]
   // A search for more rows is expected to be faster without planes (lists/calibration.h).
   int64_t most_k = std::numeric_limits<int64_t>::max();
+  // How many lists an approximate search reads; nullptr if it reads all, because that was not calibrated.
+  const RecallTable* recall = nullptr;
 
   int64_t lists() const { return static_cast<int64_t>(offsets.size()) - 1; }
 };

@@ -198,7 +198,8 @@ Status CombiningSearcher::search(std::span<SearchRequest> requests) {
   if (inside || requests.size() != 1) return inner_->search(requests);
   SearchRequest& request = requests.front();
   const int64_t excluded = static_cast<int64_t>(request.query->excluded.size());
-  if (request.query->among != nullptr || request.k > options_.most_rows - excluded)
+  // An approximate search is as short as a wait.
+  if (request.query->among != nullptr || request.recall < 1 || request.k > options_.most_rows - excluded)
     return inner_->search(requests);
   const InsideScope scope(callers_);
   if (take_free_lane()) return search_in_lane(request);

@@ -74,7 +74,8 @@ Result<std::vector<Neighbor>> score_every_row(Searcher& searcher, const Model& m
 
 // Answers with certified scans, one block of queries at a time.
 Status nearest_by_scan(Searcher& searcher, std::span<const Query> queries, int64_t k,
-                       const SearchOptions& options, ScanCost& cost, Answers& answers) {
+                       const SearchOptions& options, SearchReport& report, Answers& answers) {
+  const bool may_approximate = options.recall < 1 && k <= kMostRecallK;
   while (!queries.empty()) {
     const auto block = queries.first(std::min(queries.size(), kQueriesPerBlock));
     queries = queries.subspan(block.size());
@@ -83,11 +84,13 @@ Status nearest_by_scan(Searcher& searcher, std::span<const Query> queries, int64
       requests[i].query = &block[i];
       requests[i].k = k;
       requests[i].interrupted = &options.interrupted;
+      if (may_approximate) requests[i].recall = options.recall;
     }
     GLOVE_RETURN_IF_ERROR(searcher.search(requests));
     for (SearchRequest& request : requests) {
       GLOVE_RETURN_IF_ERROR(request.status);
-      cost.add(request.cost);
+      report.cost.add(request.cost);
+      if (options.recall < 1) report.notes.push_back({request.approximate, request.cost.rows_scanned});
       answers.push_back(std::move(request.rows));
     }
   }
@@ -96,9 +99,11 @@ Status nearest_by_scan(Searcher& searcher, std::span<const Query> queries, int64
 
 // Answers with a pass of D over all rows for each query.
 Status nearest_by_full_pass(Searcher& searcher, const Model& model, std::span<const Query> queries, int64_t k,
-                            const SearchOptions& options, ScanCost& cost, Answers& answers) {
+                            const SearchOptions& options, SearchReport& report, Answers& answers) {
+  ScanCost& cost = report.cost;
   for (const Query& query : queries) {
     GLOVE_ASSIGN_OR_RETURN(auto scored, score_every_row(searcher, model, query, options, cost));
+    if (options.recall < 1) report.notes.push_back({false, model.words()});
     const Timer timer;
     OrderedRows rows(std::move(scored));
     GLOVE_RETURN_IF_ERROR(rows.sort_first(k, options.interrupted));
@@ -135,6 +140,7 @@ Status run_search(ModelSearchers& searchers, bool masked, const SearchOptions& o
   do {
     GLOVE_ASSIGN_OR_RETURN(Searcher* const searcher, choice.next());
     report.cost = ScanCost();
+    report.notes.clear();
     report.backend = choice.backend();
     report.device = searcher->info().device;
     status = search(*searcher, report.cost);
@@ -156,14 +162,13 @@ Result<Answers> nearest(ModelSearchers& searchers, std::span<const Query> querie
   if (queries.empty() || k <= 0) return Answers(queries.size());
   Answers answers;
   const bool masked = queries.front().among != nullptr;
-  const Status status =
-      run_search(searchers, masked, options, report, [&](Searcher& searcher, ScanCost& cost) {
-        answers.clear();
-        answers.reserve(queries.size());
-        return wants_full_pass(model, k)
-                   ? nearest_by_full_pass(searcher, model, queries, k, options, cost, answers)
-                   : nearest_by_scan(searcher, queries, k, options, cost, answers);
-      });
+  const Status status = run_search(searchers, masked, options, report, [&](Searcher& searcher, ScanCost&) {
+    answers.clear();
+    answers.reserve(queries.size());
+    return wants_full_pass(model, k)
+               ? nearest_by_full_pass(searcher, model, queries, k, options, report, answers)
+               : nearest_by_scan(searcher, queries, k, options, report, answers);
+  });
   if (!status.ok()) return status.error();
   return answers;
 }
@@ -176,11 +181,10 @@ Result<Answers> candidates_of(ModelSearchers& searchers, std::span<const Query> 
   if (queries.empty() || k <= 0) return Answers(queries.size());
   Answers answers;
   const bool masked = queries.front().among != nullptr;
-  const Status status =
-      run_search(searchers, masked, options, report, [&](Searcher& searcher, ScanCost& cost) {
-        answers.clear();
-        return nearest_by_scan(searcher, queries, k, options, cost, answers);
-      });
+  const Status status = run_search(searchers, masked, options, report, [&](Searcher& searcher, ScanCost&) {
+    answers.clear();
+    return nearest_by_scan(searcher, queries, k, options, report, answers);
+  });
   if (!status.ok()) return status.error();
   return answers;
 }
@@ -226,7 +230,8 @@ Result<int64_t> rank_of(ModelSearchers& searchers, const Query& query, const Nei
         std::vector<Neighbor> rows;
         if (!wants_full_pass(model, kProbedRanks)) {
           Answers answers;
-          GLOVE_RETURN_IF_ERROR(nearest_by_scan(searcher, {&query, 1}, kProbedRanks, options, cost, answers));
+          GLOVE_RETURN_IF_ERROR(
+              nearest_by_scan(searcher, {&query, 1}, kProbedRanks, options, report, answers));
           rows = std::move(answers.front());
         }
         if (rows.empty() || ranks_before(rows.back(), row)) {

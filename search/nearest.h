@@ -25,10 +25,16 @@ inline bool wants_full_pass(const Model& model, int64_t k) {
 // How to search. `backend` is "auto" or a registered name. 'auto' takes the first backend that is available
 // and can hold the model, and continues with the next one if it fails; a named backend that fails returns its
 // reason. Under 'auto' the setting "backend" may name the backend to use.
+//
+// `recall` is that of each SearchRequest of nearest(), for k up to kMostRecallK; a model with a mask, or one
+// that was not calibrated, is searched exactly all the same.
 struct SearchOptions {
   std::string backend = "auto";
   InterruptCheck interrupted;
+  double recall = 1;
 };
+
+constexpr int64_t kMostRecallK = 1000;
 
 // The rows of each query, in the order of the queries.
 using Answers = std::vector<std::vector<Neighbor>>;

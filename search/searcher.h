@@ -39,6 +39,13 @@ struct SearchRequest {
   // search/candidates.h), all rows that may be among these, with upper bounds in place of the similarities,
   // the greatest bound first.
   std::vector<Neighbor> rows;
+  // At most 1. Below it, a searcher may return k rows of which some are not the nearest: on average over the
+  // queries that its model was calibrated for, at least this share are (lists/recall_table.h). Their
+  // similarities are exact. The rows are the same for every searcher that makes use of it, and a searcher
+  // need not.
+  double recall = 1;
+  // True if the searcher made use of `recall`.
+  bool approximate = false;
 };
 
 // For glove_models.

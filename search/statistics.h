@@ -10,6 +10,12 @@
 
 namespace glove {
 
+// How one query of a search was answered.
+struct AnswerNote {
+  bool approximate = false;
+  int64_t rows_read = 0;
+};
+
 // What a search was, and what it cost.
 struct SearchReport {
   std::string model;    // the name that the caller uses for it
@@ -21,6 +27,7 @@ struct SearchReport {
   ScanCost cost;
   double resolve_us = 0;  // words or expression to vectors
   double total_us = 0;
+  std::vector<AnswerNote> notes = {};  // of each query if SearchOptions::recall is below 1; else empty
 };
 
 // Keeps reports of the most recent searches. Thread-safe.

@@ -12,6 +12,7 @@ namespace glove::sql {
 
 int register_glove_nn(sqlite3* db, Engine& engine);          // glove_nn.cpp: the table-valued search
 int register_glove_keys(sqlite3* db, Engine& engine);        // glove_keys.cpp: an aggregate
+int register_glove_recall(sqlite3* db, Engine& engine);      // glove_recall.cpp: an aggregate
 int register_glove_index(sqlite3* db, Engine& engine);       // index/glove_index.cpp: an index over a table
 int register_glove_indexes(sqlite3* db, Engine& engine);     // index/glove_indexes.cpp: the live indexes
 int register_glove_models(sqlite3* db, Engine& engine);      // glove_models.cpp: the loaded models

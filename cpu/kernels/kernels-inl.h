@@ -326,6 +326,7 @@ extern const ScanKernel kScan = {Dot::kMaxQueryCode, Dot::kChunkProducts, pack, 
 
 #include "cpu/kernels/coarse_scan-inl.h"
 #include "cpu/kernels/planes_scan-inl.h"
+#include "cpu/kernels/list_scan-inl.h"
 
 #include "cpu/kernels/cluster_kernels-inl.h"
 #include "cpu/kernels/moment_kernels-inl.h"
@@ -337,6 +338,7 @@ extern constexpr Kernels kKernels = {.name = GLOVE_KERNELS_NAME,
                                      .batch = &kScan,
                                      .coarse = &kCoarse,
                                      .planes = &kPlanes,
+                                     .list_products = list_products,
                                      .exact_dots = exact_dots,
                                      .cached_dots = cached_dots,
                                      .few_clusters = &GLOVE_KERNELS_FEW,

@@ -171,6 +171,12 @@ struct Kernels {
   const CoarseKernel* coarse;
   const PlaneKernel* planes;
 
+  // products[i] = the product of a query's codes and those of centroid i (lists/list_codes.h).
+  //   query  [list_code_stride(dims)]
+  //   codes  [lists, list_code_stride(dims)]
+  void (*list_products)(const int16_t* query, const int8_t* codes, int64_t lists, int64_t dims,
+                        int32_t* products);
+
   // dots[i] = D(query, rows[i]) for `count` rows, bit for bit. `wide_query` is the query in double,
   // padded with zeros to a multiple of 8.
   void (*exact_dots)(const double* wide_query, const float* const* rows, int64_t count, int64_t dims,

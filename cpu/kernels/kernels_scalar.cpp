@@ -4,6 +4,7 @@
 
 #include "cpu/kernels/kernels.h"
 #include "lists/half.h"
+#include "lists/list_codes.h"
 #include "lists/planes.h"
 #include "model/cap_bound.h"
 #include "model/nibbles.h"
@@ -138,6 +139,15 @@ PlaneCounts scan_planes(const ModelPart& part, int64_t first_tile, int64_t last_
   return {second_reads, end - survivors};
 }
 
+void list_products(const int16_t* query, const int8_t* codes, int64_t lists, int64_t dims,
+                   int32_t* products) {
+  for (int64_t list = 0; list < lists; ++list, codes += list_code_stride(dims)) {
+    int32_t sum = 0;
+    for (int64_t j = 0; j < dims; ++j) sum += int32_t{query[j]} * codes[j];
+    products[list] = sum;
+  }
+}
+
 void exact_dots(const double* wide_query, const float* const* rows, int64_t count, int64_t dims,
                 double* dots) {
   for (int64_t i = 0; i < count; ++i) {
@@ -195,6 +205,7 @@ const Kernels kScalarKernels = {.name = "scalar",
                                 .batch = &kScan,
                                 .coarse = &kCoarse,
                                 .planes = &kPlanes,
+                                .list_products = list_products,
                                 .exact_dots = exact_dots,
                                 .cached_dots = exact_dots,
                                 .few_clusters = &kScalarClusterKernels,

@@ -20,6 +20,7 @@
 
 #include "cpu/kernels/kernels.h"
 #include "lists/half.h"
+#include "lists/list_codes.h"
 #include "lists/planes.h"
 #include "model/cap_bound.h"
 #include "model/nibbles.h"

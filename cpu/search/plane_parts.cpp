@@ -23,6 +23,14 @@ PlaneLine upper_line(const QueryBound& bound, double scale, int64_t code_sum, do
 
 }  // namespace
 
+PlaneQuery plane_query(const SplitQuery& query, const PlaneCodes& codes, std::span<const float> products,
+                       int64_t dims) {
+  const QuantizedQuery& high = query.high;
+  return {codes, products, upper_line(high.bound, high.scale, high.code_sum, 3, dims),
+          upper_line(high.bound, high.scale, high.code_sum, 15, dims),
+          upper_line(query.whole, high.scale * 256, 256 * int64_t{high.code_sum} + query.low_sum, 15, dims)};
+}
+
 PlaneParts::PlaneParts(const ScanContext& context, const Query& query, const double* wide,
                        const SplitQuery& split)
     : parts_(context.model.parts()), split_(split) {
@@ -58,12 +66,7 @@ PlaneParts::PlaneParts(const ScanContext& context, const Query& query, const dou
 }
 
 PlaneQuery PlaneParts::query(size_t part) const {
-  const int64_t dims = parts_[part].dims;
-  const QuantizedQuery& high = split_.high;
-  return {
-      codes_, products_[part], upper_line(high.bound, high.scale, high.code_sum, 3, dims),
-      upper_line(high.bound, high.scale, high.code_sum, 15, dims),
-      upper_line(split_.whole, high.scale * 256, 256 * int64_t{high.code_sum} + split_.low_sum, 15, dims)};
+  return plane_query(split_, codes_, products_[part], parts_[part].dims);
 }
 
 std::vector<TileRange> PlaneParts::nearest(int64_t rows) const {

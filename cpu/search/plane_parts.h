@@ -17,6 +17,11 @@ struct TileRange {
   int64_t last;
 };
 
+// What a scan by planes knows of a query, whose codes are in `codes`, and of the products of a part's
+// centroids.
+PlaneQuery plane_query(const SplitQuery& query, const PlaneCodes& codes, std::span<const float> products,
+                       int64_t dims);
+
 // Immutable, and safe to use from many threads at once. References outlive it.
 class PlaneParts {
  public:

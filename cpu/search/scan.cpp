@@ -10,6 +10,7 @@
 #include "cpu/search/among_plan.h"
 #include "cpu/search/coarse_search.h"
 #include "cpu/search/part_chunks.h"
+#include "cpu/search/probe_search.h"
 #include "cpu/search/search_cost.h"
 #include "search/candidates.h"
 
@@ -266,8 +267,8 @@ Status score_admissible(const ScanContext& context, SearchRequest& request) {
   return {};
 }
 
-// Answers requests with the same mask.
-Status search_alike(const ScanContext& context, std::span<SearchRequest> requests) {
+// Answers requests with the same mask exactly.
+Status search_exactly(const ScanContext& context, std::span<SearchRequest> requests) {
   GLOVE_ASSIGN_OR_RETURN(const AmongPlan plan, plan_among(context, requests));
   if (plan.scores) {
     for (SearchRequest& request : requests) GLOVE_RETURN_IF_ERROR(score_admissible(context, request));
@@ -285,6 +286,22 @@ Status search_alike(const ScanContext& context, std::span<SearchRequest> request
     requests = requests.subspan(together.size());
   }
   return {};
+}
+
+// Answers requests with the same mask.
+Status search_alike(const ScanContext& context, std::span<SearchRequest> requests) {
+  if (std::ranges::none_of(requests, [](const SearchRequest& request) { return request.recall < 1; }))
+    return search_exactly(context, requests);
+  GLOVE_RETURN_IF_ERROR(search_approximately(context, requests));
+  std::vector<SearchRequest> others;
+  for (SearchRequest& request : requests)
+    if (!request.approximate) others.push_back(std::move(request));
+  if (others.empty()) return {};
+  const Status status = search_exactly(context, others);
+  auto next = others.begin();
+  for (SearchRequest& request : requests)
+    if (!request.approximate) request = std::move(*next++);
+  return status;
 }
 
 }  // namespace

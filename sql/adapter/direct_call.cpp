@@ -10,8 +10,9 @@
 namespace glove::sql {
 namespace {
 
-constexpr std::array<std::string_view, 6> kDirectFunctions = {
-    "glove_load", "glove_unload", "glove_config", "glove_derive", "glove_load_table", "glove_save"};
+constexpr std::array<std::string_view, 7> kDirectFunctions = {
+    "glove_load", "glove_unload", "glove_config", "glove_derive", "glove_load_table",
+    "glove_save", "glove_recall"};
 
 bool running_statement_calls(sqlite3* db, std::string_view function) {
   for (sqlite3_stmt* statement = sqlite3_next_stmt(db, nullptr); statement != nullptr;
@@ -65,19 +66,24 @@ Status check_schemas(sqlite3* db, const std::string& function) {
 
 }  // namespace
 
-Status check_direct_call(sqlite3_context* context) {
+Status check_direct_step(sqlite3_context* context) {
   sqlite3* const db = sqlite3_context_db_handle(context);
   const std::string function(function_name_of(context));
   if (connection_of(context).loads_rows())
     return invalid_value(function, "the SELECT must not call ", function);
-  if (sqlite3_get_auxdata(context, 0) != nullptr) return {};  // checked before in this run of the statement
   if (!running_statement_calls(db, function))
     return invalid_value(
         function,
         "no statement that runs calls it in its own text; views, triggers, CHECK constraints "
         "and defaults must not call it; write SELECT ",
         function, "(...)");
-  GLOVE_RETURN_IF_ERROR(check_schemas(db, function));
+  return check_schemas(db, function);
+}
+
+Status check_direct_call(sqlite3_context* context) {
+  const bool checked = sqlite3_get_auxdata(context, 0) != nullptr;  // before, in this run of the statement
+  if (checked && !connection_of(context).loads_rows()) return {};
+  GLOVE_RETURN_IF_ERROR(check_direct_step(context));
   sqlite3_set_auxdata(context, 0, sqlite3_user_data(context), nullptr);
   return {};
 }

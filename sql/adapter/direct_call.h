@@ -18,6 +18,9 @@ namespace glove::sql {
 // been registered by register_direct_function().
 Status check_direct_call(sqlite3_context* context);
 
+// The same for an aggregate, which checks its first row: checks each call.
+Status check_direct_step(sqlite3_context* context);
+
 // The callback of SQLite that runs kBody inside guard() if check_direct_call() permits that.
 template <Status (*kBody)(sqlite3_context*, Arguments)>
 void direct_callback(sqlite3_context* context, int argc, sqlite3_value** argv) noexcept {

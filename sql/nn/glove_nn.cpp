@@ -17,6 +17,7 @@
 #include <optional>
 #include <utility>
 
+#include "search/recall_calibration.h"
 #include "sql/adapter/arguments.h"
 #include "sql/adapter/table.h"
 #include "sql/nn/glove_nn_plan.h"
@@ -50,6 +51,7 @@ class GloveNn final : public nn::RankedTable {
     const auto name = inputs.has(nn::kModel) ? std::optional<std::string_view>(inputs.model) : std::nullopt;
     GLOVE_ASSIGN_OR_RETURN(CatalogEntry entry, models.find(name));
     GLOVE_ASSIGN_OR_RETURN(RowMaskPtr among, admissible_rows(entry, inputs, interrupted));
+    if (inputs.recall < 1) warn_of_damage(*entry.model);
     // The caches do not know masks.
     const bool cached = enabled(nn::kCache) && among == nullptr;
     source = {.name = std::move(entry.name),
@@ -64,6 +66,15 @@ class GloveNn final : public nn::RankedTable {
               .caches = cached ? &caches_ : nullptr,
               .hints = &hints()};
     return {};
+  }
+
+  // Logs once for each model that a statement asks for a recall that its damaged file cannot promise.
+  void warn_of_damage(const Model& model) {
+    if (!has_damaged_calibration(model)) return;
+    if (std::exchange(damaged_model_, model.id()) == model.id()) return;
+    connection().engine().log().write(
+        "glove_nn: the calibration for recall of '" + model.path() +
+        "' is damaged, so answers are exact; write the file again with glove-convert --lists");
   }
 
   // Returns the mask of the input among; null if there is none.
@@ -82,6 +93,7 @@ class GloveNn final : public nn::RankedTable {
   }
 
   nn::Caches caches_;
+  uint64_t damaged_model_ = 0;  // the last one that was logged
 };
 
 }  // namespace

@@ -1,7 +1,9 @@
 #include "sql/nn/glove_nn_inputs.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <iterator>
 
 #include "base/float_from_chars.h"
 #include "base/utf8.h"
@@ -14,6 +16,8 @@
 
 namespace glove::sql::nn {
 namespace {
+
+constexpr double kLeastRecall = 0.5;
 
 // The caller adds the name of the table (named_error).
 Error invalid(std::string message) {
@@ -150,8 +154,9 @@ class FilterCallReader {
       case kModel:
         return read_values(argument, value, models_, read_model);
       case kCertainty:
+        return read_certainty(value);
       case kRecall:
-        return read_guarantee(argument.column == kRecall ? "recall" : "certainty", value);
+        return read_recall(value);
       case kAmong: {
         InterruptPoller poller(db_);
         GLOVE_ASSIGN_OR_RETURN(call_.among_, last_among_.read(value, poller));
@@ -163,10 +168,18 @@ class FilterCallReader {
     }
   }
 
-  // Every answer is exact, which is what 1 asks for.
-  static Status read_guarantee(const char* name, sqlite3_value* value) {
+  // Every answer is certain, which is what 1 asks for.
+  static Status read_certainty(sqlite3_value* value) {
     if (whole_number(value) == 1) return {};
-    return invalid(std::string(name) + " must be 1 or NULL, because every answer is exact; but it is " +
+    return invalid("certainty must be 1 or NULL, because no answer is less certain; but it is " +
+                   shown_value(value));
+  }
+
+  Status read_recall(sqlite3_value* value) {
+    const int type = sqlite3_value_numeric_type(value);
+    call_.recall_ = type == SQLITE_INTEGER || type == SQLITE_FLOAT ? sqlite3_value_double(value) : 0;
+    if (call_.recall_ >= kLeastRecall && call_.recall_ <= 1) return {};
+    return invalid("recall must be a number from 0.5 to 1, or NULL for an exact answer; but it is " +
                    shown_value(value));
   }
 
@@ -282,13 +295,18 @@ class FilterCallReader {
   std::vector<int64_t> ks_ = std::vector<int64_t>(1);
 };
 
+std::string Inputs::recall_text() const {
+  char text[32] = {};
+  return {text, std::to_chars(std::begin(text), std::end(text), recall).ptr};
+}
+
 std::string Inputs::key() const {
   std::string key;
   for (const Given state : given) key += static_cast<char>('0' + static_cast<int>(state));
   key += expr.blob ? 'b' : 't';
   for (const std::string* text : {&word, &expr.bytes, &model, &backend})
     key += std::to_string(text->size()) + ':' + *text;
-  return key + std::to_string(k);
+  return key + std::to_string(k) + ' ' + recall_text();
 }
 
 Result<MaybeQuery> Inputs::resolve(const Model& model_to_ask, const InterruptCheck& interrupted) const {
@@ -325,6 +343,7 @@ Inputs FilterCall::inputs_of(size_t setting) const {
   Inputs inputs;
   inputs.given = given_;
   inputs.among = among_;
+  inputs.recall = recall_;
   inputs.model = settings_[setting].model;
   inputs.backend = settings_[setting].backend;
   inputs.k = settings_[setting].k;

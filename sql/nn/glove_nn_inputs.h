@@ -42,8 +42,11 @@ struct Inputs {
   int64_t k = 0;
   std::string model;
   std::string backend;
+  double recall = 1;
   AmongValuePtr among;
 
+  // The recall as a person writes it: "0.95".
+  std::string recall_text() const;
   Given state(int column) const { return given[static_cast<size_t>(column - kFirstInput)]; }
   bool has(int column) const { return state(column) == Given::kValue; }
 
@@ -113,6 +116,7 @@ class FilterCall {
   std::vector<std::string> words_ = std::vector<std::string>(1);
   std::vector<ExprValue> exprs_ = std::vector<ExprValue>(1);
   AmongValuePtr among_;
+  double recall_ = 1;
   bool batch_ = false;  // word or expr came as a batch
   RowRange range_;
   std::array<std::optional<std::vector<std::string>>, kKeyTypes> neighbors_;  // by KeyType

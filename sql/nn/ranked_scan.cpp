@@ -49,6 +49,8 @@ RankedScan::RankedScan(Engine& engine, const RankedSource& source, const FilterC
   if (inputs_.has(kK)) {
     range_.last_rank = std::min(range_.last_rank, inputs_.k);
     range_.nothing = range_.nothing || inputs_.k == 0;
+    if (source_.words != nullptr && inputs_.k <= kMostRecallK && !inputs_.has(kAmong))
+      options_.recall = inputs_.recall;
   }
   look_ids_up();
   strategy_ = choose_strategy();
@@ -74,11 +76,12 @@ Status RankedScan::health() const {
 }
 
 int64_t RankedScan::limit() const {
-  return std::min(range_.last_rank, source_.relation->most_rows());
+  return std::min(options_.recall < 1 ? inputs_.k : range_.last_rank, source_.relation->most_rows());
 }
 
 RankedScan::Strategy RankedScan::choose_strategy() const {
   if (range_.nothing || (ids_ && ids_->empty()) || range_.first_rank > limit()) return Strategy::kNothing;
+  if (options_.recall < 1) return Strategy::kListed;
   const bool ranks_matter = range_.has_last_rank() || range_.first_rank > 1 ||
                             (call_.reads_rank() && ids_ && (ids_->size() > 1 || source_.words == nullptr));
   if (ids_ && !ranks_matter) return Strategy::kRequested;
@@ -151,7 +154,7 @@ Result<bool> RankedScan::open_next_query() {
   requested_left_ = ids_ ? ids_->size() : 0;
   query_.reset();
   ranks_.reset();
-  if (strategy_ != Strategy::kListed || !call_.is_batch()) block_.rows_read = 0;
+  if (strategy_ != Strategy::kListed || !call_.is_batch()) block_.note = {};
   GLOVE_RETURN_IF_ERROR(open_query());
   ++next_query_;
   return true;
@@ -182,7 +185,7 @@ Status RankedScan::open_query() {
 // Records what the ranking has cost.
 void RankedScan::end_ranking() noexcept {
   if (!ranking_) return;
-  block_.rows_read = rows_read();
+  block_.note.rows_read = rows_read();
   try {
     record(ranking_->report());
   } catch (const std::bad_alloc&) {  // the statistics omit this search
@@ -192,6 +195,7 @@ void RankedScan::end_ranking() noexcept {
 
 void RankedScan::record(SearchReport report) const {
   report.model = source_.name;
+  report.notes = {};
   // Without segments no backend has a part in a search of an index.
   if (report.backend.empty() && source_.words == nullptr)
     report.backend = engine_.backends().all().back()->name();
@@ -294,7 +298,7 @@ Result<AnswerCache::Answer> RankedScan::answer_of_query() {
   GLOVE_ASSIGN_OR_RETURN(MaybeQuery query, resolve(report));
   if (!query) return std::make_shared<const std::vector<Neighbor>>();
   std::optional<AnswerCache::Key> key;
-  if (source_.caches != nullptr) {
+  if (source_.caches != nullptr && options_.recall == 1) {
     key.emplace(*source_.words->model(), std::move(*query), limit(), options_.backend);
     if (Answer known = source_.caches->answers.find(*key)) {
       GLOVE_RETURN_IF_ERROR(health());
@@ -303,7 +307,7 @@ Result<AnswerCache::Answer> RankedScan::answer_of_query() {
   }
   const Query& asked = key ? key->query : *query;
   GLOVE_ASSIGN_OR_RETURN(auto answers, source_.relation->nearest({&asked, 1}, limit(), options_, report));
-  block_.rows_read = report.cost.rows_scanned;
+  block_.note = report.notes.empty() ? AnswerNote{false, report.cost.rows_scanned} : report.notes.front();
   record(std::move(report));
   if (!key) return std::make_shared<const std::vector<Neighbor>>(std::move(answers.front()));
   return source_.caches->answers.insert(std::move(*key), std::move(answers.front()));
@@ -313,6 +317,7 @@ Result<AnswerCache::Answer> RankedScan::answer_of_query() {
 Result<AnswerCache::Answer> RankedScan::answer_of_block() {
   if (next_query_ >= block_.first_query + block_.answers.size()) GLOVE_RETURN_IF_ERROR(fill_block());
   const size_t position = next_query_ - block_.first_query;
+  if (!block_.notes.empty()) block_.note = block_.notes[position];
   // The words of short answers arrive while the answers before them are read.
   const auto later = [&](size_t answers) {
     const size_t at = position + answers;
@@ -332,7 +337,8 @@ int64_t RankedScan::block_size() const {
 
 Status RankedScan::fill_block() {
   block_.first_query = next_query_;
-  block_.rows_read = 0;
+  block_.note = {};
+  block_.notes.clear();
   block_.answers.assign(static_cast<size_t>(block_size()), std::make_shared<std::vector<Neighbor>>());
   row_hint_ = 0;  // a second block means that the hint was too low
   const Timer timer;
@@ -356,7 +362,9 @@ Status RankedScan::fill_block() {
   report.kind = "batch";
   report.resolve_us = timer.microseconds();
   GLOVE_ASSIGN_OR_RETURN(auto answers, source_.relation->nearest(queries, limit(), options_, report));
-  block_.rows_read = report.cost.rows_scanned / static_cast<int64_t>(queries.size());
+  block_.note.rows_read = report.cost.rows_scanned / static_cast<int64_t>(queries.size());
+  if (!report.notes.empty()) block_.notes.resize(block_.answers.size());
+  for (size_t i = 0; i < report.notes.size(); ++i) block_.notes[positions[i]] = report.notes[i];
   record(std::move(report));
   for (size_t i = 0; i < answers.size(); ++i)
     block_.answers[positions[i]] = std::make_shared<std::vector<Neighbor>>(std::move(answers[i]));

@@ -68,7 +68,12 @@ class RankedScan {
   int64_t known_rank() const { return row_.rank; }
 
   // Returns how many rows were scanned for the current query so far; 0 if its answer was kept.
-  int64_t rows_read() const { return ranking_ ? ranking_->report().cost.rows_scanned : block_.rows_read; }
+  int64_t rows_read() const {
+    return ranking_ ? ranking_->report().cost.rows_scanned : block_.note.rows_read;
+  }
+
+  // Whether the current query was answered with recall below 1, so that rows of its answer may be missing.
+  bool is_approximate() const { return block_.note.approximate; }
 
   // Returns how many queries the scan has begun. It changes when the inputs do.
   size_t query_count() const { return next_query_; }
@@ -97,10 +102,12 @@ class RankedScan {
   struct Block {
     size_t first_query = 0;
     std::vector<Answer> answers;
-    int64_t rows_read = 0;  // for each; for the current query if it is not one of a block
+    std::vector<AnswerNote> notes;  // of each, or empty if `note` is the same for all
+    AnswerNote note;                // of the current query
   };
   void look_ids_up();
   Strategy choose_strategy() const;
+  // Returns how many rows the answer to a query needs. Conditions on rows change no approximate answer.
   int64_t limit() const;
 
   Result<bool> open_next_query();
@@ -127,7 +134,7 @@ class RankedScan {
   const RankedSource& source_;
   const FilterCall& call_;
   Inputs inputs_;
-  SearchOptions options_;
+  SearchOptions options_;  // with the recall that applies
   const Vocabulary* const vocabulary_;
   RowRange range_;                           // the call's, and k
   std::optional<std::vector<int64_t>> ids_;  // the only rows to return, ascending; nullopt: all

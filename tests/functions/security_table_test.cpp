@@ -59,6 +59,7 @@ constexpr Object kObjects[] = {
     {"glove_derive", "glove_derive('derived', '{\"center\":true}')", Works::kNowhere},
     {"glove_save", "glove_save('tiny', 'victim', '{\"overwrite\":true}')", Works::kNowhere},
     {"glove_config", "glove_config('threads', 3)", Works::kNowhere},
+    {"glove_recall", "glove_recall('tiny', 'king', 1, 1)", Works::kNowhere},
     {"cos_sim", "cos_sim('king', 'queen')", Works::kEverywhere},
     {"glove_vec", "glove_vec('king')", Works::kEverywhere},
     {"glove_text_vec", "glove_text_vec('king')", Works::kEverywhere},

@@ -2,6 +2,7 @@
 // tensor, when the file is opened or when it is verified.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -12,6 +13,7 @@
 #include "base/file.h"
 #include "base/float_environment.h"
 #include "lists/plane_arrays.h"
+#include "lists/recall_table.h"
 #include "loader/model_format.h"
 #include "loader/model_writer.h"
 #include "loader/open.h"
@@ -54,7 +56,12 @@ ModelPtr model_in_lists(Model::Source source = {}) {
   const ModelPtr model = builder.finish(std::move(source), 0).value();
   const ModelPart& part = model->parts().front();
   Result<PlaneArrays> planes = make_planes(part.vectors, part.norms_squared, centroids, lists, kWidth, 1);
-  return with_planes(model, std::move(planes).value());
+  RecallArrays recall;
+  recall.queries = 3;
+  recall.transform.assign(kRecallKs.size() * kRecallTransform, 0.5);
+  recall.features.assign(kRecallKs.size() * kRecallFeatures * 3, -7);
+  recall.found.assign(kRecallKs.size() * kRecallSteps * 3, 9);
+  return with_recall(with_planes(model, std::move(planes).value()), std::move(recall));
 }
 
 // Puts eight digits after a key of the header.
@@ -276,6 +283,37 @@ TEST_F(DamagedLists, CodesAndPaddingThatAreOthers) {
   expect_error_of_verifying("the tensor 'plane1_bounds' at position 70 has padding that is not zero");
 }
 
+// Searches are then exact, so that it is no error unless somebody asks.
+TEST_F(DamagedLists, ACalibrationThatIsImpossibleIsNotUsed) {
+  GLOVE_TRACE_SEED();
+  const auto opened = open_model(path_).value();
+  ASSERT_NE(opened->parts().front().planes->recall, nullptr);
+  const RecallTable& table = *opened->parts().front().planes->recall;
+  ASSERT_FALSE(table.is_damaged);
+  EXPECT_EQ(table.queries, 3);
+  EXPECT_TRUE(std::ranges::all_of(table.transform, [](double value) { return value == 0.5; }));
+  EXPECT_TRUE(std::ranges::all_of(table.features, [](int16_t value) { return value == -7; }));
+  EXPECT_TRUE(std::ranges::all_of(table.found, [](int16_t value) { return value == 9; }));
+  EXPECT_EQ(table.lists.lists(), kLists);
+  const auto expect_damaged = [&] {
+    const auto model = open_model(path_);
+    ASSERT_TRUE(model.ok()) << model.error().message;
+    EXPECT_TRUE(model.value()->parts().front().planes->recall->is_damaged);
+    expect_error_of_verifying("the tensor 'recall_");
+  };
+  write_with<double>(kRecallTransforms, 5, {std::numeric_limits<double>::quiet_NaN()});
+  expect_damaged();
+  for (const auto& [i, value] : {std::pair<int64_t, int16_t>{0, 4096},  // a feature
+                                 {kRecallFeatures, -1},
+                                 {kRecallFeatures + kRecallSteps - 1, 11},
+                                 {kRecallFeatures + 4, 8}}) {  // falls
+    write_with<int16_t>(kRecallQueries, i, {value});
+    expect_damaged();
+  }
+  write_with_header("[5,3,105]", "[5,105,3]");
+  expect_damaged();
+}
+
 // All that a file with lists can have fits its header; more is an error, and not cut.
 TEST(ModelHeader, FitsOrIsAnError) {
   GLOVE_TRACE_SEED();
@@ -298,7 +336,8 @@ TEST(ModelHeader, FitsOrIsAnError) {
   options.verify = true;
   const auto opened = open_model(path, options);
   ASSERT_TRUE(opened.ok()) << opened.error().message;
-  EXPECT_NE(opened.value()->parts().front().planes, nullptr);
+  ASSERT_NE(opened.value()->parts().front().planes, nullptr);
+  EXPECT_NE(opened.value()->parts().front().planes->recall, nullptr);
   EXPECT_NE(opened.value()->source().components, nullptr);
   EXPECT_NE(opened.value()->source().counts, nullptr);
   EXPECT_NE(opened.value()->derivation(), nullptr);

@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""Measures what WHERE recall = r returns, reads and takes, against the exact answer in the same run.
+
+  python3 bench/recall.py BUILD --model FILE [--lists N|auto] [--queries N] [--families NAME,...] [--k 10,100]
+
+BUILD is the folder of a release build (glove.so, glove-convert); FILE is any file that glove-convert reads, such as
+build/glove-6b-100d.safetensors of examples/full-model.sh. Needs NumPy. Every query is asked exactly and with each
+recall, in an order that rotates, on one thread. Times are those of the processor, so that a busy machine counts less. Queries are drawn with --seed:
+
+  random     rows                                   noisy     a row plus Gaussian noise of half its length
+  frequent   rows of the first 20,000               texts     means of the words of a line of the documents
+  analogies  a - b + c of random rows               gaussian  Gaussian vectors
+  means      means of eight random rows
+
+and three families that were named before anything was built, and are measured only with --held-out:
+
+  dropout    a row with a random fifth of its components set to 0
+  rocchio    the mean of a row and its ten nearest rows, as one looks for more like the first answers
+  signs      the signs of a row's components, which is what a store of one bit per component holds
+
+Rows are asked for by their word, the others as vectors. Recall is the share of the exact k rows that are returned.
+"""
+import argparse
+import glob
+import json
+import os
+import re
+import sqlite3
+import subprocess
+import tempfile
+import time
+
+import numpy as np
+
+FAMILIES = ("random", "frequent", "analogies", "means", "noisy", "texts", "gaussian")
+HELD_OUT = ("dropout", "rocchio", "signs")
+
+
+def unit(x):
+    return x / np.maximum(np.linalg.norm(x, axis=-1, keepdims=True), 1e-12)
+
+
+def vectors_of(path):
+    with open(path, "rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(length))["vectors"]
+        file.seek(8 + length + header["data_offsets"][0])
+        rows, dims = header["shape"]
+        return np.fromfile(file, np.float32, rows * dims).reshape(rows, dims)
+
+
+def document_lines(count, rng):
+    """Lines of this project's documents that have five words or more."""
+    here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+    lines = set()
+    for path in sorted(glob.glob(os.path.join(here, "docs", "*.md")) + glob.glob(os.path.join(here, "*.md"))
+                       + [os.path.join(here, "bench", "RESULTS.md")]):
+        with open(path, encoding="utf-8") as file:
+            for line in file:
+                words = re.findall(r"[a-z]+", line.lower())
+                if len(words) >= 5:
+                    lines.add(" ".join(words))
+    lines = sorted(lines)
+    return [lines[i].split() for i in rng.permutation(len(lines))[:count]]
+
+
+class Queries:
+    """Draws the queries of a family: (word or None, vector or None) each."""
+
+    def __init__(self, db, vectors, words):
+        self.db, self.words = db, words
+        self.unit = unit(vectors.astype(np.float32))
+        self.ids = {word: i for i, word in enumerate(words)}
+
+    def draw(self, family, count, rng):
+        n, d = self.unit.shape
+        rows = lambda size: self.unit[rng.integers(0, n, size)]
+        if family in ("random", "frequent"):
+            most = n if family == "random" else min(n, 20_000)
+            return [(self.words[i], None) for i in rng.integers(0, most, count)]
+        if family == "analogies":
+            vectors = rows(count) - rows(count) + rows(count)
+        elif family == "means":
+            vectors = rows((count, 8)).mean(axis=1)
+        elif family == "noisy":
+            vectors = rows(count) + 0.5 * unit(rng.standard_normal((count, d)))
+        elif family == "texts":
+            texts = [[self.ids[word] for word in line if word in self.ids] for line in document_lines(4 * count, rng)]
+            vectors = np.array([self.unit[ids].mean(axis=0) for ids in texts if len(ids) >= 5][:count])
+        elif family == "gaussian":
+            vectors = rng.standard_normal((count, d))
+        elif family == "dropout":
+            vectors = rows(count) * (rng.random((count, d)) >= 0.2)
+        elif family == "rocchio":
+            vectors = np.array([self.unit[self.near(int(i))].mean(axis=0) for i in rng.integers(0, n, count)])
+        else:
+            vectors = np.sign(rows(count))
+        return [(None, vector.astype("<f4").tobytes()) for vector in vectors]
+
+    def near(self, row):
+        found = self.db.execute("SELECT neighbor FROM glove_nn WHERE word = ? AND k = 10", (self.words[row],))
+        return [row] + [self.ids[word] for word, in found]
+
+
+def ask(db, query, k, recall):
+    column, value = ("word", query[0]) if query[0] is not None else ("expr", query[1])
+    condition = "" if recall is None else f" AND recall = {recall}"
+    start = time.thread_time()
+    rows = db.execute(f"SELECT neighbor FROM glove_nn WHERE {column} = ? AND k = {k}{condition}", (value,)).fetchall()
+    return time.thread_time() - start, rows
+
+
+def rows_read(db, query, k, recall):
+    column, value = ("word", query[0]) if query[0] is not None else ("expr", query[1])
+    return db.execute(f"SELECT rows_read, evidence FROM glove_nn WHERE {column} = ? AND k = {k} AND recall = {recall} LIMIT 1",
+                      (value,)).fetchone() or (0, "proof")
+
+
+def measure(db, queries, k, recalls, total, counts):
+    choices = [None, *recalls]
+    times = {choice: [] for choice in choices}
+    found = {recall: [] for recall in recalls}
+    read = {recall: [] for recall in recalls}
+    exact_share = {recall: 0 for recall in recalls}
+    for i, query in enumerate(queries):
+        answers = {}
+        for j in range(len(choices)):
+            choice = choices[(i + j) % len(choices)]
+            seconds, answers[choice] = ask(db, query, k, choice)
+            times[choice].append(seconds)
+        exact = set(answers[None])
+        for recall in recalls:
+            assert len(answers[recall]) == len(answers[None]), "an approximate answer has too few rows"
+            found[recall].append(len(exact & set(answers[recall])) / max(len(exact), 1))
+            if counts:
+                rows, evidence = rows_read(db, query, k, recall)
+                read[recall].append(rows)
+                exact_share[recall] += evidence == "proof"
+    exact_ms = np.median(times[None]) * 1e3
+    results = {}
+    for recall in recalls:
+        ms = np.median(times[recall]) * 1e3
+        results[recall] = {"recall": float(np.mean(found[recall])), "fifth": float(np.percentile(found[recall], 5)),
+                           "rows": float(np.mean(read[recall]) / total) if counts else None,
+                           "exact": exact_share[recall] / max(len(queries), 1), "ms": ms, "ratio": ms / exact_ms,
+                           "mean_ratio": float(np.mean(times[recall]) / np.mean(times[None]))}
+    return exact_ms, results
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build")
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--lists", default="auto")
+    parser.add_argument("--queries", type=int, default=2000)
+    parser.add_argument("--families", default=",".join(FAMILIES))
+    parser.add_argument("--held-out", action="store_true", help="measure the held-out families as well")
+    parser.add_argument("--k", default="10,100")
+    parser.add_argument("--recalls", default="0.9,0.95,0.99")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--listed", help="the model file with lists, made before: used as it is")
+    parser.add_argument("--json", help="write the results there")
+    arguments = parser.parse_args()
+    recalls = [float(recall) for recall in arguments.recalls.split(",")]
+    families = arguments.families.split(",") + (list(HELD_OUT) if arguments.held_out else [])
+    with tempfile.TemporaryDirectory() as folder:
+        path = arguments.listed or os.path.join(folder, "lists.safetensors")
+        if not arguments.listed:
+            start = time.perf_counter()
+            subprocess.run([os.path.join(arguments.build, "glove-convert"), arguments.model, path, "--quiet", "--lists",
+                            arguments.lists], check=True)
+            print(f"--lists {arguments.lists}: {time.perf_counter() - start:.1f} s, {os.path.getsize(path):,} bytes")
+        db = sqlite3.connect(":memory:", isolation_level=None)
+        db.enable_load_extension(True)
+        db.load_extension(os.path.join(os.path.abspath(arguments.build), "glove.so"))
+        db.execute("SELECT glove_load(?)", (path,)).fetchall()
+        db.execute("SELECT glove_config('threads', ?)", (1,)).fetchall()
+        words = [word for word, in db.execute("SELECT word FROM glove_words ORDER BY id")]
+        draw = Queries(db, vectors_of(path), words)
+        print(db.execute("SELECT words, dims, device FROM glove_models").fetchone(), flush=True)
+        print("family      k   r     recall  5th pct  rows read  exact  median ms  of exact (means)")
+        output = []
+        for family in families:
+            rng = np.random.default_rng([arguments.seed, *family.encode()])
+            queries = draw.draw(family, arguments.queries, rng)
+            for k in map(int, arguments.k.split(",")):
+                exact_ms, results = measure(db, queries, k, recalls, len(words), True)
+                for recall, r in results.items():
+                    output.append({"family": family, "k": k, "r": recall, "queries": len(queries), "exact_ms": exact_ms, **r})
+                    print(f"{family:10s} {k:4d}  {recall:.2f}  {r['recall']:.4f}  {r['fifth']:.3f}    {r['rows']:8.4%}   "
+                          f"{r['exact']:5.1%}  {r['ms']:.4f}     {r['ratio']:.3f} ({r['mean_ratio']:.3f})", flush=True)
+        for k in map(int, arguments.k.split(",")):
+            for recall in recalls:
+                chosen = [r["recall"] for r in output if r["k"] == k and r["r"] == recall]
+                print(f"k = {k}, r = {recall}: mean of families {np.mean(chosen):.4f}, least {min(chosen):.4f}")
+        if arguments.json:
+            with open(arguments.json, "w") as file:
+                json.dump(output, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()

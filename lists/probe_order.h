@@ -1,0 +1,45 @@
+// The order in which an approximate search reads lists.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace glove {
+
+// The lists of a part by falling product with a query (lists/list_codes.h), and by number where products are
+// equal; sorted only as far as it is read. One thread at a time.
+class ProbeOrder {
+ public:
+  // products: [lists]; offsets: [lists + 1], PlaneLevel::offsets. Both must outlive the order.
+  ProbeOrder(std::span<const int32_t> products, std::span<const int64_t> offsets);
+
+  // Returns the next list, or -1 after the last one.
+  int64_t next();
+
+  // Returns the rows of all lists.
+  int64_t rows() const { return rows_.back(); }
+
+  // Returns about the product of the list at which this many rows have been read; that of the last one if
+  // there are not as many.
+  int64_t product_at(int64_t rows) const;
+
+ private:
+  static constexpr int kBucketBits = 9;
+  static constexpr size_t kBuckets = size_t{1} << kBucketBits;
+
+  size_t bucket_of(int32_t product) const {
+    return static_cast<size_t>((int64_t{largest_} - product) >> shift_);
+  }
+
+  std::span<const int32_t> products_;
+  int32_t largest_ = 0;
+  int shift_ = 0;
+  std::vector<int32_t> lists_;  // by bucket
+  std::vector<int32_t> ends_;   // [kBuckets], of each bucket in lists_
+  std::vector<int64_t> rows_;   // [kBuckets], in this bucket and those before it
+  size_t position_ = 0;         // of the next list in lists_
+  size_t sorted_buckets_ = 0;
+};
+
+}  // namespace glove

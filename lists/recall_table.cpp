@@ -1,0 +1,171 @@
+#include "lists/recall_table.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+namespace glove {
+namespace {
+
+// The calibration queries whose needs decide for a query: those with the most similar features.
+constexpr int64_t kNeighbors = 64;
+// Features are standardised measurements times this. The last one, which predicts the need, counts for more.
+constexpr double kFeatureScale = 256;
+constexpr double kPredictionWeight = 3;
+constexpr double kLargestFeature = 4095;  // so that squared distances fit 32 bits
+// The share of the missing rows that a search aims to find in addition: the least number of rows at which a
+// sample of queries has its recall is, on average, a little too low for others.
+constexpr double kMargin = 0.1;
+// A search that would read a larger share of the rows reads all of them.
+constexpr double kLargestShare = 0.4;
+
+struct Nearest {
+  int64_t distance;
+  int32_t query;
+  auto operator<=>(const Nearest&) const = default;
+};
+
+// Returns the squared distances from the features of all queries.
+std::vector<int32_t> distances_to(const RecallTable& table, int which,
+                                  const std::array<int16_t, kRecallFeatures>& at) {
+  const auto queries = static_cast<size_t>(table.queries);
+  const int16_t* column = table.features.data() + static_cast<size_t>(which * kRecallFeatures) * queries;
+  std::vector<int32_t> distances(queries);
+  for (int64_t feature = 0; feature < kRecallFeatures; ++feature, column += queries) {
+    const int32_t own = at[static_cast<size_t>(feature)];
+    for (size_t i = 0; i < queries; ++i) {
+      const int32_t off = column[i] - own;
+      distances[i] += off * off;
+    }
+  }
+  return distances;
+}
+
+// Returns the `count` nearest queries, of which equally near ones come by number, in any order.
+std::vector<Nearest> nearest_queries(std::span<const int32_t> distances, int64_t count) {
+  // Eight buckets for each power of two.
+  constexpr auto kBuckets = size_t{32 * 8};
+  const auto bucket_of = [](int32_t distance) {
+    const auto value = static_cast<uint32_t>(distance) | 7;
+    const int shift = static_cast<int>(std::bit_width(value)) - 4;
+    return static_cast<size_t>(8 * (shift + 1)) + ((value >> std::max(shift, 0)) & 7);
+  };
+  std::array<int32_t, kBuckets> counts{};
+  for (const int32_t distance : distances) ++counts[bucket_of(distance)];
+  size_t last = 0;
+  for (int64_t seen = counts[0]; seen < count && last + 1 < kBuckets;) seen += counts[++last];
+  std::vector<Nearest> nearest;
+  for (size_t i = 0; i < distances.size(); ++i)
+    if (bucket_of(distances[i]) <= last) nearest.push_back({distances[i], static_cast<int32_t>(i)});
+  if (std::ssize(nearest) > count) {
+    std::nth_element(nearest.begin(), nearest.begin() + count, nearest.end());
+    nearest.resize(static_cast<size_t>(count));
+  }
+  return nearest;
+}
+
+int64_t distance_of(std::vector<Nearest>& nearest, int64_t number) {
+  const auto at = nearest.begin() + std::min(number, std::ssize(nearest) - 1);
+  std::nth_element(nearest.begin(), at, nearest.end());
+  return at->distance;
+}
+
+}  // namespace
+
+RecallMeasurements measure_recall(const ProbeOrder& order, double scale, int64_t k,
+                                  std::span<const double> similarities) {
+  const int64_t first = recall_rows(k, 0);
+  double sum = 0;
+  for (const double similarity : similarities) sum += similarity;
+  const auto cosine = [&](int64_t rows) {
+    return scale > 0 ? static_cast<double>(order.product_at(rows)) / scale : 0;
+  };
+  return {{similarities.back(), sum / static_cast<double>(similarities.size()), cosine(1), cosine(first),
+           cosine(4 * first), cosine(16 * first), cosine(64 * first), cosine(order.rows() / 2)}};
+}
+
+std::array<int16_t, kRecallFeatures> recall_features(std::span<const double> transform,
+                                                     const RecallMeasurements& measured) {
+  constexpr size_t kCount = RecallMeasurements::kCount;
+  const auto feature = [](double value) {
+    return static_cast<int16_t>(std::floor(std::clamp(value, -kLargestFeature, kLargestFeature) + 0.5));
+  };
+  std::array<int16_t, kRecallFeatures> features{};
+  double prediction = 0;
+  for (size_t i = 0; i < kCount; ++i) {
+    const double standard = (measured.values[i] - transform[i]) * transform[kCount + i];
+    features[i] = feature(standard * kFeatureScale);
+    prediction += standard * transform[2 * kCount + i];
+  }
+  features[kCount] = feature(prediction * (kFeatureScale * kPredictionWeight));
+  return features;
+}
+
+int64_t recall_distance(const RecallTable& table, int which, const std::array<int16_t, kRecallFeatures>& at) {
+  std::vector<Nearest> nearest = nearest_queries(distances_to(table, which, at), kRecallReachNeighbor + 1);
+  return distance_of(nearest, kRecallReachNeighbor);
+}
+
+int64_t RecallTable::rows_to_read(int which, const RecallMeasurements& measured, double recall,
+                                  int64_t rows) const {
+  const auto numbers = transform.subspan(static_cast<size_t>(which * kRecallTransform), kRecallTransform);
+  const auto at = recall_features(numbers, measured);
+  std::vector<Nearest> nearest = nearest_queries(distances_to(*this, which, at), kNeighbors);
+  if (nearest.empty()) return -1;
+  const double reach = numbers[3 * RecallMeasurements::kCount];
+  if (static_cast<double>(distance_of(nearest, kRecallReachNeighbor)) > reach) return -1;
+  const int64_t k = kRecallKs[static_cast<size_t>(which)];
+  const double needed = (1 - (1 - recall) * (1 - kMargin)) * static_cast<double>(k * std::ssize(nearest));
+  const int16_t* const counts = found.data() + static_cast<int64_t>(which) * queries * kRecallSteps;
+  const auto has_enough = [&](int64_t step) {
+    int64_t sum = 0;
+    for (const Nearest& query : nearest) sum += counts[query.query * kRecallSteps + step];
+    return static_cast<double>(sum) >= needed;
+  };
+  int64_t low = 0, high = kRecallSteps;
+  while (low < high) {
+    const int64_t middle = (low + high) / 2;
+    if (has_enough(middle))
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  if (low == kRecallSteps) return -1;
+  const int64_t needed_rows = recall_rows(k, low);
+  return static_cast<double>(needed_rows) > kLargestShare * static_cast<double>(rows) ? -1 : needed_rows;
+}
+
+ModelPtr with_recall(const ModelPtr& model, RecallArrays arrays) {
+  struct Owner {
+    ModelPtr model;
+    RecallArrays arrays;
+    RecallTable table;
+    PlaneLevel level;
+  };
+  const auto owner = std::make_shared<Owner>();
+  ModelPart part = model->parts().front();
+  owner->model = model;
+  owner->arrays = std::move(arrays);
+  owner->table = owner->arrays.table();
+  owner->level = *part.planes;
+  owner->level.recall = &owner->table;
+  part.planes = &owner->level;
+  return std::make_shared<const Model>(std::vector{part}, model->vocabulary(), model->source(), owner);
+}
+
+bool is_possible(const RecallTable& table) {
+  if (!std::ranges::all_of(table.transform, [](double number) { return std::isfinite(number); }))
+    return false;
+  const auto is_feature = [](int16_t value) { return std::abs(int{value}) <= kLargestFeature; };
+  if (!std::ranges::all_of(table.features, is_feature)) return false;
+  for (size_t i = 0; i < table.found.size(); ++i) {
+    const int64_t k = kRecallKs[i / static_cast<size_t>(table.queries * kRecallSteps)];
+    const bool rises = i % kRecallSteps == 0 || table.found[i - 1] <= table.found[i];
+    if (table.found[i] < 0 || table.found[i] > k || !rises) return false;
+  }
+  return true;
+}
+
+}  // namespace glove

@@ -1,0 +1,101 @@
+// How many rows an approximate search must read, learned from queries that were answered exactly
+// (docs/recall.md, docs/format.md).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "lists/list_codes.h"
+#include "lists/probe_order.h"
+#include "model/model.h"
+
+namespace glove {
+
+// A search for k rows is one for the least of these that is not below k.
+constexpr std::array<int64_t, 5> kRecallKs = {10, 30, 100, 300, 1000};
+constexpr int64_t kRecallFeatures = 9;  // of a query, once it has read the first rows
+constexpr int64_t kRecallSteps = 96;
+constexpr int64_t kRecallTransform = 32;  // numbers that make features of measurements
+
+// Returns the number of kRecallKs for k; -1 if there is none.
+constexpr int recall_class(int64_t k) {
+  for (size_t i = 0; i < kRecallKs.size(); ++i)
+    if (k <= kRecallKs[i]) return static_cast<int>(i);
+  return -1;
+}
+
+// A search reads lists in the order of ProbeOrder until it has read this many rows: first those after which
+// its features are computed, which are those of step 0, and then those of a later step. Each step has about
+// a tenth more than the one before.
+constexpr int64_t recall_rows(int64_t k, int64_t step) {
+  const int64_t first = k <= 256 ? 1024 : 4 * k;
+  return (first << step / 8) * (8 + step % 8) / 8;
+}
+
+// What a query is like once it has read the first rows.
+struct RecallMeasurements {
+  static constexpr size_t kCount = 8;
+  std::array<double, kCount> values;
+};
+
+// `similarities` are those of the best rows so far, falling: as many as the class has rows.
+RecallMeasurements measure_recall(const ProbeOrder& order, double scale, int64_t k,
+                                  std::span<const double> similarities);
+
+// Views of a file or of RecallArrays. Immutable.
+struct RecallTable {
+  bool is_damaged = false;            // the file has another one: searches are exact, and nothing is below
+  ListCodes lists;                    // of the centroids
+  int64_t queries = 0;                // that were answered exactly
+  std::span<const double> transform;  // [kRecallKs, kRecallTransform]
+  std::span<const int16_t> features;  // [kRecallKs, kRecallFeatures, queries]
+  std::span<const int16_t> found;     // [kRecallKs, queries, kRecallSteps]: of the k nearest rows of each
+                                      // query, those that a search has read after a step
+
+  // Returns how many rows a search must read for this recall on average; -1: all. A larger recall never needs
+  // fewer. `which`: the class. The same on every machine.
+  int64_t rows_to_read(int which, const RecallMeasurements& measured, double recall, int64_t rows) const;
+};
+
+// The transform of a class: for each measurement its mean and the inverse of its deviation, the factors of
+// the standardised measurements whose sum is the last feature, and the greatest distance from the calibration
+// queries that is no surprise.
+struct RecallTransform {
+  std::span<double> numbers;  // [kRecallTransform]
+  double& mean(size_t i) const { return numbers[i]; }
+  double& inverse_deviation(size_t i) const { return numbers[RecallMeasurements::kCount + i]; }
+  double& factor(size_t i) const { return numbers[2 * RecallMeasurements::kCount + i]; }
+  double& reach() const { return numbers[3 * RecallMeasurements::kCount]; }
+};
+
+// Returns the features that a class's transform makes of measurements.
+std::array<int16_t, kRecallFeatures> recall_features(std::span<const double> transform,
+                                                     const RecallMeasurements& measured);
+
+// The number, from 0, of the nearest query whose distance is that of some features from the queries.
+constexpr int64_t kRecallReachNeighbor = 8;
+
+// Returns the square of this distance.
+int64_t recall_distance(const RecallTable& table, int which, const std::array<int16_t, kRecallFeatures>& at);
+
+// A table on the heap.
+struct RecallArrays {
+  ListCodes lists;
+  int64_t queries = 0;
+  std::vector<double> transform;
+  std::vector<int16_t> features;
+  std::vector<int16_t> found;
+
+  // A view of the arrays, which they must outlive. It has a copy of the codes of lists.
+  RecallTable table() const { return {false, lists, queries, transform, features, found}; }
+};
+
+// Returns the same model with this calibration. REQUIRES: it has one part, with planes.
+ModelPtr with_recall(const ModelPtr& model, RecallArrays arrays);
+
+// Whether the numbers of a table are possible; other contents can only change how many rows a search reads.
+bool is_possible(const RecallTable& table);
+
+}  // namespace glove

@@ -1,0 +1,322 @@
+// Approximate searches: the order of lists, the calibration, and the answers.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/float_environment.h"
+#include "cpu/kernels/kernels.h"
+#include "lists/list_codes.h"
+#include "lists/plane_arrays.h"
+#include "lists/probe_order.h"
+#include "lists/recall_table.h"
+#include "search/nearest.h"
+#include "search/recall_calibration.h"
+#include "tests/cpu/test_support.h"
+
+namespace glove::cpu {
+namespace {
+
+using test::Matrix;
+using test::Row;
+
+constexpr int64_t kRows = 6000;
+constexpr int64_t kWidth = 24;
+
+std::vector<int32_t> plain_products(const ListCodes& lists, std::span<const int16_t> query) {
+  std::vector<int32_t> products;
+  for (int64_t i = 0; i < lists.lists(); ++i) {
+    int64_t sum = 0;
+    for (int64_t j = 0; j < list_code_stride(lists.dims); ++j)
+      sum += int64_t{query[static_cast<size_t>(j)]} *
+             lists.codes[static_cast<size_t>(i * list_code_stride(lists.dims) + j)];
+    EXPECT_EQ(sum, static_cast<int32_t>(sum));
+    products.push_back(static_cast<int32_t>(sum));
+  }
+  return products;
+}
+
+// The products are about those of the directions, and the same on every target, for any lengths.
+TEST(ListCodes, ProductsAreThoseOfTheDirections) {
+  SCOPED_TRACE(test::seed_text());
+  std::mt19937_64 random = test::make_random(80);
+  const ScopedFloatEnvironment environment;
+  for (const int64_t dims : {1, 2, 15, 16, 17, 100, 257, 4096}) {
+    Matrix centroids = test::gaussian(37, dims, random);
+    for (int64_t j = 0; j < dims; ++j) centroids.row(1)[j] *= 1e-18f;
+    for (int64_t j = 0; j < dims; ++j) centroids.row(2)[j] *= 1e18f;
+    std::fill_n(centroids.row(3), dims, 0.0f);
+    std::fill_n(centroids.row(4), dims, 1.0f);
+    std::fill_n(centroids.row(5), dims, 0.0f);
+    centroids.row(5)[dims / 2] = -3;
+    const ListCodes lists = encode_centroids(centroids.values, dims);
+    ASSERT_EQ(lists.lists(), centroids.rows);
+    for (int64_t i = 0; i < centroids.rows; ++i) {
+      const Query query = test::make_query(centroids.row(i), dims);
+      if (!(query.norm_squared > 0)) continue;
+      const std::vector<int16_t> codes = encode_query(lists, query.vector, query.norm_squared);
+      const std::vector<int32_t> expected = plain_products(lists, codes);
+      for (const Kernels* kernels : usable_kernels()) {
+        std::vector<int32_t> products(expected.size());
+        kernels->list_products(codes.data(), lists.codes.data(), lists.lists(), dims, products.data());
+        ASSERT_EQ(products, expected) << kernels->name << ", " << dims;
+      }
+      for (int64_t other = 0; other < centroids.rows; ++other) {
+        const Query direction = test::make_query(centroids.row(other), dims);
+        const double dot = test::reference_dot(query.vector.data(), direction.vector.data(), dims);
+        const double cosine = direction.norm_squared > 0
+                                  ? dot / std::sqrt(query.norm_squared) / std::sqrt(direction.norm_squared)
+                                  : 0;
+        ASSERT_NEAR(expected[static_cast<size_t>(other)] / lists.scale, cosine, 0.02) << dims;
+      }
+    }
+  }
+}
+
+TEST(ProbeOrder, IsByFallingProductAndThenByNumber) {
+  SCOPED_TRACE(test::seed_text());
+  std::mt19937_64 random = test::make_random(81);
+  for (const int64_t lists : {1, 2, 100, 3000})
+    for (const int64_t range : {int64_t{1}, int64_t{7}, int64_t{100000}, int64_t{1} << 31}) {
+      std::vector<int32_t> products;
+      std::vector<int64_t> offsets = {0};
+      for (int64_t i = 0; i < lists; ++i) {
+        products.push_back(
+            static_cast<int32_t>(static_cast<int64_t>(random() % static_cast<uint64_t>(2 * range)) - range));
+        offsets.push_back(offsets.back() + static_cast<int64_t>(random() % 5));
+      }
+      std::vector<std::pair<int64_t, int64_t>> expected;
+      for (int64_t i = 0; i < lists; ++i)
+        expected.emplace_back(-int64_t{products[static_cast<size_t>(i)]}, i);
+      std::ranges::sort(expected);
+      ProbeOrder order(products, offsets);
+      int64_t rows = 0;
+      for (const auto& [product, list] : expected) {
+        rows += offsets[static_cast<size_t>(list) + 1] - offsets[static_cast<size_t>(list)];
+        ASSERT_EQ(order.next(), list);
+        if (offsets[static_cast<size_t>(list) + 1] > offsets[static_cast<size_t>(list)]) {
+          ASSERT_NEAR(static_cast<double>(order.product_at(rows)), static_cast<double>(-product),
+                      static_cast<double>(range) / 64 + 1);
+        }
+      }
+      EXPECT_EQ(order.next(), -1);
+      EXPECT_EQ(order.next(), -1);
+    }
+}
+
+TEST(RecallRows, RiseByAboutATenth) {
+  for (const int64_t k : kRecallKs) {
+    EXPECT_EQ(kRecallKs[static_cast<size_t>(recall_class(k))], k);
+    EXPECT_GE(recall_rows(k, 0), k);
+    for (int64_t step = 1; step < kRecallSteps; ++step) {
+      EXPECT_GT(recall_rows(k, step), recall_rows(k, step - 1));
+      EXPECT_LT(static_cast<double>(recall_rows(k, step)),
+                1.13 * static_cast<double>(recall_rows(k, step - 1)));
+    }
+  }
+  EXPECT_EQ(recall_class(1), 0);
+  EXPECT_EQ(recall_class(11), 1);
+  EXPECT_EQ(recall_class(1001), -1);
+}
+
+// The model with its rows in the lists of the nearest of some rows.
+ModelPtr in_lists(const ModelPtr& model, int64_t lists) {
+  const ModelPart& part = model->parts().front();
+  std::vector<float> centroids;
+  for (int64_t i = 0; i < lists; ++i) {
+    const float* const row = part.vector(i * part.rows / lists);
+    centroids.insert(centroids.end(), row, row + part.dims);
+  }
+  std::vector<int32_t> list_of;
+  for (int64_t row = 0; row < part.rows; ++row) {
+    std::pair<double, int32_t> best = {-2, 0};
+    for (int64_t list = 0; list < lists; ++list) {
+      const float* const centroid = centroids.data() + list * part.dims;
+      const double norm = std::sqrt(test::reference_dot(centroid, centroid, part.dims));
+      best = std::max(best, {test::reference_dot(part.vector(row), centroid, part.dims) / norm /
+                                 std::sqrt(part.norm_squared(row) + 1e-30),
+                             static_cast<int32_t>(list)});
+    }
+    list_of.push_back(best.second);
+  }
+  return with_planes(model,
+                     make_planes(part.vectors, part.norms_squared, centroids, list_of, part.dims, 1).value());
+}
+
+// A model with lists and a calibration, and queries of it.
+class ApproximateSearch : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    const ScopedFloatEnvironment environment;
+    std::mt19937_64 random = test::make_random(82);
+    matrix_ = test::clustered(kRows, kWidth, random);
+    std::fill_n(matrix_.row(17), kWidth, 0.0f);
+    for (int64_t i = 100; i < 160; ++i) std::copy_n(matrix_.row(100), kWidth, matrix_.row(i));
+    listed_ = in_lists(test::make_model(matrix_), 150);
+    const auto backend = make_cpu_backend({.target = {}, .threads = 2});
+    const auto searcher = backend->open(listed_, {}).value();
+    Result<RecallArrays> arrays = calibrate_recall(listed_, *searcher, 2, {});
+    ASSERT_TRUE(arrays.ok());
+    arrays_ = std::move(arrays).value();
+    model_ = with_recall(listed_, arrays_);
+    for (int64_t i = 0; i < 60; ++i) {
+      const auto row = static_cast<int64_t>(random() % kRows);
+      if (row == 17) continue;
+      std::vector<float> sum(matrix_.row(row), matrix_.row(row) + kWidth);
+      if (i % 2 == 0) {
+        queries_.push_back(test::row_query(matrix_, row));
+        continue;
+      }
+      const float* const other = matrix_.row(static_cast<int64_t>(random() % kRows));
+      for (int64_t j = 0; j < kWidth; ++j) sum[static_cast<size_t>(j)] += other[j];
+      queries_.push_back(test::make_query(sum.data(), kWidth));
+    }
+  }
+
+  // The answers of one call.
+  static std::vector<SearchRequest> ask(Backend& backend, const ModelPtr& model,
+                                        std::span<const Query> queries, int64_t k, double recall) {
+    const ScopedFloatEnvironment environment;
+    std::vector<SearchRequest> requests;
+    for (const Query& query : queries) {
+      SearchRequest& request = requests.emplace_back();
+      request.query = &query;
+      request.k = k;
+      request.recall = recall;
+    }
+    EXPECT_TRUE(backend.open(model, {}).value()->search(requests).ok());
+    return requests;
+  }
+
+  static std::vector<Row> rows_of(const SearchRequest& request) {
+    std::vector<Row> rows;
+    for (const Neighbor& row : request.rows) rows.push_back({row.id, row.similarity});
+    return rows;
+  }
+
+  static void TearDownTestSuite() {
+    model_ = listed_ = nullptr;
+    queries_.clear();
+  }
+
+  static inline Matrix matrix_;
+  static inline ModelPtr listed_, model_;
+  static inline RecallArrays arrays_;
+  static inline std::vector<Query> queries_;
+};
+
+TEST_F(ApproximateSearch, TheCalibrationIsTheSameWithEveryNumberOfThreads) {
+  const ScopedFloatEnvironment environment;
+  EXPECT_LE(arrays_.queries, kCalibrationQueries);
+  EXPECT_GE(arrays_.queries, kCalibrationQueries * 9 / 10);  // a difference may be zero
+  EXPECT_TRUE(is_possible(arrays_.table()));
+  const auto backend = make_cpu_backend({.target = {}, .threads = 1});
+  const auto searcher = backend->open(listed_, {}).value();
+  const Result<RecallArrays> other = calibrate_recall(listed_, *searcher, 1, {});
+  ASSERT_TRUE(other.ok());
+  EXPECT_EQ(other.value().transform, arrays_.transform);
+  EXPECT_EQ(other.value().features, arrays_.features);
+  EXPECT_EQ(other.value().found, arrays_.found);
+  EXPECT_FALSE(calibrate_recall(listed_, *searcher, 1, [] { return true; }).ok());
+}
+
+TEST_F(ApproximateSearch, ReturnsTheSameRowsOnEveryTargetAloneAndInABatch) {
+  SCOPED_TRACE(test::seed_text());
+  int64_t approximate = 0;
+  for (const int64_t k : {1, 10, 30, 77}) {
+    std::vector<std::vector<Row>> expected;
+    for (const test::Variant& variant : test::all_variants({1, 3})) {
+      const auto together = ask(*variant.backend, model_, queries_, k, 0.9);
+      for (size_t i = 0; i < queries_.size(); ++i) {
+        const auto alone = ask(*variant.backend, model_, std::span(queries_).subspan(i, 1), k, 0.9);
+        if (expected.size() == i) expected.push_back(rows_of(alone.front()));
+        ASSERT_EQ(rows_of(alone.front()), expected[i]) << variant.name << ", k = " << k;
+        ASSERT_EQ(rows_of(together[i]), expected[i]) << variant.name << ", k = " << k;
+        ASSERT_EQ(together[i].approximate, alone.front().approximate);
+        ASSERT_EQ(std::ssize(alone.front().rows), k);
+        approximate += alone.front().approximate;
+        if (alone.front().approximate) {
+          ASSERT_LT(alone.front().cost.rows_scanned, kRows * 2 / 3);
+        }
+      }
+    }
+  }
+  EXPECT_GT(approximate, 0);
+}
+
+TEST_F(ApproximateSearch, SimilaritiesAreExactAndExcludedRowsOmitted) {
+  SCOPED_TRACE(test::seed_text());
+  const auto backend = make_cpu_backend({.target = {}, .threads = 1});
+  for (const SearchRequest& request : ask(*backend, model_, queries_, 20, 0.8)) {
+    const std::vector<Row> all = test::reference_rows(matrix_, *request.query, kRows);
+    std::set<int64_t> seen;
+    for (size_t i = 0; i < request.rows.size(); ++i) {
+      const Neighbor& row = request.rows[i];
+      ASSERT_TRUE(seen.insert(row.id).second);
+      const auto same = [&](const Row& other) { return other.id == row.id; };
+      const auto found = std::ranges::find_if(all, same);
+      ASSERT_NE(found, all.end());  // neither zero nor excluded
+      ASSERT_EQ(found->similarity, row.similarity);
+      ASSERT_TRUE(i == 0 || ranks_before(request.rows[i - 1], row));
+    }
+  }
+}
+
+// The share of the true rows is as asked for, a larger recall loses none of them, and a smaller k of the same
+// class returns the first rows.
+TEST_F(ApproximateSearch, KeepsItsRecall) {
+  SCOPED_TRACE(test::seed_text());
+  const auto backend = make_cpu_backend({.target = {}, .threads = 1});
+  constexpr int64_t kK = 30;
+  std::vector<std::set<int64_t>> right(queries_.size());
+  std::vector<std::set<int64_t>> truth(queries_.size());
+  for (size_t i = 0; i < queries_.size(); ++i)
+    for (const Row& row : test::reference_rows(matrix_, queries_[i], kK)) truth[i].insert(row.id);
+  for (const double recall : {0.5, 0.8, 0.9, 0.99, 1.0}) {
+    const auto requests = ask(*backend, model_, queries_, kK, recall);
+    const auto fewer = ask(*backend, model_, queries_, 12, recall);
+    double found = 0;
+    for (size_t i = 0; i < queries_.size(); ++i) {
+      std::set<int64_t> now;
+      for (const Neighbor& row : requests[i].rows)
+        if (truth[i].contains(row.id)) now.insert(row.id);
+      ASSERT_TRUE(std::ranges::includes(now, right[i])) << "recall = " << recall;
+      found += static_cast<double>(now.size()) / static_cast<double>(kK * std::ssize(queries_));
+      right[i] = std::move(now);
+      auto first = rows_of(requests[i]);
+      first.resize(12);
+      ASSERT_EQ(rows_of(fewer[i]), first);
+      ASSERT_FALSE(recall == 1.0 && requests[i].approximate);
+    }
+    EXPECT_GE(found, recall - 0.05);  // over 60 queries
+    EXPECT_TRUE(recall < 1 || std::abs(found - 1) < 1e-9);
+  }
+}
+
+TEST_F(ApproximateSearch, AnswersExactlyWhatItDoesNotKnow) {
+  SCOPED_TRACE(test::seed_text());
+  const auto backend = make_cpu_backend({.target = {}, .threads = 1});
+  std::vector<float> strange(kWidth, 0.0f);
+  strange[3] = -1;
+  strange[4] = 50;
+  const std::vector<Query> odd = {test::make_query(strange.data(), kWidth)};
+  for (const SearchRequest& request : ask(*backend, model_, odd, 10, 0.5)) {
+    if (request.approximate) continue;  // it may be near others by chance
+    EXPECT_EQ(rows_of(request), test::reference_rows(matrix_, odd.front(), 10));
+  }
+  const auto expect_exact = [&](const ModelPtr& model, int64_t k) {
+    for (const SearchRequest& request : ask(*backend, model, queries_, k, 0.5)) {
+      EXPECT_FALSE(request.approximate);
+      EXPECT_EQ(rows_of(request), test::reference_rows(matrix_, *request.query, k));
+    }
+  };
+  expect_exact(listed_, 10);  // no calibration
+  expect_exact(model_, 400);  // of so few rows, a pass over all of them is cheaper
+  RecallArrays far = arrays_;
+  for (double& number : far.transform) number = -1;  // no query is within reach
+  expect_exact(with_recall(listed_, far), 10);
+}
+
+}  // namespace
+}  // namespace glove::cpu
