@@ -67,7 +67,7 @@ std::vector<Nearest> nearest_queries(std::span<const int32_t> distances, int64_t
 }
 
 int64_t distance_of(std::vector<Nearest>& nearest, int64_t number) {
-  const auto at = nearest.begin() + std::min(number, std::ssize(nearest) - 1);
+  const auto at = nearest.begin() + std::min<int64_t>(number, std::ssize(nearest) - 1);
   std::nth_element(nearest.begin(), at, nearest.end());
   return at->distance;
 }

@@ -168,10 +168,10 @@ class FilterCallReader {
     }
   }
 
-  // Every answer is certain, which is what 1 asks for.
+  // What an answer says of its rows is certain, which is what 1 asks for.
   static Status read_certainty(sqlite3_value* value) {
     if (whole_number(value) == 1) return {};
-    return invalid("certainty must be 1 or NULL, because no answer is less certain; but it is " +
+    return invalid("certainty must be 1 or NULL; give 'recall' to ask for less than all rows; but it is " +
                    shown_value(value));
   }
 

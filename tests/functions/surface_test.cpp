@@ -56,6 +56,7 @@ TEST(Surface, Functions) {
       {"glove_oov", "1", "s", "2048"},
       {"glove_oov", "2", "s", "2048"},
       {"glove_project", "2", "s", "2048"},
+      {"glove_recall", "4", "a", "524288"},
       {"glove_save", "2", "s", "524288"},
       {"glove_save", "3", "s", "524288"},
       {"glove_svg", "4", "a", "2099200"},
