@@ -209,12 +209,13 @@ void ProbeSearch::score_promising(int64_t count) {
   auto end = begin + count;
   const auto promising =
       std::partition(begin, end, [this](const Survivor& survivor) { return survivor.estimate < threshold_; });
-  std::ranges::make_heap(promising, end, {}, &Survivor::estimate);
+  const auto is_less = [](const Survivor& a, const Survivor& b) { return a.estimate < b.estimate; };
+  std::make_heap(promising, end, is_less);
   while (promising != end && !(promising->estimate < threshold_)) {
     Neighbor rows[kRowsPerCall];
     size_t size = 0;
     for (; size < kRowsPerCall && promising != end; ++size) {
-      std::ranges::pop_heap(promising, end, {}, &Survivor::estimate);
+      std::pop_heap(promising, end, is_less);
       rows[size] = {part_.first_row + (--end)->row, kNoSimilarity};
     }
     score({rows, size});

@@ -102,6 +102,24 @@ template <class Range, class Less>
 constexpr void sort(Range&& range, Less less) {
   std::sort(std::begin(range), std::end(range), less);
 }
+template <class Range, class Less, class Projection>
+constexpr void sort(Range&& range, Less less, Projection projection) {
+  std::sort(std::begin(range), std::end(range), [&](const auto& a, const auto& b) {
+    return less(std::invoke(projection, a), std::invoke(projection, b));
+  });
+}
+template <class Range, class Value>
+constexpr bool binary_search(Range&& range, const Value& value) {
+  return std::binary_search(std::begin(range), std::end(range), value);
+}
+template <class Range, class Other>
+constexpr bool equal(Range&& range, Other&& other) {
+  return std::equal(std::begin(range), std::end(range), std::begin(other), std::end(other));
+}
+template <class Range, class Other, class Out>
+constexpr void set_intersection(Range&& range, Other&& other, Out out) {
+  std::set_intersection(std::begin(range), std::end(range), std::begin(other), std::end(other), out);
+}
 template <class Range, class... Less>
 constexpr bool is_sorted(Range&& range, Less... less) {
   return std::is_sorted(std::begin(range), std::end(range), less...);
