@@ -297,7 +297,7 @@ Status search_alike(const ScanContext& context, std::span<SearchRequest> request
   for (SearchRequest& request : requests)
     if (!request.approximate) others.push_back(std::move(request));
   if (others.empty()) return {};
-  const Status status = search_exactly(context, others);
+  Status status = search_exactly(context, others);
   auto next = others.begin();
   for (SearchRequest& request : requests)
     if (!request.approximate) request = std::move(*next++);
