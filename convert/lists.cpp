@@ -70,6 +70,8 @@ Result<ModelPtr> with_lists(Analysis& analysis, const ModelPtr& model, int64_t l
     return invalid_argument(model->path(), ": vectors of ", part.dims,
                             " dimensions cannot be in lists, only of ", kMaxPlaneDims,
                             " or fewer; omit --lists");
+  // Rows without a direction belong to no list.
+  if (std::ranges::count(part.norms_squared, 0.0) == part.rows) return model;
   GLOVE_ASSIGN_OR_RETURN(Centroids centroids, train(analysis, model, lists, interrupted));
   GLOVE_ASSIGN_OR_RETURN(const std::vector<int32_t> list_of, assign(analysis, model, centroids, interrupted));
   GLOVE_ASSIGN_OR_RETURN(PlaneArrays planes,

@@ -44,9 +44,15 @@ class RecallRows {
  public:
   Status step(sqlite3_context* context, Arguments row) {
     if (!ready_) GLOVE_RETURN_IF_ERROR(prepare(context, row));
+    if (is_null(row[0]) || text_of(row[0]) != target_ || whole_number(row[2]) != k_ ||
+        sqlite3_value_double(row[3]) != recall_)
+      return invalid_value(kFunction, "target, k and recall must be the same in all rows, but target is now ",
+                           concat(shown_value(row[0]), ", k ", shown_value(row[2]), " and recall ",
+                                  shown_value(row[3]), "; use GROUP BY"));
     if (is_null(row[1])) return {};
     Answer exact, approximate;
     GLOVE_RETURN_IF_ERROR(ask(exact_, row[1], exact));
+    if (exact.keys.empty()) return {};
     GLOVE_RETURN_IF_ERROR(ask(approximate_, row[1], approximate));
     exact_us_ += exact.microseconds;
     approximate_us_ += approximate.microseconds;
@@ -54,8 +60,7 @@ class RecallRows {
     proved_ += approximate.proved ? 1 : 0;
     std::vector<std::string> both;
     std::ranges::set_intersection(exact.keys, approximate.keys, std::back_inserter(both));
-    shares_.push_back(
-        exact.keys.empty() ? 1 : static_cast<double>(both.size()) / static_cast<double>(exact.keys.size()));
+    shares_.push_back(static_cast<double>(both.size()) / static_cast<double>(exact.keys.size()));
     return {};
   }
 
@@ -93,6 +98,7 @@ class RecallRows {
     if (!(recall_ >= 0.5 && recall_ <= 1))
       return invalid_value(kFunction, "recall must be a number from 0.5 to 1, but is ", shown_value(row[3]));
     k_ = *k;
+    target_ = target;
     sqlite3* const db = sqlite3_context_db_handle(context);
     GLOVE_ASSIGN_OR_RETURN(const bool is_index, names_index(db, target));
     const std::string from =
@@ -137,7 +143,7 @@ class RecallRows {
   bool ready_ = false;
   int64_t k_ = 0;
   double recall_ = 1;
-  std::string model_;
+  std::string target_, model_;
   OwnStatement exact_, approximate_;
   std::vector<double> shares_;
   double exact_us_ = 0, approximate_us_ = 0;

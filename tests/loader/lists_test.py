@@ -112,6 +112,15 @@ class Lists(unittest.TestCase):
             self.assertIn(words, done.stderr)
             self.assertFalse(os.path.exists(self.path("refused.safetensors")))
 
+    def test_rows_without_a_direction_have_no_lists(self):
+        zeros, out = self.path("zeros.w2v"), self.path("zeros.safetensors")
+        with open(zeros, "wb") as file:
+            file.write(b"50 4\n" + b"".join(b"w%d " % i + bytes(16) for i in range(50)))
+        for lists in ("1", "2"):
+            subprocess.run([CONVERT, "-q", zeros, out, "--lists", lists], check=True)
+            self.assertNotIn("list_offsets", header_of(out))
+            os.remove(out)
+
     def test_damaged_offsets_are_an_error(self):
         with open(self.lists, "rb") as file:
             data = bytearray(file.read())

@@ -113,6 +113,8 @@ class Index(unittest.TestCase):
             with self.subTest(bad), self.assertRaisesRegex(ValueError, "where must be one SQL expression"):
                 index.search(query, where=bad)
         self.assertEqual(index.search(query, where="kind IN (';', '--', '(')"), [])
+        with self.assertRaisesRegex(ValueError, "'glove_k', but names that begin with glove_"):
+            index.search(query, where="id = :glove_k", params={"glove_k": 3})
         with self.assertRaisesRegex(ValueError, "where and among"):
             index.search(query, where="1", among=[1])
 
@@ -211,6 +213,7 @@ class Index(unittest.TestCase):
         must_raise(TypeError, "the id True", [True], [[1]])
         must_raise(ValueError, "id 2, vector 1", [1, 2], [[1]])
         must_raise(ValueError, "t 3", [1, 2], [[1], [2]], {"t": "abc"})
+        must_raise(ValueError, "two columns named 'T'", [1], [[1]], {"t": [1], "T": [2]})
         must_raise(ValueError, "an index needs vectors, or text", [1])
         must_raise(TypeError, "1.5 is not a vector", [1, 2], [1.5, 2])
         must_raise(ValueError, "cannot have the name 'Similarity'", None, [[1]], {"Similarity": [1]})

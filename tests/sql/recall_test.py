@@ -208,6 +208,9 @@ class Recall(unittest.TestCase):
         live = json.loads(self.db.execute("SELECT glove_recall('doc_vec', v, 5, 0.9) FROM doc WHERE id IN (20, 90)").fetchone()[0])
         self.assertEqual((live["queries"], live["mean"], live["proved"]), (2, 1, 2))
         self.assertEqual(self.db.execute("SELECT glove_recall('lists', NULL, 10, 0.9)").fetchone(), (None,))
+        self.assertEqual(self.db.execute("SELECT glove_recall('lists', 'nosuchword', 10, 0.9)").fetchone(), (None,))
+        with self.assertRaisesRegex(sqlite3.Error, "must be the same in all rows, but target is now 'lists', k 11 and"):
+            self.db.execute("SELECT glove_recall('lists', 'w1', 10 + column1, 0.9) FROM (VALUES (0), (1))").fetchall()
         for call, words in (("glove_recall('lists', 'w1', 0, 0.9)", "k must be an integer of at least 1"),
                             ("glove_recall('lists', 'w1', 10, 0.3)", "recall must be a number from 0.5 to 1"),
                             ("glove_recall('absent', 'w1', 10, 0.9)", "absent")):

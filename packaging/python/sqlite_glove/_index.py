@@ -244,6 +244,9 @@ class Index:
             sql = self._statements[key] = self._search_sql(kind, shown, where, list(inputs), by_name)
         values: Params = tuple(itertools.chain(params, inputs.values()))
         if by_name and isinstance(params, Mapping):
+            for name in params:
+                if str(name).startswith("glove_"):
+                    raise ValueError(f"params has the name {name!r}, but names that begin with glove_ are the index's own; rename it")
             values = {**params, **{"glove_" + name: value for name, value in inputs.items()}}
         return [tuple(row) for row in _execute(self.conn, sql, values)]
 
@@ -258,8 +261,11 @@ class Index:
         joined = f" JOIN {table} t ON t.{id} = v.id" if shown else ""
         if kind == "near":
             inner = ", ".join(_quoted(name) for name in shown)
-            joined = (f" CROSS JOIN (SELECT {id} AS glove_key{', ' if inner else ''}{inner} FROM {table} WHERE ({where})) t"
-                      " ON t.glove_key = v.id")
+            key = "glove_key"
+            while key in {name.lower() for name in shown}:
+                key += "_"
+            joined = (f" CROSS JOIN (SELECT {id} AS {key}{', ' if inner else ''}{inner} FROM {table} WHERE ({where})) t"
+                      f" ON t.{key} = v.id")
         if kind == "among":
             conditions.insert(0, f"v.among = (SELECT glove_keys({id}) FROM {table} WHERE ({where}))")
         return (f"SELECT {columns} FROM {_quoted(self.name)} v{joined} WHERE {' AND '.join(conditions)} ORDER BY v.rank{limit}")
@@ -312,6 +318,8 @@ def _values(ids: Any, vectors: Any, columns: Optional[Mapping[str, Any]], id: st
         if not isinstance(name, str) or name.lower() in (id.lower(), (vector or id).lower(), "similarity"):
             raise ValueError(f"a column cannot have the name {name!r}: it must be text, and other than {id}, similarity"
                              + (f" and {vector}" if vector else "") + "; rename it")
+        if name.lower() in {other.lower() for other in values}:
+            raise ValueError(f"there are two columns named {name!r}; rename one of them")
         values[name] = _column_values(name, column)
     if vectors is not None:
         if vector is None:
