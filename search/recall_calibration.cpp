@@ -227,8 +227,8 @@ void fit_transform(std::span<const QueryTrial* const> trials, size_t which,
   for (size_t i = 0; i < kMeasured; ++i) transform.factor(i) = deviation > 0 ? factors[i] / deviation : 0;
 }
 
-// Fills a class of the arrays from the trials. A trial that was not measured is far from every query, and
-// without any trials the reach is below every distance.
+// Fills a class of the arrays from the trials. A trial that was not measured repeats one that was. If fewer
+// than half were measured, the reach is below every distance, so that every search of the class is exact.
 void fill_class(std::span<const QueryTrial> trials, size_t which, RecallArrays& arrays) {
   const RecallTransform transform = {
       std::span(arrays.transform).subspan(which * kRecallTransform, kRecallTransform)};
