@@ -5,7 +5,6 @@
 #include <cmath>
 #include <numeric>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "base/cores.h"
@@ -49,7 +48,11 @@ class Trial {
     }
     const int64_t count = std::min(kSampleRows, part_.rows);
     for (int64_t i = 0; i < count; ++i) {
-      const auto [product, distance] = plane1_of(i * part_.rows / count);
+      const int64_t position = i * part_.rows / count;
+      const auto& offsets = part_.planes->offsets;
+      const auto list = std::upper_bound(offsets.begin(), offsets.end(), position) - offsets.begin() - 1;
+      const auto [product, distance] =
+          estimate_by_plane1(part_, position, unit_.data(), products_[static_cast<size_t>(list)]);
       for (size_t j = 0; j < kAnswers.size(); ++j) {
         const double t = thresholds[j];
         if (!(t > 0) || !(product + distance * std::sqrt(std::max(0.0, 1 - t * t)) < t)) ++left[j];
@@ -82,25 +85,6 @@ class Trial {
     return similarities;
   }
 
-  // Returns <b, v> of a row's plane one and the query's unit vector v, and the distance.
-  std::pair<double, double> plane1_of(int64_t position) const {
-    const PlaneLevel& level = *part_.planes;
-    const auto list =
-        std::upper_bound(level.offsets.begin(), level.offsets.end(), position) - level.offsets.begin() - 1;
-    double sum = 0;
-    for (int64_t j = 0; j < part_.dims; ++j) {
-      const PlanePlace place = plane_place(j, part_.dims);
-      const int bits =
-          place.bits(level.plane1[static_cast<size_t>(plane1_index(position, place.byte, part_.dims))]);
-      sum += static_cast<double>(unit_[static_cast<size_t>(j)]) * (2 * bits - 3);
-    }
-    const uint16_t* const bound =
-        level.bounds1.data() + position / kTileRows * kPlaneBounds * kTileRows + position % kTileRows;
-    return {static_cast<double>(half_value(bound[0])) * products_[static_cast<size_t>(list)] +
-                static_cast<double>(half_value(bound[kTileRows])) * sum,
-            static_cast<double>(half_value(bound[2 * kTileRows]))};
-  }
-
   const ModelPart& part_;
   const int64_t row_;
   std::vector<float> unit_;
@@ -108,6 +92,23 @@ class Trial {
 };
 
 }  // namespace
+
+Plane1Estimate estimate_by_plane1(const ModelPart& part, int64_t position, const float* unit,
+                                  double centroid_product) {
+  const PlaneLevel& level = *part.planes;
+  double sum = 0;
+  for (int64_t j = 0; j < part.dims; ++j) {
+    const PlanePlace place = plane_place(j, part.dims);
+    const int bits =
+        place.bits(level.plane1[static_cast<size_t>(plane1_index(position, place.byte, part.dims))]);
+    sum += static_cast<double>(unit[j]) * (2 * bits - 3);
+  }
+  const uint16_t* const bound =
+      level.bounds1.data() + position / kTileRows * kPlaneBounds * kTileRows + position % kTileRows;
+  return {static_cast<double>(half_value(bound[0])) * centroid_product +
+              static_cast<double>(half_value(bound[kTileRows])) * sum,
+          static_cast<double>(half_value(bound[2 * kTileRows]))};
+}
 
 Result<PlanesPay> planes_pay(const ModelPart& part, int threads, const InterruptCheck& interrupted) {
   const int64_t queries = std::min(kCalibrationRows, part.rows);

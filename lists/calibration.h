@@ -22,6 +22,16 @@ struct PlanesPay {
   int64_t beside_8_bits = 0;  // than by codes of 8 bits, which is all that a file with planes has besides
 };
 
+// What plane one of the row at a position says of its similarity to a query.
+struct Plane1Estimate {
+  double product;   // <b, v>
+  double distance;
+};
+
+// Computes them in double. unit: [dims], the query's unit vector v; centroid_product: of the row's centroid and v.
+Plane1Estimate estimate_by_plane1(const ModelPart& part, int64_t position, const float* unit,
+                                  double centroid_product);
+
 // Asks for kCalibrationRows of the rows. The same on every machine and with every number of threads. The only
 // error is kInterrupted. REQUIRES: the float environment; the part has planes.
 Result<PlanesPay> planes_pay(const ModelPart& part, int threads, const InterruptCheck& interrupted);

@@ -137,6 +137,10 @@ int64_t RecallTable::rows_to_read(int which, const RecallMeasurements& measured,
   return static_cast<double>(needed_rows) > kLargestShare * static_cast<double>(rows) ? -1 : needed_rows;
 }
 
+float RecallTable::margin(int which) const {
+  return static_cast<float>(transform[static_cast<size_t>(which * kRecallTransform) + kRecallMargin]);
+}
+
 ModelPtr with_recall(const ModelPtr& model, RecallArrays arrays) {
   struct Owner {
     ModelPtr model;
@@ -158,6 +162,8 @@ ModelPtr with_recall(const ModelPtr& model, RecallArrays arrays) {
 bool is_possible(const RecallTable& table) {
   if (!std::ranges::all_of(table.transform, [](double number) { return std::isfinite(number); }))
     return false;
+  for (size_t i = kRecallMargin; i < table.transform.size(); i += kRecallTransform)
+    if (!(table.transform[i] >= kLeastMargin && table.transform[i] <= 1)) return false;
   const auto is_feature = [](int16_t value) { return std::abs(int{value}) <= kLargestFeature; };
   if (!std::ranges::all_of(table.features, is_feature)) return false;
   for (size_t i = 0; i < table.found.size(); ++i) {

@@ -57,17 +57,26 @@ struct RecallTable {
   // Returns how many rows a search must read for this recall on average; -1: all. A larger recall never needs
   // fewer. `which`: the class. The same on every machine.
   int64_t rows_to_read(int which, const RecallMeasurements& measured, double recall, int64_t rows) const;
+
+  // Returns RecallTransform::margin() of a class.
+  float margin(int which) const;
 };
 
+// Where the transform of a class has the margin, which is from kLeastMargin to 1.
+constexpr size_t kRecallMargin = 3 * RecallMeasurements::kCount + 1;
+constexpr double kLeastMargin = 0x1p-10;
+
 // The transform of a class: for each measurement its mean and the inverse of its deviation, the factors of
-// the standardised measurements whose sum is the last feature, and the greatest distance from the calibration
-// queries that is no surprise.
+// the standardised measurements whose sum is the last feature, the greatest distance from the calibration
+// queries that is no surprise, and the margin: nearly all of the rows that belong to an answer reach its last
+// similarity t by their estimate and margin * distance * sqrt(1 - t^2), with the numbers of plane one.
 struct RecallTransform {
   std::span<double> numbers;  // [kRecallTransform]
   double& mean(size_t i) const { return numbers[i]; }
   double& inverse_deviation(size_t i) const { return numbers[RecallMeasurements::kCount + i]; }
   double& factor(size_t i) const { return numbers[2 * RecallMeasurements::kCount + i]; }
   double& reach() const { return numbers[3 * RecallMeasurements::kCount]; }
+  double& margin() const { return numbers[kRecallMargin]; }
 };
 
 // Returns the features that a class's transform makes of measurements.

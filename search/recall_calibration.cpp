@@ -9,6 +9,7 @@
 
 #include "base/cores.h"
 #include "base/thread_pool.h"
+#include "lists/calibration.h"
 #include "model/exact_dot.h"
 
 namespace glove {
@@ -20,6 +21,9 @@ constexpr int64_t kQueriesPerBatch = 256;
 constexpr int64_t kPredictedShare = 20;  // all but one in so many
 // The share of the calibration queries that are nearer to others than the reach.
 constexpr double kWithinReach = 0.99;
+// Of the nearest rows of a query, and the share of them whose estimates may be too low.
+constexpr int64_t kMarginRows = 10;
+constexpr double kBelowMargin = 1e-3;
 constexpr double kRidge = 1e-3;  // of the standardised measurements
 
 // SplitMix64.
@@ -86,6 +90,8 @@ struct QueryTrial {
   std::array<bool, kRecallKs.size()> is_measured{};
   // For each of the nearest rows, best first, the rows of the lists before its own.
   std::vector<int64_t> rows_before;
+  // For kMarginRows of the k nearest rows of each class, the margin that they need.
+  std::vector<float> margins;
 };
 
 class Calibration {
@@ -108,16 +114,22 @@ class Calibration {
     for (const Neighbor& row : nearest)
       trial.rows_before.push_back(before[static_cast<size_t>(list_of_[static_cast<size_t>(row.id)])]);
     measure(order, first_rows, trial);
+    for (const int64_t k : kRecallKs)
+      if (k <= std::ssize(nearest)) add_margins(query, nearest.first(static_cast<size_t>(k)), products, trial);
     return trial;
   }
 
   void place_rows() {
     const PlaneLevel& level = *model_.parts().front().planes;
     list_of_.resize(static_cast<size_t>(model_.words()));
+    position_of_.resize(static_cast<size_t>(model_.words()));
     for (int64_t list = 0; list < level.lists(); ++list)
       for (int64_t p = level.offsets[static_cast<size_t>(list)];
-           p < level.offsets[static_cast<size_t>(list) + 1]; ++p)
-        list_of_[static_cast<size_t>(level.rows[static_cast<size_t>(p)])] = static_cast<int32_t>(list);
+           p < level.offsets[static_cast<size_t>(list) + 1]; ++p) {
+        const auto row = static_cast<size_t>(level.rows[static_cast<size_t>(p)]);
+        list_of_[row] = static_cast<int32_t>(list);
+        position_of_[row] = static_cast<int32_t>(p);
+      }
   }
 
  private:
@@ -145,6 +157,23 @@ class Calibration {
     }
   }
 
+  // Adds what some of the nearest rows need, of which the last has the similarity that the others must reach.
+  void add_margins(const Query& query, std::span<const Neighbor> nearest, std::span<const int32_t> products,
+                   QueryTrial& trial) const {
+    std::vector<float> unit = query.vector;
+    for (float& value : unit) value = static_cast<float>(value / std::sqrt(query.norm_squared));
+    const double t = nearest.back().similarity;
+    const double sine = std::sqrt(std::max(0.0, 1 - t * t));
+    for (int64_t i = 0; i < kMarginRows; ++i) {
+      const auto row = static_cast<size_t>(nearest[static_cast<size_t>(i * std::ssize(nearest) / kMarginRows)].id);
+      const auto list = static_cast<size_t>(list_of_[row]);
+      const Plane1Estimate estimate = estimate_by_plane1(
+          model_.parts().front(), position_of_[row], unit.data(), products[list] * double{lists_.factors[list]});
+      const double distance = std::max(estimate.distance * sine, 1e-9);
+      trial.margins.push_back(static_cast<float>(std::clamp((t - estimate.product) / distance, 0.0, 1.0)));
+    }
+  }
+
   void measure(const ProbeOrder& order, std::vector<Neighbor>& rows, QueryTrial& trial) const {
     std::ranges::sort(rows, std::greater<>(), &Neighbor::similarity);
     for (size_t i = 0; i < kRecallKs.size(); ++i) {
@@ -161,6 +190,7 @@ class Calibration {
   const Model& model_;
   const ListCodes& lists_;
   std::vector<int32_t> list_of_;
+  std::vector<int32_t> position_of_;
 };
 
 // Solves a symmetric positive definite system in place by Cholesky's method.
@@ -227,12 +257,26 @@ void fit_transform(std::span<const QueryTrial* const> trials, size_t which,
   for (size_t i = 0; i < kMeasured; ++i) transform.factor(i) = deviation > 0 ? factors[i] / deviation : 0;
 }
 
+// Returns the margin that nearly all nearest rows have.
+double margin_of(std::span<const QueryTrial> trials, size_t which) {
+  std::vector<float> needed;
+  const auto first = static_cast<int64_t>(which) * kMarginRows;
+  for (const QueryTrial& trial : trials)
+    if (first + kMarginRows <= std::ssize(trial.margins))
+      needed.insert(needed.end(), trial.margins.begin() + first, trial.margins.begin() + first + kMarginRows);
+  if (needed.empty()) return 1;
+  const auto at = needed.begin() + static_cast<int64_t>((1 - kBelowMargin) * static_cast<double>(needed.size() - 1));
+  std::nth_element(needed.begin(), at, needed.end());
+  return std::max(static_cast<double>(*at), kLeastMargin);
+}
+
 // Fills a class of the arrays from the trials. A trial that was not measured repeats one that was. If fewer
 // than half were measured, the reach is below every distance, so that every search of the class is exact.
 void fill_class(std::span<const QueryTrial> trials, size_t which, RecallArrays& arrays) {
   const RecallTransform transform = {
       std::span(arrays.transform).subspan(which * kRecallTransform, kRecallTransform)};
   transform.reach() = -1;
+  transform.margin() = 1;
   std::vector<const QueryTrial*> measured;
   for (const QueryTrial& trial : trials)
     if (trial.is_measured[which]) measured.push_back(&trial);
@@ -256,6 +300,7 @@ void fill_class(std::span<const QueryTrial> trials, size_t which, RecallArrays& 
   std::vector<int64_t> distances;
   distances.reserve(measured.size());
   const RecallTable table = arrays.table();
+  transform.margin() = margin_of(trials, which);
   for (const QueryTrial* trial : measured)
     distances.push_back(recall_distance(table, static_cast<int>(which),
                                         recall_features(transform.numbers, trial->measured[which])));

@@ -98,6 +98,19 @@ struct PlaneRows {
   std::vector<int32_t> sums;
 };
 
+// Positions with an estimate of each one's similarity, to which a share of its distance is added.
+struct PlaneEstimates {
+  std::vector<int32_t> positions;
+  std::vector<float> estimates;
+  size_t count = 0;  // of both that are in use
+
+  void reserve(size_t size) {
+    if (positions.size() >= size) return;
+    positions.resize(2 * size);
+    estimates.resize(2 * size);
+  }
+};
+
 // What a scan by planes leaves.
 struct PlaneCounts {
   int64_t second_reads = 0;  // rows that plane one has not ruled out
@@ -113,6 +126,12 @@ struct PlaneKernel {
   // others. `survivors` has room for all rows of the tiles; `left` is memory that later calls use again.
   PlaneCounts (*scan)(const ModelPart& part, int64_t first_tile, int64_t last_tile, const PlaneQuery& query,
                       float threshold, PlaneRows& left, Survivor* survivors);
+
+  // Appends those positions of the tiles whose estimate by plane one and `share` of whose distance are
+  // together not below the limit, with the sum of both: the same numbers on every machine. Positions past the
+  // part's rows are among them.
+  void (*estimate)(const ModelPart& part, int64_t first_tile, int64_t last_tile, const PlaneQuery& query,
+                   float share, float limit, PlaneEstimates& kept);
 };
 
 // Tiles of a second moment: kGramRows rows of the matrix by some columns, which may reach kGramMargin past

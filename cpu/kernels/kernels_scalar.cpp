@@ -139,6 +139,29 @@ PlaneCounts scan_planes(const ModelPart& part, int64_t first_tile, int64_t last_
   return {second_reads, end - survivors};
 }
 
+void estimate_rows(const ModelPart& part, int64_t first_tile, int64_t last_tile, const PlaneQuery& query,
+                   float share, float limit, PlaneEstimates& kept) {
+  const PlaneLevel& level = *part.planes;
+  int64_t list = 0;
+  for (int64_t p = first_tile * kTileRows; p < last_tile * kTileRows; ++p) {
+    while (list + 1 < level.lists() && level.offsets[static_cast<size_t>(list + 1)] <= p) ++list;
+    int32_t sum = 0;
+    for (int64_t j = 0; j < part.dims; ++j) {
+      const PlanePlace place = plane_place(j, part.dims);
+      const int bits = place.bits(level.plane1[static_cast<size_t>(plane1_index(p, place.byte, part.dims))]);
+      sum += bits * query.codes.high[static_cast<size_t>(j)];
+    }
+    const auto bounds = level.bounds1.data() + p / kTileRows * kPlaneBounds * kTileRows + p % kTileRows;
+    const float off = half_value(bounds[2 * kTileRows]) * share;
+    const float by_code = half_value(bounds[kTileRows]) * query.plane1(sum) + off;
+    const float estimate = half_value(bounds[0]) * query.products[static_cast<size_t>(list)] + by_code;
+    if (estimate < limit) continue;
+    kept.reserve(kept.count + 1);
+    kept.positions[kept.count] = static_cast<int32_t>(p);
+    kept.estimates[kept.count++] = estimate;
+  }
+}
+
 void list_products(const int16_t* query, const int8_t* codes, int64_t lists, int64_t dims,
                    int32_t* products) {
   for (int64_t list = 0; list < lists; ++list, codes += list_code_stride(dims)) {
@@ -195,7 +218,7 @@ void convolve_rows(const Convolution& task, int64_t i, int64_t first, int64_t la
 
 constexpr ScanKernel kScan = {32767, 4 << 20, pack, scan};
 constexpr CoarseKernel kCoarse = {pack_coarse, scan_coarse};
-constexpr PlaneKernel kPlanes = {pack_planes, scan_planes};
+constexpr PlaneKernel kPlanes = {pack_planes, scan_planes, estimate_rows};
 constexpr MomentKernels kMoment = {add_row, center_row, update_gram};
 
 }  // namespace

@@ -169,8 +169,8 @@ class ListWalk {
 };
 
 // Returns the sums of the products of plane one's bits and the query's high halves, of rows
-// [first, first + kVectors * kFloatLanes) of a tile.
-template <size_t... I>
+// [first, first + kVectors * kFloatLanes) of a tile. Fetches the memory of later tiles if it is wanted.
+template <bool kFetchesAhead, size_t... I>
 HWY_INLINE void sum_plane1(const PlaneScan& scan, const uint8_t* tile, int64_t first,
                            IntVector (&sums)[NibbleDot::kVectors], std::index_sequence<I...> vectors) {
   const int64_t words = scan.row_bytes / kPlaneWordBytes;
@@ -183,7 +183,7 @@ HWY_INLINE void sum_plane1(const PlaneScan& scan, const uint8_t* tile, int64_t f
     int64_t last = std::min(words, word + PlaneDot::kWords);
     const bool has_rest = last == words && rest > 0 && word + PlaneDot::kWords > words;
     for (; word < last; ++word, codes += kPlaneStride, query += kPlaneGroup) {
-      if (first == 0) fetch_ahead(reinterpret_cast<const int8_t*>(codes));
+      if (kFetchesAhead && first == 0) fetch_ahead(reinterpret_cast<const int8_t*>(codes));
       add_plane_word(partial, codes, query, vectors);
     }
     if (has_rest) {
@@ -213,7 +213,7 @@ HWY_NOINLINE int64_t scan_plane1(const PlaneScan& scan, int64_t tile, ListWalk& 
   fetch_bounds_ahead(scan, bounds, codes);
   for (int first = 0; first < kCoarseVectorsPerTile; first += NibbleDot::kVectors) {
     IntVector sums[NibbleDot::kVectors];
-    sum_plane1(scan, codes, first * kFloatLanes, sums, std::make_index_sequence<NibbleDot::kVectors>());
+    sum_plane1<true>(scan, codes, first * kFloatLanes, sums, std::make_index_sequence<NibbleDot::kVectors>());
     for (int i = 0; i < NibbleDot::kVectors; ++i) {
       const int row = (first + i) * kFloatLanes;
       const FloatVector product =
@@ -375,4 +375,45 @@ PlaneCounts scan_planes(const ModelPart& part, int64_t first_tile, int64_t last_
   return {count, scan_plane2(scan, left, count, survivors) - survivors};
 }
 
-extern const PlaneKernel kPlanes = {pack_planes, scan_planes};
+// Appends those positions of a tile that are estimated to reach the limit. No product is added without
+// rounding it first, as some machines could, so that all have the same numbers.
+HWY_NOINLINE void estimate_tile(const PlaneScan& scan, int64_t tile, ListWalk& walk, float share, float limit,
+                                PlaneEstimates& kept) {
+  const int64_t first_position = tile * kTileRows;
+  HWY_ALIGN float products[kTileRows];
+  walk.store_products(first_position, products);
+  const uint16_t* const bounds = scan.level.bounds1.data() + tile * kPlaneBounds * kTileRows;
+  const uint8_t* const codes = scan.level.plane1.data() + tile * kTileRows * scan.row_bytes;
+  kept.reserve(kept.count + kTileRows + kFloatLanes);
+  for (int first = 0; first < kCoarseVectorsPerTile; first += NibbleDot::kVectors) {
+    IntVector sums[NibbleDot::kVectors];
+    sum_plane1<false>(scan, codes, first * kFloatLanes, sums, std::make_index_sequence<NibbleDot::kVectors>());
+    for (int i = 0; i < NibbleDot::kVectors; ++i) {
+      const int row = (first + i) * kFloatLanes;
+      const FloatVector product =
+          hn::Add(hn::Mul(hn::ConvertTo(kFloats, sums[i]), hn::Set(kFloats, scan.query.plane1.step)),
+                  hn::Set(kFloats, scan.query.plane1.start));
+      const FloatVector off = hn::Mul(load_halves(bounds + 2 * kTileRows + row), hn::Set(kFloats, share));
+      const FloatVector by_code = hn::Add(hn::Mul(load_halves(bounds + kTileRows + row), product), off);
+      const FloatVector all =
+          hn::Add(hn::Mul(load_halves(bounds + row), hn::Load(kFloats, products + row)), by_code);
+      const auto is_kept = hn::Not(hn::Lt(all, hn::Set(kFloats, limit)));
+      if (hn::AllFalse(kFloats, is_kept)) continue;
+      const IntVector positions = hn::Iota(kInts, static_cast<int32_t>(first_position + row));
+      hn::StoreU(hn::Compress(positions, hn::RebindMask(kInts, is_kept)), kInts,
+                 kept.positions.data() + kept.count);
+      hn::StoreU(hn::Compress(all, is_kept), kFloats, kept.estimates.data() + kept.count);
+      kept.count += hn::CountTrue(kFloats, is_kept);
+    }
+  }
+}
+
+void estimate_rows(const ModelPart& part, int64_t first_tile, int64_t last_tile, const PlaneQuery& query,
+                   float share, float limit, PlaneEstimates& kept) {
+  const PlaneScan scan(part, query, limit);
+  ListWalk walk(scan, first_tile * kTileRows);
+  for (int64_t tile = first_tile; tile < last_tile; ++tile)
+    estimate_tile(scan, tile, walk, share, limit, kept);
+}
+
+extern const PlaneKernel kPlanes = {pack_planes, scan_planes, estimate_rows};

@@ -16,9 +16,11 @@
 namespace glove::cpu {
 namespace {
 
-constexpr float kNoThreshold = -std::numeric_limits<float>::infinity();
-constexpr size_t kRowsPerCall = 4;
-constexpr size_t kRowsPerBatch = 24;
+constexpr float kNoLimit = -std::numeric_limits<float>::infinity();
+// The rows of the first lists that are scored before there is a threshold, for each row of the answer and in
+// addition.
+constexpr int64_t kFirstScores = 2;
+constexpr int64_t kMoreFirstScores = 16;
 // The rows of lists that are read between two checks for an interrupt.
 constexpr int64_t kRowsPerCheck = 1 << 17;
 // The rows of a list that are fetched ahead.
@@ -57,16 +59,21 @@ ProbeSearch::ProbeSearch(const ScanContext& context, const SearchRequest& reques
       part_(context.model.parts().front()),
       level_(*part_.planes),
       which_(recall_class(request.k)),
+      margin_(level_.recall->margin(which_)),
       split_(split_query(request.query->vector, request.query->norm_squared)),
       wide_(widen(request.query->vector)),
       order_products_(products_with_centroids(context, level_.recall->lists, *request.query)),
-      products_(static_cast<size_t>(level_.lists()), std::numeric_limits<float>::quiet_NaN()),
+      products_(static_cast<size_t>(level_.lists())),
       taken_(static_cast<size_t>(tile_count(part_.rows) / 64 + 1)),
       order_(order_products_, level_.offsets),
       next_list_(order_.next()),
       best_(k()),
-      threshold_(kNoThreshold) {
+      share_(margin_),
+      limit_(kNoLimit) {
   context.kernels.planes->pack(split_, part_.dims, codes_);
+  const float* const factors = level_.recall->lists.factors.data();
+  for (size_t i = 0; i < products_.size(); ++i)
+    products_[i] = static_cast<float>(order_products_[i]) * factors[i];
 }
 
 Status search_approximately(const ScanContext& context, std::span<SearchRequest> requests) {
@@ -128,8 +135,9 @@ Status ProbeSearch::read_lists(int64_t rows, const InterruptCheck& interrupted) 
     if (list < 0) break;
     if (next_list_ >= 0) fetch_list(next_list_);
     read_list(level_.offsets[static_cast<size_t>(list)], level_.offsets[static_cast<size_t>(list) + 1]);
+    if (list_rows_ >= score_after_) score_kept();
   }
-  score_waiting();
+  score_kept();
   return {};
 }
 
@@ -146,11 +154,8 @@ void ProbeSearch::fetch_list(int64_t list) const {
   const int64_t end_tile = tile_count(end);
   const int64_t tile_bytes = kTileRows * plane_row_bytes(part_.dims);
   constexpr int64_t kBoundBytes = kPlaneBounds * kTileRows * static_cast<int64_t>(sizeof(uint16_t));
-  const int64_t centroid_bytes = part_.dims * static_cast<int64_t>(sizeof(float));
   fetch(level_.plane1.data(), tile * tile_bytes, end_tile * tile_bytes);
   fetch(level_.bounds1.data(), tile * kBoundBytes, end_tile * kBoundBytes);
-  fetch(level_.plane2.data(), begin * plane2_row_bytes(part_.dims), end * plane2_row_bytes(part_.dims));
-  fetch(level_.centroids.data(), list * centroid_bytes, (list + 1) * centroid_bytes);
 }
 
 // Reads the positions of a list. Only its first and its last tile may have been read with another list.
@@ -172,84 +177,69 @@ bool ProbeSearch::take_tile(int64_t tile) {
   return is_new;
 }
 
-// Computes the products of the lists that have rows in these tiles.
-void ProbeSearch::multiply_centroids(int64_t first_tile, int64_t last_tile) {
-  const auto offsets = level_.offsets;
-  const double inverse = 1 / std::sqrt(request_.query->norm_squared);
-  const auto at = std::upper_bound(offsets.begin(), offsets.end(), first_tile * kTileRows) - 1;
-  for (auto list = static_cast<int64_t>(at - offsets.begin());
-       list < level_.lists() && offsets[static_cast<size_t>(list)] < last_tile * kTileRows; ++list) {
-    float& product = products_[static_cast<size_t>(list)];
-    if (!std::isnan(product)) continue;
-    const float* const centroid = level_.centroids.data() + list * part_.dims;
-    double dot = 0;
-    context_.kernels.cached_dots(wide_.data(), &centroid, 1, part_.dims, &dot);
-    product = static_cast<float>(dot * inverse);
-  }
-}
-
 void ProbeSearch::read_tiles(int64_t first, int64_t last) {
-  const auto rows = static_cast<size_t>((last - first) * kTileRows);
-  if (survivors_.size() < rows) survivors_.resize(rows);
-  multiply_centroids(first, last);
-  const PlaneCounts counts =
-      context_.kernels.planes->scan(part_, first, last, plane_query(split_, codes_, products_, part_.dims),
-                                    threshold_, left_, survivors_.data());
-  const int64_t read = std::min(part_.rows - first * kTileRows, static_cast<int64_t>(rows));
+  context_.kernels.planes->estimate(part_, first, last, plane_query(split_, codes_, products_, part_.dims),
+                                    share_, limit_, kept_);
+  const int64_t read = std::min(part_.rows, last * kTileRows) - first * kTileRows;
   cost_.rows_scanned += read;
-  cost_.bytes_scanned +=
-      read * plane1_row_bytes(part_.dims) + counts.second_reads * plane2_row_bytes(part_.dims);
-  score_promising(counts.survivors);
+  cost_.bytes_scanned += read * plane1_row_bytes(part_.dims);
+  if (limit_ > kNoLimit) fetch_kept();
 }
 
-// Scores those of the first survivors that are likely to raise the threshold, the best first; the others
-// wait.
-void ProbeSearch::score_promising(int64_t count) {
-  const auto begin = survivors_.begin();
-  auto end = begin + count;
-  const auto promising =
-      std::partition(begin, end, [this](const Survivor& survivor) { return survivor.estimate < threshold_; });
-  const auto is_less = [](const Survivor& a, const Survivor& b) { return a.estimate < b.estimate; };
-  std::make_heap(promising, end, is_less);
-  while (promising != end && !(promising->estimate < threshold_)) {
-    Neighbor rows[kRowsPerCall];
-    size_t size = 0;
-    for (; size < kRowsPerCall && promising != end; ++size) {
-      std::pop_heap(promising, end, is_less);
-      rows[size] = {part_.first_row + (--end)->row, kNoSimilarity};
-    }
-    score({rows, size});
-  }
-  for (auto row = begin; row != end; ++row)
-    if (!(row->upper < threshold_)) waiting_.push_back(*row);
+int32_t ProbeSearch::row_at(int32_t position) const {
+  if (position >= part_.rows) return -1;
+  const int32_t row = level_.rows[static_cast<size_t>(position)];
+  return row < part_.rows ? row : -1;
 }
 
-void ProbeSearch::score_waiting() {
-  std::ranges::sort(waiting_, std::greater<>(), &Survivor::upper);
-  Neighbor rows[kRowsPerBatch];
-  for (size_t i = 0; i < waiting_.size();) {
-    size_t size = 0;
-    for (; size < kRowsPerBatch && i < waiting_.size() && !(waiting_[i].upper < threshold_); ++i)
-      rows[size++] = {part_.first_row + waiting_[i].row, kNoSimilarity};
-    if (size == 0) break;
-    score({rows, size});
-  }
-  waiting_.clear();
+// Fetches the vectors of the rows whose numbers were fetched before, and the numbers of the others.
+void ProbeSearch::fetch_kept() {
+  for (; fetched_ < numbered_; ++fetched_)
+    if (const int32_t row = row_at(kept_.positions[fetched_]); row >= 0)
+      fetch_row(context_.model, part_.first_row + row);
+  for (; numbered_ < kept_.count; ++numbered_)
+    __builtin_prefetch(level_.rows.data() + kept_.positions[numbered_]);
 }
 
-void ProbeSearch::score(std::span<Neighbor> rows) {
-  const std::vector<int32_t>& excluded = request_.query->excluded;
-  if (!excluded.empty()) {
-    const auto end = std::remove_if(rows.begin(), rows.end(), [&](const Neighbor& row) {
-      return std::binary_search(excluded.begin(), excluded.end(), row.id);
+// Scores the rows that were kept. Until there is a threshold these are all, and the most promising ones give
+// one. What is kept and scored before a row is read does not depend on the recall, so a larger one scores
+// every row that a smaller one does.
+void ProbeSearch::score_kept() {
+  score_after_ = 2 * list_rows_;
+  std::vector<Survivor> rows;
+  for (size_t i = 0; i < kept_.count; ++i)
+    if (const int32_t row = row_at(kept_.positions[i]); row >= 0)
+      rows.push_back({row, 0, std::isnan(kept_.estimates[i]) ? 1 : kept_.estimates[i]});
+  kept_.count = fetched_ = numbered_ = 0;
+  std::span<const Survivor> left = rows;
+  if (!(limit_ > kNoLimit)) {
+    const auto first = std::min<int64_t>(kFirstScores * k() + kMoreFirstScores, std::ssize(rows));
+    std::nth_element(rows.begin(), rows.begin() + first, rows.end(), [](const Survivor& a, const Survivor& b) {
+      return a.upper != b.upper ? a.upper > b.upper : a.row < b.row;
     });
-    rows = rows.first(static_cast<size_t>(end - rows.begin()));
+    score(left.first(static_cast<size_t>(first)));
+    left = left.subspan(static_cast<size_t>(first));
   }
-  if (rows.empty()) return;
-  score_rows(context_, *request_.query, wide_.data(), rows);
-  cost_.candidates += std::ssize(rows);
-  for (const Neighbor& row : rows) best_.offer(row);
-  if (best_.threshold() > kNoSimilarity) threshold_ = round_down_to_float(best_.threshold());
+  score(left);
+}
+
+// Scores those rows that may reach the threshold, and raises it.
+void ProbeSearch::score(std::span<const Survivor> survivors) {
+  const std::vector<int32_t>& excluded = request_.query->excluded;
+  scored_.clear();
+  for (const Survivor& survivor : survivors) {
+    const int64_t id = part_.first_row + survivor.row;
+    if (!(survivor.upper < limit_) && !std::binary_search(excluded.begin(), excluded.end(), id))
+      scored_.push_back({id, kNoSimilarity});
+  }
+  if (scored_.empty()) return;
+  score_rows(context_, *request_.query, wide_.data(), scored_);
+  cost_.candidates += std::ssize(scored_);
+  for (const Neighbor& row : scored_) best_.offer(row);
+  const double threshold = best_.threshold();
+  if (!(threshold > kNoSimilarity)) return;
+  limit_ = round_down_to_float(threshold);
+  share_ = margin_ * static_cast<float>(std::sqrt(std::max(0.0, 1 - threshold * threshold)));
 }
 
 }  // namespace glove::cpu

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -37,17 +38,18 @@ class ProbeSearch {
   std::vector<Neighbor> take_rows();
 
  private:
-  // Reads lists until `rows` rows of lists were read or there are none left, and scores what their codes do
-  // not rule out.
+  // Reads lists until `rows` rows of lists were read or there are none left, and scores those that may be
+  // among the best.
   Status read_lists(int64_t rows, const InterruptCheck& interrupted);
   void read_list(int64_t begin, int64_t end);
   void fetch_list(int64_t list) const;
   void read_tiles(int64_t first, int64_t last);
-  void multiply_centroids(int64_t first_tile, int64_t last_tile);
-  void score_promising(int64_t survivors);
-  void score_waiting();
-  void score(std::span<Neighbor> rows);
   bool take_tile(int64_t tile);
+  // Returns the row at a position, or -1 if there is none.
+  int32_t row_at(int32_t position) const;
+  void fetch_kept();
+  void score_kept();
+  void score(std::span<const Survivor> survivors);
   RecallMeasurements measurements() const;
   // The rows that are looked for: those of the class.
   int64_t k() const { return kRecallKs[static_cast<size_t>(which_)]; }
@@ -57,20 +59,24 @@ class ProbeSearch {
   const ModelPart& part_;
   const PlaneLevel& level_;
   const int which_;  // class of the calibration
+  const float margin_;
   const SplitQuery split_;
   const std::vector<double> wide_;
   PlaneCodes codes_;
   std::vector<int32_t> order_products_;
-  std::vector<float> products_;  // [lists], exact; NaN where no row was read
+  std::vector<float> products_;  // [lists], of the centroids
   std::vector<uint64_t> taken_;  // a bit for each tile that was read
   ProbeOrder order_;
   int64_t next_list_;      // -1: there is none
   int64_t list_rows_ = 0;  // of the lists that were read
-  PlaneRows left_;
-  std::vector<Survivor> survivors_;
-  std::vector<Survivor> waiting_;
+  int64_t score_after_ = std::numeric_limits<int64_t>::max();
+  PlaneEstimates kept_;  // of rows that are to be scored
+  size_t numbered_ = 0;  // of these, those whose row numbers were fetched,
+  size_t fetched_ = 0;   // and whose vectors
+  std::vector<Neighbor> scored_;
   BestRows best_;
-  float threshold_;
+  float share_;  // of a row's distance that may be missing in its estimate
+  float limit_;
   ScanCost cost_;
 };
 

@@ -16,6 +16,8 @@ constexpr int64_t kFetchedFloats = 512;
 // About as many floats are on their way at any time: a core waits for no more cache lines than those at once.
 constexpr int64_t kFloatsAhead = 2048;
 
+}  // namespace
+
 void fetch_row(const Model& model, int64_t id) {
   const ModelPart& part = model.part_of(id);
   const int64_t row = id - part.first_row;
@@ -25,8 +27,6 @@ void fetch_row(const Model& model, int64_t id) {
   __builtin_prefetch(x + floats - 1);
   __builtin_prefetch(&part.norms_squared[static_cast<size_t>(row)]);
 }
-
-}  // namespace
 
 void score_rows(const ScanContext& context, const Query& query, const double* wide,
                 std::span<Neighbor> rows) {

@@ -25,6 +25,9 @@ Status search(const ScanContext& context, std::span<SearchRequest> requests);
 Status score_all(const ScanContext& context, const Query& query, std::span<double> dots,
                  const InterruptCheck& interrupted, ScanCost& cost);
 
+// Fetches the beginning of a row's vector from memory.
+void fetch_row(const Model& model, int64_t id);
+
 // Sets each row's exact similarity: kNoSimilarity for a zero row. Fetches the vectors ahead, so ids in
 // ascending order are fastest. `wide` is widen(query.vector).
 void score_rows(const ScanContext& context, const Query& query, const double* wide, std::span<Neighbor> rows);
