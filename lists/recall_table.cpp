@@ -9,8 +9,10 @@
 namespace glove {
 namespace {
 
-// The calibration queries whose needs decide for a query: those with the most similar features.
+// The calibration queries whose needs decide for a query: those with the most similar features, among those
+// whose last features are nearest.
 constexpr int64_t kNeighbors = 64;
+constexpr int64_t kCompared = 512;
 // Features are standardised measurements times this. The last one, which predicts the need, counts for more.
 constexpr double kFeatureScale = 256;
 constexpr double kPredictionWeight = 3;
@@ -27,24 +29,34 @@ struct Nearest {
   auto operator<=>(const Nearest&) const = default;
 };
 
-// Returns the squared distances from the features of all queries.
-std::vector<int32_t> distances_to(const RecallTable& table, int which,
-                                  const std::array<int16_t, kRecallFeatures>& at) {
-  const auto queries = static_cast<size_t>(table.queries);
-  const int16_t* column = table.features.data() + static_cast<size_t>(which * kRecallFeatures) * queries;
-  std::vector<int32_t> distances(queries);
-  for (int64_t feature = 0; feature < kRecallFeatures; ++feature, column += queries) {
+// The squared distances from the features of some queries, of which `first` is the number of the first one.
+struct Distances {
+  int64_t first;
+  std::vector<int32_t> values;
+};
+
+Distances distances_to(const RecallTable& table, int which, const std::array<int16_t, kRecallFeatures>& at) {
+  const int16_t* column = table.features.data() + which * kRecallFeatures * table.queries;
+  const auto last_features = std::span(column + (kRecallFeatures - 1) * table.queries, static_cast<size_t>(table.queries));
+  const int64_t place = std::ranges::lower_bound(last_features, at.back()) - last_features.begin();
+  const int64_t count = std::min(kCompared, table.queries);
+  Distances distances = {std::clamp<int64_t>(place - count / 2, 0, table.queries - count), {}};
+  std::vector<int32_t>& values = distances.values;
+  values.resize(static_cast<size_t>(count));
+  column += distances.first;
+  for (int64_t feature = 0; feature < kRecallFeatures; ++feature, column += table.queries) {
     const int32_t own = at[static_cast<size_t>(feature)];
-    for (size_t i = 0; i < queries; ++i) {
+    for (size_t i = 0; i < values.size(); ++i) {
       const int32_t off = column[i] - own;
-      distances[i] += off * off;
+      values[i] += off * off;
     }
   }
   return distances;
 }
 
 // Returns the `count` nearest queries, of which equally near ones come by number, in any order.
-std::vector<Nearest> nearest_queries(std::span<const int32_t> distances, int64_t count) {
+std::vector<Nearest> nearest_queries(const Distances& all, int64_t count) {
+  const std::vector<int32_t>& distances = all.values;
   // Eight buckets for each power of two.
   constexpr auto kBuckets = size_t{32 * 8};
   const auto bucket_of = [](int32_t distance) {
@@ -58,7 +70,7 @@ std::vector<Nearest> nearest_queries(std::span<const int32_t> distances, int64_t
   for (int64_t seen = counts[0]; seen < count && last + 1 < kBuckets;) seen += counts[++last];
   std::vector<Nearest> nearest;
   for (size_t i = 0; i < distances.size(); ++i)
-    if (bucket_of(distances[i]) <= last) nearest.push_back({distances[i], static_cast<int32_t>(i)});
+    if (bucket_of(distances[i]) <= last) nearest.push_back({distances[i], static_cast<int32_t>(all.first + static_cast<int64_t>(i))});
   if (std::ssize(nearest) > count) {
     std::nth_element(nearest.begin(), nearest.begin() + count, nearest.end());
     nearest.resize(static_cast<size_t>(count));

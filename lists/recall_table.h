@@ -50,7 +50,7 @@ struct RecallTable {
   ListCodes lists;                    // of the centroids
   int64_t queries = 0;                // that were answered exactly
   std::span<const double> transform;  // [kRecallKs, kRecallTransform]
-  std::span<const int16_t> features;  // [kRecallKs, kRecallFeatures, queries]
+  std::span<const int16_t> features;  // [kRecallKs, kRecallFeatures, queries]; the last one does not fall
   std::span<const int16_t> found;     // [kRecallKs, queries, kRecallSteps]: of the k nearest rows of each
                                       // query, those that a search has read after a step
 

@@ -23,7 +23,7 @@ constexpr int64_t kPredictedShare = 20;  // all but one in so many
 constexpr double kWithinReach = 0.99;
 // Of the nearest rows of a query, and the share of them whose estimates may be too low.
 constexpr int64_t kMarginRows = 10;
-constexpr double kBelowMargin = 1e-3;
+constexpr double kBelowMargin = 5e-3;
 constexpr double kRidge = 1e-3;  // of the standardised measurements
 
 // SplitMix64.
@@ -283,10 +283,18 @@ void fill_class(std::span<const QueryTrial> trials, size_t which, RecallArrays& 
   if (measured.size() < trials.size() / 2) return;
   fit_transform(measured, which, transform);
   const size_t queries = trials.size();
+  // What was not measured repeats what was.
+  for (size_t i = 0; i < queries; ++i)
+    if (!trials[i].is_measured[which]) measured.push_back(measured[i % measured.size()]);
+  const auto features_of = [&](const QueryTrial* trial) {
+    return recall_features(transform.numbers, trial->measured[which]);
+  };
+  std::ranges::stable_sort(measured, [&](const QueryTrial* a, const QueryTrial* b) {
+    return features_of(a).back() < features_of(b).back();
+  });
   for (size_t i = 0; i < queries; ++i) {
-    // What was not measured repeats what was.
-    const QueryTrial& trial = trials[i].is_measured[which] ? trials[i] : *measured[i % measured.size()];
-    const auto features = recall_features(transform.numbers, trial.measured[which]);
+    const QueryTrial& trial = *measured[i];
+    const auto features = features_of(&trial);
     for (size_t j = 0; j < features.size(); ++j)
       arrays.features[(which * kRecallFeatures + j) * queries + i] = features[j];
     int16_t* const found = arrays.found.data() + (which * queries + i) * kRecallSteps;
@@ -302,8 +310,7 @@ void fill_class(std::span<const QueryTrial> trials, size_t which, RecallArrays& 
   const RecallTable table = arrays.table();
   transform.margin() = margin_of(trials, which);
   for (const QueryTrial* trial : measured)
-    distances.push_back(recall_distance(table, static_cast<int>(which),
-                                        recall_features(transform.numbers, trial->measured[which])));
+    distances.push_back(recall_distance(table, static_cast<int>(which), features_of(trial)));
   std::ranges::sort(distances);
   transform.reach() = static_cast<double>(
       distances[static_cast<size_t>(kWithinReach * static_cast<double>(distances.size() - 1))]);

@@ -98,6 +98,12 @@ struct PlaneRows {
   std::vector<int32_t> sums;
 };
 
+// Tiles [first, last) of a part, and those that are read next.
+struct PlaneTiles {
+  int64_t first, last;
+  int64_t next_first, next_last;
+};
+
 // Positions with an estimate of each one's similarity, to which a share of its distance is added.
 struct PlaneEstimates {
   std::vector<int32_t> positions;
@@ -129,9 +135,9 @@ struct PlaneKernel {
 
   // Appends those positions of the tiles whose estimate by plane one and `share` of whose distance are
   // together not below the limit, with the sum of both: the same numbers on every machine. Positions past the
-  // part's rows are among them.
-  void (*estimate)(const ModelPart& part, int64_t first_tile, int64_t last_tile, const PlaneQuery& query,
-                   float share, float limit, PlaneEstimates& kept);
+  // part's rows are among them. Meanwhile fetches the tiles that are read next.
+  void (*estimate)(const ModelPart& part, const PlaneTiles& tiles, const PlaneQuery& query, float share,
+                   float limit, PlaneEstimates& kept);
 };
 
 // Tiles of a second moment: kGramRows rows of the matrix by some columns, which may reach kGramMargin past

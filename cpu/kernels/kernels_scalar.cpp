@@ -139,11 +139,11 @@ PlaneCounts scan_planes(const ModelPart& part, int64_t first_tile, int64_t last_
   return {second_reads, end - survivors};
 }
 
-void estimate_rows(const ModelPart& part, int64_t first_tile, int64_t last_tile, const PlaneQuery& query,
-                   float share, float limit, PlaneEstimates& kept) {
+void estimate_rows(const ModelPart& part, const PlaneTiles& tiles, const PlaneQuery& query, float share,
+                   float limit, PlaneEstimates& kept) {
   const PlaneLevel& level = *part.planes;
   int64_t list = 0;
-  for (int64_t p = first_tile * kTileRows; p < last_tile * kTileRows; ++p) {
+  for (int64_t p = tiles.first * kTileRows; p < tiles.last * kTileRows; ++p) {
     while (list + 1 < level.lists() && level.offsets[static_cast<size_t>(list + 1)] <= p) ++list;
     int32_t sum = 0;
     for (int64_t j = 0; j < part.dims; ++j) {

@@ -408,12 +408,28 @@ HWY_NOINLINE void estimate_tile(const PlaneScan& scan, int64_t tile, ListWalk& w
   }
 }
 
-void estimate_rows(const ModelPart& part, int64_t first_tile, int64_t last_tile, const PlaneQuery& query,
-                   float share, float limit, PlaneEstimates& kept) {
+// Fetches a tile of plane one and its bounds.
+HWY_INLINE void fetch_tile(const PlaneScan& scan, int64_t tile) {
+  const auto fetch = [](const auto* first, int64_t bytes) {
+    for (int64_t byte = 0; byte < bytes; byte += 64)
+      __builtin_prefetch(reinterpret_cast<const char*>(first) + byte);
+  };
+  fetch(scan.level.bounds1.data() + tile * kPlaneBounds * kTileRows, kPlaneBounds * kTileRows * 2);
+  fetch(scan.level.plane1.data() + tile * kTileRows * scan.row_bytes, kTileRows * scan.row_bytes);
+}
+
+void estimate_rows(const ModelPart& part, const PlaneTiles& tiles, const PlaneQuery& query, float share,
+                   float limit, PlaneEstimates& kept) {
   const PlaneScan scan(part, query, limit);
-  ListWalk walk(scan, first_tile * kTileRows);
-  for (int64_t tile = first_tile; tile < last_tile; ++tile)
+  ListWalk walk(scan, tiles.first * kTileRows);
+  int64_t next = tiles.next_first;
+  for (int64_t tile = tiles.first; tile < tiles.last; ++tile) {
+    // As many as are left for each of the tiles, so that the processor never waits for many at once.
+    const int64_t left = tiles.last - tile;
+    for (const int64_t end = next + (tiles.next_last - next + left - 1) / left; next < end; ++next)
+      fetch_tile(scan, next);
     estimate_tile(scan, tile, walk, share, limit, kept);
+  }
 }
 
 extern const PlaneKernel kPlanes = {pack_planes, scan_planes, estimate_rows};

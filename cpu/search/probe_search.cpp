@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "base/thread_pool.h"
@@ -21,11 +22,12 @@ constexpr float kNoLimit = -std::numeric_limits<float>::infinity();
 // addition.
 constexpr int64_t kFirstScores = 2;
 constexpr int64_t kMoreFirstScores = 16;
+// Rows are scored whenever one in so many of the rows that were read is new.
+constexpr int64_t kRowsPerScores = 4;
 // The rows of lists that are read between two checks for an interrupt.
 constexpr int64_t kRowsPerCheck = 1 << 17;
-// The rows of a list that are fetched ahead.
-constexpr int64_t kMostFetchedRows = 256;
-constexpr int64_t kLineBytes = 64;
+// The tiles of a list that are fetched ahead.
+constexpr int64_t kMostFetchedTiles = 16;
 
 float round_down_to_float(double value) {
   const float rounded = static_cast<float>(value);
@@ -38,6 +40,18 @@ std::vector<int32_t> products_with_centroids(const ScanContext& context, const L
   const std::vector<int16_t> codes = encode_query(lists, query.vector, query.norm_squared);
   context.kernels.list_products(codes.data(), lists.codes.data(), lists.lists(), lists.dims, products.data());
   return products;
+}
+
+std::vector<float> scaled(std::span<const int32_t> products, std::span<const float> factors) {
+  std::vector<float> scaled(products.size());
+  for (size_t i = 0; i < products.size(); ++i) scaled[i] = static_cast<float>(products[i]) * factors[i];
+  return scaled;
+}
+
+PlaneCodes packed_codes(const ScanContext& context, const SplitQuery& query) {
+  PlaneCodes codes;
+  context.kernels.planes->pack(query, context.model.dims(), codes);
+  return codes;
 }
 
 }  // namespace
@@ -62,19 +76,16 @@ ProbeSearch::ProbeSearch(const ScanContext& context, const SearchRequest& reques
       margin_(level_.recall->margin(which_)),
       split_(split_query(request.query->vector, request.query->norm_squared)),
       wide_(widen(request.query->vector)),
+      codes_(packed_codes(context, split_)),
       order_products_(products_with_centroids(context, level_.recall->lists, *request.query)),
-      products_(static_cast<size_t>(level_.lists())),
+      products_(scaled(order_products_, level_.recall->lists.factors)),
+      plane_query_(plane_query(split_, codes_, products_, part_.dims)),
       taken_(static_cast<size_t>(tile_count(part_.rows) / 64 + 1)),
       order_(order_products_, level_.offsets),
       next_list_(order_.next()),
       best_(k()),
       share_(margin_),
-      limit_(kNoLimit) {
-  context.kernels.planes->pack(split_, part_.dims, codes_);
-  const float* const factors = level_.recall->lists.factors.data();
-  for (size_t i = 0; i < products_.size(); ++i)
-    products_[i] = static_cast<float>(order_products_[i]) * factors[i];
-}
+      limit_(kNoLimit) {}
 
 Status search_approximately(const ScanContext& context, std::span<SearchRequest> requests) {
   const SharedInterrupt shared(requests);
@@ -100,12 +111,20 @@ Status search_approximately(const ScanContext& context, std::span<SearchRequest>
 }
 
 Result<bool> ProbeSearch::run(const InterruptCheck& interrupted, ScanCost& cost) {
-  GLOVE_RETURN_IF_ERROR(read_lists(recall_rows(k(), 0), interrupted));
+  const int64_t first = recall_rows(k(), 0);
+  GLOVE_RETURN_IF_ERROR(read_lists(std::max(first / 4, std::min(4 * k(), first)), interrupted));
+  score_first();
+  GLOVE_RETURN_IF_ERROR(read_lists(first, interrupted));
+  score_first();
+  score_kept();
   bool known = best_.threshold() > kNoSimilarity;
   if (known) {
     const int64_t rows = level_.recall->rows_to_read(which_, measurements(), request_.recall, part_.rows);
     known = rows >= 0;
-    if (known) GLOVE_RETURN_IF_ERROR(read_lists(rows, interrupted));
+    if (known) {
+      GLOVE_RETURN_IF_ERROR(read_lists(rows, interrupted));
+      score_kept();
+    }
   }
   cost.add(cost_);
   return known;
@@ -133,40 +152,30 @@ Status ProbeSearch::read_lists(int64_t rows, const InterruptCheck& interrupted) 
     }
     const int64_t list = std::exchange(next_list_, order_.next());
     if (list < 0) break;
-    if (next_list_ >= 0) fetch_list(next_list_);
-    read_list(level_.offsets[static_cast<size_t>(list)], level_.offsets[static_cast<size_t>(list) + 1]);
+    read_list(list);
     if (list_rows_ >= score_after_) score_kept();
   }
-  score_kept();
   return {};
 }
 
-// Fetches the memory of a list that is read soon: the lists are far apart, and the processor fetches ahead
-// only what follows.
-void ProbeSearch::fetch_list(int64_t list) const {
-  const int64_t begin = level_.offsets[static_cast<size_t>(list)];
-  const int64_t end = std::min(level_.offsets[static_cast<size_t>(list) + 1], begin + kMostFetchedRows);
-  const auto fetch = [](const auto* values, int64_t first, int64_t last) {
-    const auto* const bytes = reinterpret_cast<const char*>(values);
-    for (int64_t byte = first; byte < last; byte += kLineBytes) __builtin_prefetch(bytes + byte, 0, 2);
-  };
-  const int64_t tile = begin / kTileRows;
-  const int64_t end_tile = tile_count(end);
-  const int64_t tile_bytes = kTileRows * plane_row_bytes(part_.dims);
-  constexpr int64_t kBoundBytes = kPlaneBounds * kTileRows * static_cast<int64_t>(sizeof(uint16_t));
-  fetch(level_.plane1.data(), tile * tile_bytes, end_tile * tile_bytes);
-  fetch(level_.bounds1.data(), tile * kBoundBytes, end_tile * kBoundBytes);
-}
-
 // Reads the positions of a list. Only its first and its last tile may have been read with another list.
-void ProbeSearch::read_list(int64_t begin, int64_t end) {
+void ProbeSearch::read_list(int64_t list) {
+  const int64_t begin = level_.offsets[static_cast<size_t>(list)];
+  const int64_t end = level_.offsets[static_cast<size_t>(list) + 1];
   if (begin == end) return;
   list_rows_ += end - begin;
   int64_t first = begin / kTileRows;
   int64_t last = tile_count(end);
   if (last - first > 1 && !take_tile(last - 1)) --last;
   if (!take_tile(first)) ++first;
-  if (first < last) read_tiles(first, last);
+  if (first == last) return;
+  PlaneTiles tiles = {first, last, 0, 0};
+  if (next_list_ >= 0) {
+    const auto next = static_cast<size_t>(next_list_);
+    tiles.next_first = level_.offsets[next] / kTileRows;
+    tiles.next_last = std::min(tile_count(level_.offsets[next + 1]), tiles.next_first + kMostFetchedTiles);
+  }
+  read_tiles(tiles);
 }
 
 bool ProbeSearch::take_tile(int64_t tile) {
@@ -177,13 +186,12 @@ bool ProbeSearch::take_tile(int64_t tile) {
   return is_new;
 }
 
-void ProbeSearch::read_tiles(int64_t first, int64_t last) {
-  context_.kernels.planes->estimate(part_, first, last, plane_query(split_, codes_, products_, part_.dims),
-                                    share_, limit_, kept_);
-  const int64_t read = std::min(part_.rows, last * kTileRows) - first * kTileRows;
+void ProbeSearch::read_tiles(const PlaneTiles& tiles) {
+  context_.kernels.planes->estimate(part_, tiles, plane_query_, share_, limit_, kept_);
+  const int64_t read = std::min(part_.rows, tiles.last * kTileRows) - tiles.first * kTileRows;
   cost_.rows_scanned += read;
   cost_.bytes_scanned += read * plane1_row_bytes(part_.dims);
-  if (limit_ > kNoLimit) fetch_kept();
+  if (score_after_ < kNever) fetch_kept();
 }
 
 int32_t ProbeSearch::row_at(int32_t position) const {
@@ -198,29 +206,46 @@ void ProbeSearch::fetch_kept() {
     if (const int32_t row = row_at(kept_.positions[fetched_]); row >= 0)
       fetch_row(context_.model, part_.first_row + row);
   for (; numbered_ < kept_.count; ++numbered_)
-    __builtin_prefetch(level_.rows.data() + kept_.positions[numbered_]);
+    if (kept_.positions[numbered_] < part_.rows)
+      __builtin_prefetch(level_.rows.data() + kept_.positions[numbered_]);
 }
 
-// Scores the rows that were kept. Until there is a threshold these are all, and the most promising ones give
-// one. What is kept and scored before a row is read does not depend on the recall, so a larger one scores
-// every row that a smaller one does.
+// Scores rows that were kept. What is kept and scored before a row is read does not depend on the recall, so
+// a larger one scores every row that a smaller one does.
 void ProbeSearch::score_kept() {
-  score_after_ = 2 * list_rows_;
   std::vector<Survivor> rows;
   for (size_t i = 0; i < kept_.count; ++i)
     if (const int32_t row = row_at(kept_.positions[i]); row >= 0)
       rows.push_back({row, 0, std::isnan(kept_.estimates[i]) ? 1 : kept_.estimates[i]});
   kept_.count = fetched_ = numbered_ = 0;
-  std::span<const Survivor> left = rows;
-  if (!(limit_ > kNoLimit)) {
-    const auto first = std::min<int64_t>(kFirstScores * k() + kMoreFirstScores, std::ssize(rows));
-    std::nth_element(rows.begin(), rows.begin() + first, rows.end(), [](const Survivor& a, const Survivor& b) {
-      return a.upper != b.upper ? a.upper > b.upper : a.row < b.row;
-    });
-    score(left.first(static_cast<size_t>(first)));
-    left = left.subspan(static_cast<size_t>(first));
+  score_after_ = list_rows_ + list_rows_ / kRowsPerScores;
+  score(rows);
+}
+
+// Scores the most promising of the first rows, so that there is a threshold, and drops those below it.
+void ProbeSearch::score_first() {
+  std::vector<size_t> order(kept_.count);
+  std::iota(order.begin(), order.end(), size_t{0});
+  for (float& estimate : std::span(kept_.estimates).first(kept_.count))
+    if (std::isnan(estimate)) estimate = 1;
+  const auto first = order.begin() + std::min<int64_t>(kFirstScores * k() + kMoreFirstScores, std::ssize(order));
+  std::nth_element(order.begin(), first, order.end(), [this](size_t a, size_t b) {
+    const float estimate_a = kept_.estimates[a], estimate_b = kept_.estimates[b];
+    return estimate_a != estimate_b ? estimate_a > estimate_b : a < b;
+  });
+  std::vector<Survivor> rows;
+  for (auto i = order.begin(); i != first; ++i) {
+    if (const int32_t row = row_at(kept_.positions[*i]); row >= 0) rows.push_back({row, 0, kept_.estimates[*i]});
+    kept_.positions[*i] = -1;
   }
-  score(left);
+  score(rows);
+  size_t left = 0;
+  for (size_t i = 0; i < kept_.count; ++i) {
+    if (kept_.positions[i] < 0 || kept_.estimates[i] < limit_) continue;
+    kept_.positions[left] = kept_.positions[i];
+    kept_.estimates[left++] = kept_.estimates[i];
+  }
+  kept_.count = left;
 }
 
 // Scores those rows that may reach the threshold, and raises it.

@@ -41,13 +41,13 @@ class ProbeSearch {
   // Reads lists until `rows` rows of lists were read or there are none left, and scores those that may be
   // among the best.
   Status read_lists(int64_t rows, const InterruptCheck& interrupted);
-  void read_list(int64_t begin, int64_t end);
-  void fetch_list(int64_t list) const;
-  void read_tiles(int64_t first, int64_t last);
+  void read_list(int64_t list);
+  void read_tiles(const PlaneTiles& tiles);
   bool take_tile(int64_t tile);
   // Returns the row at a position, or -1 if there is none.
   int32_t row_at(int32_t position) const;
   void fetch_kept();
+  void score_first();
   void score_kept();
   void score(std::span<const Survivor> survivors);
   RecallMeasurements measurements() const;
@@ -62,14 +62,16 @@ class ProbeSearch {
   const float margin_;
   const SplitQuery split_;
   const std::vector<double> wide_;
-  PlaneCodes codes_;
-  std::vector<int32_t> order_products_;
-  std::vector<float> products_;  // [lists], of the centroids
+  const PlaneCodes codes_;
+  const std::vector<int32_t> order_products_;
+  const std::vector<float> products_;  // [lists], of the centroids
+  const PlaneQuery plane_query_;
   std::vector<uint64_t> taken_;  // a bit for each tile that was read
   ProbeOrder order_;
   int64_t next_list_;      // -1: there is none
   int64_t list_rows_ = 0;  // of the lists that were read
-  int64_t score_after_ = std::numeric_limits<int64_t>::max();
+  static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+  int64_t score_after_ = kNever;  // so many rows of lists
   PlaneEstimates kept_;  // of rows that are to be scored
   size_t numbered_ = 0;  // of these, those whose row numbers were fetched,
   size_t fetched_ = 0;   // and whose vectors
