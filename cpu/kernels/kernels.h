@@ -101,7 +101,8 @@ struct PlaneRows {
 // Tiles [first, last) of a part, and those that are read next.
 struct PlaneTiles {
   int64_t first, last;
-  int64_t next_first, next_last;
+  int64_t list = -1;  // one that has rows in the first tile or soon after it, if it is known
+  int64_t next_first = 0, next_last = 0;
 };
 
 // Positions with an estimate of each one's similarity, to which a share of its distance is added.

@@ -137,8 +137,10 @@ HWY_INLINE FloatVector load_halves(const uint16_t* halves) {
 // Walks through the lists of ascending positions.
 class ListWalk {
  public:
-  ListWalk(const PlaneScan& scan, int64_t position) : scan_(scan) {
+  ListWalk(const PlaneScan& scan, int64_t position, int64_t near = -1) : scan_(scan), list_(near) {
     const auto offsets = scan.level.offsets;
+    while (list_ > 0 && offsets[static_cast<size_t>(list_)] > position) --list_;
+    if (list_ >= 0) return;
     list_ = std::upper_bound(offsets.begin(), offsets.end(), position) - offsets.begin() - 1;
     list_ = std::clamp<int64_t>(list_, 0, scan.level.lists() - 1);
   }
@@ -421,7 +423,7 @@ HWY_INLINE void fetch_tile(const PlaneScan& scan, int64_t tile) {
 void estimate_rows(const ModelPart& part, const PlaneTiles& tiles, const PlaneQuery& query, float share,
                    float limit, PlaneEstimates& kept) {
   const PlaneScan scan(part, query, limit);
-  ListWalk walk(scan, tiles.first * kTileRows);
+  ListWalk walk(scan, tiles.first * kTileRows, tiles.list);
   int64_t next = tiles.next_first;
   for (int64_t tile = tiles.first; tile < tiles.last; ++tile) {
     // As many as are left for each of the tiles, so that the processor never waits for many at once.

@@ -25,6 +25,9 @@ constexpr size_t kRowsPerBatch = 256;
 // Rows of the nearest lists that are read first, in addition to a few for each row of the answer.
 constexpr int64_t kFirstPlaneRows = 4096;
 constexpr int64_t kFirstPlaneRowsPerResult = 32;
+// Rows of the nearest lists that are estimated before these.
+constexpr int64_t kPilotRows = 512;
+constexpr int64_t kPilotRowsPerResult = 16;
 // Fewer rows than this are scored before another thread could wake up.
 constexpr size_t kRowsWorthThreads = 1024;
 // The rows that a search is expected to score, by measurement on word vectors.
@@ -160,7 +163,17 @@ bool CoarseSearch::run(const InterruptCheck& interrupted) {
   return scan(interrupted) && score_waiting(interrupted);
 }
 
+void CoarseSearch::find_threshold() {
+  Slot& slot = slots_.front();
+  slot.rows = planes_->promising(context_.kernels, kPilotRows + kPilotRowsPerResult * k_, 2 * k_ + 8);
+  if (among() != nullptr)
+    std::erase_if(slot.rows, [&](const Neighbor& row) { return !among()->admits(row.id); });
+  score(slot);
+  best_.clear();  // the scan finds them again
+}
+
 bool CoarseSearch::scan_by_planes(const InterruptCheck& interrupted) {
+  if (has_vectors(context_.model)) find_threshold();
   const std::vector<TileRange> nearest = planes_->nearest(kFirstPlaneRows + kFirstPlaneRowsPerResult * k_);
   const auto read_nearest = [&](int slot, int64_t number) {
     scan_tiles(slots_[static_cast<size_t>(slot)], nearest[static_cast<size_t>(number)]);

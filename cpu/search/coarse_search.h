@@ -83,6 +83,8 @@ class CoarseSearch {
   const RowMask* among() const { return request_.query->among.get(); }
   bool scan(const InterruptCheck& interrupted);
   Collector& collector_of(Slot& slot);
+  // Scores some rows of the nearest lists, so that there is a threshold.
+  void find_threshold();
   // Reads all planes, and 8 bits of the parts that have none, or gives up and forgets the rows.
   bool scan_by_planes(const InterruptCheck& interrupted);
   void scan_tiles(Slot& slot, const TileRange& tiles);

@@ -1,7 +1,9 @@
 #include "cpu/search/plane_parts.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 
 #include "base/thread_pool.h"
 #include "lists/planes.h"
@@ -70,33 +72,33 @@ PlaneQuery PlaneParts::query(size_t part) const {
 }
 
 std::vector<TileRange> PlaneParts::nearest(int64_t rows) const {
-  struct List {
-    float product;
-    size_t part;
-    size_t number;
+  // A file that is overwritten while it is loaded may have centroids that are NaN, which are in no bucket.
+  float least = std::numeric_limits<float>::infinity(), most = -least;
+  for (const std::vector<float>& products : products_)
+    for (const float product : products) {
+      least = std::min(least, product);
+      most = std::max(most, product);
+    }
+  constexpr size_t kBuckets = 512;
+  const float scale = most > least ? static_cast<float>(kBuckets - 1) / (most - least) : 0;
+  const auto bucket_of = [&](float product) {
+    return static_cast<size_t>(std::clamp((most - product) * scale, 0.0f, float{kBuckets - 1}));
   };
-  // A file that is overwritten while it is loaded may have centroids that are NaN, which cannot be sorted.
-  std::vector<List> lists;
+  std::array<int64_t, kBuckets> rows_of{};
   for (size_t part = 0; part < parts_.size(); ++part)
-    for (size_t i = 0; i < products_[part].size(); ++i)
-      if (!std::isnan(products_[part][i])) lists.push_back({products_[part][i], part, i});
-  const auto is_farther = [](const List& a, const List& b) { return a.product < b.product; };
-  std::ranges::make_heap(lists, is_farther);
+    for (size_t i = 0; i < products_[part].size(); ++i) {
+      const auto offsets = parts_[part].planes->offsets;
+      if (!std::isnan(products_[part][i])) rows_of[bucket_of(products_[part][i])] += offsets[i + 1] - offsets[i];
+    }
+  size_t last = 0;
+  for (int64_t read = rows_of[0]; read < rows && last + 1 < kBuckets;) read += rows_of[++last];
   std::vector<TileRange> tiles;
-  while (rows > 0 && !lists.empty()) {
-    std::ranges::pop_heap(lists, is_farther);
-    const List list = lists.back();
-    lists.pop_back();
-    const auto offsets = parts_[list.part].planes->offsets;
-    const int64_t begin = offsets[list.number];
-    const int64_t end = offsets[list.number + 1];
-    if (begin == end) continue;
-    tiles.push_back({list.part, begin / kTileRows, tile_count(end)});
-    rows -= end - begin;
-  }
-  std::ranges::sort(tiles, [](const TileRange& a, const TileRange& b) {
-    return std::pair(a.part, a.first) < std::pair(b.part, b.first);
-  });
+  for (size_t part = 0; part < parts_.size(); ++part)
+    for (size_t i = 0; i < products_[part].size(); ++i) {
+      if (std::isnan(products_[part][i]) || bucket_of(products_[part][i]) > last) continue;
+      const auto offsets = parts_[part].planes->offsets;
+      if (offsets[i] < offsets[i + 1]) tiles.push_back({part, offsets[i] / kTileRows, tile_count(offsets[i + 1])});
+    }
   std::vector<TileRange> merged;
   for (const TileRange& range : tiles) {
     if (!merged.empty() && merged.back().part == range.part && range.first <= merged.back().last)
@@ -105,6 +107,33 @@ std::vector<TileRange> PlaneParts::nearest(int64_t rows) const {
       merged.push_back(range);
   }
   return merged;
+}
+
+std::vector<Neighbor> PlaneParts::promising(const Kernels& kernels, int64_t rows, int64_t count) const {
+  struct Row {
+    float estimate;
+    int64_t id;
+  };
+  std::vector<Row> found;
+  PlaneEstimates kept;
+  for (const TileRange& tiles : nearest(rows)) {
+    const ModelPart& part = parts_[tiles.part];
+    kept.count = 0;
+    kernels.planes->estimate(part, {tiles.first, tiles.last}, query(tiles.part), 0,
+                             -std::numeric_limits<float>::infinity(), kept);
+    for (size_t i = 0; i < kept.count; ++i) {
+      const auto position = static_cast<size_t>(kept.positions[i]);
+      const int32_t row = kept.positions[i] < part.rows ? part.planes->rows[position] : -1;
+      if (row >= 0 && row < part.rows && kept.estimates[i] < kMostPlaneTerm)
+        found.push_back({kept.estimates[i], part.first_row + row});
+    }
+  }
+  const auto end = found.begin() + std::min<int64_t>(count, std::ssize(found));
+  std::nth_element(found.begin(), end, found.end(),
+                   [](const Row& a, const Row& b) { return a.estimate > b.estimate; });
+  std::vector<Neighbor> best;
+  for (auto row = found.begin(); row != end; ++row) best.push_back({row->id, kNoSimilarity});
+  return best;
 }
 
 std::vector<TileRange> without(const TileRange& tiles, std::span<const TileRange> others) {

@@ -7,6 +7,7 @@
 
 #include "cpu/kernels/kernels.h"
 #include "cpu/search/scan.h"
+#include "search/candidates.h"
 
 namespace glove::cpu {
 
@@ -32,8 +33,12 @@ class PlaneParts {
   PlaneQuery query(size_t part) const;
 
   // Returns the tiles of the lists whose centroids are nearest to the query, which have at least `rows` rows
-  // in all, or all that are in lists: in ascending order, and none twice.
+  // in all, or all that are in lists: in ascending order, and none twice. Takes some lists more.
   std::vector<TileRange> nearest(int64_t rows) const;
+
+  // Returns those `count` of about `rows` rows of the nearest lists whose estimates are largest, without their
+  // similarities.
+  std::vector<Neighbor> promising(const Kernels& kernels, int64_t rows, int64_t count) const;
 
  private:
   std::span<const ModelPart> parts_;

@@ -169,7 +169,7 @@ void ProbeSearch::read_list(int64_t list) {
   if (last - first > 1 && !take_tile(last - 1)) --last;
   if (!take_tile(first)) ++first;
   if (first == last) return;
-  PlaneTiles tiles = {first, last, 0, 0};
+  PlaneTiles tiles = {first, last, list};
   if (next_list_ >= 0) {
     const auto next = static_cast<size_t>(next_list_);
     tiles.next_first = level_.offsets[next] / kTileRows;
