@@ -24,11 +24,12 @@ struct PlanesPay {
 
 // What plane one of the row at a position says of its similarity to a query.
 struct Plane1Estimate {
-  double product;   // <b, v>
+  double product;  // <b, v>
   double distance;
 };
 
-// Computes them in double. unit: [dims], the query's unit vector v; centroid_product: of the row's centroid and v.
+// Computes them in double. unit: [dims], the query's unit vector v; centroid_product: of the row's centroid
+// and v.
 Plane1Estimate estimate_by_plane1(const ModelPart& part, int64_t position, const float* unit,
                                   double centroid_product);
 

@@ -37,7 +37,8 @@ struct Distances {
 
 Distances distances_to(const RecallTable& table, int which, const std::array<int16_t, kRecallFeatures>& at) {
   const int16_t* column = table.features.data() + which * kRecallFeatures * table.queries;
-  const auto last_features = std::span(column + (kRecallFeatures - 1) * table.queries, static_cast<size_t>(table.queries));
+  const auto last_features =
+      std::span(column + (kRecallFeatures - 1) * table.queries, static_cast<size_t>(table.queries));
   const int64_t place = std::ranges::lower_bound(last_features, at.back()) - last_features.begin();
   const int64_t count = std::min(kCompared, table.queries);
   Distances distances = {std::clamp<int64_t>(place - count / 2, 0, table.queries - count), {}};
@@ -70,7 +71,8 @@ std::vector<Nearest> nearest_queries(const Distances& all, int64_t count) {
   for (int64_t seen = counts[0]; seen < count && last + 1 < kBuckets;) seen += counts[++last];
   std::vector<Nearest> nearest;
   for (size_t i = 0; i < distances.size(); ++i)
-    if (bucket_of(distances[i]) <= last) nearest.push_back({distances[i], static_cast<int32_t>(all.first + static_cast<int64_t>(i))});
+    if (bucket_of(distances[i]) <= last)
+      nearest.push_back({distances[i], static_cast<int32_t>(all.first + static_cast<int64_t>(i))});
   if (std::ssize(nearest) > count) {
     std::nth_element(nearest.begin(), nearest.begin() + count, nearest.end());
     nearest.resize(static_cast<size_t>(count));

@@ -115,7 +115,8 @@ class Calibration {
       trial.rows_before.push_back(before[static_cast<size_t>(list_of_[static_cast<size_t>(row.id)])]);
     measure(order, first_rows, trial);
     for (const int64_t k : kRecallKs)
-      if (k <= std::ssize(nearest)) add_margins(query, nearest.first(static_cast<size_t>(k)), products, trial);
+      if (k <= std::ssize(nearest))
+        add_margins(query, nearest.first(static_cast<size_t>(k)), products, trial);
     return trial;
   }
 
@@ -165,10 +166,12 @@ class Calibration {
     const double t = nearest.back().similarity;
     const double sine = std::sqrt(std::max(0.0, 1 - t * t));
     for (int64_t i = 0; i < kMarginRows; ++i) {
-      const auto row = static_cast<size_t>(nearest[static_cast<size_t>(i * std::ssize(nearest) / kMarginRows)].id);
+      const auto row =
+          static_cast<size_t>(nearest[static_cast<size_t>(i * std::ssize(nearest) / kMarginRows)].id);
       const auto list = static_cast<size_t>(list_of_[row]);
-      const Plane1Estimate estimate = estimate_by_plane1(
-          model_.parts().front(), position_of_[row], unit.data(), products[list] * double{lists_.factors[list]});
+      const Plane1Estimate estimate =
+          estimate_by_plane1(model_.parts().front(), position_of_[row], unit.data(),
+                             products[list] * double{lists_.factors[list]});
       const double distance = std::max(estimate.distance * sine, 1e-9);
       trial.margins.push_back(static_cast<float>(std::clamp((t - estimate.product) / distance, 0.0, 1.0)));
     }
@@ -265,7 +268,8 @@ double margin_of(std::span<const QueryTrial> trials, size_t which) {
     if (first + kMarginRows <= std::ssize(trial.margins))
       needed.insert(needed.end(), trial.margins.begin() + first, trial.margins.begin() + first + kMarginRows);
   if (needed.empty()) return 1;
-  const auto at = needed.begin() + static_cast<int64_t>((1 - kBelowMargin) * static_cast<double>(needed.size() - 1));
+  const auto at =
+      needed.begin() + static_cast<int64_t>((1 - kBelowMargin) * static_cast<double>(needed.size() - 1));
   std::nth_element(needed.begin(), at, needed.end());
   return std::max(static_cast<double>(*at), kLeastMargin);
 }

@@ -124,6 +124,9 @@ struct PlaneCounts {
   int64_t survivors = 0;     // of these rows
 };
 
+// Estimates of rows that have any, and their distances, are less together.
+constexpr float kNoEstimate = 60;
+
 // A scan of the planes of a part for one query.
 struct PlaneKernel {
   void (*pack)(const SplitQuery& query, int64_t dims, PlaneCodes& packed);
@@ -135,8 +138,9 @@ struct PlaneKernel {
                       float threshold, PlaneRows& left, Survivor* survivors);
 
   // Appends those positions of the tiles whose estimate by plane one and `share` of whose distance are
-  // together not below the limit, with the sum of both: the same numbers on every machine. Positions past the
-  // part's rows are among them. Meanwhile fetches the tiles that are read next.
+  // together not below the limit, with the sum of both: the same numbers on every machine, but for those from
+  // kNoEstimate on, which rows without numbers have. Positions past the part's rows are among them. Meanwhile
+  // fetches the tiles that are read next. REQUIRES: limit <= 1, and share is 0 or at least kLeastMargin.
   void (*estimate)(const ModelPart& part, const PlaneTiles& tiles, const PlaneQuery& query, float share,
                    float limit, PlaneEstimates& kept);
 };

@@ -389,7 +389,8 @@ HWY_NOINLINE void estimate_tile(const PlaneScan& scan, int64_t tile, ListWalk& w
   kept.reserve(kept.count + kTileRows + kFloatLanes);
   for (int first = 0; first < kCoarseVectorsPerTile; first += NibbleDot::kVectors) {
     IntVector sums[NibbleDot::kVectors];
-    sum_plane1<false>(scan, codes, first * kFloatLanes, sums, std::make_index_sequence<NibbleDot::kVectors>());
+    sum_plane1<false>(scan, codes, first * kFloatLanes, sums,
+                      std::make_index_sequence<NibbleDot::kVectors>());
     for (int i = 0; i < NibbleDot::kVectors; ++i) {
       const int row = (first + i) * kFloatLanes;
       const FloatVector product =

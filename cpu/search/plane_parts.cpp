@@ -88,7 +88,8 @@ std::vector<TileRange> PlaneParts::nearest(int64_t rows) const {
   for (size_t part = 0; part < parts_.size(); ++part)
     for (size_t i = 0; i < products_[part].size(); ++i) {
       const auto offsets = parts_[part].planes->offsets;
-      if (!std::isnan(products_[part][i])) rows_of[bucket_of(products_[part][i])] += offsets[i + 1] - offsets[i];
+      if (!std::isnan(products_[part][i]))
+        rows_of[bucket_of(products_[part][i])] += offsets[i + 1] - offsets[i];
     }
   size_t last = 0;
   for (int64_t read = rows_of[0]; read < rows && last + 1 < kBuckets;) read += rows_of[++last];
@@ -97,7 +98,8 @@ std::vector<TileRange> PlaneParts::nearest(int64_t rows) const {
     for (size_t i = 0; i < products_[part].size(); ++i) {
       if (std::isnan(products_[part][i]) || bucket_of(products_[part][i]) > last) continue;
       const auto offsets = parts_[part].planes->offsets;
-      if (offsets[i] < offsets[i + 1]) tiles.push_back({part, offsets[i] / kTileRows, tile_count(offsets[i + 1])});
+      if (offsets[i] < offsets[i + 1])
+        tiles.push_back({part, offsets[i] / kTileRows, tile_count(offsets[i + 1])});
     }
   std::vector<TileRange> merged;
   for (const TileRange& range : tiles) {

@@ -36,8 +36,8 @@ class PlaneParts {
   // in all, or all that are in lists: in ascending order, and none twice. Takes some lists more.
   std::vector<TileRange> nearest(int64_t rows) const;
 
-  // Returns those `count` of about `rows` rows of the nearest lists whose estimates are largest, without their
-  // similarities.
+  // Returns those `count` of about `rows` rows of the nearest lists whose estimates are largest, without
+  // their similarities.
   std::vector<Neighbor> promising(const Kernels& kernels, int64_t rows, int64_t count) const;
 
  private:

@@ -228,14 +228,16 @@ void ProbeSearch::score_first() {
   std::iota(order.begin(), order.end(), size_t{0});
   for (float& estimate : std::span(kept_.estimates).first(kept_.count))
     if (std::isnan(estimate)) estimate = 1;
-  const auto first = order.begin() + std::min<int64_t>(kFirstScores * k() + kMoreFirstScores, std::ssize(order));
+  const auto first =
+      order.begin() + std::min<int64_t>(kFirstScores * k() + kMoreFirstScores, std::ssize(order));
   std::nth_element(order.begin(), first, order.end(), [this](size_t a, size_t b) {
     const float estimate_a = kept_.estimates[a], estimate_b = kept_.estimates[b];
     return estimate_a != estimate_b ? estimate_a > estimate_b : a < b;
   });
   std::vector<Survivor> rows;
   for (auto i = order.begin(); i != first; ++i) {
-    if (const int32_t row = row_at(kept_.positions[*i]); row >= 0) rows.push_back({row, 0, kept_.estimates[*i]});
+    if (const int32_t row = row_at(kept_.positions[*i]); row >= 0)
+      rows.push_back({row, 0, kept_.estimates[*i]});
     kept_.positions[*i] = -1;
   }
   score(rows);

@@ -72,9 +72,9 @@ class ProbeSearch {
   int64_t list_rows_ = 0;  // of the lists that were read
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
   int64_t score_after_ = kNever;  // so many rows of lists
-  PlaneEstimates kept_;  // of rows that are to be scored
-  size_t numbered_ = 0;  // of these, those whose row numbers were fetched,
-  size_t fetched_ = 0;   // and whose vectors
+  PlaneEstimates kept_;           // of rows that are to be scored
+  size_t numbered_ = 0;           // of these, those whose row numbers were fetched,
+  size_t fetched_ = 0;            // and whose vectors
   std::vector<Neighbor> scored_;
   BestRows best_;
   float share_;  // of a row's distance that may be missing in its estimate

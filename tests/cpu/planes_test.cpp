@@ -148,6 +148,64 @@ TEST(Planes, ScansKeepEveryRowAboveTheThreshold) {
   }
 }
 
+// Estimates are the products that the codes and numbers of plane one imply, and have the same bits on every
+// target, wherever a scan begins.
+TEST(Planes, EstimatesAreTheSameOnEveryTarget) {
+  SCOPED_TRACE(test::seed_text());
+  std::mt19937_64 random = test::make_random(65);
+  const ScopedFloatEnvironment environment;
+  for (const int64_t dims : {1, 3, 16, 17, 61, 100, 257, 1030}) {
+    const Matrix matrix = test::clustered(40 + static_cast<int64_t>(random() % 300), dims, random);
+    const ModelPtr model =
+        test::with_planes(test::make_model(matrix), 1 + static_cast<int64_t>(random() % 20), random);
+    const ModelPart& part = model->parts().front();
+    const Query query = test::make_query(matrix.row(3), dims);
+    if (!(query.norm_squared > 0)) continue;
+    const SplitQuery split = split_query(query.vector, query.norm_squared);
+    std::vector<float> products;
+    for (int64_t list = 0; list < part.planes->lists(); ++list)
+      products.push_back(static_cast<float>(
+          test::reference_dot(query.vector.data(), part.planes->centroids.data() + list * dims, dims) /
+          std::sqrt(query.norm_squared)));
+    const int64_t tiles = tile_count(part.rows);
+    for (const float limit : {-std::numeric_limits<float>::infinity(), 0.2f, 0.9f}) {
+      const auto first = static_cast<int64_t>(random() % static_cast<uint64_t>(tiles));
+      const PlaneTiles range = {first, tiles, -1, 0, tiles};
+      PlaneEstimates expected;
+      for (const Kernels* kernels : usable_kernels()) {
+        PlaneCodes codes;
+        kernels->planes->pack(split, dims, codes);
+        PlaneEstimates kept;
+        kernels->planes->estimate(part, range, plane_query(split, codes, products, dims), 0.25f, limit, kept);
+        kept.positions.resize(kept.count);
+        kept.estimates.resize(kept.count);
+        for (float& estimate : kept.estimates) estimate = std::min(estimate, kNoEstimate);
+        if (kernels == usable_kernels().front()) expected = kept;
+        ASSERT_EQ(kept.positions, expected.positions) << kernels->name << ", " << dims;
+        ASSERT_EQ(kept.estimates, expected.estimates) << kernels->name << ", " << dims;
+      }
+      if (limit < 0) {
+        ASSERT_EQ(expected.count, static_cast<size_t>((tiles - range.first) * kTileRows));
+      }
+      for (size_t i = 0; i < expected.count; ++i) {
+        const int64_t position = expected.positions[i];
+        if (position >= part.rows) continue;
+        const auto& offsets = part.planes->offsets;
+        const int64_t list = std::upper_bound(offsets.begin(), offsets.end(), position) - offsets.begin() - 1;
+        std::vector<long double> b = represented(part, position, list, false);
+        if (std::isinf(b.back())) continue;
+        long double sum = 0.25L * b.back();
+        for (int64_t j = 0; j < dims; ++j)
+          sum += b[static_cast<size_t>(j)] * query.vector[static_cast<size_t>(j)] /
+                 std::sqrt(static_cast<long double>(query.norm_squared));
+        ASSERT_GE(expected.estimates[i], limit);
+        ASSERT_NEAR(expected.estimates[i], static_cast<double>(sum), 0.06)
+            << dims << ", position " << position;
+      }
+    }
+  }
+}
+
 // The same for more pairs of a row and a query, with the fastest kernels: $GLOVE_PLANE_BOUNDS, or 10^6.
 TEST(Planes, BoundsHoldForManyRowsAndQueries) {
   SCOPED_TRACE(test::seed_text());

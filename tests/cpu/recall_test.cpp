@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "base/float_environment.h"
@@ -69,6 +70,9 @@ TEST(ListCodes, ProductsAreThoseOfTheDirections) {
                                   ? dot / std::sqrt(query.norm_squared) / std::sqrt(direction.norm_squared)
                                   : 0;
         ASSERT_NEAR(expected[static_cast<size_t>(other)] / lists.scale, cosine, 0.02) << dims;
+        const auto at = static_cast<size_t>(other);
+        const double length = std::sqrt(direction.norm_squared);
+        ASSERT_NEAR(expected[at] * static_cast<double>(lists.factors[at]), cosine * length, 0.02 * length);
       }
     }
   }
@@ -219,6 +223,12 @@ TEST_F(ApproximateSearch, TheCalibrationIsTheSameWithEveryNumberOfThreads) {
   EXPECT_EQ(other.value().features, arrays_.features);
   EXPECT_EQ(other.value().found, arrays_.found);
   EXPECT_FALSE(calibrate_recall(listed_, *searcher, 1, [] { return true; }).ok());
+  // A file with a margin that rules out everything is damaged.
+  for (const double margin : {0.0, 1.5, -0.5, std::numeric_limits<double>::quiet_NaN()}) {
+    RecallArrays damaged = arrays_;
+    damaged.transform[kRecallMargin] = margin;
+    EXPECT_FALSE(is_possible(damaged.table())) << margin;
+  }
 }
 
 TEST_F(ApproximateSearch, ReturnsTheSameRowsOnEveryTargetAloneAndInABatch) {
