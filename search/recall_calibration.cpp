@@ -23,7 +23,7 @@ constexpr int64_t kPredictedShare = 20;  // all but one in so many
 constexpr double kWithinReach = 0.99;
 // Of the nearest rows of a query, and the share of them whose estimates may be too low.
 constexpr int64_t kMarginRows = 10;
-constexpr double kBelowMargin = 5e-3;
+constexpr double kBelowMargin = 2e-3;
 constexpr double kRidge = 1e-3;  // of the standardised measurements
 
 // SplitMix64.
