@@ -30,18 +30,19 @@ struct Nearest {
 };
 
 // The squared distances from the features of some queries, of which `first` is the number of the first one.
-struct Distances {
+struct QueryDistances {
   int64_t first;
   std::vector<int32_t> values;
 };
 
-Distances distances_to(const RecallTable& table, int which, const std::array<int16_t, kRecallFeatures>& at) {
+QueryDistances distances_to(const RecallTable& table, int which,
+                            const std::array<int16_t, kRecallFeatures>& at) {
   const int16_t* column = table.features.data() + which * kRecallFeatures * table.queries;
   const auto last_features =
       std::span(column + (kRecallFeatures - 1) * table.queries, static_cast<size_t>(table.queries));
   const int64_t place = std::ranges::lower_bound(last_features, at.back()) - last_features.begin();
   const int64_t count = std::min(kCompared, table.queries);
-  Distances distances = {std::clamp<int64_t>(place - count / 2, 0, table.queries - count), {}};
+  QueryDistances distances = {std::clamp<int64_t>(place - count / 2, 0, table.queries - count), {}};
   std::vector<int32_t>& values = distances.values;
   values.resize(static_cast<size_t>(count));
   column += distances.first;
@@ -56,7 +57,7 @@ Distances distances_to(const RecallTable& table, int which, const std::array<int
 }
 
 // Returns the `count` nearest queries, of which equally near ones come by number, in any order.
-std::vector<Nearest> nearest_queries(const Distances& all, int64_t count) {
+std::vector<Nearest> nearest_queries(const QueryDistances& all, int64_t count) {
   const std::vector<int32_t>& distances = all.values;
   // Eight buckets for each power of two.
   constexpr auto kBuckets = size_t{32 * 8};

@@ -326,6 +326,8 @@ extern const ScanKernel kScan = {Dot::kMaxQueryCode, Dot::kChunkProducts, pack, 
 
 #include "cpu/kernels/coarse_scan-inl.h"
 #include "cpu/kernels/planes_scan-inl.h"
+
+#include "cpu/kernels/plane_estimates-inl.h"
 #include "cpu/kernels/list_scan-inl.h"
 
 #include "cpu/kernels/cluster_kernels-inl.h"

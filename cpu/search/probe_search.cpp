@@ -67,6 +67,13 @@ bool wants_probe_search(const ScanContext& context, const SearchRequest& request
          !wants_full_pass(model, kRecallKs[static_cast<size_t>(which)]);
 }
 
+ProbeQuery::ProbeQuery(const ScanContext& context, const Query& query, const PlaneLevel& level)
+    : split(split_query(query.vector, query.norm_squared)),
+      codes(packed_codes(context, split)),
+      order(products_with_centroids(context, level.recall->lists, query)),
+      products(scaled(order, level.recall->lists.factors)),
+      planes(plane_query(split, codes, products, context.model.dims())) {}
+
 ProbeSearch::ProbeSearch(const ScanContext& context, const SearchRequest& request)
     : context_(context),
       request_(request),
@@ -74,14 +81,10 @@ ProbeSearch::ProbeSearch(const ScanContext& context, const SearchRequest& reques
       level_(*part_.planes),
       which_(recall_class(request.k)),
       margin_(level_.recall->margin(which_)),
-      split_(split_query(request.query->vector, request.query->norm_squared)),
       wide_(widen(request.query->vector)),
-      codes_(packed_codes(context, split_)),
-      order_products_(products_with_centroids(context, level_.recall->lists, *request.query)),
-      products_(scaled(order_products_, level_.recall->lists.factors)),
-      plane_query_(plane_query(split_, codes_, products_, part_.dims)),
+      query_(context, *request.query, level_),
       taken_(static_cast<size_t>(tile_count(part_.rows) / 64 + 1)),
-      order_(order_products_, level_.offsets),
+      order_(query_.order, level_.offsets),
       next_list_(order_.next()),
       best_(k()),
       share_(margin_),
@@ -187,7 +190,7 @@ bool ProbeSearch::take_tile(int64_t tile) {
 }
 
 void ProbeSearch::read_tiles(const PlaneTiles& tiles) {
-  context_.kernels.planes->estimate(part_, tiles, plane_query_, share_, limit_, kept_);
+  context_.kernels.planes->estimate(part_, tiles, query_.planes, share_, limit_, kept_);
   const int64_t read = std::min(part_.rows, tiles.last * kTileRows) - tiles.first * kTileRows;
   cost_.rows_scanned += read;
   cost_.bytes_scanned += read * plane1_row_bytes(part_.dims);
@@ -202,12 +205,12 @@ int32_t ProbeSearch::row_at(int32_t position) const {
 
 // Fetches the vectors of the rows whose numbers were fetched before, and the numbers of the others.
 void ProbeSearch::fetch_kept() {
-  for (; fetched_ < numbered_; ++fetched_)
-    if (const int32_t row = row_at(kept_.positions[fetched_]); row >= 0)
+  for (; kept_.fetched < kept_.numbered; ++kept_.fetched)
+    if (const int32_t row = row_at(kept_.positions[kept_.fetched]); row >= 0)
       fetch_row(context_.model, part_.first_row + row);
-  for (; numbered_ < kept_.count; ++numbered_)
-    if (kept_.positions[numbered_] < part_.rows)
-      __builtin_prefetch(level_.rows.data() + kept_.positions[numbered_]);
+  for (; kept_.numbered < kept_.count; ++kept_.numbered)
+    if (kept_.positions[kept_.numbered] < part_.rows)
+      __builtin_prefetch(level_.rows.data() + kept_.positions[kept_.numbered]);
 }
 
 // Scores rows that were kept. What is kept and scored before a row is read does not depend on the recall, so
@@ -217,7 +220,7 @@ void ProbeSearch::score_kept() {
   for (size_t i = 0; i < kept_.count; ++i)
     if (const int32_t row = row_at(kept_.positions[i]); row >= 0)
       rows.push_back({row, 0, std::isnan(kept_.estimates[i]) ? 1 : kept_.estimates[i]});
-  kept_.count = fetched_ = numbered_ = 0;
+  kept_.count = kept_.fetched = kept_.numbered = 0;
   score_after_ = list_rows_ + list_rows_ / kRowsPerScores;
   score(rows);
 }

@@ -23,6 +23,25 @@ bool wants_probe_search(const ScanContext& context, const SearchRequest& request
 // REQUIRES: the requests have the same mask.
 Status search_approximately(const ScanContext& context, std::span<SearchRequest> requests);
 
+// What a search knows of its query. Not copied, because parts refer to others.
+struct ProbeQuery {
+  ProbeQuery(const ScanContext& context, const Query& query, const PlaneLevel& level);
+  ProbeQuery(const ProbeQuery&) = delete;
+  ProbeQuery& operator=(const ProbeQuery&) = delete;
+
+  SplitQuery split;
+  PlaneCodes codes;
+  std::vector<int32_t> order;   // [lists], the products that order them
+  std::vector<float> products;  // [lists], of the centroids, about
+  PlaneQuery planes;
+};
+
+// Rows that are to be scored.
+struct RowsToScore : PlaneEstimates {
+  size_t numbered = 0;  // of these, those whose row numbers were fetched,
+  size_t fetched = 0;   // and whose vectors
+};
+
 // One search, on the calling thread: it takes about as long as waking another one. The rows that it reads,
 // and so its answer, depend on nothing but the model, the query, k and the recall. References outlive it.
 class ProbeSearch {
@@ -60,21 +79,15 @@ class ProbeSearch {
   const PlaneLevel& level_;
   const int which_;  // class of the calibration
   const float margin_;
-  const SplitQuery split_;
   const std::vector<double> wide_;
-  const PlaneCodes codes_;
-  const std::vector<int32_t> order_products_;
-  const std::vector<float> products_;  // [lists], of the centroids
-  const PlaneQuery plane_query_;
+  const ProbeQuery query_;
   std::vector<uint64_t> taken_;  // a bit for each tile that was read
   ProbeOrder order_;
   int64_t next_list_;      // -1: there is none
   int64_t list_rows_ = 0;  // of the lists that were read
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
   int64_t score_after_ = kNever;  // so many rows of lists
-  PlaneEstimates kept_;           // of rows that are to be scored
-  size_t numbered_ = 0;           // of these, those whose row numbers were fetched,
-  size_t fetched_ = 0;            // and whose vectors
+  RowsToScore kept_;
   std::vector<Neighbor> scored_;
   BestRows best_;
   float share_;  // of a row's distance that may be missing in its estimate
