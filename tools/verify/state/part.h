@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <initializer_list>
 #include <map>
 #include <set>
 #include <string>
@@ -156,6 +157,19 @@ struct Part {
   void defect(FindingKind kind, const BlockState& state, const Warp& warp, const Instruction& in,
               std::string message, const Instruction* other = nullptr) {
     report_.find(kind, !open_.under_conditions(state, warp), in, other, std::move(message), &state);
+    report_.end_path();
+  }
+  // The same, unless a parameter that the launch does not give decides that one of these lanes comes here:
+  // then it is not proved.
+  void defect_on_ways(FindingKind kind, const BlockState& state, const Warp& warp,
+                      std::initializer_list<int> lanes, const Instruction& in, std::string message,
+                      const Instruction* other = nullptr) {
+    std::string parameter;
+    for (const int lane : lanes)
+      if (parameter.empty()) parameter = parameter_on_way(position(state, warp, lane));
+    if (parameter.empty()) return defect(kind, state, warp, in, std::move(message), other);
+    report_.find(FindingKind::kUnproved, false, in, other,
+                 message + ", if " + parameter + " lets it; give that", &state);
     report_.end_path();
   }
 
