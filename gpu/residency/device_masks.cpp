@@ -41,6 +41,11 @@ int64_t rows_in(std::span<const uint32_t> words) {
   return rows;
 }
 
+// Whether both are the same, without locking one, which could have to free it with a lock held.
+bool are_same(const std::weak_ptr<const RowMask>& kept, const RowMaskPtr& among) {
+  return !kept.owner_before(among) && !among.owner_before(kept);
+}
+
 // Whether a mask without some hidden rows also serves where these are hidden.
 bool serves(const std::vector<int32_t>& some, const std::vector<int32_t>& hidden, size_t most_left) {
   return some.size() <= hidden.size() && hidden.size() - some.size() <= most_left &&
@@ -84,8 +89,8 @@ DeviceMasks::MaskPtr DeviceMasks::find(const RowMaskPtr& among, const std::vecto
                                        size_t most_left) {
   const Lock lock(mutex_);
   const auto found = std::ranges::find_if(kept_, [&](const MaskPtr& mask) {
-    const bool same = among == nullptr ? mask->admits_all : mask->among.lock() == among;
-    return same && serves(mask->hidden, hidden, most_left);
+    return mask->admits_all == (among == nullptr) && are_same(mask->among, among) &&
+           serves(mask->hidden, hidden, most_left);
   });
   if (found == kept_.end()) return nullptr;
   std::rotate(kept_.begin(), found, found + 1);
@@ -107,8 +112,7 @@ Result<DeviceMasks::MaskPtr> DeviceMasks::mask_for(const RowMaskPtr& among,
   // A mask of rows that no statement has any more is of no use; neither is a former one of the same rows.
   std::vector<MaskPtr> kept = {mask};
   for (MaskPtr& former : kept_) {
-    const RowMaskPtr rows = former->among.lock();
-    const bool needed = former->admits_all ? among != nullptr : rows != nullptr && rows != among;
+    const bool needed = !are_same(former->among, among) && (former->admits_all || !former->among.expired());
     (needed && kept.size() < kMostKept ? kept : gone).push_back(std::move(former));
   }
   kept_.swap(kept);

@@ -42,6 +42,7 @@ void check(const ModelPtr& model, const std::vector<Query>& queries) {
   const ModelSearchersPtr searchers = test.searchers(model);
   const int64_t n = model->words();
   std::vector<std::vector<Neighbor>> relations;
+  relations.reserve(queries.size());
   for (const Query& query : queries) relations.push_back(reference_relation(*model, query));
   for (const char* backend : {"cpu", "plain", "ranking"})
     for (const int64_t k :
