@@ -16,7 +16,8 @@ namespace {
 constexpr size_t kQueriesPerBlock = 1024;
 constexpr size_t kRowsBetweenChecks = 65536;  // under 1 ms of work, excluding dot products
 constexpr size_t kDotsBetweenChecks = 4096;
-constexpr int64_t kProbedRanks = 1024;  // rank_of searches this many rows before it scores every row
+constexpr int64_t kFewComponents = 100'000;  // by measurement (bench/RESULTS.md, "Among some rows, on a GPU")
+constexpr int64_t kProbedRanks = 1024;       // rank_of searches this many rows before it scores every row
 
 bool is_excluded(const Query& query, int64_t id) {
   return std::binary_search(query.excluded.begin(), query.excluded.end(), id);
@@ -113,29 +114,22 @@ Status nearest_by_full_pass(Searcher& searcher, const Model& model, std::span<co
   return {};
 }
 
-// Returns the backend to request for a query with a mask: the last one, which is the CPU's, because no other
-// applies masks. One that the options name must be able to answer all the same.
-Result<std::string_view> backend_for_mask(ModelSearchers& searchers, const SearchOptions& options) {
-  const std::string_view last = searchers.engine().backends().all().back()->name();
-  if (!options.backend.empty() && options.backend != "auto" && options.backend != last) {
-    SearcherChoice named(searchers, options.backend, options.interrupted);
-    GLOVE_RETURN_IF_ERROR(named.next());
-  }
-  return last;
+// Whether the CPU scores all admissible rows before a device has been asked. A device searches so few tiles
+// for one query after another.
+bool has_few_rows(const Model& model, std::span<const Query> queries, int64_t k) {
+  const RowMaskPtr& among = queries.front().among;
+  return among != nullptr && among->count() * model.dims() <= kFewComponents &&
+         (queries.size() == 1 || among->rows_of_tiles() < 4 * k * kTileRows);
 }
 
 // Calls search(searcher, cost) with the searchers that the options allow until one succeeds, and records it
-// in the report. `masked`: the query has a mask.
+// in the report. few_rows: begin with the CPU's.
 template <class Search>
-Status run_search(ModelSearchers& searchers, bool masked, const SearchOptions& options, SearchReport& report,
-                  Search&& search) {
+Status run_search(ModelSearchers& searchers, bool few_rows, const SearchOptions& options,
+                  SearchReport& report, Search&& search) {
   const ScopedFloatEnvironment float_environment;
   const Timer timer;
-  std::string_view backend = options.backend;
-  if (masked) {
-    GLOVE_ASSIGN_OR_RETURN(backend, backend_for_mask(searchers, options));
-  }
-  SearcherChoice choice(searchers, backend, options.interrupted);
+  SearcherChoice choice(searchers, options.backend, options.interrupted, few_rows);
   Status status;
   do {
     GLOVE_ASSIGN_OR_RETURN(Searcher* const searcher, choice.next());
@@ -161,8 +155,8 @@ Result<Answers> nearest(ModelSearchers& searchers, std::span<const Query> querie
   report.k = std::max<int64_t>(k, 0);
   if (queries.empty() || k <= 0) return Answers(queries.size());
   Answers answers;
-  const bool masked = queries.front().among != nullptr;
-  const Status status = run_search(searchers, masked, options, report, [&](Searcher& searcher, ScanCost&) {
+  const bool few_rows = has_few_rows(*searchers.model(), queries, k);
+  const Status status = run_search(searchers, few_rows, options, report, [&](Searcher& searcher, ScanCost&) {
     answers.clear();
     answers.reserve(queries.size());
     return wants_full_pass(model, k)
@@ -180,8 +174,8 @@ Result<Answers> candidates_of(ModelSearchers& searchers, std::span<const Query> 
   report.k = k;
   if (queries.empty() || k <= 0) return Answers(queries.size());
   Answers answers;
-  const bool masked = queries.front().among != nullptr;
-  const Status status = run_search(searchers, masked, options, report, [&](Searcher& searcher, ScanCost&) {
+  const bool few_rows = has_few_rows(*searchers.model(), queries, k);
+  const Status status = run_search(searchers, few_rows, options, report, [&](Searcher& searcher, ScanCost&) {
     answers.clear();
     return nearest_by_scan(searcher, queries, k, options, report, answers);
   });
@@ -210,8 +204,8 @@ Result<OrderedRows> all_rows(ModelSearchers& searchers, const Query& query, cons
   report.queries = 1;
   report.k = model.words();
   std::vector<Neighbor> rows;
-  const Status status = run_search(
-      searchers, query.among != nullptr, options, report, [&](Searcher& searcher, ScanCost& cost) -> Status {
+  const Status status =
+      run_search(searchers, false, options, report, [&](Searcher& searcher, ScanCost& cost) -> Status {
         GLOVE_ASSIGN_OR_RETURN(rows, score_every_row(searcher, model, query, options, cost));
         return {};
       });
@@ -225,22 +219,23 @@ Result<int64_t> rank_of(ModelSearchers& searchers, const Query& query, const Nei
   report.queries = 1;
   report.k = model.words();
   int64_t rank = 0;
-  const Status status = run_search(
-      searchers, query.among != nullptr, options, report, [&](Searcher& searcher, ScanCost& cost) -> Status {
-        std::vector<Neighbor> rows;
-        if (!wants_full_pass(model, kProbedRanks)) {
-          Answers answers;
-          GLOVE_RETURN_IF_ERROR(
-              nearest_by_scan(searcher, {&query, 1}, kProbedRanks, options, report, answers));
-          rows = std::move(answers.front());
-        }
-        if (rows.empty() || ranks_before(rows.back(), row)) {
-          GLOVE_ASSIGN_OR_RETURN(rows, score_every_row(searcher, model, query, options, cost));
-        }
-        const auto before = [&row](const Neighbor& other) { return ranks_before(other, row); };
-        rank = 1 + std::count_if(rows.begin(), rows.end(), before);
-        return {};
-      });
+  const Status status =
+      run_search(searchers, has_few_rows(model, {&query, 1}, kProbedRanks), options, report,
+                 [&](Searcher& searcher, ScanCost& cost) -> Status {
+                   std::vector<Neighbor> rows;
+                   if (!wants_full_pass(model, kProbedRanks)) {
+                     Answers answers;
+                     GLOVE_RETURN_IF_ERROR(
+                         nearest_by_scan(searcher, {&query, 1}, kProbedRanks, options, report, answers));
+                     rows = std::move(answers.front());
+                   }
+                   if (rows.empty() || ranks_before(rows.back(), row)) {
+                     GLOVE_ASSIGN_OR_RETURN(rows, score_every_row(searcher, model, query, options, cost));
+                   }
+                   const auto before = [&row](const Neighbor& other) { return ranks_before(other, row); };
+                   rank = 1 + std::count_if(rows.begin(), rows.end(), before);
+                   return {};
+                 });
   if (!status.ok()) return status.error();
   return rank;
 }

@@ -39,8 +39,7 @@ constexpr int64_t kMostRecallK = 1000;
 // The rows of each query, in the order of the queries.
 using Answers = std::vector<std::vector<Neighbor>>;
 
-// A query with a mask (Query::among) is answered by the CPU's backend, and all queries of a call have the
-// same one.
+// All queries of a call have the same mask (Query::among), or none has one.
 
 // Returns the first min(k, admissible rows) rows of each query's relation, best first. k <= 0 returns no
 // rows. Queries are searched in blocks, so the memory needed is that of the answer and one block. Fills in

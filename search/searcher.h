@@ -63,8 +63,7 @@ class Searcher {
   virtual ~Searcher() = default;
 
   // Answers every request. An error concerns all of them; a failure of one request is in its status.
-  // REQUIRES: the float environment; no query has a mask (Query::among), unless the backend is the last one,
-  // the CPU's.
+  // REQUIRES: the float environment; all queries have the same mask (Query::among), or none has one.
   virtual Status search(std::span<SearchRequest> requests) = 0;
 
   // Sets dots[i] = D(q, x_i) for every row i, bit for bit; of a slice, for row Model::first_row() + i. For k
