@@ -190,7 +190,7 @@ def measure(db, searches, words, rounds, k, threads):
                 times[name][turn, i] = time.perf_counter() - start
                 costs[name].append(db.execute("SELECT candidates, bytes_scanned FROM glove_stats LIMIT 1").fetchone())
             differ += any(rows != answers["none"] for rows in answers.values())
-    best = {name: times[name].min(axis=0) for name in files}  # per query, of the rounds
+    best = {name: times[name].min(axis=0) for name in searches}  # per query, of the rounds
     none = best["none"]
     print(f"{threads} threads, k = {k}: {differ} answers differ")
     for name, taken in best.items():

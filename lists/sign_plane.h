@@ -53,10 +53,10 @@ struct SignRow {
 //
 //   b = centroid * m + code * R^T c  satisfies  <u, b> >= 1  and  |g| + |f| / kLeastSignFactor <= distance,
 //
-// where f is the part of b - <u, b> u in the plane of u and m, and g is what is left of it. The limits are
-// those of PlaneBound (lists/planes.h), and so is what a zero row has, and one without such numbers. Sets the
-// bits of `codes`, one for each component. REQUIRES: the float environment; the vectors have `dims` finite
-// components.
+// where f is the part of b - <u, b> u in the plane of u and m, and g is what is left of it; centroid >= 0.
+// The limits are those of PlaneBound (lists/planes.h), and so is what a zero row has, and one without such
+// numbers. Sets the bits of `codes`, one for each component. REQUIRES: the float environment; the vectors
+// have `dims` finite components.
 PlaneBound encode_signs(const SignRow& row, int64_t dims, bool* codes);
 
 // Whether these are such numbers, by dims^2 products. Of the row it reads neither the rotated vectors nor the

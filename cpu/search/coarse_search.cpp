@@ -125,7 +125,7 @@ struct IsBelow {
 bool wants_coarse_search(const ScanContext& context, const SearchRequest& request) {
   const Model& model = context.model;
   if (context.scan_bits == 8) return false;
-  if (wants_planes(context, request) || wants_signs(context, request, context.model.words())) return true;
+  if (wants_planes(context, request) || wants_signs(context, request)) return true;
   if (!has_codes4(model)) return false;
   return context.scan_bits == 4 ||
          is_expected_to_pay(request, model,
@@ -146,13 +146,13 @@ CoarseSearch::CoarseSearch(const ScanContext& context, const SearchRequest& requ
       fine_query_(quantize_query(request.query->vector, request.query->norm_squared,
                                  context.kernels.single_query->max_query_code)),
       wide_(widen(request.query->vector)),
-      signs_(wants_signs(context, request, context.model.words())
-                 ? SignSearch::create(context, request, wide_.data())
-                 : std::nullopt),
-      planes_(
-          wants_signs(context, request, context.model.words()) || wants_planes(context, request)
-              ? std::optional<PlaneParts>(std::in_place, context, *request.query, wide_.data(), coarse_query_)
-              : std::nullopt),
+      signs_(wants_signs(context, request) ? SignSearch::create(context, request, wide_.data())
+                                           : std::nullopt),
+      planes_(wants_signs(context, request) || wants_planes(context, request)
+                  ? std::optional<PlaneParts>(std::in_place, context, *request.query, wide_.data(),
+                                              coarse_query_,
+                                              signs_ ? signs_->products() : std::vector<float>())
+                  : std::nullopt),
       bounds_(k_),
       best_(k_, bounds_.threshold()),
       slots_(static_cast<size_t>(context.threads)) {

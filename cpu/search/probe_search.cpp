@@ -11,7 +11,6 @@
 #include "cpu/kernels/wide_query.h"
 #include "cpu/search/plane_parts.h"
 #include "lists/planes.h"
-#include "lists/sign_plane.h"
 #include "search/nearest.h"
 
 namespace glove::cpu {
@@ -99,8 +98,6 @@ Result<bool> ProbeSearch::run(const InterruptCheck& interrupted, ScanCost& cost)
   if (known) {
     const int64_t rows = level_.recall->rows_to_read(which_, measurements(), request_.recall, part_.rows);
     known = rows >= 0;
-    if (known && wants_signs(context_, request_, rows))
-      signs_ = SignSearch::create(context_, request_, wide_.data());
     if (known) GLOVE_RETURN_IF_ERROR(read_lists(rows, interrupted));
   }
   cost.add(cost_);
@@ -195,16 +192,11 @@ void ProbeSearch::read_tiles(int64_t first, int64_t last) {
   const auto rows = static_cast<size_t>((last - first) * kTileRows);
   if (survivors_.size() < rows) survivors_.resize(rows);
   multiply_centroids(first, last);
-  const int64_t read = std::min(part_.rows - first * kTileRows, static_cast<int64_t>(rows));
-  cost_.rows_scanned += read;
-  if (signs_) {
-    cost_.bytes_scanned += read * sign_row_bytes(part_.dims);
-    return score_promising(context_.kernels.signs->scan(part_, first, last, signs_->query(products_),
-                                                        threshold_, survivors_.data()));
-  }
   const PlaneCounts counts =
       context_.kernels.planes->scan(part_, first, last, plane_query(split_, codes_, products_, part_.dims),
                                     threshold_, left_, survivors_.data());
+  const int64_t read = std::min(part_.rows - first * kTileRows, static_cast<int64_t>(rows));
+  cost_.rows_scanned += read;
   cost_.bytes_scanned +=
       read * plane1_row_bytes(part_.dims) + counts.second_reads * plane2_row_bytes(part_.dims);
   score_promising(counts.survivors);

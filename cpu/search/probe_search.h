@@ -3,13 +3,11 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "cpu/kernels/kernels.h"
 #include "cpu/search/scan.h"
-#include "cpu/search/sign_search.h"
 #include "lists/probe_order.h"
 #include "lists/recall_table.h"
 #include "search/candidates.h"
@@ -62,7 +60,6 @@ class ProbeSearch {
   const SplitQuery split_;
   const std::vector<double> wide_;
   PlaneCodes codes_;
-  std::optional<SignSearch> signs_;  // once the rows to read are known, if it pays
   std::vector<int32_t> order_products_;
   std::vector<float> products_;  // [lists], exact; NaN where no row was read
   std::vector<uint64_t> taken_;  // a bit for each tile that was read

@@ -5,6 +5,8 @@
 
 #include "base/thread_pool.h"
 #include "cpu/search/plane_parts.h"
+#include "lists/list_codes.h"
+#include "lists/recall_table.h"
 #include "lists/sign_plane.h"
 #include "search/candidates.h"
 
@@ -16,6 +18,8 @@ namespace {
 constexpr int64_t kRowsPerDimension = 32;
 // So many products of components take longer than another thread needs to wake up.
 constexpr int64_t kRotatedPerPiece = 1 << 17;
+// More than the roundings of factors and products.
+constexpr double kProductSlack = 0x1p-20;
 // A damaged rotation changes lengths by more than this share.
 constexpr double kMostStretch = 0x1p-10;
 // An answer's evidence shows its probability in six digits, which may be this share below the one asked for.
@@ -45,14 +49,30 @@ std::vector<float> rotate(const ScanContext& context, const Query& query, const 
 
 }  // namespace
 
-bool wants_signs(const ScanContext& context, const SearchRequest& request, int64_t rows) {
+bool wants_signs(const ScanContext& context, const SearchRequest& request) {
   const Model& model = context.model;
   if (!(request.certainty < 1) || request.query->among != nullptr || context.scan_bits == 8 ||
       model.parts().size() != 1 || !has_vectors(model))
     return false;
   const ModelPart& part = model.parts().front();
   return part.planes != nullptr && part.planes->has_signs() &&
-         (context.scan_bits == 4 || rows >= kRowsPerDimension * part.dims);
+         (context.scan_bits == 4 || part.rows >= kRowsPerDimension * part.dims);
+}
+
+std::vector<float> upper_products(const ScanContext& context, const ListCodes& lists, const Query& query) {
+  std::vector<int32_t> sums(static_cast<size_t>(lists.lists()));
+  const std::vector<int16_t> codes = encode_query(lists, query.vector, query.norm_squared);
+  context.kernels.list_products(codes.data(), lists.codes.data(), lists.lists(), lists.dims, sums.data());
+  const double inverse = 1 / std::sqrt(query.norm_squared);
+  // Codes of either vector are off by at most a half.
+  double off = static_cast<double>(127 * lists.dims);
+  for (size_t j = 0; j < query.vector.size(); ++j)
+    off += std::abs(query.vector[j] * inverse) * lists.steps[j] * lists.scale;
+  const double more = off / 2 + lists.scale * kProductSlack;
+  std::vector<float> products;
+  for (size_t i = 0; i < sums.size(); ++i)
+    products.push_back(static_cast<float>((sums[i] + more) * static_cast<double>(lists.factors[i])));
+  return products;
 }
 
 std::optional<SignSearch> SignSearch::create(const ScanContext& context, const SearchRequest& request,
@@ -67,6 +87,9 @@ std::optional<SignSearch> SignSearch::create(const ScanContext& context, const S
   const double failure = (1 - request.certainty) * (1 - kEvidenceSlack);
   search.factor_ =
       sign_factor(part.dims, failure / static_cast<double>(std::min(request.k, context.model.words())));
+  const RecallTable* const recall = part.planes->recall;
+  if (recall != nullptr && !recall->is_damaged)
+    search.products_ = upper_products(context, recall->lists, *request.query);
   return search;
 }
 

@@ -8,25 +8,32 @@
 
 #include "cpu/kernels/kernels.h"
 #include "cpu/search/scan.h"
+#include "lists/list_codes.h"
 #include "search/searcher.h"
 
 namespace glove::cpu {
 
 // Returns true if the request allows it, the model has a sign plane, and it promises to be faster than
-// reading planes of `rows` rows or context.scan_bits wants it.
-bool wants_signs(const ScanContext& context, const SearchRequest& request, int64_t rows);
+// reading planes or context.scan_bits wants it.
+bool wants_signs(const ScanContext& context, const SearchRequest& request);
+
+// Returns upper bounds of the products of the query's unit vector and centroids, by their codes, which are a
+// quarter of their bytes.
+std::vector<float> upper_products(const ScanContext& context, const ListCodes& lists, const Query& query);
 
 // One query and the sign plane of a model's only part. Immutable, and safe to use from many threads at once.
 class SignSearch {
  public:
   // Returns nullopt if the model's rotation is damaged: the search must be exact. `wide` is
-  // widen(query.vector). REQUIRES: wants_signs(), for some
-  // number of rows.
+  // widen(query.vector). REQUIRES: wants_signs(context, request)
   static std::optional<SignSearch> create(const ScanContext& context, const SearchRequest& request,
                                           const double* wide);
 
   // `products`: [lists], of the centroids and the query's unit vector. The query refers to both.
   SignQuery query(std::span<const float> products) const { return {codes_, products, line_, factor_}; }
+
+  // [lists]: upper bounds of these products, or empty if they must be computed.
+  const std::vector<float>& products() const { return products_; }
 
  private:
   SignSearch() = default;
@@ -34,6 +41,7 @@ class SignSearch {
   std::vector<int8_t> codes_;
   PlaneLine line_{};
   float factor_ = 1;
+  std::vector<float> products_;
 };
 
 }  // namespace glove::cpu

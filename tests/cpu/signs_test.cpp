@@ -10,6 +10,7 @@
 #include "cpu/kernels/kernels.h"
 #include "cpu/kernels/wide_query.h"
 #include "cpu/search/plane_parts.h"
+#include "cpu/search/sign_search.h"
 #include "lists/half.h"
 #include "lists/rotation.h"
 #include "lists/sign_plane.h"
@@ -318,6 +319,38 @@ TEST(Signs, ScansKeepEveryRowAboveTheThreshold) {
           const auto same = std::ranges::lower_bound(survivors, one.row, std::less<>(), &Survivor::row);
           if (same == survivors.end() || same->row != one.row) continue;
           ASSERT_NEAR(same->estimate, one.estimate, 1e-5) << kernels->name << ", row " << one.row;
+        }
+      }
+    }
+  }
+}
+
+TEST(Signs, ProductsOfCentroidsAreUpperBounds) {
+  SCOPED_TRACE(test::seed_text());
+  std::mt19937_64 random = test::make_random(94);
+  const ScopedFloatEnvironment environment;
+  for (const int64_t dims : {256, 301, 4096}) {
+    Matrix centroids = test::gaussian(50, dims, random);
+    for (int64_t j = 0; j < dims; ++j) {
+      centroids.row(1)[j] *= 1e-18f;
+      centroids.row(2)[j] = j == 5 ? -2.0f : 0.0f;
+      centroids.row(3)[j] = 1;
+      centroids.row(4)[j] = 0;
+    }
+    const ListCodes lists = encode_centroids(centroids.values, dims);
+    const ModelPtr model = test::make_model(centroids);
+    for (int64_t row = 0; row < 10; ++row) {
+      const Query query = test::make_query(centroids.row(row), dims);
+      if (!(query.norm_squared > 0)) continue;
+      for (const Kernels* kernels : usable_kernels()) {
+        const std::vector<float> products = upper_products({*kernels, *model, 1}, lists, query);
+        for (int64_t i = 0; i < centroids.rows; ++i) {
+          const double length = std::sqrt(test::reference_dot(centroids.row(i), centroids.row(i), dims));
+          const double exact = test::reference_dot(centroids.row(i), query.vector.data(), dims) /
+                               std::sqrt(query.norm_squared);
+          ASSERT_GE(products[static_cast<size_t>(i)], exact) << kernels->name << ", centroid " << i;
+          ASSERT_LE(products[static_cast<size_t>(i)], exact + 0.5 * length)
+              << kernels->name << ", centroid " << i;
         }
       }
     }
