@@ -37,7 +37,7 @@ PlaneBound bound_with(const Products& row, uint16_t code, int64_t dims) {
   const uint16_t centroid = nearest_half(s * (row.um * row.uc - row.mc) / sine_squared);
   const double alpha = half_value(centroid);
   const double along = alpha * row.um + s * row.uc;
-  if (!(along >= 1 + kRoundings) || alpha < 0) return kNoBound;
+  if (!(along >= 1 + kRoundings)) return kNoBound;
   const double in_plane = (alpha * sine_squared + s * (row.mc - row.um * row.uc)) / std::sqrt(sine_squared);
   const auto codes_squared = static_cast<double>(dims);
   const double squared =
@@ -54,7 +54,6 @@ PlaneBound bound_with(const Products& row, uint16_t code, int64_t dims) {
 
 // The numbers of a row that its centroid describes well enough.
 PlaneBound bound_by_centroid(const Products& row) {
-  if (!(row.um > 0)) return kNoBound;
   const uint16_t centroid = half_away_from_zero((1 + kRoundings) / row.um);
   const double alpha = half_value(centroid);
   const double off = std::abs(alpha) * std::sqrt(std::max(0.0, row.mm - row.um * row.um));
@@ -98,7 +97,7 @@ namespace {
 bool is_possible(const PlaneBound& bound, double centroid_squared, size_t dims) {
   const double factor = half_value(bound.centroid);
   const double scale = half_value(bound.code);
-  return factor >= 0 && factor * std::sqrt(centroid_squared) <= kMostPlaneTerm && scale >= 0 &&
+  return std::abs(factor) * std::sqrt(centroid_squared) <= kMostPlaneTerm && scale >= 0 &&
          scale * std::sqrt(static_cast<double>(dims)) <= kMostPlaneTerm && half_value(bound.distance) > 0;
 }
 

@@ -118,7 +118,8 @@ struct PlaneKernel {
 // What a scan of sign planes knows of a query and a part.
 struct SignQuery {
   std::span<const int8_t> codes;    // of the rotated query, as pack() orders them
-  std::span<const float> products;  // [lists], of the centroids and the query's unit vector
+  std::span<const float> products;  // [lists], about those of the centroids and the query's unit vector
+  float products_off;               // no product is off by more than this
   PlaneLine line;                   // of the signs and the rotated query
   float factor;                     // sign_factor() of the certainty (lists/rotation.h)
 };

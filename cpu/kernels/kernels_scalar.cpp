@@ -160,7 +160,9 @@ int64_t scan_signs(const ModelPart& part, int64_t first_tile, int64_t last_tile,
     }
     const auto bound = level.sign_bounds.data() + p / kTileRows * kPlaneBounds * kTileRows + p % kTileRows;
     const float distance = half_value(bound[2 * kTileRows]) * query.factor;
-    const float estimate = half_value(bound[0]) * query.products[static_cast<size_t>(list)] +
+    const float centroid = half_value(bound[0]);
+    const float estimate = centroid * query.products[static_cast<size_t>(list)] +
+                           std::abs(centroid) * query.products_off +
                            half_value(bound[kTileRows]) * query.line(sum);
     const int32_t row = level.rows[static_cast<size_t>(p)];
     if (distance == 0 || row < 0 || row >= part.rows || estimate + distance * test.sine < test.limit)

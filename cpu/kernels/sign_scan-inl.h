@@ -112,8 +112,10 @@ HWY_NOINLINE Survivor* scan_sign_tile(const SignScan& scan, int64_t tile, ListWa
       const FloatVector product =
           hn::MulAdd(hn::ConvertTo(kFloats, sums[i]), hn::Set(kFloats, scan.query.line.step),
                      hn::Set(kFloats, scan.query.line.start));
-      const FloatVector estimates = hn::MulAdd(load_halves(bounds + row), hn::Load(kFloats, products + row),
-                                               hn::Mul(load_halves(bounds + kTileRows + row), product));
+      const FloatVector centroids = load_halves(bounds + row);
+      const FloatVector by_code = hn::MulAdd(hn::Abs(centroids), hn::Set(kFloats, scan.query.products_off),
+                                             hn::Mul(load_halves(bounds + kTileRows + row), product));
+      const FloatVector estimates = hn::MulAdd(centroids, hn::Load(kFloats, products + row), by_code);
       const FloatVector all =
           hn::MulAdd(load_halves(bounds + 2 * kTileRows + row), hn::Set(kFloats, scan.factor), estimates);
       const auto ruled_out = hn::Lt(all, hn::Set(kFloats, scan.test.limit));

@@ -8,6 +8,7 @@
 #include "lists/list_codes.h"
 #include "lists/recall_table.h"
 #include "lists/sign_plane.h"
+#include "model/round_up.h"
 #include "search/candidates.h"
 
 namespace glove::cpu {
@@ -59,7 +60,7 @@ bool wants_signs(const ScanContext& context, const SearchRequest& request) {
          (context.scan_bits == 4 || part.rows >= kRowsPerDimension * part.dims);
 }
 
-std::vector<float> upper_products(const ScanContext& context, const ListCodes& lists, const Query& query) {
+ListProducts coded_products(const ScanContext& context, const ListCodes& lists, const Query& query) {
   std::vector<int32_t> sums(static_cast<size_t>(lists.lists()));
   const std::vector<int16_t> codes = encode_query(lists, query.vector, query.norm_squared);
   context.kernels.list_products(codes.data(), lists.codes.data(), lists.lists(), lists.dims, sums.data());
@@ -68,11 +69,15 @@ std::vector<float> upper_products(const ScanContext& context, const ListCodes& l
   double off = static_cast<double>(127 * lists.dims);
   for (size_t j = 0; j < query.vector.size(); ++j)
     off += std::abs(query.vector[j] * inverse) * lists.steps[j] * lists.scale;
-  const double more = off / 2 + lists.scale * kProductSlack;
-  std::vector<float> products;
-  for (size_t i = 0; i < sums.size(); ++i)
-    products.push_back(static_cast<float>((sums[i] + more) * static_cast<double>(lists.factors[i])));
-  return products;
+  ListProducts result;
+  double largest = 0;
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const double factor = lists.factors[i];
+    largest = std::max(largest, factor);
+    result.products.push_back(static_cast<float>(sums[i] * factor));
+  }
+  result.off = round_up_to_float((off / 2 + lists.scale * kProductSlack) * largest);
+  return result;
 }
 
 std::optional<SignSearch> SignSearch::create(const ScanContext& context, const SearchRequest& request,
@@ -89,7 +94,7 @@ std::optional<SignSearch> SignSearch::create(const ScanContext& context, const S
       sign_factor(part.dims, failure / static_cast<double>(std::min(request.k, context.model.words())));
   const RecallTable* const recall = part.planes->recall;
   if (recall != nullptr && !recall->is_damaged)
-    search.products_ = upper_products(context, recall->lists, *request.query);
+    search.products_ = coded_products(context, recall->lists, *request.query);
   return search;
 }
 

@@ -17,9 +17,14 @@ namespace glove::cpu {
 // reading planes or context.scan_bits wants it.
 bool wants_signs(const ScanContext& context, const SearchRequest& request);
 
-// Returns upper bounds of the products of the query's unit vector and centroids, by their codes, which are a
-// quarter of their bytes.
-std::vector<float> upper_products(const ScanContext& context, const ListCodes& lists, const Query& query);
+// Products of the query's unit vector and centroids that are off by at most `off`.
+struct ListProducts {
+  std::vector<float> products;
+  float off = 0;
+};
+
+// Returns them by the centroids' codes, which are a quarter of their bytes.
+ListProducts coded_products(const ScanContext& context, const ListCodes& lists, const Query& query);
 
 // One query and the sign plane of a model's only part. Immutable, and safe to use from many threads at once.
 class SignSearch {
@@ -30,10 +35,12 @@ class SignSearch {
                                           const double* wide);
 
   // `products`: [lists], of the centroids and the query's unit vector. The query refers to both.
-  SignQuery query(std::span<const float> products) const { return {codes_, products, line_, factor_}; }
+  SignQuery query(std::span<const float> products) const {
+    return {codes_, products, products_.off, line_, factor_};
+  }
 
-  // [lists]: upper bounds of these products, or empty if they must be computed.
-  const std::vector<float>& products() const { return products_; }
+  // [lists]: these products, or empty if they must be computed.
+  const std::vector<float>& products() const { return products_.products; }
 
  private:
   SignSearch() = default;
@@ -41,7 +48,7 @@ class SignSearch {
   std::vector<int8_t> codes_;
   PlaneLine line_{};
   float factor_ = 1;
-  std::vector<float> products_;
+  ListProducts products_;
 };
 
 }  // namespace glove::cpu
