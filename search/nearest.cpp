@@ -4,8 +4,10 @@
 #include <cmath>
 #include <utility>
 
+#include "base/concat.h"
 #include "base/float_environment.h"
 #include "base/timer.h"
+#include "lists/rotation.h"
 #include "model/exact_dot.h"
 #include "search/engine.h"
 #include "search/searcher_choice.h"
@@ -76,7 +78,7 @@ Result<std::vector<Neighbor>> score_every_row(Searcher& searcher, const Model& m
 // Answers with certified scans, one block of queries at a time.
 Status nearest_by_scan(Searcher& searcher, std::span<const Query> queries, int64_t k,
                        const SearchOptions& options, SearchReport& report, Answers& answers) {
-  const bool may_approximate = options.recall < 1 && k <= kMostRecallK;
+  const bool may_approximate = !options.is_exact() && k <= kMostRecallK;
   while (!queries.empty()) {
     const auto block = queries.first(std::min(queries.size(), kQueriesPerBlock));
     queries = queries.subspan(block.size());
@@ -85,13 +87,16 @@ Status nearest_by_scan(Searcher& searcher, std::span<const Query> queries, int64
       requests[i].query = &block[i];
       requests[i].k = k;
       requests[i].interrupted = &options.interrupted;
-      if (may_approximate) requests[i].recall = options.recall;
+      if (!may_approximate) continue;
+      requests[i].recall = options.recall;
+      requests[i].certainty = options.certainty;
     }
     GLOVE_RETURN_IF_ERROR(searcher.search(requests));
     for (SearchRequest& request : requests) {
       GLOVE_RETURN_IF_ERROR(request.status);
       report.cost.add(request.cost);
-      if (options.recall < 1) report.notes.push_back({request.approximate, request.cost.rows_scanned});
+      if (!options.is_exact())
+        report.notes.push_back({request.approximate, request.cost.rows_scanned, request.uncertain});
       answers.push_back(std::move(request.rows));
     }
   }
@@ -104,7 +109,7 @@ Status nearest_by_full_pass(Searcher& searcher, const Model& model, std::span<co
   ScanCost& cost = report.cost;
   for (const Query& query : queries) {
     GLOVE_ASSIGN_OR_RETURN(auto scored, score_every_row(searcher, model, query, options, cost));
-    if (options.recall < 1) report.notes.push_back({false, model.words()});
+    if (!options.is_exact()) report.notes.push_back({false, model.words()});
     const Timer timer;
     OrderedRows rows(std::move(scored));
     GLOVE_RETURN_IF_ERROR(rows.sort_first(k, options.interrupted));
@@ -146,6 +151,17 @@ Status run_search(ModelSearchers& searchers, bool few_rows, const SearchOptions&
 }
 
 }  // namespace
+
+Status check_certainty(const Model& model, std::string_view name) {
+  const PlaneLevel* const planes = model.parts().size() == 1 ? model.parts().front().planes : nullptr;
+  if (planes != nullptr && planes->has_signs()) return {};
+  const std::string remedy = can_rotate(model.dims())
+                                 ? "none; write its file with glove-convert --lists, or omit certainty"
+                                 : concat(model.dims(), " dimensions; omit certainty");
+  return invalid_argument(
+      "a certainty below 1 needs a model file with lists, which keeps a random rotation of ",
+      kLeastRotatedDims, " to ", kMostRotatedDims, " dimensions, but the model '", name, "' has ", remedy);
+}
 
 Result<Answers> nearest(ModelSearchers& searchers, std::span<const Query> queries, int64_t k,
                         const SearchOptions& options, SearchReport& report) {

@@ -44,8 +44,13 @@ struct SearchRequest {
   // similarities are exact. The rows are the same for every searcher that makes use of it, and a searcher
   // need not.
   double recall = 1;
+  // At most 1. Below it, a searcher may return other rows with at most the probability 1 - certainty, over
+  // the random rotation that its model keeps (lists/rotation.h). A searcher need not make use of it.
+  double certainty = 1;
   // True if the searcher made use of `recall`.
   bool approximate = false;
+  // True if the searcher made use of `certainty`.
+  bool uncertain = false;
 };
 
 // For glove_models.
