@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -60,5 +61,21 @@ void for_admissible_tiles(const PartChunks::Chunk& chunk, const RowMask* among, 
     if (begin < first) scan(begin, first);
   }
 }
+
+// The numbers 0 to count - 1 in an order in which the first few, however many, are spread evenly over all.
+// Models are often sorted by the frequency of their words, which have near neighbours of about their own
+// frequency; read in this order, these are found early and raise the threshold.
+class SpreadOrder {
+ public:
+  explicit SpreadOrder(int64_t count) : count_(count), step_(std::max<int64_t>(1, count * 618 / 1000)) {
+    while (std::gcd(step_, count_) != 1) ++step_;
+  }
+  // REQUIRES: 0 <= position < count
+  int64_t operator[](int64_t position) const { return position * step_ % count_; }
+
+ private:
+  int64_t count_;
+  int64_t step_;  // about count / golden ratio
+};
 
 }  // namespace glove::cpu
