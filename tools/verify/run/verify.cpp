@@ -148,13 +148,26 @@ void Run::run_path(BlockState& state) {
   if (setup_.has_products) steps_.async.check_warpgroups(state);
 }
 
+using Deadline = std::chrono::steady_clock::time_point;
+
 // A run and what it refers to.
 struct HeldRun {
-  HeldRun(Kernel code, const Launch& launch, const Options& options,
-          std::chrono::steady_clock::time_point deadline)
+  HeldRun(Kernel code, const Launch& launch, const Options& options, Deadline deadline)
       : sliced(std::move(code)), setup(sliced, launch, options) {
     learned.effort.budget = Budget(deadline, options.memory_limit);
     learned.table.set_budget(&learned.effort.budget);
+  }
+
+  // Runs until the run need not begin again.
+  Verdict verdict() {
+    const auto begin = std::chrono::steady_clock::now();
+    do {
+      run.reset();
+      run = std::make_unique<Run>(setup, learned);
+    } while (!run->once_in_budget());
+    Verdict found = run->verdict();
+    found.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return found;
   }
 
   const Kernel sliced;
@@ -190,6 +203,76 @@ std::set<int> racing_stores(const Verdict& verdict) {
   return lines;
 }
 
+// Whether two blocks may stand for all: no block waits for another, and indices are read as they are.
+bool may_stand_for_all(const Setup& setup) {
+  if (setup.blocks < 2 || !setup.options.every_grid || setup.options.data_seed) return false;
+  if (setup.check_global && !setup.waits.empty()) return false;
+  return std::ranges::none_of(setup.kernel.code, [](const Instruction& in) {
+    const bool narrow = bits_of(in.op == Op::kConvert || in.op == Op::kSetPredicate ? in.from : in.type) != 32;
+    return narrow && std::ranges::any_of(in.operands, [](const PtxOperand& operand) {
+             return operand.kind == OperandKind::kSpecial && operand.special < Special::kLaneId &&
+                    static_cast<size_t>(operand.special) >= BlockPair::kFirst;
+           });
+  });
+}
+
+void add_to(Verdict& sum, const Verdict& part) {
+  std::set<std::string> assumptions(sum.assumptions.begin(), sum.assumptions.end());
+  assumptions.insert(part.assumptions.begin(), part.assumptions.end());
+  sum.assumptions.assign(assumptions.begin(), assumptions.end());
+  std::erase_if(sum.uncovered, [&](const std::string& place) {
+    return std::ranges::find(part.uncovered, place) == part.uncovered.end();
+  });
+  sum.paths += part.paths;
+  sum.steps += part.steps;
+  sum.seconds += part.seconds;
+}
+
+// Proves the kernel for every grid along the launch's axes: any two blocks, whatever their indices, and the grid
+// of one block. nullopt: it could not be proved so.
+std::optional<Verdict> prove_every_grid(const Kernel& sliced, const Launch& launch, const Options& options,
+                                        Deadline deadline) {
+  Options first = options;
+  first.most_findings = 1;
+  Launch one = launch;
+  one.grid = {1, 1, 1};
+  std::optional<Verdict> sum;
+  const auto prove = [&](const Launch& how, const BlockPair::Case* axes) {
+    HeldRun held(sliced, how, first, deadline);
+    if (axes != nullptr) held.learned.pair.emplace(*axes, launch.block, held.learned.table);
+    const Verdict verdict = held.verdict();
+    if (!verdict.findings.empty()) return false;
+    if (!sum)
+      sum = verdict;
+    else
+      add_to(*sum, verdict);
+    return true;
+  };
+  if (!may_stand_for_all(Setup(sliced, launch, options))) return std::nullopt;
+  one.grid[0] = 2;  // of a pair
+  for (const BlockPair::Case& axes : BlockPair::cases(launch.grid))
+    if (!prove(one, &axes)) return std::nullopt;
+  one.grid[0] = 1;
+  if (!prove(one, nullptr)) return std::nullopt;
+  sum->every_grid = true;
+  if (launch.grid[0] > 1)
+    add_to(*sum, {.assumptions = {"a grid has fewer than 2^29 threads along x"}, .uncovered = sum->uncovered});
+  return sum;
+}
+
+std::string shape_of(const Verdict& verdict, const Launch& launch, const Options& options) {
+  std::string grid = "grid " + dimensions(launch.grid);
+  if (verdict.every_grid) {
+    std::string axes;
+    for (size_t axis = 0; axis < 3; ++axis)
+      if (launch.grid[axis] > 1) axes += (axes.empty() ? "" : ", ") + std::string(1, "xyz"[axis]);
+    grid = "for all grids along " + axes;
+  }
+  return "block " + dimensions(launch.block) + ", " + grid +
+         (options.shared_only ? ", shared memory only" : "") +
+         (launch.name.empty() ? "" : ", " + launch.name);
+}
+
 // One kernel, one launch, one verdict. REQUIRES: launch.block is set.
 Verdict verify_kernel(const Kernel& kernel, const Launch& launch, const Options& options) {
   const auto deadline =
@@ -198,15 +281,11 @@ Verdict verify_kernel(const Kernel& kernel, const Launch& launch, const Options&
   const auto run = [&](const std::set<int>& keep_data) {
     Options exact = options;
     exact.name_all_data = !keep_data.empty();
-    auto held =
-        std::make_unique<HeldRun>(slice(kernel, {keep_data, options.shared_only}), launch, exact, deadline);
-    const auto begin = std::chrono::steady_clock::now();
-    do {
-      held->run.reset();
-      held->run = std::make_unique<Run>(held->setup, held->learned);
-    } while (!held->run->once_in_budget());
-    Verdict found = held->run->verdict();
-    found.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    Kernel sliced = slice(kernel, {keep_data, options.shared_only});
+    if (keep_data.empty())
+      if (const auto proved = prove_every_grid(sliced, launch, options, deadline)) return *proved;
+    auto held = std::make_unique<HeldRun>(std::move(sliced), launch, exact, deadline);
+    Verdict found = held->verdict();
     if (found.out_of_time) end_aside(std::move(held));
     return found;
   };
@@ -221,9 +300,7 @@ Verdict verify_kernel(const Kernel& kernel, const Launch& launch, const Options&
   }
   verdict.kernel = kernel.name;
   verdict.sampled = options.data_seed.has_value();
-  verdict.shape = "block " + dimensions(launch.block) + ", grid " + dimensions(launch.grid) +
-                  (options.shared_only ? ", shared memory only" : "") +
-                  (launch.name.empty() ? "" : ", " + launch.name);
+  verdict.shape = shape_of(verdict, launch, options);
   return verdict;
 }
 
