@@ -48,8 +48,8 @@ std::optional<uint32_t> GridOrder::flag_number(uint32_t at) {
 // number there has seen this store, if it is the only one. Returns false if the store is nothing of the kind.
 bool GridOrder::raise_flag(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
                            Value value, bool certain) {
-  if (!follows() || !setup_.check_global || place.space != Space::kGlobal ||
-      place.kind != Place::kNumber || !certain || !value.known() || mask_bits(value.constant, bits_of(in.type)) == 0)
+  if (!follows() || !setup_.check_global || place.space != Space::kGlobal || place.kind != Place::kNumber ||
+      !certain || !value.known() || mask_bits(value.constant, bits_of(in.type)) == 0)
     return false;
   if ((in.order.scope == FenceScope::kBlock && !in.order.is_volatile) || !released(state, warp, lane))
     return false;

@@ -184,7 +184,8 @@ void Locations::forget(const Place& place, unsigned bytes, const BlockState& sta
   std::erase_if(numbers_, [&](const auto& entry) {
     const GlobalPlace& key = entry.first;
     const bool in_shared = has(key.granule, 63);
-    if (!shared || key.form != 0) return key.form != 0 && in_shared == shared && object_of({0, key.form}) == object;
+    if (!shared || key.form != 0)
+      return key.form != 0 && in_shared == shared && object_of({0, key.form}) == object;
     const Wide at = static_cast<Wide>(key.granule & ~(uint64_t{1} << 63));
     return key.form == 0 && at + 7 >= range.lo && at < range.hi + bytes;
   });

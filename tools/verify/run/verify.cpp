@@ -10,6 +10,7 @@
 
 #include "launch/launch_file.h"
 #include "ptx/parser.h"
+#include "solve/two_threads.h"
 #include "steps/steps.h"
 
 namespace glove::verify {
@@ -208,7 +209,8 @@ bool may_stand_for_all(const Setup& setup) {
   if (setup.blocks < 2 || !setup.options.every_grid || setup.options.data_seed) return false;
   if (setup.check_global && !setup.waits.empty()) return false;
   return std::ranges::none_of(setup.kernel.code, [](const Instruction& in) {
-    const bool narrow = bits_of(in.op == Op::kConvert || in.op == Op::kSetPredicate ? in.from : in.type) != 32;
+    const bool narrow =
+        bits_of(in.op == Op::kConvert || in.op == Op::kSetPredicate ? in.from : in.type) != 32;
     return narrow && std::ranges::any_of(in.operands, [](const PtxOperand& operand) {
              return operand.kind == OperandKind::kSpecial && operand.special < Special::kLaneId &&
                     static_cast<size_t>(operand.special) >= BlockPair::kFirst;
@@ -216,10 +218,14 @@ bool may_stand_for_all(const Setup& setup) {
   });
 }
 
+void assume(Verdict& verdict, const std::vector<std::string>& more) {
+  std::set<std::string> assumptions(verdict.assumptions.begin(), verdict.assumptions.end());
+  assumptions.insert(more.begin(), more.end());
+  verdict.assumptions.assign(assumptions.begin(), assumptions.end());
+}
+
 void add_to(Verdict& sum, const Verdict& part) {
-  std::set<std::string> assumptions(sum.assumptions.begin(), sum.assumptions.end());
-  assumptions.insert(part.assumptions.begin(), part.assumptions.end());
-  sum.assumptions.assign(assumptions.begin(), assumptions.end());
+  assume(sum, part.assumptions);
   std::erase_if(sum.uncovered, [&](const std::string& place) {
     return std::ranges::find(part.uncovered, place) == part.uncovered.end();
   });
@@ -228,35 +234,80 @@ void add_to(Verdict& sum, const Verdict& part) {
   sum.seconds += part.seconds;
 }
 
-// Proves the kernel for every grid along the launch's axes: any two blocks, whatever their indices, and the grid
-// of one block. nullopt: it could not be proved so.
+// Whether nothing but races of two accesses is left to decide.
+bool may_be_solved(const Verdict& verdict) {
+  return !verdict.out_of_time && std::ranges::all_of(verdict.findings, [](const Finding& finding) {
+    return finding.accesses.size() == 2 && !finding.definite;
+  });
+}
+
+// There is no race.
+void take(Verdict& verdict, const TwoThreads& solved) {
+  verdict.findings.clear();
+  assume(verdict, solved.assumptions);
+}
+
+// Asks the solver about races that could not be decided, or that a condition that is not known may prevent.
+void solve(Verdict& verdict, const Kernel& sliced, const Launch& launch, const Options& options) {
+  if (verdict.findings.empty() || verdict.findings.size() >= options.most_findings || !may_be_solved(verdict))
+    return;
+  const TwoThreads solved = decide_two_threads(Setup(sliced, launch, options), false);
+  if (solved.answer == TwoThreads::Answer::kNever) return take(verdict, solved);
+  if (solved.answer != TwoThreads::Answer::kWitness) {
+    for (Finding& finding : verdict.findings)
+      finding.explanation.push_back("Z3 does not decide it: " + solved.text);
+    return;
+  }
+  const std::set<int> lines = {sliced.sites[sliced.code[solved.first].site].ptx_line,
+                               sliced.sites[sliced.code[solved.second].site].ptx_line};
+  for (Finding& finding : verdict.findings)
+    if (std::set<int>{finding.site.ptx_line, finding.other.ptx_line} == lines)
+      finding.message += ": " + solved.text;
+}
+
+// Proves the kernel for every grid along the launch's axes: any two blocks, whatever their indices, and the
+// grid of one block. nullopt: it could not be proved so.
 std::optional<Verdict> prove_every_grid(const Kernel& sliced, const Launch& launch, const Options& options,
                                         Deadline deadline) {
+  const Setup setup(sliced, launch, options);
+  if (!may_stand_for_all(setup)) return std::nullopt;
+  std::optional<TwoThreads> solved;  // if it is needed
+  const auto no_race = [&] {
+    if (!solved) solved = options.solver ? decide_two_threads(setup, true) : TwoThreads{};
+    return solved->answer == TwoThreads::Answer::kNever;
+  };
   Options first = options;
   first.most_findings = 1;
   Launch one = launch;
   one.grid = {1, 1, 1};
   std::optional<Verdict> sum;
   const auto prove = [&](const Launch& how, const BlockPair::Case* axes) {
-    HeldRun held(sliced, how, first, deadline);
-    if (axes != nullptr) held.learned.pair.emplace(*axes, launch.block, held.learned.table);
-    const Verdict verdict = held.verdict();
-    if (!verdict.findings.empty()) return false;
-    if (!sum)
-      sum = verdict;
-    else
-      add_to(*sum, verdict);
-    return true;
+    for (const bool again : {false, true}) {
+      HeldRun held(sliced, how, first, deadline);
+      if (axes != nullptr) held.learned.pair.emplace(*axes, launch.block, held.learned.table);
+      Verdict verdict = held.verdict();
+      if (!verdict.findings.empty() && (!may_be_solved(verdict) || !no_race())) return false;
+      // The run ended with its first finding: what else there is?
+      if (!verdict.findings.empty() && !again) {
+        first.most_findings = options.most_findings;
+        continue;
+      }
+      if (!verdict.findings.empty()) take(verdict, *solved);
+      if (!sum)
+        sum = verdict;
+      else
+        add_to(*sum, verdict);
+      return true;
+    }
+    return false;
   };
-  if (!may_stand_for_all(Setup(sliced, launch, options))) return std::nullopt;
   one.grid[0] = 2;  // of a pair
   for (const BlockPair::Case& axes : BlockPair::cases(launch.grid))
     if (!prove(one, &axes)) return std::nullopt;
   one.grid[0] = 1;
   if (!prove(one, nullptr)) return std::nullopt;
   sum->every_grid = true;
-  if (launch.grid[0] > 1)
-    add_to(*sum, {.assumptions = {"a grid has fewer than 2^29 threads along x"}, .uncovered = sum->uncovered});
+  if (launch.grid[0] > 1) assume(*sum, {"a grid has fewer than 2^29 threads along x"});
   return sum;
 }
 
@@ -286,6 +337,7 @@ Verdict verify_kernel(const Kernel& kernel, const Launch& launch, const Options&
       if (const auto proved = prove_every_grid(sliced, launch, options, deadline)) return *proved;
     auto held = std::make_unique<HeldRun>(std::move(sliced), launch, exact, deadline);
     Verdict found = held->verdict();
+    if (options.solver && !options.data_seed) solve(found, held->sliced, launch, options);
     if (found.out_of_time) end_aside(std::move(held));
     return found;
   };

@@ -29,8 +29,8 @@ std::vector<BlockPair::Case> BlockPair::cases(const std::array<uint32_t, 3>& gri
   return all;
 }
 
-// The lesser index is i, the greater i + 1 + d and the size i + 2 + d + e, with i, d, e that are anything from 0
-// on: that the indices differ and are less than the size needs no conditions beside the sums.
+// The lesser index is i, the greater i + 1 + d and the size i + 2 + d + e, with i, d, e that are anything
+// from 0 on: that the indices differ and are less than the size needs no conditions beside the sums.
 BlockPair::BlockPair(const Case& axes, const std::array<uint32_t, 3>& threads, SymbolTable& table) {
   for (size_t axis = 0; axis < 3; ++axis) {
     size_[axis] = {1, 0};

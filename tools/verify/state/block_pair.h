@@ -1,5 +1,5 @@
-// Two blocks in place of all: their indices are symbols, and what holds of them holds of any two blocks of any
-// grid.
+// Two blocks in place of all: their indices are symbols, and what holds of them holds of any two blocks of
+// any grid.
 #pragma once
 
 #include <array>

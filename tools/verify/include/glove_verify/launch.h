@@ -86,6 +86,7 @@ struct Options {
   // that the launch leaves open.
   std::optional<uint64_t> data_seed;
   bool every_grid = true;       // tries to prove the kernel for all grids first
+  bool solver = true;           // asks Z3 what it cannot decide itself, if the build has it
   bool name_all_data = false;  // also what arithmetic in floats makes of data, to see equal values
 };
 
