@@ -204,9 +204,12 @@ std::set<int> racing_stores(const Verdict& verdict) {
   return lines;
 }
 
+constexpr uint32_t kManyBlocks = 32;  // from here on, two blocks in place of all are tried first
+
 // Whether two blocks may stand for all: no block waits for another, and indices are read as they are.
 bool may_stand_for_all(const Setup& setup) {
-  if (setup.blocks < 2 || !setup.options.every_grid || setup.options.data_seed) return false;
+  const bool many = setup.blocks >= kManyBlocks || (setup.options.every_grid && setup.blocks > 1);
+  if (!many || setup.options.data_seed) return false;
   if (setup.check_global && !setup.waits.empty()) return false;
   return std::ranges::none_of(setup.kernel.code, [](const Instruction& in) {
     const bool narrow =
@@ -329,12 +332,14 @@ Verdict verify_kernel(const Kernel& kernel, const Launch& launch, const Options&
   const auto deadline =
       std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                                              std::chrono::duration<double>(options.time_limit));
+  const auto now = std::chrono::steady_clock::now();
+  const auto soon = now + (deadline - now) / 3;  // for all grids; the given one must not go without
   const auto run = [&](const std::set<int>& keep_data) {
     Options exact = options;
     exact.name_all_data = !keep_data.empty();
     Kernel sliced = slice(kernel, {keep_data, options.shared_only});
     if (keep_data.empty())
-      if (const auto proved = prove_every_grid(sliced, launch, options, deadline)) return *proved;
+      if (const auto proved = prove_every_grid(sliced, launch, options, soon)) return *proved;
     auto held = std::make_unique<HeldRun>(std::move(sliced), launch, exact, deadline);
     Verdict found = held->verdict();
     if (options.solver && !options.data_seed) solve(found, held->sliced, launch, options);

@@ -60,7 +60,7 @@ class Formulas {
   // Something went wrong in Z3; then no answer counts.
   bool failed() const;
 
-  static constexpr unsigned kMostWork = 3'000'000;  // Z3's resource limit for one question
+  static constexpr unsigned kMostWork = 1'000'000;  // Z3's resource limit for one question
 
  private:
   Term folded(Term result, Term a, Term b) const {

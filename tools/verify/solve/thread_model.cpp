@@ -96,36 +96,61 @@ void ThreadModel::prepare_loop(int head) {
   if (!enter(head)) return;
   exact_ = false;
   const Edge start = {condition_, registers_};
-  Edge any = start;
   const size_t unknowns = formulas_.count();  // those from here on may be others in each round
-  std::vector<uint32_t> changed;
-  for (const uint32_t r : flow.live_in(flow.blocks()[static_cast<size_t>(head)].first)) {
+  Edge any = any_round(start, head, written);
+  const std::vector<Edge> ends = trial(any, head, members);
+  if (!why_.empty()) return;
+  const Term rounds = formulas_.unknown(32);
+  for (const uint32_t r : written) {
+    Number& value = any.registers[r];
+    const Number& before = start.registers[r];
+    if (setup_.kernel.registers[r].type == Type::kPred || before.bits == nullptr || value.bits == nullptr)
+      continue;
+    value = grown(before, value, ends, r, rounds, unknowns);
+  }
+  into_[static_cast<size_t>(head)].assign(1, any);
+}
+
+// The state at the beginning of a round of which nothing is known.
+ThreadModel::Edge ThreadModel::any_round(const Edge& start, int head, const std::set<uint32_t>& written) {
+  Edge any = start;
+  for (const uint32_t r : written) any.registers[r] = {};
+  for (const uint32_t r : setup_.flow.live_in(setup_.flow.blocks()[static_cast<size_t>(head)].first)) {
     if (written.count(r) == 0) continue;
     Number& value = any.registers[r];
-    const Number before = value;
+    const Number& before = start.registers[r];
     value = unknown(setup_.kernel.registers[r].type);
     if (before.offset != nullptr && before.object > kMixed)
       value = {value.bits, before.object, formulas_.unknown(64), false};
-    changed.push_back(r);
   }
-  // A trial of one round, of which nothing but the registers at its end counts.
+  return any;
+}
+
+// Runs one round, of which nothing but what comes back to the head counts.
+std::vector<ThreadModel::Edge> ThreadModel::trial(const Edge& any, int head,
+                                                  const std::vector<int>& members) {
   const auto outside = into_;
   const size_t accesses = accesses_.size();
   const unsigned phase = phase_;
   const auto objects = objects_;
   into_[static_cast<size_t>(head)].assign(1, any);
   run_blocks(members, head);
-  const std::vector<Edge> ends = std::move(into_[static_cast<size_t>(head)]);
+  std::vector<Edge> ends = std::move(into_[static_cast<size_t>(head)]);
   into_ = outside;
   accesses_.resize(accesses);
   phase_ = phase;
   objects_ = objects;
-  if (!why_.empty()) return;
-  const Term rounds = formulas_.unknown(32);
-  const auto step = [&](const auto& part, uint32_t r) -> Term {  // null: it is not the same in all rounds
+  return ends;
+}
+
+// What a register that was `before` ahead of the loop is after some rounds, if each adds the same, whatever
+// the register was `then`, at its beginning; else what it was then.
+Number ThreadModel::grown(const Number& before, const Number& then, const std::vector<Edge>& ends, uint32_t r,
+                          Term rounds, size_t unknowns) const {
+  const auto step = [&](auto part) -> Term {  // null: it is not the same in all rounds
     Term same = nullptr;
     for (const Edge& end : ends) {
-      const Number &now = end.registers[r], &then = any.registers[r];
+      const Number& now = end.registers[r];
       if (now.bits == nullptr || now.object != then.object || part(now) == nullptr) return nullptr;
       const Term by = formulas_.subtract(part(now), part(then));
       if ((same != nullptr && same != by) || formulas_.mentions_since(by, unknowns)) return nullptr;
@@ -133,21 +158,17 @@ void ThreadModel::prepare_loop(int head) {
     }
     return same;
   };
-  for (const uint32_t r : changed) {
-    Number& value = any.registers[r];
-    const Number& before = start.registers[r];
-    if (setup_.kernel.registers[r].type == Type::kPred || before.bits == nullptr) continue;
-    const auto grown = [&](Term from, Term by) {
-      return formulas_.add(from,
-                           formulas_.multiply(formulas_.resized(rounds, formulas_.bits_of(by), false), by));
-    };
-    if (const Term by = step([](const Number& x) { return x.bits; }, r); by != nullptr)
-      value.bits = grown(before.bits, by);
-    if (value.offset == nullptr) continue;
-    if (const Term by = step([](const Number& x) { return x.offset; }, r); by != nullptr)
-      value.offset = grown(before.offset, by);
-  }
-  into_[static_cast<size_t>(head)].assign(1, any);
+  const auto after = [&](Term from, Term by) {
+    const Term times = formulas_.resized(rounds, formulas_.bits_of(by), false);
+    return formulas_.add(from, formulas_.multiply(times, by));
+  };
+  Number value = then;
+  if (const Term by = step([](const Number& x) { return x.bits; }); by != nullptr)
+    value.bits = after(before.bits, by);
+  if (value.offset == nullptr) return value;
+  if (const Term by = step([](const Number& x) { return x.offset; }); by != nullptr)
+    value.offset = after(before.offset, by);
+  return value;
 }
 
 void ThreadModel::run_block(int block) {

@@ -75,6 +75,10 @@ class ThreadModel {
   void run_blocks(const std::vector<int>& blocks, int skip_loop_at);
   bool enter(int block);
   void prepare_loop(int head);
+  Edge any_round(const Edge& start, int head, const std::set<uint32_t>& written);
+  std::vector<Edge> trial(const Edge& any, int head, const std::vector<int>& members);
+  Number grown(const Number& before, const Number& then, const std::vector<Edge>& ends, uint32_t r,
+               Term rounds, size_t unknowns) const;
   void run_block(int block);
   void leave(int block, Term condition);
   void add_edge(int from, int to, Term condition);
@@ -112,7 +116,7 @@ class ThreadModel {
   std::vector<int> order_;               // blocks
   std::vector<bool> on_chain_;           // blocks that every thread runs exactly once
   std::vector<std::vector<Edge>> into_;  // by block
-  std::set<int> loop_heads_, prepared_;
+  std::set<int> loop_heads_;
   Registers registers_;
   Term condition_ = nullptr;  // of the block that is run
   bool exact_ = true;         // that condition

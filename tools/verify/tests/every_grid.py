@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Proofs for all grids: every_grid.py PROGRAM PTX
 
-PTX is probes/every_grid.sm_*.ptx. Each kernel must be proved for all grids, for the launch's grid alone, or not at all; and each with
---one-grid as before. vector_add must take
+PTX is probes/every_grid.sm_*.ptx. Each kernel must be proved for all grids, for the launch's grid alone, or not at all; without
+--every-grid, for a small grid alone. vector_add must take
 little memory however large the grid is.
 """
 
@@ -27,7 +27,7 @@ def verdicts(program, ptx, *options):
 def main(program, ptx, solver):
     found = {}
     for grid, kernels in (("2", "."), ("2,2", "^(first_of_each_row|two_rows|without_rows)$")):
-        found |= verdicts(program, ptx, "--kernel", kernels, "--grid", grid)
+        found |= verdicts(program, ptx, "--every-grid", "--kernel", kernels, "--grid", grid)
     wanted = {name: ("proved", True) for name in ALL} | {name: ("proved", False) for name in ONE}
     wanted |= {name: ("proved", solver == "1") for name in BY_SOLVER}
     bad = 0
@@ -38,10 +38,10 @@ def main(program, ptx, solver):
     for name in set(wanted) - set(found):
         bad += 1
         print(f"{name} is missing")
-    for name, verdict in verdicts(program, ptx, "--one-grid", "--grid", "2,2", "--kernel", "^(transposed|two_rows)$").items():
+    for name, verdict in verdicts(program, ptx, "--grid", "2,2", "--kernel", "^(transposed|two_rows)$").items():
         if verdict[1]:
             bad += 1
-            print(f"{name}: {verdict} with --one-grid")
+            print(f"{name}: {verdict} without --every-grid")
     large = verdicts(program, ptx, "--grid", "60000", "--kernel", "^vector_add$")
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f"{len(found)} kernels, {bad} wrong; the largest took {used.ru_maxrss // 1024} MB")
