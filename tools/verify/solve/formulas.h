@@ -12,6 +12,7 @@ namespace glove::verify {
 
 using Term = Z3_ast;  // a bit vector, or a condition; lives as long as its Formulas
 
+// Whether something can be.
 enum class Answer3 : uint8_t { kNo, kYes, kUnknown };
 
 // Makes terms, and asks whether conditions can hold together. A thread has one at a time.
