@@ -9,15 +9,9 @@
 #include "cpu/cpu_backend.h"
 #include "model/model.h"
 #include "search/backend.h"
+#include "tests/share.h"
 
 namespace glove::test {
-
-// Sanitizers cost a factor of ten or more, so tests do less work under them.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int64_t kShare = 10;
-#else
-constexpr int64_t kShare = 1;
-#endif
 
 // Names the seed of this run (tests/loader/random.h), for SCOPED_TRACE(seed_text()).
 std::string seed_text();
