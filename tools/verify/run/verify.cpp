@@ -295,6 +295,7 @@ std::optional<Verdict> prove_every_grid(const Kernel& sliced, const Launch& laun
         first.most_findings = options.most_findings;
         continue;
       }
+      if (verdict.findings.size() >= options.most_findings) return false;  // it has not seen all
       if (!verdict.findings.empty()) take(verdict, *solved);
       if (!sum)
         sum = verdict;
