@@ -12,8 +12,9 @@ namespace glove {
 
 // How one query of a search was answered.
 struct AnswerNote {
-  bool approximate = false;
+  bool approximate = false;  // as in SearchRequest
   int64_t rows_read = 0;
+  bool uncertain = false;
 };
 
 // What a search was, and what it cost.
@@ -27,7 +28,7 @@ struct SearchReport {
   ScanCost cost;
   double resolve_us = 0;  // words or expression to vectors
   double total_us = 0;
-  std::vector<AnswerNote> notes = {};  // of each query if SearchOptions::recall is below 1; else empty
+  std::vector<AnswerNote> notes = {};  // of each query if SearchOptions::recall or certainty is below 1
 };
 
 // Keeps reports of the most recent searches. Thread-safe.
