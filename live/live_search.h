@@ -143,6 +143,7 @@ class LiveRelation final : public RankedRelation {
                                SearchReport& report) override;
   Result<std::vector<Neighbor>> score(const Query& query, std::span<const int64_t> ids,
                                       const InterruptCheck& interrupted) override;
+  RecallAudit* audit() override { return nullptr; }
 
  private:
   bool reads_by_id() const;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,6 +33,8 @@ struct SearchOptions {
   std::string backend = "auto";
   InterruptCheck interrupted;
   double recall = 1;
+  // Whether queries may be audited now (nearest_with_audits()); empty: no.
+  std::function<bool()> may_audit = {};
 };
 
 constexpr int64_t kMostRecallK = 1000;

@@ -306,7 +306,9 @@ Result<AnswerCache::Answer> RankedScan::answer_of_query() {
     }
   }
   const Query& asked = key ? key->query : *query;
-  GLOVE_ASSIGN_OR_RETURN(auto answers, source_.relation->nearest({&asked, 1}, limit(), options_, report));
+  GLOVE_ASSIGN_OR_RETURN(auto answers, nearest_with_audits(engine_, *source_.relation, source_.name,
+                                                           {&asked, 1}, limit(), options_, report));
+  block_.audited = report.audited;
   block_.note = report.notes.empty() ? AnswerNote{false, report.cost.rows_scanned} : report.notes.front();
   record(std::move(report));
   if (!key) return std::make_shared<const std::vector<Neighbor>>(std::move(answers.front()));
@@ -361,7 +363,9 @@ Status RankedScan::fill_block() {
   SearchReport report;
   report.kind = "batch";
   report.resolve_us = timer.microseconds();
-  GLOVE_ASSIGN_OR_RETURN(auto answers, source_.relation->nearest(queries, limit(), options_, report));
+  GLOVE_ASSIGN_OR_RETURN(auto answers, nearest_with_audits(engine_, *source_.relation, source_.name, queries,
+                                                           limit(), options_, report));
+  block_.audited = report.audited;
   block_.note.rows_read = report.cost.rows_scanned / static_cast<int64_t>(queries.size());
   if (!report.notes.empty()) block_.notes.resize(block_.answers.size());
   for (size_t i = 0; i < report.notes.size(); ++i) block_.notes[positions[i]] = report.notes[i];

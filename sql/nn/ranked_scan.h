@@ -75,6 +75,9 @@ class RankedScan {
   // Whether the current query was answered with recall below 1, so that rows of its answer may be missing.
   bool is_approximate() const { return block_.note.approximate; }
 
+  // What audits of the recall of the current query's answer had observed. REQUIRES: is_approximate()
+  const AuditedRecall& audited() const { return block_.audited; }
+
   // Returns how many queries the scan has begun. It changes when the inputs do.
   size_t query_count() const { return next_query_; }
 
@@ -104,6 +107,7 @@ class RankedScan {
     std::vector<Answer> answers;
     std::vector<AnswerNote> notes;  // of each, or empty if `note` is the same for all
     AnswerNote note;                // of the current query
+    AuditedRecall audited;
   };
   void look_ids_up();
   Strategy choose_strategy() const;

@@ -30,7 +30,7 @@ TEST_F(LongValues, AreShortenedInMessages) {
       {"SELECT * FROM glove_nn('king', NULL, 1, NULL, '@')", "cpu"},
       {"SELECT * FROM v('[1,2]', 1, '@')", "cpu"},
       {"SELECT glove_config('@')",
-       "...'; the settings are: backend, threads, gpu_memory, devices, index_memory"},
+       "...'; the settings are: backend, threads, gpu_memory, devices, index_memory, audits"},
       {"SELECT glove_config('threads', '@')", "n...'"},
       {"SELECT glove_config('devices', '@')", "n...'"},
       {"SELECT glove_load('x', 'y', '{\"format\":\"@\"}')", ""},

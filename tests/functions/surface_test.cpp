@@ -136,7 +136,8 @@ TEST(Surface, ColumnsOfGloveStats) {
   EXPECT_EQ(columns_of("glove_stats"),
             "model TEXT, backend TEXT, device TEXT, kind TEXT, queries INTEGER, k INTEGER, "
             "rows_scanned INTEGER, bytes_scanned INTEGER, candidates INTEGER, resolve_us REAL, scan_us REAL, "
-            "select_us REAL, rescore_us REAL, total_us REAL, words_per_ms REAL");
+            "select_us REAL, rescore_us REAL, total_us REAL, words_per_ms REAL, recall REAL, measured REAL, "
+            "measured_low REAL, measured_high REAL, audits INTEGER");
 }
 
 TEST(Surface, ColumnsOfGloveKmeans) {
