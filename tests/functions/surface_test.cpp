@@ -118,7 +118,8 @@ TEST(Surface, ColumnsAndObjectsOfAGloveIndex) {
 TEST(Surface, ColumnsOfGloveIndexes) {
   EXPECT_EQ(columns_of("glove_indexes"),
             "schema TEXT, name TEXT, rows INTEGER, segments INTEGER, dead INTEGER, logged INTEGER, bytes "
-            "INTEGER, backend TEXT, state TEXT");
+            "INTEGER, backend TEXT, state TEXT, recall REAL, measured REAL, measured_low REAL, measured_high "
+            "REAL, audits INTEGER");
 }
 
 TEST(Surface, ColumnsOfGloveModels) {

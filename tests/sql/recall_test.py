@@ -291,6 +291,14 @@ class Recall(unittest.TestCase):
         self.db.execute("CREATE VIRTUAL TABLE doc_vec USING glove_index(content='doc', rowid='id', vector='v')")
         live = json.loads(self.db.execute("SELECT glove_recall('doc_vec', v, 5, 0.9) FROM doc WHERE id IN (20, 90)").fetchone()[0])
         self.assertEqual((live["queries"], live["mean"], live["proved"]), (2, 1, 2))
+        again = "SELECT glove_recall('lists', glove_vec('w250', 'lists'), 9, 0.9)"
+        first, second = (json.loads(self.db.execute(again).fetchone()[0]) for _ in range(2))
+        self.assertGreater(first["exact_ms"], 0)
+        self.assertIsNone(second["exact_ms"])  # the answer was kept
+        self.db.execute("SELECT glove_load(?, 'doc_vec')", (self.none,)).fetchall()
+        with self.assertRaisesRegex(sqlite3.Error, "but both have the name 'doc_vec'"):
+            self.db.execute("SELECT glove_recall('doc_vec', v, 5, 0.9) FROM doc WHERE id = 20").fetchall()
+        self.db.execute("SELECT glove_unload('doc_vec')").fetchall()
         self.assertEqual(self.db.execute("SELECT glove_recall('lists', NULL, 10, 0.9)").fetchone(), (None,))
         self.assertEqual(self.db.execute("SELECT glove_recall('lists', 'nosuchword', 10, 0.9)").fetchone(), (None,))
         with self.assertRaisesRegex(sqlite3.Error, "must be the same in all rows, but target is now 'lists', k 11 and"):
