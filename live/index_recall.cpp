@@ -13,6 +13,7 @@
 #include "base/thread_pool.h"
 #include "live/live_search.h"
 #include "model/code_estimate.h"
+#include "model/limits.h"
 #include "search/recall_calibration.h"
 
 namespace glove::live {
@@ -144,8 +145,8 @@ IndexRecallPtr IndexRecall::parse(HugePageBuffer<char> bytes, const Lists& lists
   recall->audit_ = std::move(audit);
   std::span<const char> left = bytes;
   std::vector<int64_t> header;
-  if (!take(left, kHeader, header) || header[0] != kVersion || header[1] < 1 || header[2] < 1 ||
-      header[2] > static_cast<int64_t>(kCalibrationQueries + kMostOwnQueries) ||
+  if (!take(left, kHeader, header) || header[0] != kVersion || header[1] < 1 || header[1] > kMaxRows ||
+      header[2] < 1 || header[2] > static_cast<int64_t>(kCalibrationQueries + kMostOwnQueries) ||
       header[3] != int64_t{lists.checksum()})
     return nullptr;
   RecallArrays& arrays = recall->arrays_;

@@ -43,6 +43,7 @@ class IndexRecall {
   std::shared_ptr<RecallAudit> audit_;
 };
 
+// Shared by the connections of a process.
 using IndexRecallPtr = std::shared_ptr<const IndexRecall>;
 
 // The connections of a process share calibrations, as they do segments (live/segment.h). Returns the

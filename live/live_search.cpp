@@ -282,7 +282,11 @@ Status LiveRelation::scan_segments(std::span<const Query> queries, int64_t k, co
     report.device = scan.device;
     report.cost.add(scan.cost);
     const Timer timer;
-    for (size_t i = 0; i < scan.notes.size(); ++i) report.notes[block[i]] = scan.notes[i];
+    if (options.recall < 1)
+      for (size_t i = 0; i < block.size(); ++i)
+        report.notes[block[i]] = i < scan.notes.size()
+                                     ? scan.notes[i]
+                                     : AnswerNote{false, scan.cost.rows_scanned / std::ssize(block)};
     for (size_t i = 0; i < block.size(); ++i) {
       GLOVE_RETURN_IF_ERROR(check_interrupt(options.interrupted));
       const Query& query = queries[block[i]];

@@ -1,5 +1,5 @@
 // Searches a live index: its segments, without the rows that were deleted or changed since, and the changed
-// rows as the user's table has them now. Exact, like search/nearest.h.
+// rows as the user's table has them now. As exact as search/nearest.h.
 #pragma once
 
 #include <cstdint>

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/thread_interrupt.h"
 #include "base/thread_pool.h"
 #include "base/timer.h"
 #include "cpu/kernels/wide_query.h"
@@ -99,10 +100,12 @@ Status search_approximately(const ScanContext& context, std::span<SearchRequest>
     return run_probe(search, interrupted, request);
   };
   if (requests.size() == 1) return answer(requests.front(), shared.check());
-  const auto work = [&](int, int64_t i) {
-    (void)answer(requests[static_cast<size_t>(i)], {});  // nothing stops it
+  ThreadInterrupt interrupt(shared.check());
+  const auto work = [&](int slot, int64_t i) {
+    (void)answer(requests[static_cast<size_t>(i)], interrupt.of(slot));  // run() returns the only error
   };
-  if (!ThreadPool::instance().run(context.threads, std::ssize(requests), work, shared.check()))
+  if (!ThreadPool::instance().run(context.threads, std::ssize(requests), work, interrupt.of(0)) ||
+      interrupt.stopped())
     return interrupted_error();
   return {};
 }

@@ -20,6 +20,9 @@ namespace {
 // The rows of lists that are read between two checks for an interrupt.
 constexpr int64_t kRowsPerCheck = 1 << 16;
 constexpr int64_t kTilesPerCheck = 1 << 10;
+// The tiles of a list that are fetched ahead.
+constexpr int64_t kMostFetchedTiles = 16;
+constexpr int64_t kLineBytes = 64;
 // An index that has grown so many times since it was calibrated is searched exactly.
 constexpr int64_t kMostGrowth = 2;
 
@@ -38,6 +41,13 @@ std::vector<int32_t> products_with_lists(const ScanContext& context, const ListC
   const std::vector<int16_t> codes = encode_query(lists, query.vector, query.norm_squared);
   context.kernels.list_products(codes.data(), lists.codes.data(), lists.lists(), lists.dims, products.data());
   return products;
+}
+
+// Returns the centroids that the parts in lists share. REQUIRES: there is such a part.
+const float* centroids_of(std::span<const ModelPart> parts) {
+  size_t part = 0;
+  while (table_of(parts[part]) == nullptr) ++part;
+  return parts[part].planes->centroids.data();
 }
 
 // Returns the offsets of the lists if all parts' rows in them were as many as those of the calibration.
@@ -90,8 +100,10 @@ SegmentProbe::SegmentProbe(const ScanContext& context, const SearchRequest& requ
       wide_(widen(request.query->vector)),
       order_products_(products_with_lists(context, plan.table->lists, *request.query)),
       offsets_(calibrated_offsets(context.model.parts(), *plan.table)),
+      centroids_(centroids_of(context.model.parts())),
       products_(order_products_.size(), std::numeric_limits<float>::quiet_NaN()),
       order_(order_products_, offsets_),
+      next_list_(order_.next()),
       bounds_(plan.k),
       collector_(request.query->excluded, request.query->among.get(), bounds_),
       best_(plan.k) {
@@ -144,8 +156,9 @@ Status SegmentProbe::read_lists(int64_t rows, const InterruptCheck& interrupted)
       GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
       next_check = cost_.rows_scanned + kRowsPerCheck;
     }
-    const int64_t list = order_.next();
+    const int64_t list = std::exchange(next_list_, order_.next());
     if (list < 0) break;
+    if (next_list_ >= 0) fetch_list(next_list_);
     const auto place = static_cast<size_t>(list);
     list_rows_ += offsets_[place + 1] - offsets_[place];
     for (size_t part = 0; part < context_.model.parts().size(); ++part) {
@@ -156,6 +169,28 @@ Status SegmentProbe::read_lists(int64_t rows, const InterruptCheck& interrupted)
   }
   bound_waiting();
   return {};
+}
+
+// Fetches the memory of a list that is read soon: the lists are far apart, and the processor fetches ahead
+// only what follows.
+void SegmentProbe::fetch_list(int64_t list) const {
+  const auto place = static_cast<size_t>(list);
+  const auto fetch = [](const auto* values, int64_t first, int64_t last) {
+    const auto* const bytes = reinterpret_cast<const char*>(values);
+    for (int64_t byte = first; byte < last; byte += kLineBytes) __builtin_prefetch(bytes + byte, 0, 2);
+  };
+  for (const ModelPart& part : context_.model.parts()) {
+    if (table_of(part) == nullptr) continue;
+    const PlaneLevel& level = *part.planes;
+    const int64_t first = level.offsets[place] / kTileRows;
+    const int64_t last = std::min(tile_count(level.offsets[place + 1]), first + kMostFetchedTiles);
+    const int64_t tile_bytes = kTileRows * plane_row_bytes(part.dims);
+    constexpr int64_t kBoundBytes = kPlaneBounds * kTileRows * static_cast<int64_t>(sizeof(uint16_t));
+    fetch(level.plane1.data(), first * tile_bytes, last * tile_bytes);
+    fetch(level.bounds1.data(), first * kBoundBytes, last * kBoundBytes);
+  }
+  const int64_t centroid_bytes = context_.model.dims() * static_cast<int64_t>(sizeof(float));
+  fetch(centroids_, list * centroid_bytes, (list + 1) * centroid_bytes);
 }
 
 // Reads the positions of a list. Only its first and its last tile may have been read with another list.
@@ -185,7 +220,7 @@ void SegmentProbe::multiply_centroids(const ModelPart& part, int64_t first_tile,
        list < part.planes->lists() && offsets[static_cast<size_t>(list)] < last_tile * kTileRows; ++list) {
     float& product = products_[static_cast<size_t>(list)];
     if (!std::isnan(product)) continue;
-    const float* const centroid = part.planes->centroids.data() + list * part.dims;
+    const float* const centroid = centroids_ + list * part.dims;
     double dot = 0;
     context_.kernels.cached_dots(wide_.data(), &centroid, 1, part.dims, &dot);
     product = static_cast<float>(dot * inverse);
@@ -221,6 +256,8 @@ void SegmentProbe::bound_promising(const ModelPart& part, int64_t count) {
   });
   std::sort(begin, end, [](const Survivor& a, const Survivor& b) { return a.estimate > b.estimate; });
   for (auto row = begin; row != end; ++row) {
+    if (row + 1 != end && !((row + 1)->estimate < collector_.threshold()))
+      fetch_codes(static_cast<int32_t>(part.first_row + (row + 1)->row));
     const auto id = static_cast<int32_t>(part.first_row + row->row);
     if (!(row->estimate < collector_.threshold()))
       bound(id);
@@ -232,11 +269,19 @@ void SegmentProbe::bound_promising(const ModelPart& part, int64_t count) {
 void SegmentProbe::bound_waiting() {
   std::sort(waiting_.begin(), waiting_.end(),
             [](const Collector::Candidate& a, const Collector::Candidate& b) { return a.upper > b.upper; });
-  for (const Collector::Candidate& row : waiting_) {
-    if (row.upper < collector_.threshold()) break;
-    bound(row.id);
+  for (size_t i = 0; i < waiting_.size(); ++i) {
+    if (waiting_[i].upper < collector_.threshold()) break;
+    if (i + 1 < waiting_.size()) fetch_codes(waiting_[i + 1].id);
+    bound(waiting_[i].id);
   }
   waiting_.clear();
+}
+
+void SegmentProbe::fetch_codes(int32_t row) const {
+  const ModelPart& part = context_.model.part_of(row);
+  const int8_t* const codes = part.level(8).codes.data() + code_index(row - part.first_row, 0, part.dims);
+  for (int64_t group = 0; group < component_groups(part.dims); ++group)
+    __builtin_prefetch(codes + group * kTileRows * kTileComponents);
 }
 
 void SegmentProbe::bound(int32_t row) {

@@ -1,6 +1,6 @@
-// An approximate search of the segments of a live index for one query: it reads the lists whose centroids are
-// nearest to the query, in all segments that have them, as many as the index's calibration asks for
-// (lists/recall_table.h), and the segments without lists.
+// An approximate search of the segments of a live index for one query: it
+// reads the lists whose centroids are nearest to the query, in all segments that have them, as many as the
+// index's calibration asks for (lists/recall_table.h), and the segments without lists.
 #pragma once
 
 #include <cstdint>
@@ -48,11 +48,13 @@ class SegmentProbe {
  private:
   // Reads lists until `rows` of the calibration's rows were read or there are none left.
   Status read_lists(int64_t rows, const InterruptCheck& interrupted);
+  void fetch_list(int64_t list) const;
   void read_list(size_t part, int64_t begin, int64_t end);
   void read_tiles(const ModelPart& part, int64_t first, int64_t last);
   void multiply_centroids(const ModelPart& part, int64_t first_tile, int64_t last_tile);
   void bound_promising(const ModelPart& part, int64_t survivors);
   void bound_waiting();
+  void fetch_codes(int32_t row) const;
   void bound(int32_t row);
   Status read_others(const InterruptCheck& interrupted);
   bool is_admissible(int32_t row) const;
@@ -68,9 +70,11 @@ class SegmentProbe {
   PlaneCodes codes_;
   const std::vector<int32_t> order_products_;
   const std::vector<int64_t> offsets_;        // of the lists, in rows of the calibration
+  const float* const centroids_;              // of the lists
   std::vector<float> products_;               // [lists], exact; NaN where no row was read
   std::vector<std::vector<uint64_t>> taken_;  // [part], a bit for each tile that was read
   ProbeOrder order_;
+  int64_t next_list_;      // -1: there is none
   int64_t list_rows_ = 0;  // of the calibration, in the lists that were read
   PlaneRows left_;
   std::vector<Survivor> survivors_;

@@ -48,7 +48,8 @@ Status SegmentStore::add_query(std::span<const float> vector) {
   OwnQuery last(connection_.db(), index_.name, "SELECT max(number) FROM " + blocks + " WHERE segment = ?",
                 kQueriesNumber);
   GLOVE_ASSIGN_OR_RETURN(const bool found, last.next());
-  const int64_t number = found ? last.integer(0) + 1 : 1;
+  constexpr int64_t kMostNumber = int64_t{1} << 62;  // only a forged table has it
+  const int64_t number = found ? std::clamp(last.integer(0), int64_t{0}, kMostNumber) + 1 : 1;
   OwnStatement insert;
   GLOVE_RETURN_IF_ERROR(prepare(insert, "INSERT INTO " + blocks + " VALUES (?, ?, ?)"));
   GLOVE_RETURN_IF_ERROR(OwnStatement::Run(insert)

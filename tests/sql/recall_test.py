@@ -62,6 +62,7 @@ class Recall(unittest.TestCase):
     def connect(disabled=""):
         os.environ["GLOVE_NN_DISABLE"] = disabled
         db = sqlite3.connect(":memory:")
+        db.isolation_level = None  # no transaction by itself, in which there would be no audits
         db.enable_load_extension(True)
         db.execute("SELECT load_extension(?, 'sqlite3_glove_init')", (EXTENSION,))
         db.execute("SELECT count(*) FROM glove_nn('w1', NULL, 1)").fetchall() if disabled else None
