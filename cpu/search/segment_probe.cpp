@@ -43,13 +43,6 @@ std::vector<int32_t> products_with_lists(const ScanContext& context, const ListC
   return products;
 }
 
-// Returns the centroids that the parts in lists share. REQUIRES: there is such a part.
-const float* centroids_of(std::span<const ModelPart> parts) {
-  size_t part = 0;
-  while (table_of(parts[part]) == nullptr) ++part;
-  return parts[part].planes->centroids.data();
-}
-
 // Returns the offsets of the lists if all parts' rows in them were as many as those of the calibration.
 std::vector<int64_t> calibrated_offsets(std::span<const ModelPart> parts, const RecallTable& table) {
   std::vector<int64_t> offsets(static_cast<size_t>(table.lists.lists()) + 1);
@@ -68,12 +61,14 @@ std::optional<ProbePlan> plan_segment_probe(const ScanContext& context, const Se
   const Model& model = context.model;
   if (!(request.recall < 1) || has_vectors(model)) return std::nullopt;
   const RecallTable* table = nullptr;
+  const float* centroids = nullptr;
   int64_t listed = 0, hidden = 0;
   for (const ModelPart& part : model.parts()) {
     const RecallTable* const own = table_of(part);
     if (part.planes != nullptr && own == nullptr) return std::nullopt;
     if (own == nullptr) continue;
     table = own;
+    centroids = part.planes->centroids.data();
     listed += part.rows;
     hidden += count_between(request.query->excluded, part);
   }
@@ -88,7 +83,7 @@ std::optional<ProbePlan> plan_segment_probe(const ScanContext& context, const Se
       needed > static_cast<double>(kMostRecallK) ? -1 : recall_class(static_cast<int64_t>(needed));
   if (which < 0 || wants_full_pass(model, kRecallKs[static_cast<size_t>(which)])) return std::nullopt;
   const double left = static_cast<double>(kRecallKs[static_cast<size_t>(which)]) * density;
-  return ProbePlan{table, which, std::max(request.k, static_cast<int64_t>(left))};
+  return ProbePlan{table, centroids, which, std::max(request.k, static_cast<int64_t>(left))};
 }
 
 SegmentProbe::SegmentProbe(const ScanContext& context, const SearchRequest& request, const ProbePlan& plan)
@@ -100,7 +95,6 @@ SegmentProbe::SegmentProbe(const ScanContext& context, const SearchRequest& requ
       wide_(widen(request.query->vector)),
       order_products_(products_with_lists(context, plan.table->lists, *request.query)),
       offsets_(calibrated_offsets(context.model.parts(), *plan.table)),
-      centroids_(centroids_of(context.model.parts())),
       products_(order_products_.size(), std::numeric_limits<float>::quiet_NaN()),
       order_(order_products_, offsets_),
       next_list_(order_.next()),
@@ -190,7 +184,7 @@ void SegmentProbe::fetch_list(int64_t list) const {
     fetch(level.bounds1.data(), first * kBoundBytes, last * kBoundBytes);
   }
   const int64_t centroid_bytes = context_.model.dims() * static_cast<int64_t>(sizeof(float));
-  fetch(centroids_, list * centroid_bytes, (list + 1) * centroid_bytes);
+  fetch(plan_.centroids, list * centroid_bytes, (list + 1) * centroid_bytes);
 }
 
 // Reads the positions of a list. Only its first and its last tile may have been read with another list.
@@ -220,7 +214,7 @@ void SegmentProbe::multiply_centroids(const ModelPart& part, int64_t first_tile,
        list < part.planes->lists() && offsets[static_cast<size_t>(list)] < last_tile * kTileRows; ++list) {
     float& product = products_[static_cast<size_t>(list)];
     if (!std::isnan(product)) continue;
-    const float* const centroid = centroids_ + list * part.dims;
+    const float* const centroid = plan_.centroids + list * part.dims;
     double dot = 0;
     context_.kernels.cached_dots(wide_.data(), &centroid, 1, part.dims, &dot);
     product = static_cast<float>(dot * inverse);
@@ -229,11 +223,11 @@ void SegmentProbe::multiply_centroids(const ModelPart& part, int64_t first_tile,
 
 void SegmentProbe::read_tiles(const ModelPart& part, int64_t first, int64_t last) {
   const auto rows = static_cast<size_t>((last - first) * kTileRows);
-  if (survivors_.size() < rows) survivors_.resize(rows);
+  if (scan_.survivors.size() < rows) scan_.survivors.resize(rows);
   multiply_centroids(part, first, last);
   const PlaneCounts counts =
       context_.kernels.planes->scan(part, first, last, plane_query(split_, codes_, products_, part.dims),
-                                    collector_.threshold(), left_, survivors_.data());
+                                    collector_.threshold(), scan_.left, scan_.survivors.data());
   const int64_t read = std::min(part.rows - first * kTileRows, static_cast<int64_t>(rows));
   cost_.rows_scanned += read;
   cost_.bytes_scanned +=
@@ -250,7 +244,7 @@ bool SegmentProbe::is_admissible(int32_t row) const {
 // Bounds those of the first survivors that are likely to raise the threshold, the best first; the others
 // wait.
 void SegmentProbe::bound_promising(const ModelPart& part, int64_t count) {
-  const auto begin = survivors_.begin();
+  const auto begin = scan_.survivors.begin();
   const auto end = std::partition(begin, begin + count, [&](const Survivor& survivor) {
     return is_admissible(static_cast<int32_t>(part.first_row + survivor.row));
   });

@@ -1,6 +1,6 @@
-// An approximate search of the segments of a live index for one query: it
-// reads the lists whose centroids are nearest to the query, in all segments that have them, as many as the
-// index's calibration asks for (lists/recall_table.h), and the segments without lists.
+// An approximate search of the segments of a live index for one query: it reads the lists whose centroids are
+// nearest to the query, in all segments that have them, as many as the index's calibration asks for
+// (lists/recall_table.h), and the segments without lists.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,8 @@ namespace glove::cpu {
 // k / density of those did.
 struct ProbePlan {
   const RecallTable* table;
-  int which;  // class of the calibration
+  const float* centroids;  // of the lists
+  int which;               // class of the calibration
   int64_t k;  // rows that the search looks for: those that are left of the class's, or at least the request's
 };
 
@@ -70,14 +71,16 @@ class SegmentProbe {
   PlaneCodes codes_;
   const std::vector<int32_t> order_products_;
   const std::vector<int64_t> offsets_;        // of the lists, in rows of the calibration
-  const float* const centroids_;              // of the lists
   std::vector<float> products_;               // [lists], exact; NaN where no row was read
   std::vector<std::vector<uint64_t>> taken_;  // [part], a bit for each tile that was read
   ProbeOrder order_;
   int64_t next_list_;      // -1: there is none
   int64_t list_rows_ = 0;  // of the calibration, in the lists that were read
-  PlaneRows left_;
-  std::vector<Survivor> survivors_;
+  // Memory of scans.
+  struct {
+    PlaneRows left;
+    std::vector<Survivor> survivors;
+  } scan_;
   std::vector<Collector::Candidate> waiting_;
   SharedBounds bounds_;
   Collector collector_;
