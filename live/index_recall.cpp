@@ -70,9 +70,7 @@ class SegmentRows final : public CalibrationRows {
  public:
   SegmentRows(Engine& engine, const SegmentPtr& segment) : segment_(*segment), set_(engine, {segment}) {}
 
-  int64_t rows() const override { return segment_.rows(); }
-  int64_t dims() const override { return segment_.dims(); }
-  const PlaneLevel& level() const override { return segment_.planes()->level(); }
+  const ModelPart& part() const override { return set_.model().parts().front(); }
   bool read(int64_t row, float* vector) const override {
     const int8_t* const codes = segment_.level().codes.data();
     bool has_direction = false;

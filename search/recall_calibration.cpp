@@ -273,9 +273,7 @@ class ModelRows final : public CalibrationRows {
  public:
   ModelRows(const Model& model, Searcher& searcher) : model_(model), searcher_(searcher) {}
 
-  int64_t rows() const override { return model_.words(); }
-  int64_t dims() const override { return model_.dims(); }
-  const PlaneLevel& level() const override { return *model_.parts().front().planes; }
+  const ModelPart& part() const override { return model_.parts().front(); }
   bool read(int64_t row, float* vector) const override {
     std::copy_n(model_.vector(row), model_.dims(), vector);
     return model_.norm_squared(row) > 0;

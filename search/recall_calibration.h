@@ -18,9 +18,11 @@ constexpr int64_t kCalibrationQueries = 1536;
 class CalibrationRows {
  public:
   virtual ~CalibrationRows() = default;
-  virtual int64_t rows() const = 0;
-  virtual int64_t dims() const = 0;
-  virtual const PlaneLevel& level() const = 0;
+  // They have planes; vectors only if those of a model.
+  virtual const ModelPart& part() const = 0;
+  int64_t rows() const { return part().rows; }
+  int64_t dims() const { return part().dims; }
+  const PlaneLevel& level() const { return *part().planes; }
   // Leaves a row's direction, of any length, in `vector`, which has dims() components. Returns false if it
   // has none.
   virtual bool read(int64_t row, float* vector) const = 0;
