@@ -53,7 +53,7 @@ struct RecallTable {
   std::span<const int16_t> features;  // [kRecallKs, kRecallFeatures, queries]
   std::span<const int16_t> found;     // [kRecallKs, queries, kRecallSteps]: of the k nearest rows of each
                                       // query, those that a search has read after a step
-  int64_t rows = 0;                   // that the calibration is of; 0: those of the part
+  int64_t calibrated_rows = 0;        // of an index, when it was calibrated; 0 in a model
 
   // Returns how many rows a search must read for this recall on average; -1: all. A larger recall never needs
   // fewer. `which`: the class. The same on every machine.

@@ -156,7 +156,7 @@ IndexRecallPtr IndexRecall::parse(HugePageBuffer<char> bytes, const Lists& lists
     return nullptr;
   arrays.lists = encode_centroids(lists.centroids(), lists.dims());
   recall->table_ = arrays.table();
-  recall->table_.rows = header[1];
+  recall->table_.calibrated_rows = header[1];
   return recall;
 }
 

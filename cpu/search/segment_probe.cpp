@@ -51,7 +51,8 @@ std::vector<int64_t> calibrated_offsets(std::span<const ModelPart> parts, const 
       for (size_t i = 0; i < offsets.size(); ++i) offsets[i] += part.planes->offsets[i];
   const auto all = static_cast<double>(offsets.back());
   for (int64_t& offset : offsets)
-    offset = static_cast<int64_t>(static_cast<double>(offset) * static_cast<double>(table.rows) / all);
+    offset =
+        static_cast<int64_t>(static_cast<double>(offset) * static_cast<double>(table.calibrated_rows) / all);
   return offsets;
 }
 
@@ -72,11 +73,11 @@ std::optional<ProbePlan> plan_segment_probe(const ScanContext& context, const Se
     listed += part.rows;
     hidden += count_between(request.query->excluded, part);
   }
-  if (table == nullptr || listed > kMostGrowth * table->rows) return std::nullopt;
+  if (table == nullptr || listed > kMostGrowth * table->calibrated_rows) return std::nullopt;
   double living = static_cast<double>(listed - hidden);
   if (const RowMask* const among = request.query->among.get(); among != nullptr)
     living = std::min(living, static_cast<double>(among->count()) * living / static_cast<double>(listed));
-  const double density = living / static_cast<double>(table->rows);
+  const double density = living / static_cast<double>(table->calibrated_rows);
   if (!(density > 0)) return std::nullopt;
   const double needed = std::ceil(static_cast<double>(request.k) / density);
   const int which =
@@ -112,7 +113,7 @@ Result<bool> SegmentProbe::run(const InterruptCheck& interrupted, ScanCost& cost
   bool known = best_.threshold() > kNoSimilarity;
   if (known) {
     const int64_t rows =
-        plan_.table->rows_to_read(plan_.which, measurements(), request_.recall, plan_.table->rows);
+        plan_.table->rows_to_read(plan_.which, measurements(), request_.recall, plan_.table->calibrated_rows);
     known = rows >= 0;
     if (known) {
       GLOVE_RETURN_IF_ERROR(read_lists(rows, interrupted));

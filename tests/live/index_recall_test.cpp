@@ -38,7 +38,7 @@ class IndexRecallTest : public ::testing::Test {
 TEST_F(IndexRecallTest, IsReadAsItWasWritten) {
   const IndexRecallPtr recall = parse(IndexRecall::bytes_of(arrays_, 5000, *lists_));
   ASSERT_NE(recall, nullptr);
-  EXPECT_EQ(recall->table().rows, 5000);
+  EXPECT_EQ(recall->table().calibrated_rows, 5000);
   EXPECT_EQ(recall->table().queries, kQueries);
   EXPECT_EQ(recall->table().lists.lists(), 3);
   EXPECT_TRUE(std::equal(recall->table().transform.begin(), recall->table().transform.end(),
