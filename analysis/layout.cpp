@@ -3,7 +3,7 @@
 #include <cmath>
 #include <utility>
 
-#include "analysis/random.h"
+#include "base/random.h"
 #include "base/thread_pool.h"
 
 namespace glove {

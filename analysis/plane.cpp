@@ -6,7 +6,7 @@
 
 #include "analysis/eigen.h"
 #include "analysis/moments.h"
-#include "analysis/random.h"
+#include "base/random.h"
 #include "base/float_environment.h"
 #include "model/exact_dot.h"
 

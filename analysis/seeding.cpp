@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "analysis/random.h"
+#include "base/random.h"
 
 namespace glove {
 namespace {

@@ -3,6 +3,11 @@
 # that each includes what it needs.
 option(GLOVE_FAST_BUILD "Use precompiled headers, and compile small sources together" ON)
 
+set(GLOVE_BATCH 6)
+if(GLOVE_SANITIZE)  # nobody waits for one source there
+  set(GLOVE_BATCH 24)
+endif()
+
 set(GLOVE_STANDARD_HEADERS <algorithm> <array> <atomic> <bit> <charconv> <chrono> <cmath> <condition_variable> <cstdint> <cstring>
     <deque> <functional> <limits> <map> <memory> <mutex> <numeric> <optional> <span> <string> <string_view> <thread> <utility>
     <vector>)
@@ -23,7 +28,7 @@ function(glove_fast_build target)
   else()
     target_precompile_headers(${target} REUSE_FROM glove_base)
   endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${GLOVE_BATCH})
   if(fast_APART)
     set_source_files_properties(${fast_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <random>
 #include <utility>
 
 #include "analysis/analysis.h"
@@ -96,10 +97,16 @@ Result<ModelPtr> calibrated(const ModelPtr& model, const ConvertOptions& options
   return with_recall(model, std::move(arrays));
 }
 
+uint64_t random_seed() {
+  std::random_device device;
+  return uint64_t{device()} << 32 | device();
+}
+
 // Writes the rows of a complete writer in lists, and returns the size of the file.
 Result<int64_t> write_lists(ModelWriter& writer, const std::string& path, const ConvertOptions& options) {
   GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, open_written(writer, path, options));
-  GLOVE_ASSIGN_OR_RETURN(const ModelPtr listed, with_lists(*options.analysis, model, options.lists,
+  const uint64_t seed = options.seed ? *options.seed : random_seed();
+  GLOVE_ASSIGN_OR_RETURN(const ModelPtr listed, with_lists(*options.analysis, model, options.lists, seed,
                                                            options.threads, options.interrupted));
   GLOVE_ASSIGN_OR_RETURN(const ModelPtr complete, calibrated(listed, options));
   GLOVE_RETURN_IF_ERROR(save_model(*complete, path, options.threads, options.interrupted));

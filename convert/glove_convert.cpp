@@ -120,6 +120,12 @@ void describe_arguments(CLI::App& app, Arguments& arguments) {
       ->type_name("N|auto|none")
       ->needs(output)
       ->excludes("--shards");
+  app.add_option(
+         "--seed", convert.seed,
+         "Of the random rotation that a model with lists keeps, so that OUT can be made again byte by "
+         "byte; by default one is drawn")
+      ->type_name("N")
+      ->needs("--lists");
   app.add_option("--threads", convert.threads, "Number of threads; 0: all cores that the process may use")
       ->check(CLI::Range(0, 1024));
   app.add_flag(

@@ -42,10 +42,13 @@ ListCodes encode_centroids(std::span<const float> centroids, int64_t dims) {
   for (const double step : lists.steps) largest_step = std::max(largest_step, step);
   lists.scale = largest_step > 0 ? std::min(kLargestQueryCode / largest_step, kLargestScale) : 0;
   lists.codes.assign(static_cast<size_t>(count * list_code_stride(dims)), 0);
+  lists.factors.assign(static_cast<size_t>(count), 0);
   for (int64_t i = 0; i < count; ++i) {
     const float* const m = centroids.data() + i * dims;
     int8_t* const codes = lists.codes.data() + i * list_code_stride(dims);
     const double inverse = inverse_norm(m, dims);
+    if (inverse > 0 && lists.scale > 0)
+      lists.factors[static_cast<size_t>(i)] = static_cast<float>(1 / (inverse * lists.scale));
     for (int64_t j = 0; j < dims; ++j) {
       const double step = lists.steps[static_cast<size_t>(j)];
       if (step > 0) codes[j] = static_cast<int8_t>(nearest_whole(m[j] * inverse / step));

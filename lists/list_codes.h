@@ -21,6 +21,8 @@ struct ListCodes {
   double scale = 0;  // the product of a query's codes and a centroid's is about this times the cosine
   std::vector<double> steps;  // [dims]
   std::vector<int8_t> codes;  // [lists, list_code_stride(dims)]
+  // [lists]: times the product of codes, about the product of the centroid itself and the query's unit vector
+  std::vector<float> factors;
 
   int64_t lists() const { return dims == 0 ? 0 : std::ssize(codes) / list_code_stride(dims); }
 };

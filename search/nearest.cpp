@@ -4,8 +4,10 @@
 #include <cmath>
 #include <utility>
 
+#include "base/concat.h"
 #include "base/float_environment.h"
 #include "base/timer.h"
+#include "lists/rotation.h"
 #include "model/exact_dot.h"
 #include "search/engine.h"
 #include "search/searcher_choice.h"
@@ -16,7 +18,8 @@ namespace {
 constexpr size_t kQueriesPerBlock = 1024;
 constexpr size_t kRowsBetweenChecks = 65536;  // under 1 ms of work, excluding dot products
 constexpr size_t kDotsBetweenChecks = 4096;
-constexpr int64_t kProbedRanks = 1024;  // rank_of searches this many rows before it scores every row
+constexpr int64_t kFewComponents = 100'000;  // by measurement (bench/RESULTS.md, "Among some rows, on a GPU")
+constexpr int64_t kProbedRanks = 1024;       // rank_of searches this many rows before it scores every row
 
 bool is_excluded(const Query& query, int64_t id) {
   return std::binary_search(query.excluded.begin(), query.excluded.end(), id);
@@ -75,7 +78,7 @@ Result<std::vector<Neighbor>> score_every_row(Searcher& searcher, const Model& m
 // Answers with certified scans, one block of queries at a time.
 Status nearest_by_scan(Searcher& searcher, std::span<const Query> queries, int64_t k,
                        const SearchOptions& options, SearchReport& report, Answers& answers) {
-  const bool may_approximate = options.recall < 1 && k <= kMostRecallK;
+  const bool may_approximate = !options.is_exact() && k <= kMostRecallK;
   while (!queries.empty()) {
     const auto block = queries.first(std::min(queries.size(), kQueriesPerBlock));
     queries = queries.subspan(block.size());
@@ -84,13 +87,16 @@ Status nearest_by_scan(Searcher& searcher, std::span<const Query> queries, int64
       requests[i].query = &block[i];
       requests[i].k = k;
       requests[i].interrupted = &options.interrupted;
-      if (may_approximate) requests[i].recall = options.recall;
+      if (!may_approximate) continue;
+      requests[i].recall = options.recall;
+      requests[i].certainty = options.certainty;
     }
     GLOVE_RETURN_IF_ERROR(searcher.search(requests));
     for (SearchRequest& request : requests) {
       GLOVE_RETURN_IF_ERROR(request.status);
       report.cost.add(request.cost);
-      if (options.recall < 1) report.notes.push_back({request.approximate, request.cost.rows_scanned});
+      if (!options.is_exact())
+        report.notes.push_back({request.approximate, request.cost.rows_scanned, request.uncertain});
       answers.push_back(std::move(request.rows));
     }
   }
@@ -103,7 +109,7 @@ Status nearest_by_full_pass(Searcher& searcher, const Model& model, std::span<co
   ScanCost& cost = report.cost;
   for (const Query& query : queries) {
     GLOVE_ASSIGN_OR_RETURN(auto scored, score_every_row(searcher, model, query, options, cost));
-    if (options.recall < 1) report.notes.push_back({false, model.words()});
+    if (!options.is_exact()) report.notes.push_back({false, model.words()});
     const Timer timer;
     OrderedRows rows(std::move(scored));
     GLOVE_RETURN_IF_ERROR(rows.sort_first(k, options.interrupted));
@@ -113,29 +119,22 @@ Status nearest_by_full_pass(Searcher& searcher, const Model& model, std::span<co
   return {};
 }
 
-// Returns the backend to request for a query with a mask: the last one, which is the CPU's, because no other
-// applies masks. One that the options name must be able to answer all the same.
-Result<std::string_view> backend_for_mask(ModelSearchers& searchers, const SearchOptions& options) {
-  const std::string_view last = searchers.engine().backends().all().back()->name();
-  if (!options.backend.empty() && options.backend != "auto" && options.backend != last) {
-    SearcherChoice named(searchers, options.backend, options.interrupted);
-    GLOVE_RETURN_IF_ERROR(named.next());
-  }
-  return last;
+// Whether the CPU scores all admissible rows before a device has been asked. A device searches so few tiles
+// for one query after another.
+bool has_few_rows(const Model& model, std::span<const Query> queries, int64_t k) {
+  const RowMaskPtr& among = queries.front().among;
+  return among != nullptr && among->count() * model.dims() <= kFewComponents &&
+         (queries.size() == 1 || among->rows_of_tiles() < 4 * k * kTileRows);
 }
 
 // Calls search(searcher, cost) with the searchers that the options allow until one succeeds, and records it
-// in the report. `masked`: the query has a mask.
+// in the report. few_rows: begin with the CPU's.
 template <class Search>
-Status run_search(ModelSearchers& searchers, bool masked, const SearchOptions& options, SearchReport& report,
-                  Search&& search) {
+Status run_search(ModelSearchers& searchers, bool few_rows, const SearchOptions& options,
+                  SearchReport& report, Search&& search) {
   const ScopedFloatEnvironment float_environment;
   const Timer timer;
-  std::string_view backend = options.backend;
-  if (masked) {
-    GLOVE_ASSIGN_OR_RETURN(backend, backend_for_mask(searchers, options));
-  }
-  SearcherChoice choice(searchers, backend, options.interrupted);
+  SearcherChoice choice(searchers, options.backend, options.interrupted, few_rows);
   Status status;
   do {
     GLOVE_ASSIGN_OR_RETURN(Searcher* const searcher, choice.next());
@@ -153,6 +152,17 @@ Status run_search(ModelSearchers& searchers, bool masked, const SearchOptions& o
 
 }  // namespace
 
+Status check_certainty(const Model& model, std::string_view name) {
+  const PlaneLevel* const planes = model.parts().size() == 1 ? model.parts().front().planes : nullptr;
+  if (planes != nullptr && planes->has_signs()) return {};
+  const std::string remedy = can_rotate(model.dims())
+                                 ? "none; write its file with glove-convert --lists, or omit certainty"
+                                 : concat(model.dims(), " dimensions; omit certainty");
+  return invalid_argument(
+      "a certainty below 1 needs a model file with lists, which keeps a random rotation of ",
+      kLeastRotatedDims, " to ", kMostRotatedDims, " dimensions, but the model '", name, "' has ", remedy);
+}
+
 Result<Answers> nearest(ModelSearchers& searchers, std::span<const Query> queries, int64_t k,
                         const SearchOptions& options, SearchReport& report) {
   const Model& model = *searchers.model();
@@ -161,8 +171,8 @@ Result<Answers> nearest(ModelSearchers& searchers, std::span<const Query> querie
   report.k = std::max<int64_t>(k, 0);
   if (queries.empty() || k <= 0) return Answers(queries.size());
   Answers answers;
-  const bool masked = queries.front().among != nullptr;
-  const Status status = run_search(searchers, masked, options, report, [&](Searcher& searcher, ScanCost&) {
+  const bool few_rows = has_few_rows(*searchers.model(), queries, k);
+  const Status status = run_search(searchers, few_rows, options, report, [&](Searcher& searcher, ScanCost&) {
     answers.clear();
     answers.reserve(queries.size());
     return wants_full_pass(model, k)
@@ -180,8 +190,8 @@ Result<Answers> candidates_of(ModelSearchers& searchers, std::span<const Query> 
   report.k = k;
   if (queries.empty() || k <= 0) return Answers(queries.size());
   Answers answers;
-  const bool masked = queries.front().among != nullptr;
-  const Status status = run_search(searchers, masked, options, report, [&](Searcher& searcher, ScanCost&) {
+  const bool few_rows = has_few_rows(*searchers.model(), queries, k);
+  const Status status = run_search(searchers, few_rows, options, report, [&](Searcher& searcher, ScanCost&) {
     answers.clear();
     return nearest_by_scan(searcher, queries, k, options, report, answers);
   });
@@ -210,8 +220,8 @@ Result<OrderedRows> all_rows(ModelSearchers& searchers, const Query& query, cons
   report.queries = 1;
   report.k = model.words();
   std::vector<Neighbor> rows;
-  const Status status = run_search(
-      searchers, query.among != nullptr, options, report, [&](Searcher& searcher, ScanCost& cost) -> Status {
+  const Status status =
+      run_search(searchers, false, options, report, [&](Searcher& searcher, ScanCost& cost) -> Status {
         GLOVE_ASSIGN_OR_RETURN(rows, score_every_row(searcher, model, query, options, cost));
         return {};
       });
@@ -225,22 +235,23 @@ Result<int64_t> rank_of(ModelSearchers& searchers, const Query& query, const Nei
   report.queries = 1;
   report.k = model.words();
   int64_t rank = 0;
-  const Status status = run_search(
-      searchers, query.among != nullptr, options, report, [&](Searcher& searcher, ScanCost& cost) -> Status {
-        std::vector<Neighbor> rows;
-        if (!wants_full_pass(model, kProbedRanks)) {
-          Answers answers;
-          GLOVE_RETURN_IF_ERROR(
-              nearest_by_scan(searcher, {&query, 1}, kProbedRanks, options, report, answers));
-          rows = std::move(answers.front());
-        }
-        if (rows.empty() || ranks_before(rows.back(), row)) {
-          GLOVE_ASSIGN_OR_RETURN(rows, score_every_row(searcher, model, query, options, cost));
-        }
-        const auto before = [&row](const Neighbor& other) { return ranks_before(other, row); };
-        rank = 1 + std::count_if(rows.begin(), rows.end(), before);
-        return {};
-      });
+  const Status status =
+      run_search(searchers, has_few_rows(model, {&query, 1}, kProbedRanks), options, report,
+                 [&](Searcher& searcher, ScanCost& cost) -> Status {
+                   std::vector<Neighbor> rows;
+                   if (!wants_full_pass(model, kProbedRanks)) {
+                     Answers answers;
+                     GLOVE_RETURN_IF_ERROR(
+                         nearest_by_scan(searcher, {&query, 1}, kProbedRanks, options, report, answers));
+                     rows = std::move(answers.front());
+                   }
+                   if (rows.empty() || ranks_before(rows.back(), row)) {
+                     GLOVE_ASSIGN_OR_RETURN(rows, score_every_row(searcher, model, query, options, cost));
+                   }
+                   const auto before = [&row](const Neighbor& other) { return ranks_before(other, row); };
+                   rank = 1 + std::count_if(rows.begin(), rows.end(), before);
+                   return {};
+                 });
   if (!status.ok()) return status.error();
   return rank;
 }

@@ -34,7 +34,7 @@ std::vector<int64_t> sorted_ids(std::span<const Neighbor> rows) {
 Status audit_answer(Engine& engine, RankedRelation& relation, std::string_view name, const Query& query,
                     int64_t k, const SearchOptions& options, std::span<const Neighbor> rows) {
   SearchOptions exact = options;
-  exact.recall = 1;
+  exact.recall = exact.certainty = 1;
   SearchReport report;
   const Result<Answers> truth = relation.nearest({&query, 1}, k, exact, report);
   if (!truth.ok()) return truth.error().code == ErrorCode::kInterrupted ? truth.error() : Status();

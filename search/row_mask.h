@@ -57,14 +57,16 @@ class RowMask {
   bool admits(int64_t row) const {
     return (words_[static_cast<size_t>(row) / kWordBits] >> (static_cast<size_t>(row) % kWordBits) & 1) != 0;
   }
-  // Returns whether any of the kTileRows rows from this one on is admissible. Rows behind the last are not.
-  bool admits_tile(int64_t first_row) const {
+  // Returns the kTileRows rows from this one on, a bit per row. Those behind the last are not admissible.
+  uint32_t of_tile(int64_t first_row) const {
     const auto bit = static_cast<size_t>(first_row) % kWordBits;
     const uint64_t* const word = &words_[static_cast<size_t>(first_row) / kWordBits];
     uint64_t bits = word[0] >> bit;
     if (bit > kWordBits - kTileRows) bits |= word[1] << (kWordBits - bit);
-    return static_cast<uint32_t>(bits) != 0;
+    return static_cast<uint32_t>(bits);
   }
+  // Returns whether any of these rows is admissible.
+  bool admits_tile(int64_t first_row) const { return of_tile(first_row) != 0; }
 
   // The rows of the model that are admissible, and the rows of all tiles that have one of them.
   int64_t count() const { return count_; }

@@ -44,8 +44,13 @@ struct SearchRequest {
   // similarities are exact. The rows are the same for every searcher that makes use of it, and a searcher
   // need not.
   double recall = 1;
+  // At most 1. Below it, a searcher may return other rows with at most the probability 1 - certainty, over
+  // the random rotation that its model keeps (lists/rotation.h). A searcher need not make use of it.
+  double certainty = 1;
   // True if the searcher made use of `recall`.
   bool approximate = false;
+  // True if the searcher made use of `certainty`.
+  bool uncertain = false;
 };
 
 // For glove_models.
@@ -63,8 +68,7 @@ class Searcher {
   virtual ~Searcher() = default;
 
   // Answers every request. An error concerns all of them; a failure of one request is in its status.
-  // REQUIRES: the float environment; no query has a mask (Query::among), unless the backend is the last one,
-  // the CPU's.
+  // REQUIRES: the float environment; all queries have the same mask (Query::among), or none has one.
   virtual Status search(std::span<SearchRequest> requests) = 0;
 
   // Sets dots[i] = D(q, x_i) for every row i, bit for bit; of a slice, for row Model::first_row() + i. For k

@@ -26,6 +26,8 @@ Status SearcherChoice::choose_backend() {
   if (requested_.empty() || requested_ == "auto") {
     GLOVE_ASSIGN_OR_RETURN(named, engine.settings().backend());
     automatic_ = named == nullptr;
+    const size_t backends = engine.backends().all().size();
+    if (automatic_ && last_first_ && backends > 0) backend_ = backends - 1;
   } else {
     named = engine.backends().find(requested_);
     if (named == nullptr)

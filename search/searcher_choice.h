@@ -33,8 +33,10 @@ namespace glove {
 class SearcherChoice {
  public:
   // All arguments must outlive this object.
-  SearcherChoice(ModelSearchers& searchers, std::string_view requested, const InterruptCheck& interrupted)
-      : searchers_(searchers), requested_(requested), interrupted_(interrupted) {}
+  //   last_first  begin with the last of several backends, the CPU's
+  SearcherChoice(ModelSearchers& searchers, std::string_view requested, const InterruptCheck& interrupted,
+                 bool last_first = false)
+      : searchers_(searchers), requested_(requested), interrupted_(interrupted), last_first_(last_first) {}
 
   // Returns the next searcher, opened. It lives as long as `searchers`. An error says why none is left.
   Result<Searcher*> next();
@@ -55,6 +57,7 @@ class SearcherChoice {
   ModelSearchers& searchers_;
   std::string_view requested_;
   const InterruptCheck& interrupted_;
+  const bool last_first_;
   bool chosen_ = false;     // choose_backend() has been called
   bool automatic_ = false;  // several backends may answer
   size_t backend_ = 0;      // position in Backends::all()

@@ -134,10 +134,11 @@ HWY_INLINE FloatVector load_halves(const uint16_t* halves) {
                        hn::BitCast(tag, hn::LoadU(hn::Rebind<uint16_t, decltype(kFloats)>(), halves)));
 }
 
-// Walks through the lists of ascending positions.
+// Walks through the lists of ascending positions. `Scan` has a level and a query with products.
+template <class Scan>
 class ListWalk {
  public:
-  ListWalk(const PlaneScan& scan, int64_t position) : scan_(scan) {
+  ListWalk(const Scan& scan, int64_t position) : scan_(scan) {
     const auto offsets = scan.level.offsets;
     list_ = std::upper_bound(offsets.begin(), offsets.end(), position) - offsets.begin() - 1;
     list_ = std::clamp<int64_t>(list_, 0, scan.level.lists() - 1);
@@ -164,7 +165,7 @@ class ListWalk {
   // The end of the list of the last position.
   int64_t end() const { return scan_.level.offsets[static_cast<size_t>(list_ + 1)]; }
 
-  const PlaneScan& scan_;
+  const Scan& scan_;
   int64_t list_;
 };
 
@@ -203,8 +204,8 @@ HWY_INLINE void fetch_bounds_ahead(const PlaneScan& scan, const uint16_t* bounds
 }
 
 // Appends the positions of those of a tile's rows that plane one does not rule out, with their sums.
-HWY_NOINLINE int64_t scan_plane1(const PlaneScan& scan, int64_t tile, ListWalk& walk, PlaneRows& left,
-                                 int64_t count) {
+HWY_NOINLINE int64_t scan_plane1(const PlaneScan& scan, int64_t tile, ListWalk<PlaneScan>& walk,
+                                 PlaneRows& left, int64_t count) {
   const int64_t first_position = tile * kTileRows;
   HWY_ALIGN float products[kTileRows];
   walk.store_products(first_position, products);

@@ -10,6 +10,7 @@
 #include "cpu/search/search_cost.h"
 #include "lists/calibration.h"
 #include "lists/planes.h"
+#include "lists/sign_plane.h"
 #include "model/nibbles.h"
 
 namespace glove::cpu {
@@ -124,7 +125,7 @@ struct IsBelow {
 bool wants_coarse_search(const ScanContext& context, const SearchRequest& request) {
   const Model& model = context.model;
   if (context.scan_bits == 8) return false;
-  if (wants_planes(context, request)) return true;
+  if (wants_planes(context, request) || wants_signs(context, request)) return true;
   if (!has_codes4(model)) return false;
   return context.scan_bits == 4 ||
          is_expected_to_pay(request, model,
@@ -145,10 +146,13 @@ CoarseSearch::CoarseSearch(const ScanContext& context, const SearchRequest& requ
       fine_query_(quantize_query(request.query->vector, request.query->norm_squared,
                                  context.kernels.single_query->max_query_code)),
       wide_(widen(request.query->vector)),
-      planes_(
-          wants_planes(context, request)
-              ? std::optional<PlaneParts>(std::in_place, context, *request.query, wide_.data(), coarse_query_)
-              : std::nullopt),
+      signs_(wants_signs(context, request) ? SignSearch::create(context, request, wide_.data())
+                                           : std::nullopt),
+      planes_(wants_signs(context, request) || wants_planes(context, request)
+                  ? std::optional<PlaneParts>(std::in_place, context, *request.query, wide_.data(),
+                                              coarse_query_,
+                                              signs_ ? signs_->products() : std::vector<float>())
+                  : std::nullopt),
       bounds_(k_),
       best_(k_, bounds_.threshold()),
       slots_(static_cast<size_t>(context.threads)) {
@@ -195,10 +199,17 @@ void CoarseSearch::scan_tiles(Slot& slot, const TileRange& tiles) {
   const ModelPart& part = context_.model.parts()[tiles.part];
   const auto rows = static_cast<size_t>((tiles.last - tiles.first) * kTileRows);
   if (slot.survivors.size() < rows) slot.survivors.resize(rows);
+  slot.rows_read += static_cast<int64_t>(rows);
+  if (signs_) {
+    slot.bytes += static_cast<int64_t>(rows) * sign_row_bytes(part.dims);
+    return keep_survivors(slot, part,
+                          context_.kernels.signs->scan(part, tiles.first, tiles.last,
+                                                       signs_->query(planes_->query(tiles.part).products),
+                                                       bounds_.threshold().value(), slot.survivors.data()));
+  }
   const PlaneCounts counts =
       context_.kernels.planes->scan(part, tiles.first, tiles.last, planes_->query(tiles.part),
                                     bounds_.threshold().value(), slot.left, slot.survivors.data());
-  slot.rows_read += static_cast<int64_t>(rows);
   slot.second_reads += counts.second_reads;
   slot.bytes += static_cast<int64_t>(rows) * plane1_row_bytes(part.dims) +
                 counts.second_reads * plane2_row_bytes(part.dims);

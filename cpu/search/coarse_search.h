@@ -15,6 +15,7 @@
 #include "cpu/search/part_chunks.h"
 #include "cpu/search/plane_parts.h"
 #include "cpu/search/scan.h"
+#include "cpu/search/sign_search.h"
 #include "search/candidates.h"
 #include "search/searcher.h"
 
@@ -58,6 +59,9 @@ class CoarseSearch {
   // their similarities.
   const std::vector<Neighbor>& scored_rows() const { return best_.rows(); }
   std::vector<Neighbor> unscored_rows() const;
+
+  // After run(): whether rows were ruled out with less than certainty.
+  bool is_uncertain() const { return signs_ && !gave_up_; }
 
   // Adds bytes_scanned and the candidates that were scored.
   void add_cost(ScanCost& cost) const;
@@ -111,6 +115,7 @@ class CoarseSearch {
   std::vector<int8_t> coarse_packed_;
   std::vector<int8_t> fine_packed_;
   const std::vector<double> wide_;
+  const std::optional<SignSearch> signs_;  // in place of plane one
   const std::optional<PlaneParts> planes_;
   SharedBounds bounds_;  // from scans by 8 bits, and the threshold of both
   SharedBest best_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/thread_pool.h"
 #include "lists/planes.h"
@@ -12,16 +13,14 @@ namespace {
 // So many products of components take longer than another thread needs to wake up.
 constexpr int64_t kProductsPerPiece = 1 << 17;
 
-// The factor and the offset that make of a sum of v * Q an upper bound of the product of the codes, which are
-// twice the bits v less `most`, and of the query's unit vector v. `bound` is that of the query's codes Q.
+}  // namespace
+
 PlaneLine upper_line(const QueryBound& bound, double scale, int64_t code_sum, double most, int64_t dims) {
   const double length = most * std::sqrt(static_cast<double>(dims));  // of the longest codes
   const double start = -most * static_cast<double>(code_sum) / scale;
   return {static_cast<float>(2 / scale),
           static_cast<float>(start + length * (static_cast<double>(bound.error_offset) + 0x1p-20))};
 }
-
-}  // namespace
 
 PlaneQuery plane_query(const SplitQuery& query, const PlaneCodes& codes, std::span<const float> products,
                        int64_t dims) {
@@ -32,9 +31,13 @@ PlaneQuery plane_query(const SplitQuery& query, const PlaneCodes& codes, std::sp
 }
 
 PlaneParts::PlaneParts(const ScanContext& context, const Query& query, const double* wide,
-                       const SplitQuery& split)
+                       const SplitQuery& split, std::vector<float> known)
     : parts_(context.model.parts()), split_(split) {
   context.kernels.planes->pack(split, context.model.dims(), codes_);
+  if (!known.empty()) {
+    products_.push_back(std::move(known));
+    return;
+  }
   const double inverse = 1 / std::sqrt(query.norm_squared);
   for (const ModelPart& part : parts_) {
     if (part.planes == nullptr) {

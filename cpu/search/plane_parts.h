@@ -17,6 +17,10 @@ struct TileRange {
   int64_t last;
 };
 
+// The factor and the offset that make of a sum of v * Q an upper bound of the product of the codes, which are
+// twice the bits v less `most`, and of the query's unit vector v. `bound` is that of the query's codes Q.
+PlaneLine upper_line(const QueryBound& bound, double scale, int64_t code_sum, double most, int64_t dims);
+
 // What a scan by planes knows of a query, whose codes are in `codes`, and of the products of a part's
 // centroids.
 PlaneQuery plane_query(const SplitQuery& query, const PlaneCodes& codes, std::span<const float> products,
@@ -25,8 +29,9 @@ PlaneQuery plane_query(const SplitQuery& query, const PlaneCodes& codes, std::sp
 // Immutable, and safe to use from many threads at once. References outlive it.
 class PlaneParts {
  public:
-  // `wide` is widen(query.vector).
-  PlaneParts(const ScanContext& context, const Query& query, const double* wide, const SplitQuery& split);
+  // `wide` is widen(query.vector). `products`: of a model of one part whose products are known, or empty.
+  PlaneParts(const ScanContext& context, const Query& query, const double* wide, const SplitQuery& split,
+             std::vector<float> products = {});
 
   // REQUIRES: the part has planes.
   PlaneQuery query(size_t part) const;

@@ -232,6 +232,7 @@ Status search_coarse(const ScanContext& context, SearchRequest& request) {
   Timer timer;
   CoarseSearch search(context, request);
   if (!search.run(interrupted)) return interrupted_error();
+  request.uncertain = search.is_uncertain();
   cost.rows_scanned = answerable_rows(context.model, request.query->among.get());
   search.add_cost(cost);
   cost.scan_us = timer.lap();

@@ -212,8 +212,8 @@ Status CudaDevice::propose_one(const DevicePart& part, SearchRequest& request, i
   GLOVE_ASSIGN_OR_RETURN(auto search, single_searches_.take());
   // Every other scan starts where the previous one ended, because those rows are still in the cache.
   const bool reversed = (scans_.fetch_add(1, std::memory_order_relaxed) & 1u) != 0;
-  const bool coarse =
-      part.packed_rows != nullptr && coarse_worthwhile(part.rows, part.dims, top_rows, info_.coarse_from);
+  const bool coarse = part.packed_rows != nullptr &&
+                      coarse_worthwhile(part.rows_to_scan(), part.dims, top_rows, info_.coarse_from);
   const auto codes = coarse ? SingleSearch::Scan::kCoarse : SingleSearch::Scan::kFine;
   return search->run(part, shape, codes, top_rows, reversed, interrupted, request);
 }
@@ -223,7 +223,8 @@ Status CudaDevice::propose(const DevicePart& part, std::span<SearchRequest> requ
   const ScopedDevice current(number_);
   if (requests.size() == 1) return propose_one(part, requests.front(), top_rows, interrupted);
   std::vector<size_t> singly;
-  const BatchPlan plan = plan_batch(part.rows, part.dims, static_cast<int64_t>(requests.size()), top_rows);
+  const BatchPlan plan =
+      plan_batch(part.rows, part.dims, static_cast<int64_t>(requests.size()), top_rows, part.rows_to_scan());
   if (plan.worthwhile) {
     GLOVE_ASSIGN_OR_RETURN(auto search, batch_searches_.take());
     GLOVE_RETURN_IF_ERROR(search->run(part, batch_shape_, plan, requests, top_rows, interrupted, singly));

@@ -106,12 +106,13 @@ class Device {
   virtual Result<std::unique_ptr<CopyRing>> take_ring() = 0;
   virtual void give_back_ring(std::unique_ptr<CopyRing> ring) = 0;
 
-  // Fills each request's rows, in any order, with a superset of the part's best `top_rows` nonzero rows in
-  // the relation's order. Excluded words are not filtered out, so top_rows must be k plus the number of words
-  // that a request excludes. Ids count from the part's first row. Similarities are exact if part.vectors is
-  // set; a zero row has kNoSimilarity, and a row with NaN from a damaged file may have NaN. Otherwise they
-  // are upper bounds, or kNoSimilarity where the device does not return any. Adds the scan, select and
-  // rescore times and the candidates to the requests' costs. `interrupted` speaks for all requests.
+  // Fills each request's rows, in any order, with a superset of the best `top_rows` nonzero rows of part.mask
+  // in the relation's order, and with no row that is not in the mask. Excluded words are not filtered out, so
+  // top_rows must be k plus the number of words that a request excludes. Ids count from the part's first row.
+  // Similarities are exact if part.vectors is set; a zero row has kNoSimilarity, and a row with NaN from a
+  // damaged file may have NaN. Otherwise they are upper bounds, or kNoSimilarity where the device does not
+  // return any. Adds the scan, select and rescore times and the candidates to the requests' costs.
+  // `interrupted` speaks for all requests.
   virtual Status propose(const DevicePart& part, std::span<SearchRequest> requests, int64_t top_rows,
                          const InterruptCheck& interrupted) = 0;
 

@@ -13,14 +13,14 @@ constexpr int kWarps = kThreads / kWarpLanes;
 constexpr int kChunk = 32;          // queries that a warp multiplies at a time
 constexpr int kResidentSteps = 10;  // steps of a tile that fit in a warp's registers: up to 320 dimensions
 
-// Scales and residuals of the lane's four rows. Zero and padding rows are inadmissible: they are never
-// candidates and never counted towards a threshold.
+// Scales and residuals of the lane's four rows. Zero and padding rows, and those that are not in the mask,
+// are inadmissible: they are never candidates and never counted towards a threshold.
 struct LaneRows {
   float scale[4];
   float residual[4];  // for upper bounds; -infinity for inadmissible rows
   bool admissible[4];
 
-  __device__ void load(const BatchScanParams& scan, int tile, int lane) {
+  __device__ void load(const BatchScanParams& scan, int tile, uint32_t mask, int lane) {
     const int quad = tile * kQuadsPerGroup + (lane >> 2);
     const float4 s = __ldg(reinterpret_cast<const float4*>(scan.part.level.scales) + quad);
     const float4 r = __ldg(reinterpret_cast<const float4*>(scan.part.level.residuals) + quad);
@@ -28,7 +28,7 @@ struct LaneRows {
     const float residuals[4] = {r.x, r.y, r.z, r.w};
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      admissible[i] = residuals[i] < INFINITY;
+      admissible[i] = residuals[i] < INFINITY && (mask >> ((lane >> 2) * kRowsPerQuad + i) & 1) != 0;
       scale[i] = admissible[i] ? scales[i] : 0.0f;
       residual[i] = admissible[i] ? residuals[i] : -INFINITY;
     }
@@ -58,6 +58,13 @@ __device__ void keep_best(const BatchScanParams& scan, const ChunkSums& sums, co
       if (lane < 4) scan.sample_best[static_cast<int64_t>(query) * scan.sample_groups + order] = best;
     }
   }
+}
+
+// The same for a tile without admissible rows.
+__device__ void keep_none(const BatchScanParams& scan, int first_query, int queries, int order, int lane) {
+#pragma unroll 1
+  for (int i = lane; i < queries; i += kWarpLanes)
+    scan.sample_best[static_cast<int64_t>(first_query + i) * scan.sample_groups + order] = -INFINITY;
 }
 
 // Appends the rows that a query's threshold does not rule out to the query's list.
@@ -135,6 +142,11 @@ __global__ void __launch_bounds__(kThreads, 1)
        order < last_tile; order += teams * kWarps) {
     const int tile =
         kSample ? static_cast<int>(static_cast<int64_t>(order) * scan.tiles / scan.sample_tiles) : order;
+    const uint32_t mask = scan.part.mask.words == nullptr ? ~0u : __ldg(scan.part.mask.words + tile);
+    if (mask == 0) {
+      if constexpr (kSample) keep_none(scan, chunk_first, chunk_count, order, lane);
+      continue;
+    }
     const uint4* codes = reinterpret_cast<const uint4*>(scan.part.level.codes) +
                          static_cast<int64_t>(tile) * scan.groups * kQuadsPerGroup;
     TileStep resident[kResident ? kResidentSteps : 1];
@@ -144,7 +156,7 @@ __global__ void __launch_bounds__(kThreads, 1)
         if (step < scan.steps) resident[step] = load_step(codes, scan.groups, step, lane);
     }
     LaneRows rows;
-    rows.load(scan, tile, lane);
+    rows.load(scan, tile, mask, lane);
     for (int first = 0; first < chunk_count; first += kChunk) {
       ChunkSums sums;
       sums.clear();

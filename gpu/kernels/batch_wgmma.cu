@@ -73,6 +73,7 @@ template <int kPairs>
 struct LoadedRows {
   int32_t first = -1;  // -1: there are none; then the model's first rows stand for them
   float2 ends[kWarpBlocks] = {};
+  uint32_t mask = 0;  // the word of the tile (DeviceMask)
   WarpgroupRows<kPairs> words;
 
   // Starts loading. warp_row: the first one of the warp.
@@ -84,13 +85,15 @@ struct LoadedRows {
 #pragma unroll
     for (int block = 0; block < kWarpBlocks; ++block)
       ends[block] = __ldg(reinterpret_cast<const float2*>(from + (block * kCoreRows + 1) * row_words) - 1);
+    mask = part.mask.words == nullptr ? ~0u : __ldg(part.mask.words + max(first, 0) / kRowsPerTile);
   }
   __device__ __forceinline__ PieceRows piece() const {
     PieceRows rows;
     rows.first = first;
 #pragma unroll
     for (int block = 0; block < kWarpBlocks; ++block) {
-      const bool admissible = first >= 0 && ends[block].y < INFINITY;
+      const bool admissible = first >= 0 && ends[block].y < INFINITY &&
+                              (mask >> (first + block * kCoreRows) % kRowsPerTile & 1) != 0;
       rows.scale[block] = admissible ? ends[block].x : 0.0f;
       rows.residual[block] = admissible ? ends[block].y : -INFINITY;
     }

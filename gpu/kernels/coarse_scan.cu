@@ -30,13 +30,15 @@ __device__ Best scan_share(const CoarseScanParams& coarse, const Share& share, c
   const int groups = (scan.groups + 1) / 2;
   const int64_t tile_quads = static_cast<int64_t>(groups) * kQuadsPerGroup;
   Best best;
+  TileMasks masks(scan.part.mask, lane);
   for (int place = warp; place < share.rounds * share.warps; place += share.warps) {
     const int tile = share.tile(scan, place);
+    const uint32_t admissible = masks.next(scan, share, place, lane);
     RowBound bound = kNoBound;
-    if (tile >= 0 && tile < scan.tiles) {
+    if (tile >= 0 && tile < scan.tiles && admissible != 0) {
       const int row = tile * kRowsPerTile + row_of_lane(lane);
       const float scale = __ldcs(level.scales + row);
-      const float residual = __ldcs(level.residuals + row);
+      const float residual = masks.has_row(admissible) ? __ldcs(level.residuals + row) : INFINITY;
       const int sum = tile_dot<kCodeLoads, NibbleSums>(
           reinterpret_cast<const uint4*>(level.codes) + tile * tile_quads, planes, groups, lane);
       bound = row_bound(2 * sum - 15 * coarse.code_sum, scale, residual, scan.bound);

@@ -84,6 +84,33 @@ struct Share {
   }
 };
 
+// Which rows of its tiles a warp may return. The lanes load the words of 32 rounds at once, so that a warp
+// does not wait for each.
+class TileMasks {
+ public:
+  __device__ TileMasks(const DeviceMask& mask, int lane)
+      : words_(mask.words), row_(1u << row_of_lane(lane)) {}
+
+  // Returns the word of the warp's next tile, which is at this place. Called by whole warps, for all their
+  // places in order.
+  __device__ uint32_t next(const SingleScanParams& scan, const Share& share, int place, int lane) {
+    if (words_ == nullptr) return ~0u;
+    if (round_ % kWarpLanes == 0) {
+      const int tile = share.tile(scan, place + lane * share.warps);
+      loaded_ = tile >= 0 && tile < scan.tiles ? __ldg(words_ + tile) : 0;
+    }
+    return __shfl_sync(kFullWarp, loaded_, round_++ % kWarpLanes);
+  }
+  // Whether a tile's word has the lane's row.
+  __device__ bool has_row(uint32_t word) const { return (word & row_) != 0; }
+
+ private:
+  const uint32_t* words_;
+  const uint32_t row_;
+  uint32_t loaded_ = 0;
+  int round_ = 0;
+};
+
 // Appends the rows at places first .. last - 1 of the block's share whose codes reach the threshold's code to
 // `rows`, while there is room for `most`, and counts them all. REQUIRES: first and last are multiples of 8.
 // Called by all threads of the block, between barriers.

@@ -22,17 +22,21 @@ __device__ void count_tile(const SingleScanParams& scan, uint32_t* histogram, Ro
   }
 }
 
-// uppers: [share.rows()], in the order of Share::row.
+// uppers: [share.rows()], in the order of Share::row. kMasked: the part has a mask; without one, looking for
+// it would take 1 us of 35.
+template <bool kMasked>
 __device__ void scan_share(const SingleScanParams& scan, const Share& share, const uint2* planes,
                            uint32_t* histogram, uint16_t* uppers, int warp, int lane) {
   const int64_t tile_quads = static_cast<int64_t>(scan.groups) * kQuadsPerGroup;
+  TileMasks masks(scan.part.mask, lane);
   for (int place = warp; place < share.rounds * share.warps; place += share.warps) {
     const int tile = share.tile(scan, place);
+    const uint32_t admissible = kMasked ? masks.next(scan, share, place, lane) : ~0u;
     RowBound bound = kNoBound;
-    if (tile >= 0 && tile < scan.tiles) {
+    if (tile >= 0 && tile < scan.tiles && admissible != 0) {
       const int64_t row = static_cast<int64_t>(tile) * kRowsPerTile + row_of_lane(lane);
       const float scale = __ldcs(scan.part.level.scales + row);
-      const float residual = __ldcs(scan.part.level.residuals + row);
+      const float residual = masks.has_row(admissible) ? __ldcs(scan.part.level.residuals + row) : INFINITY;
       const int sum = tile_dot<kCodeLoads, TileSums>(
           reinterpret_cast<const uint4*>(scan.part.level.codes) + tile * tile_quads, planes, scan.groups,
           lane);
@@ -85,7 +89,10 @@ __global__ void __launch_bounds__(kThreads, 1)
   uint16_t* uppers = scan.row_upper != nullptr ? scan.row_upper + share.rows() * blockIdx.x
                                                : reinterpret_cast<uint16_t*>(histogram + kBins);
   start_block(scan, shared, histogram);
-  scan_share(scan, share, planes, histogram, uppers, warp, lane);
+  if (scan.part.mask.words == nullptr)
+    scan_share<false>(scan, share, planes, histogram, uppers, warp, lane);
+  else
+    scan_share<true>(scan, share, planes, histogram, uppers, warp, lane);
   add_histogram(scan.counters->histogram, histogram);
   grid_barrier(&scan.counters->scanned);
   times.scanned = global_nanoseconds();

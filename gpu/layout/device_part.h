@@ -15,6 +15,13 @@ struct DeviceLevel {
   const float* residuals = nullptr;
 };
 
+// The rows of a part that a search may return; the default: all.
+struct DeviceMask {
+  const uint32_t* words = nullptr;  // [tile_count(part.rows)] bit i of a word: row i of that tile
+  int64_t rows = 0;                 // admissible ones; 0 without words: all of the part
+  int64_t rows_of_tiles = 0;        // of the tiles that have one of them
+};
+
 // A ModelPart with device addresses. Row numbers that a device returns count from the part's first row.
 struct DevicePart {
   int64_t first_row = 0;
@@ -27,6 +34,11 @@ struct DevicePart {
   // such codes.
   DeviceLevel coarse;
   const std::byte* packed_rows = nullptr;  // [rows, packed_row_bytes(dims)]
+  DeviceMask mask;
+
+  // The rows whose codes a search reads, and those that it may return.
+  int64_t rows_to_scan() const { return mask.words == nullptr ? rows : mask.rows_of_tiles; }
+  int64_t admissible_rows() const { return mask.rows > 0 ? mask.rows : rows; }
 };
 
 }  // namespace glove::gpu

@@ -50,16 +50,19 @@ bool coarse_worthwhile(int64_t rows, int64_t dims, int64_t top_rows, int64_t fro
   return code_bytes(rows, dims) >= from && !count_every_row(rows, top_rows);
 }
 
-BatchPlan plan_batch(int64_t rows, int64_t dims, int64_t queries, int64_t top_rows) {
+BatchPlan plan_batch(int64_t rows, int64_t dims, int64_t queries, int64_t top_rows, int64_t rows_to_scan) {
   const int64_t tiles = tile_count(rows);
+  const int64_t scanned = tile_count(rows_to_scan);
   BatchPlan plan;
-  if (queries < 2 || dims > kMaxBatchDims || top_rows > kMaxBatchTopRows || 4 * top_rows > tiles) return plan;
+  if (queries < 2 || dims > kMaxBatchDims || top_rows > kMaxBatchTopRows || 4 * top_rows > scanned)
+    return plan;
   plan.worthwhile = true;
   constexpr int64_t kMostSampleTiles = kSampleBytes / (4 * kMaxRoundQueries);
   static_assert(kMostSampleTiles >= 4 * kMaxBatchTopRows);
   const int64_t share = top_rows <= kFewRows ? 32 : 16;
-  plan.sample_tiles =
-      std::min({tiles, kMostSampleTiles, std::max({tiles / share, 4 * top_rows, int64_t{1024}})});
+  // Of the tiles of the sample, only this share has admissible rows.
+  const int64_t wanted = std::min(scanned, std::max({scanned / share, 4 * top_rows, int64_t{1024}}));
+  plan.sample_tiles = std::min(kMostSampleTiles, (wanted * tiles + scanned - 1) / scanned);
   // The sample's threshold admits about top_rows * tiles / sample_tiles rows, and the width of the bounds
   // admits several times as many: there is room for 8 to 16 times, and preferably for the largest round.
   const int64_t expected = top_rows * ((tiles + plan.sample_tiles - 1) / plan.sample_tiles);

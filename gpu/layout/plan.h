@@ -75,6 +75,10 @@ constexpr int64_t scratch_reserve(int64_t rows) {
 }
 
 // Plans a batch of `queries` queries for the best `top_rows` rows each.
-BatchPlan plan_batch(int64_t rows, int64_t dims, int64_t queries, int64_t top_rows);
+//   rows_to_scan  of `rows`: those of tiles that have an admissible row
+BatchPlan plan_batch(int64_t rows, int64_t dims, int64_t queries, int64_t top_rows, int64_t rows_to_scan);
+inline BatchPlan plan_batch(int64_t rows, int64_t dims, int64_t queries, int64_t top_rows) {
+  return plan_batch(rows, dims, queries, top_rows, rows);
+}
 
 }  // namespace glove::gpu

@@ -18,8 +18,9 @@ constexpr int64_t kPackedPerThread = 128;  // queries; packing them takes about 
 constexpr int64_t kPaddedTo = 32;          // queries, for the kernels
 static_assert(kPackedAtOnce == kPaddedTo, "a thread clears whole chunks of the padded queries");
 // Warpgroups take as long for one query as for 256: at 2,196,016 x 300, twice as long as warps for 32
-// queries, and as long for about 100.
+// queries, and as long for about 100. They also multiply tiles that have no admissible row.
 constexpr int64_t kLeastColumnQueries = 97;
+constexpr int64_t kMostColumnQueries = 256;
 constexpr int64_t kUnscoredAnswer = 2048;  // rows of an answer when the vectors are not on the device
 
 double microseconds_between(const Event& begin, const Event& end) {
@@ -49,8 +50,9 @@ struct BatchSearch::Layout {
 
   Layout(const DevicePart& part, const BatchShape& shape, const BatchPlan& plan, int64_t query_count,
          int64_t top_rows)
-      : columns(part.packed_rows != nullptr && query_count >= kLeastColumnQueries &&
-                wgmma_fits(part.dims, shape)),
+      : columns(part.packed_rows != nullptr && wgmma_fits(part.dims, shape) &&
+                std::min(query_count, kMostColumnQueries) * part.rows_to_scan() >=
+                    kLeastColumnQueries * part.rows),
         // Scored rows are written one at a time, which takes long in the host's memory. Unscored rows are
         // written in order, and there is room for many more than there are.
         copied_back(part.vectors != nullptr),
@@ -185,9 +187,10 @@ Status BatchSearch::round(const DevicePart& part, const BatchShape& shape, const
   cost.select_us = select_us;
   cost.rescore_us = rescore_us;
   cost.scan_us = std::max(0.0, wall_us - select_us - rescore_us);  // including packing, copying and launching
-  cost.rows_scanned = part.rows * layout.queries;
+  cost.rows_scanned = part.admissible_rows() * layout.queries;
   const int64_t row_bytes = component_groups(part.dims) * kTileComponents + 8;
-  cost.bytes_scanned = (scan_.tiles + plan.sample_tiles) * kTileRows * row_bytes;
+  const int64_t tiles = tile_count(part.rows_to_scan());
+  cost.bytes_scanned = (tiles + plan.sample_tiles * tiles / scan_.tiles) * kTileRows * row_bytes;
   charge(requests, cost);
   return {};
 }

@@ -31,13 +31,31 @@ Status score_on_host(const Model& model, const Query& query, std::span<double> d
   return {};
 }
 
+// Returns how the parts of a model lie in the tiles of its masks.
+std::vector<PlacedRows> placed_parts(std::span<const DevicePart> parts) {
+  std::vector<PlacedRows> placed;
+  for (const DevicePart& part : parts) {
+    const int64_t first_tile = placed.empty() ? 0 : placed.back().first_tile + tile_count(placed.back().rows);
+    placed.push_back({first_tile, part.first_row, part.rows});
+  }
+  return placed;
+}
+
+int64_t tiles_of(std::span<const DevicePart> parts) {
+  int64_t tiles = 0;
+  for (const DevicePart& part : parts) tiles += tile_count(part.rows);
+  return tiles;
+}
+
 // Device::propose for all parts, with the model's row ids: each part's candidates contain the part's best
 // rows, so together they contain the model's best rows.
 Status propose_in_parts(Device& device, std::span<const DevicePart> parts, std::span<SearchRequest> requests,
                         int64_t top_rows, const InterruptCheck& interrupted) {
   std::vector<std::vector<Neighbor>> earlier(parts.size() == 1 ? 0 : requests.size());
   for (const DevicePart& part : parts) {
-    GLOVE_RETURN_IF_ERROR(device.propose(part, requests, std::min(part.rows, top_rows), interrupted));
+    for (SearchRequest& request : requests) request.rows.clear();
+    if (part.rows_to_scan() > 0)
+      GLOVE_RETURN_IF_ERROR(device.propose(part, requests, std::min(part.rows, top_rows), interrupted));
     for (size_t i = 0; i < requests.size(); ++i) {
       std::vector<Neighbor>& rows = requests[i].rows;
       if (part.first_row > 0)
@@ -63,6 +81,10 @@ Status score_in_parts(Device& device, std::span<const DevicePart> parts, const Q
 
 }  // namespace
 
+DeviceSearcher::DeviceSearcher(std::shared_ptr<Arena> arena)
+    : arena_(std::move(arena)),
+      masks_(arena_->device(), placed_parts(arena_->parts()), tiles_of(arena_->parts())) {}
+
 Status DeviceSearcher::search(std::span<SearchRequest> requests) {
   const Model& model = *arena_->model();
   // Excluded words are filtered out here, so that many more rows are requested.
@@ -70,7 +92,15 @@ Status DeviceSearcher::search(std::span<SearchRequest> requests) {
   for (const SearchRequest& request : requests)
     top_rows = std::max(top_rows, request.k + static_cast<int64_t>(request.query->excluded.size()));
   const SharedInterrupt shared(requests);
-  const std::span<const DevicePart> parts = arena_->parts();
+  DeviceMasks::MaskPtr mask;  // as long as a launch reads it
+  std::vector<DevicePart> masked;
+  std::span<const DevicePart> parts = arena_->parts();
+  if (const RowMaskPtr& among = requests.front().query->among; among != nullptr) {
+    GLOVE_ASSIGN_OR_RETURN(mask, masks_.mask_for(among, {}, 0, shared.check()));
+    masked.assign(parts.begin(), parts.end());
+    for (size_t i = 0; i < masked.size(); ++i) masked[i].mask = mask->placed[i];
+    parts = masked;
+  }
   GLOVE_RETURN_IF_ERROR(arena_->device()->run(
       [&](Device& device) { return propose_in_parts(device, parts, requests, top_rows, shared.check()); }));
   const bool scored = parts.front().vectors != nullptr;

@@ -25,9 +25,9 @@ constexpr double kUsBetweenChecks = 2000;       // for interrupts and lost devic
 }  // namespace
 
 int64_t SingleSearch::bytes_read(const DevicePart& part, Scan scan) {
-  const int64_t codes =
-      scan == Scan::kCoarse ? nibble_bytes(part.rows, part.dims) : code_bytes(part.rows, part.dims);
-  return codes + tile_count(part.rows) * kTileRows * 8;
+  const int64_t rows = part.rows_to_scan();
+  const int64_t codes = scan == Scan::kCoarse ? nibble_bytes(rows, part.dims) : code_bytes(rows, part.dims);
+  return codes + tile_count(rows) * kTileRows * 8;
 }
 
 Status SingleSearch::create() {
@@ -176,7 +176,7 @@ Status SingleSearch::run(const DevicePart& part, const ScanShape& shape, Scan co
   GLOVE_RETURN_IF_ERROR(pack(part, *request.query, coarse));
   coarse.seeds_per_warp = codes == Scan::kCoarse ? seeds_per_warp(shape, top_rows) : 0;
   scan.top_rows = static_cast<int32_t>(top_rows);
-  scan.count_every_row = count_every_row(part.rows, top_rows) ? 1 : 0;
+  scan.count_every_row = count_every_row(part.rows_to_scan(), top_rows) ? 1 : 0;
   scan.reversed = reversed ? 1 : 0;
   const bool ranked = part.vectors != nullptr && top_rows >= kRankedFrom && top_rows <= kRankedTo;
   GLOVE_ASSIGN_OR_RETURN(uint32_t count, launch(part, shape, coarse, ranked, interrupted));
@@ -195,7 +195,7 @@ Status SingleSearch::run(const DevicePart& part, const ScanShape& shape, Scan co
   cost.rescore_us += rescore_us;
   cost.scan_us += std::max(0.0, wall_us - select_us - rescore_us);  // including packing and launching
   cost.candidates += int64_t{count};
-  cost.rows_scanned += part.rows;
+  cost.rows_scanned += part.admissible_rows();
   cost.bytes_scanned += bytes_read(part, codes);
   return {};
 }

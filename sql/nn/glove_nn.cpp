@@ -17,6 +17,7 @@
 #include <optional>
 #include <utility>
 
+#include "search/nearest.h"
 #include "search/recall_calibration.h"
 #include "sql/adapter/arguments.h"
 #include "sql/adapter/table.h"
@@ -52,6 +53,9 @@ class GloveNn final : public nn::RankedTable {
     GLOVE_ASSIGN_OR_RETURN(CatalogEntry entry, models.find(name));
     GLOVE_ASSIGN_OR_RETURN(RowMaskPtr among, admissible_rows(entry, inputs, interrupted));
     if (inputs.recall < 1) warn_of_damage(*entry.model);
+    if (inputs.certainty < 1)
+      if (const Status status = check_certainty(*entry.model, entry.name); !status.ok())
+        return named_error(kName, status.error());
     // The caches do not know masks.
     const bool cached = enabled(nn::kCache) && among == nullptr;
     source = {.name = std::move(entry.name),

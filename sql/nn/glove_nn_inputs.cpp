@@ -1,6 +1,7 @@
 #include "sql/nn/glove_nn_inputs.h"
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <iterator>
@@ -18,6 +19,7 @@ namespace glove::sql::nn {
 namespace {
 
 constexpr double kLeastRecall = 0.5;
+constexpr double kLeastCertainty = 0.999;
 
 // The caller adds the name of the table (named_error).
 Error invalid(std::string message) {
@@ -168,10 +170,11 @@ class FilterCallReader {
     }
   }
 
-  // What an answer says of its rows is certain, which is what 1 asks for.
-  static Status read_certainty(sqlite3_value* value) {
-    if (whole_number(value) == 1) return {};
-    return invalid("certainty must be 1 or NULL; give 'recall' to ask for less than all rows; but it is " +
+  Status read_certainty(sqlite3_value* value) {
+    const int type = sqlite3_value_numeric_type(value);
+    call_.certainty_ = type == SQLITE_INTEGER || type == SQLITE_FLOAT ? sqlite3_value_double(value) : 0;
+    if (call_.certainty_ >= kLeastCertainty && call_.certainty_ <= 1) return {};
+    return invalid("certainty must be a number from 0.999 to 1, or NULL for a proved answer; but it is " +
                    shown_value(value));
   }
 
@@ -300,13 +303,22 @@ std::string Inputs::recall_text() const {
   return {text, std::to_chars(std::begin(text), std::end(text), recall).ptr};
 }
 
+std::string Inputs::certainty_text() const {
+  char text[32] = {};
+  constexpr int kDigits = 6;
+  return "1-" + std::string(text, std::to_chars(std::begin(text), std::end(text), 1 - certainty,
+                                                std::chars_format::general, kDigits)
+                                      .ptr);
+}
+
 std::string Inputs::key() const {
   std::string key;
   for (const Given state : given) key += static_cast<char>('0' + static_cast<int>(state));
   key += expr.blob ? 'b' : 't';
   for (const std::string* text : {&word, &expr.bytes, &model, &backend})
     key += std::to_string(text->size()) + ':' + *text;
-  return key + std::to_string(k) + ' ' + recall_text();
+  return key + std::to_string(k) + ' ' + recall_text() + ' ' +
+         std::to_string(std::bit_cast<uint64_t>(certainty));
 }
 
 Result<MaybeQuery> Inputs::resolve(const Model& model_to_ask, const InterruptCheck& interrupted) const {
@@ -344,6 +356,7 @@ Inputs FilterCall::inputs_of(size_t setting) const {
   inputs.given = given_;
   inputs.among = among_;
   inputs.recall = recall_;
+  inputs.certainty = certainty_;
   inputs.model = settings_[setting].model;
   inputs.backend = settings_[setting].backend;
   inputs.k = settings_[setting].k;

@@ -50,6 +50,8 @@ RankedScan::RankedScan(Engine& engine, const RankedSource& source, const FilterC
     range_.last_rank = std::min(range_.last_rank, inputs_.k);
     range_.nothing = range_.nothing || inputs_.k == 0;
     if (inputs_.k <= kMostRecallK) options_.recall = inputs_.recall;
+    if (source_.words != nullptr && inputs_.k <= kMostRecallK && !inputs_.has(kAmong))
+      options_.certainty = inputs_.certainty;
   }
   look_ids_up();
   strategy_ = choose_strategy();
@@ -75,12 +77,12 @@ Status RankedScan::health() const {
 }
 
 int64_t RankedScan::limit() const {
-  return std::min(options_.recall < 1 ? inputs_.k : range_.last_rank, source_.relation->most_rows());
+  return std::min(options_.is_exact() ? range_.last_rank : inputs_.k, source_.relation->most_rows());
 }
 
 RankedScan::Strategy RankedScan::choose_strategy() const {
   if (range_.nothing || (ids_ && ids_->empty()) || range_.first_rank > limit()) return Strategy::kNothing;
-  if (options_.recall < 1) return Strategy::kListed;
+  if (!options_.is_exact()) return Strategy::kListed;
   const bool ranks_matter = range_.has_last_rank() || range_.first_rank > 1 ||
                             (call_.reads_rank() && ids_ && (ids_->size() > 1 || source_.words == nullptr));
   if (ids_ && !ranks_matter) return Strategy::kRequested;
@@ -297,7 +299,7 @@ Result<AnswerCache::Answer> RankedScan::answer_of_query() {
   GLOVE_ASSIGN_OR_RETURN(MaybeQuery query, resolve(report));
   if (!query) return std::make_shared<const std::vector<Neighbor>>();
   std::optional<AnswerCache::Key> key;
-  if (source_.caches != nullptr && options_.recall == 1) {
+  if (source_.caches != nullptr && options_.is_exact()) {
     key.emplace(*source_.words->model(), std::move(*query), limit(), options_.backend);
     if (Answer known = source_.caches->answers.find(*key)) {
       GLOVE_RETURN_IF_ERROR(health());

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Has clang-tidy read every source by itself, and clang every header that has none: check_sources.py [FILE...]
+"""Has clang-tidy read every source by itself, and clang every header that has none: check_sources.py [--changed | FILE...]
 
 A source includes its own header first, so this shows that each file includes what it needs, that guarded members are used only
 while their mutex is held (base/mutex.h), and that .clang-tidy finds nothing. Then reads four programs that are wrong in one of
-these ways, which must be refused. With FILE... (any of the sources and headers), reads only these.
+these ways, which must be refused. With FILE... (any of the sources and headers), reads only these; with --changed, only those that
+changed since the commit in tests/architecture/checked, of which all were read, or that include such a file. A file that says
+nothing of a changed one is accepted now if it was then. Whoever reads all of them without a finding writes that commit there.
 """
 
 import concurrent.futures
@@ -46,6 +48,7 @@ std::string twice(std::string text) {
 }
 
 
+CHECKED = ROOT / "tests/architecture/checked"
 OTHER_SYSTEMS = ("base/windows/", "base/posix/macos.cpp", "base/posix/emscripten.cpp")
 
 
@@ -59,6 +62,29 @@ def all_files():
                 continue
             if path.suffix == ".cpp" or alone:
                 yield path
+
+
+def changed_files():
+    """Yields the files that are not as they were in the commit in CHECKED, and those that include one; all files, if Git or the
+    commit is not there, or if what is asked of them changed."""
+    def git(*arguments):
+        return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    everything = list(all_files())
+    try:
+        names = git("diff", "--name-only", CHECKED.read_text().strip(), "--").split() + git(
+            "ls-files", "--others", "--exclude-standard").split()
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"All files are read, because the changed ones are not known: {getattr(error, 'stderr', error)}".strip())
+        return everything
+    if {".clang-tidy", "tests/architecture/check_sources.py"} & set(names):
+        return everything
+    sources = {str(path.relative_to(ROOT)): path for room in ROOMS for path in (ROOT / room).rglob("*")
+               if path.suffix in (".h", ".cpp", ".cuh")}
+    included = {name: set(INCLUDE.findall(path.read_text())) for name, path in sources.items()}
+    changed = set(names)
+    while more := {name for name, files in included.items() if name not in changed and files & changed}:
+        changed |= more
+    return [path for path in everything if str(path.relative_to(ROOT)) in changed]
 
 
 def header_is_second(path):
@@ -97,7 +123,10 @@ def main():
                 return f"skipped {path.relative_to(ROOT)}: it includes a library that is not installed\n", True
             return text, run.returncode == 0
 
-        paths = [pathlib.Path(name).resolve() for name in sys.argv[1:]] or list(all_files())
+        if sys.argv[1:] == ["--changed"]:
+            paths = changed_files()
+        else:
+            paths = [pathlib.Path(name).resolve() for name in sys.argv[1:]] or list(all_files())
         failed = 0
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             for path, (text, good) in zip(paths, pool.map(read, paths)):

@@ -9,15 +9,9 @@
 #include "cpu/cpu_backend.h"
 #include "model/model.h"
 #include "search/backend.h"
+#include "tests/share.h"
 
 namespace glove::test {
-
-// Sanitizers cost a factor of ten or more, so tests do less work under them.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int64_t kShare = 10;
-#else
-constexpr int64_t kShare = 1;
-#endif
 
 // Names the seed of this run (tests/loader/random.h), for SCOPED_TRACE(seed_text()).
 std::string seed_text();
@@ -51,8 +45,9 @@ ModelPtr with_coarse_codes(const ModelPtr& model, std::vector<int8_t> codes, std
 
 // The same model with each part's rows in lists around `lists` of its rows, chosen at random, or around fewer
 // if there are not as many rows that are not zero. A row is mostly in the list of the nearest of a few.
-// Without a row that is not zero, or with too many dimensions, the model itself.
-ModelPtr with_planes(const ModelPtr& model, int64_t lists, std::mt19937_64& random);
+// Without a row that is not zero, or with too many dimensions, the model itself. `signed_too`: with a sign
+// plane by a random rotation.
+ModelPtr with_planes(const ModelPtr& model, int64_t lists, std::mt19937_64& random, bool signed_too = false);
 
 Query make_query(const float* vector, int64_t dims, std::vector<int32_t> excluded = {});
 Query row_query(const Matrix& matrix, int64_t row);  // excludes the row, as word = '...' does

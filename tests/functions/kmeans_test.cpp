@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "tests/functions/models.h"
+#include "tests/share.h"
 
 namespace glove::testing {
 namespace {
@@ -234,14 +235,17 @@ TEST_F(KMeansTables, AnInterruptEndsTheReadingOfWords) {
 }
 
 TEST_F(KMeansTables, AMillionRowsOfAUser) {
+  constexpr int64_t quarter = 250000 / test::kShare;
   connection.rows(
       "SELECT glove_load_table('rows', 'WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE "
-      "i < 1000000) SELECT i, iif(i % 4, x''0000803f0000003f'', x''0000003f0000803f'') FROM c')");
+      "i < " +
+      std::to_string(4 * quarter) +
+      ") SELECT i, iif(i % 4, x''0000803f0000003f'', x''0000003f0000803f'') FROM c')");
   EXPECT_EQ(connection.rows("SELECT cluster, size, converged FROM glove_clusters(2, NULL, 'rows')"),
-            (Rows{{"1", "750000", "1"}, {"2", "250000", "1"}}));
+            (Rows{{"1", std::to_string(3 * quarter), "1"}, {"2", std::to_string(quarter), "1"}}));
   EXPECT_EQ(connection.value(
                 "SELECT count(*) FROM glove_kmeans(2, NULL, 'rows') WHERE (cluster = 2) = (word % 4 = 0)"),
-            "1000000");
+            std::to_string(4 * quarter));
 }
 
 TEST_F(KMeansTables, AnInterruptEndsAFit) {

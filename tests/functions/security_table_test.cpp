@@ -106,7 +106,7 @@ bool works(const Object& object, Place place, bool trusted) {
   return false;
 }
 
-std::string content_of(const std::string& path) {
+std::string bytes_of_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
 }
@@ -186,7 +186,7 @@ TEST_F(SecurityTable, IsWhatHappens) {
         const std::string what = std::string(object.name) + " in a " + kPlaceTexts[place].name +
                                  (trusted ? "" : " that is not trusted") + ": " + error;
         EXPECT_EQ(error.empty(), works(object, place, trusted)) << what;
-        ASSERT_EQ(content_of(victim), "precious") << what;
+        ASSERT_EQ(bytes_of_file(victim), "precious") << what;
         ASSERT_EQ(connection.rows("SELECT name, path FROM glove_models"), models) << what;
         ASSERT_EQ(connection.value("SELECT glove_config('threads')"), threads) << what;
       }

@@ -6,9 +6,9 @@
 namespace glove::testing {
 namespace {
 
-constexpr const char* kDirectOnly[] = {"glove_load('f')",         "glove_unload('m')",
-                                       "glove_config('threads')", "glove_load_table('m', 'SELECT 1, 2')",
-                                       "glove_derive('m', '{}')", "glove_save('m', 'f')"};
+constexpr const char* kDirectOnlyNames[] = {"glove_load('f')",         "glove_unload('m')",
+                                            "glove_config('threads')", "glove_load_table('m', 'SELECT 1, 2')",
+                                            "glove_derive('m', '{}')", "glove_save('m', 'f')"};
 constexpr const char* kReading[] = {
     "cos_sim('king', 'queen')",          "length(glove_vec('king'))", "glove_oov('king')",
     "glove_project(NULL, NULL) IS NULL", "glove_atax(NULL) IS NULL",  "glove_version() <> ''",
@@ -23,7 +23,7 @@ class Security : public TinyModelTest {};
 
 TEST_F(Security, WhatOpensFilesOrChangesTheProcessIsDirectOnly) {
   connection.rows("CREATE TABLE t(a)");
-  for (const std::string call : kDirectOnly) {
+  for (const std::string call : kDirectOnlyNames) {
     const std::string expected = "unsafe use of " + function_of(call) + "()";
     connection.rows("CREATE VIEW v AS SELECT " + call);
     EXPECT_EQ(connection.error("SELECT * FROM v"), expected);

@@ -5,6 +5,7 @@
 
 #include "gpu/device/cuda_memory.h"
 #include "gpu/layout/packed_rows.h"
+#include "gpu/residency/device_masks.h"
 #include "gpu/search/batch_search.h"
 #include "model/quantize.h"
 #include "search/candidates.h"
@@ -70,9 +71,10 @@ class CudaBatch : public CudaTest {
       requests.push_back({&query, k, nullptr, {}, {}, {}});
       top_rows = std::max(top_rows, k + static_cast<int64_t>(query.excluded.size()));
     }
-    const gpu::BatchPlan plan =
-        gpu::plan_batch(part.rows, part.dims, static_cast<int64_t>(queries.size()), top_rows);
-    EXPECT_TRUE(plan.worthwhile);
+    const gpu::BatchPlan plan = gpu::plan_batch(part.rows, part.dims, static_cast<int64_t>(queries.size()),
+                                                top_rows, part.rows_to_scan());
+    EXPECT_TRUE(plan.worthwhile || part.mask.words != nullptr);
+    if (!plan.worthwhile) return 0;
     std::vector<size_t> again;
     const Status status = search_.run(part, shape_, plan, requests, top_rows, {}, again);
     EXPECT_TRUE(status.ok()) << status.error().message;
@@ -119,6 +121,31 @@ TEST_F(CudaBatch, RowsOfMediumModels) {
     }
     forget(model);
     if (HasFailure()) return;
+  }
+}
+
+TEST_F(CudaBatch, RowsOfAMask) {
+  for (const int64_t dims : {3, 100, 312, 400}) {
+    const auto words = static_cast<int64_t>(20000 + random_() % 20000);
+    const ModelPtr model = large_model(random_(), words, dims);
+    ASSERT_NO_FATAL_FAILURE(upload(model));
+    gpu::DeviceMasks masks(device_, {{0, 0, words}}, tile_count(words));
+    std::vector<Query> queries = random_queries(random_, *model, Rows::kGaussian, 300);
+    for (int i = 0; i < 12; ++i) {
+      const RowMaskPtr among = random_mask(random_, *model);
+      for (Query& query : queries) query.among = among;
+      const auto mask = masks.mask_for(among, {}, 0, {});
+      ASSERT_TRUE(mask.ok()) << mask.error().message;
+      part_.mask = mask.value()->placed.front();
+      if (part_.rows_to_scan() == 0) continue;
+      for (const int64_t k : {1, 10, 100}) {
+        expect_equal(queries, k);
+        expect_equal({queries.begin(), queries.begin() + 3}, k);
+      }
+      if (HasFailure()) return;
+    }
+    part_.mask = {};
+    forget(model);
   }
 }
 

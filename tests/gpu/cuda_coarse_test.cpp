@@ -9,6 +9,7 @@
 #include "gpu/backend/cuda_device.h"
 #include "gpu/device/cuda_memory.h"
 #include "gpu/layout/packed_rows.h"
+#include "gpu/residency/device_masks.h"
 #include "gpu/search/single_search.h"
 #include "model/nibbles.h"
 #include "search/candidates.h"
@@ -37,6 +38,7 @@ class CoarseModel {
   }
 
   const gpu::DevicePart& part() const { return part_; }
+  void set_mask(const gpu::DeviceMask& mask) { part_.mask = mask; }
 
  private:
   // Copies the level of 4 bits, quantised here unless the model has it, padded as arena.cpp does.
@@ -141,6 +143,30 @@ TEST_F(CudaCoarse, RowsOfMediumModels) {
       }
     EXPECT_LT(candidates_, 40000);  // it ruled rows out
     forget(model);
+  }
+}
+
+TEST_F(CudaCoarse, RowsOfAMask) {
+  for (const Rows kind : {Rows::kGaussian, Rows::kDuplicates, Rows::kMixed}) {
+    for (const int64_t dims : {1, 8, 31, 300}) {
+      const auto words = static_cast<int64_t>(1 + random_() % 30000);
+      const ModelPtr model = random_model(random_, words, dims, kind);
+      CoarseModel coarse(device_, model);
+      gpu::DeviceMasks masks(device_, {{0, 0, words}}, tile_count(words));
+      Query query = random_queries(random_, *model, Rows::kGaussian, 1)[0];
+      for (int i = 0; i < 8; ++i) {
+        query.among = random_mask(random_, *model);
+        const auto mask = masks.mask_for(query.among, {}, 0, {});
+        ASSERT_TRUE(mask.ok()) << mask.error().message;
+        coarse.set_mask(mask.value()->placed.front());
+        if (coarse.part().rows_to_scan() == 0) continue;
+        for (const int64_t k : {int64_t{1}, int64_t{10}, words / 17 + 1}) {
+          ASSERT_NO_FATAL_FAILURE(expect_equal(model, coarse, query, k));
+          ASSERT_NO_FATAL_FAILURE(expect_equal(model, coarse, query, k, false));
+        }
+      }
+      forget(model);
+    }
   }
 }
 

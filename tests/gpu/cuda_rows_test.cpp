@@ -142,6 +142,46 @@ TEST_F(CudaRows, WithManyExcludedWords) {
   expect_equal_rows(model, {query, query_of(random_vector(random_, 50, Rows::kGaussian))}, 10);
 }
 
+TEST_F(CudaRows, AmongTheRowsOfAMask) {
+  for (const Rows kind : {Rows::kGaussian, Rows::kMixed, Rows::kDuplicates}) {
+    for (const int64_t dims : {1, 3, 31, 100, 300, 1500}) {
+      const ModelPtr model = random_model(random_, static_cast<int64_t>(1 + random_() % 3000), dims, kind);
+      std::vector<Query> queries = random_queries(random_, *model, Rows::kGaussian, 5);
+      for (int i = 0; i < 12; ++i) {
+        const RowMaskPtr among = random_mask(random_, *model);
+        for (Query& query : queries) query.among = among;
+        for (const int64_t k : {1, 7, 70}) {
+          ASSERT_NO_FATAL_FAILURE(expect_equal_rows(model, {queries[0]}, k));
+          ASSERT_NO_FATAL_FAILURE(expect_equal_rows(model, queries, k));
+        }
+      }
+      forget(model);
+    }
+  }
+}
+
+// Large enough for several rounds of a warp, for batches on warpgroups, and for packed rows.
+TEST_F(CudaRows, AmongTheRowsOfAMaskOfMediumModels) {
+  for (const int64_t dims : {3, 100, 600}) {
+    const ModelPtr model =
+        large_model(random_(), dims == 3 ? 4000000 : 250000 + static_cast<int64_t>(random_() % 1000), dims);
+    std::vector<Query> queries = random_queries(random_, *model, Rows::kGaussian, 300);
+    expect_equal_rows(model, {queries[0]}, 10);
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));  // until the vectors are there
+    for (int i = 0; i < 8; ++i) {
+      const RowMaskPtr among = random_mask(random_, *model);
+      for (Query& query : queries) query.among = among;
+      for (const int64_t k : {1, 10, 100, 1000}) {
+        ASSERT_NO_FATAL_FAILURE(expect_equal_rows(model, {queries[0]}, k));
+        ASSERT_NO_FATAL_FAILURE(expect_equal_rows(model, {queries[1]}, k));
+        if (k > 100) continue;
+        ASSERT_NO_FATAL_FAILURE(expect_equal_rows(model, queries, k));
+      }
+    }
+    forget(model);
+  }
+}
+
 TEST_F(CudaRows, FromManyThreadsAtOnce) {
   const ModelPtr model = large_model(random_(), 100000, 100);
   const std::vector<Query> queries = random_queries(random_, *model, Rows::kGaussian, 64);

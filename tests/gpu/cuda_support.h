@@ -14,6 +14,7 @@
 #include "search/engine.h"
 #include "search/nearest.h"
 #include "tests/loader/random.h"
+#include "tests/search/random_mask.h"
 #include "tests/search/random_model.h"
 
 namespace glove::testing {

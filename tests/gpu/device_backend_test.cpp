@@ -64,6 +64,52 @@ TEST_F(DeviceBackendTest, ModelsOfSeveralParts) {
   }
 }
 
+TEST_F(DeviceBackendTest, OnlyRowsOfTheMask) {
+  make();
+  for (const Rows kind : {Rows::kGaussian, Rows::kMixed, Rows::kDuplicates}) {
+    const ModelPtr m = randomly_split(model(1 + static_cast<int64_t>(random_() % 2000), 9, kind), random_);
+    ASSERT_TRUE(open(m).ok());
+    const auto codes = knobs_.allocated.load();
+    for (int i = 0; i < 20; ++i) {
+      const RowMaskPtr among = random_mask(random_, *m);
+      for (const int64_t k : {1, 10, 400}) expect_right(m, k, among);
+      expect_right(m, 10);
+    }
+    EXPECT_GT(knobs_.allocated, codes);
+    forget(m);
+    EXPECT_EQ(knobs_.allocated, 0);
+  }
+}
+
+// A mask is made once, and its memory is used again.
+TEST_F(DeviceBackendTest, KeepsTheLastMasks) {
+  make();
+  const ModelPtr m = model(700, 5, Rows::kGaussian);
+  ASSERT_TRUE(open(m).ok());
+  const int64_t before = info(m).device_bytes;
+  std::vector<RowMaskPtr> masks;
+  for (int64_t i = 0; i < 20; ++i) masks.push_back(mask_of(*m, {i, 100 + i, 600 + i}));
+  limit_ = before;
+  Query asked = query(*m);
+  asked.among = masks[0];
+  EXPECT_EQ(search(m, asked, 10).error().code, ErrorCode::kOutOfMemory);
+  limit_ = 0;
+  EXPECT_EQ(search(m, asked, 10, [] { return true; }).error().code, ErrorCode::kInterrupted);
+  for (const RowMaskPtr& mask : masks) expect_right(m, 10, mask);
+  EXPECT_EQ(info(m).device_bytes - before, 9 * 22 * 4);
+  const int64_t copies = knobs_.copies;
+  for (size_t i = 12; i < 20; ++i) expect_right(m, 10, masks[i]);
+  EXPECT_EQ(knobs_.copies, copies);
+  expect_right(m, 10, masks[0]);
+  EXPECT_EQ(knobs_.copies, copies + 1);
+  masks.clear();
+  for (int64_t i = 0; i < 20; ++i) expect_right(m, 10, mask_of(*m, {i}));
+  EXPECT_EQ(info(m).device_bytes - before, 9 * 22 * 4);
+  EXPECT_EQ(info(m).device_bytes, knobs_.allocated);
+  forget(m);
+  EXPECT_EQ(knobs_.allocated, 0);
+}
+
 TEST_F(DeviceBackendTest, ReadsAFileRatherThanItsMap) {
   const ModelPtr heap = model(3000, 25, Rows::kGaussian);
   const std::string path = ::testing::TempDir() + "glove-upload-" + std::to_string(getpid());

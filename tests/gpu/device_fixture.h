@@ -22,6 +22,7 @@
 #include "search/engine.h"
 #include "tests/gpu/fake_device.h"
 #include "tests/loader/random.h"
+#include "tests/search/random_mask.h"
 #include "tests/search/random_model.h"
 #include "tests/search/reference.h"
 
@@ -99,9 +100,12 @@ class DeviceBackendTest : public ::testing::Test {
   }
 
   // Expects the rows of the reference from the searcher.
-  void expect_right(const ModelPtr& model, int64_t k = 10) {
+  void expect_right(const ModelPtr& model, int64_t k = 10, const RowMaskPtr& among = nullptr) {
     std::vector<Query> queries;
-    for (int i = 0; i < 3; ++i) queries.push_back(query(*model));
+    for (int i = 0; i < 3; ++i) {
+      queries.push_back(query(*model));
+      queries.back().among = among;
+    }
     queries[1].excluded = {0, 7, 9};
     std::vector<SearchRequest> requests;
     for (const Query& each : queries) requests.push_back({&each, k, nullptr, {}, {}, {}});

@@ -37,6 +37,7 @@ class FakeRing : public gpu::CopyRing {
       knobs_.fail_copies_after = 0;
       return {ErrorCode::kUnavailable, "fake: the copy failed"};
     }
+    ++knobs_.copies;
     pending_[slot] = {device_address, bytes};
     return {};
   }
@@ -68,13 +69,15 @@ struct Bounds {
   float upper;
 };
 
+constexpr Bounds kNoBounds = {-std::numeric_limits<float>::infinity(),
+                              -std::numeric_limits<float>::infinity()};
+
 // Computes a row's bounds from its codes and the query's planes.
 //   code_of  returns the code of a component
 template <class CodeOf>
 Bounds bounds_of(int64_t dims, const CodeOf& code_of, float scale, float residual,
                  const std::vector<int8_t>& planes, const QueryBound& bound) {
-  if (std::isinf(residual))
-    return {-std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()};
+  if (std::isinf(residual)) return kNoBounds;
   int32_t sum = 0;
   for (int64_t j = 0; j < dims; ++j) {
     const auto at = static_cast<size_t>(j / 4 * 8 + j % 4);
@@ -110,6 +113,11 @@ Bounds packed_bounds(const gpu::DevicePart& part, int64_t row, const std::vector
   return bounds_of(part.dims, code_of, numbers[0], numbers[1], planes, bound);
 }
 
+// Whether the part's mask has the row.
+bool admits(const gpu::DevicePart& part, int64_t row) {
+  return part.mask.words == nullptr || (part.mask.words[row / kTileRows] >> (row % kTileRows) & 1) != 0;
+}
+
 double similarity_of(const gpu::DevicePart& part, int64_t row, const Query& query) {
   return cosine_from_dots(exact_dot(query.vector.data(), part.vectors + row * part.dims, part.dims),
                           query.norm_squared, part.norms_squared[row]);
@@ -123,7 +131,7 @@ std::vector<Neighbor> coarse_search(const gpu::DevicePart& part, const Query& qu
   std::vector<std::pair<float, int64_t>> uppers;
   for (int64_t row = 0; row < part.rows; ++row) {
     const float upper = coarse_bounds(part, row, planes, quantized.bound).upper;
-    if (upper > -std::numeric_limits<float>::infinity()) uppers.emplace_back(upper, row);
+    if (admits(part, row) && upper > -std::numeric_limits<float>::infinity()) uppers.emplace_back(upper, row);
   }
   std::ranges::sort(uppers, std::greater<>());
   std::vector<double> seeds;
@@ -146,7 +154,7 @@ std::vector<Neighbor> search(const gpu::DevicePart& part, const Query& query, in
   std::vector<Bounds> rows;
   std::vector<int64_t> counts(gpu::kBins);
   for (int64_t row = 0; row < part.rows; ++row) {
-    rows.push_back(fine_bounds(part, row, planes, quantized.bound));
+    rows.push_back(admits(part, row) ? fine_bounds(part, row, planes, quantized.bound) : kNoBounds);
     if (std::isfinite(rows.back().lower)) ++counts[static_cast<size_t>(gpu::bin_of(rows.back().lower))];
   }
   int bin = gpu::kBins;
@@ -205,12 +213,12 @@ Status FakeDevice::propose(const gpu::DevicePart& part, std::span<SearchRequest>
       return {ErrorCode::kUnavailable, "fake: lost"};
     }
     const bool coarse = part.packed_rows != nullptr &&
-                        gpu::coarse_worthwhile(part.rows, part.dims, top_rows, info_.coarse_from);
+                        gpu::coarse_worthwhile(part.rows_to_scan(), part.dims, top_rows, info_.coarse_from);
     request.rows =
         coarse ? coarse_search(part, *request.query, top_rows) : search(part, *request.query, top_rows);
     if (part.vectors == nullptr && requests.size() > 1)  // as the kernels for batches
       for (Neighbor& row : request.rows) row.similarity = kNoSimilarity;
-    request.cost.rows_scanned += part.rows;
+    request.cost.rows_scanned += part.admissible_rows();
     knobs_.coarse_searches += coarse ? 1 : 0;
     ++knobs_.searches;
   }

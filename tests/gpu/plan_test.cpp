@@ -103,6 +103,17 @@ TEST(BatchPlan, SmallerSampleForFewRows) {
   EXPECT_EQ(plan_batch(20'000'000, 300, 1024, 100).sample_tiles, tiles / 16);
 }
 
+// If few tiles have admissible rows, as many of those are in the sample as of a model that has no others.
+TEST(BatchPlan, ScansTheTilesOfAMask) {
+  const int64_t tiles = tile_count(20'000'000);
+  EXPECT_EQ(plan_batch(20'000'000, 300, 1024, 11, 20'000'000).sample_tiles, tiles / 32);
+  EXPECT_EQ(plan_batch(20'000'000, 300, 1024, 11, 10'000'000).sample_tiles, tiles / 2 / 32 * 2);
+  EXPECT_EQ(plan_batch(20'000'000, 300, 1024, 11, 320'000).sample_tiles, (1024 * tiles + 9999) / 10'000);
+  EXPECT_EQ(plan_batch(2'000'000, 300, 1024, 11, 3'200).sample_tiles, tile_count(2'000'000));
+  EXPECT_FALSE(plan_batch(20'000'000, 300, 1024, 11, 43 * 32).worthwhile);
+  EXPECT_TRUE(plan_batch(20'000'000, 300, 1024, 11, 44 * 32).worthwhile);
+}
+
 TEST(BatchPlan, OneAfterTheOtherWhereABatchGainsNothing) {
   EXPECT_FALSE(plan_batch(2196016, 300, 1, 10).worthwhile);
   EXPECT_FALSE(plan_batch(2196016, 300, 1024, 5000).worthwhile);

@@ -52,18 +52,22 @@ class SegmentsTest : public DeviceBackendTest {
       ASSERT_NE(found, request.rows.end()) << "rank " << i + 1;
       EXPECT_GE(found->similarity, wanted[i].similarity);
     }
-    for (const Neighbor& row : request.rows)
+    for (const Neighbor& row : request.rows) {
       EXPECT_FALSE(std::ranges::binary_search(request.query->excluded, row.id));
+      EXPECT_TRUE(request.query->among == nullptr || request.query->among->admits(row.id));
+    }
   }
 
   // Searches the segments for some queries at once, with these rows excluded.
   void expect_right_segments(const ModelPtr& live, const Segments& segments,
-                             const std::vector<int32_t>& excluded, int64_t k) {
+                             const std::vector<int32_t>& excluded, int64_t k,
+                             const RowMaskPtr& among = nullptr) {
     const ModelPtr whole = joined(segments, true);
     std::vector<Query> queries;
     for (int i = 0; i < 3; ++i) {
       queries.push_back(query(*whole));
       queries.back().excluded = excluded;
+      queries.back().among = among;
     }
     std::vector<SearchRequest> requests;
     for (const Query& each : queries) requests.push_back({&each, k, nullptr, {}, {}, {}});
@@ -144,6 +148,29 @@ TEST_F(SegmentsTest, HiddenRowsAreNoCandidates) {
   const Segments large = segments({2100, 900, 3000}, 4);  // the mask takes several pieces
   const ModelPtr large_live = joined(large, false);
   for (const size_t most : {40, 2000}) expect_right_segments(large_live, large, some_rows(6000, most), 10);
+}
+
+TEST_F(SegmentsTest, OnlyRowsOfTheMask) {
+  make();
+  Segments made = segments({800, 100, 40, 257}, 8);
+  ModelPtr live = joined(made, false);
+  for (int i = 0; i < 30; ++i) {
+    if (i % 10 == 9) {  // beside the tiles of a segment that is gone
+      const ModelPtr former = live;
+      made.erase(made.begin() + 1);
+      made.push_back(model(70, 8, Rows::kGaussian));
+      live = joined(made, false);
+      ASSERT_TRUE(open(live).ok());
+      forget(former);
+    }
+    const RowMaskPtr among = random_mask(random_, *live);
+    for (const size_t hidden : {0, 20, 300})
+      for (const int64_t k : {1, 10})
+        expect_right_segments(live, made, some_rows(live->words(), hidden), k, among);
+    expect_right_segments(live, made, {}, 10);
+  }
+  forget(live);
+  EXPECT_EQ(knobs_.allocated, 0);
 }
 
 TEST_F(SegmentsTest, RequestsThatExcludeDifferentRows) {

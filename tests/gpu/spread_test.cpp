@@ -94,6 +94,19 @@ TEST_F(Spread, ModelsOfSeveralParts) {
   }
 }
 
+TEST_F(Spread, OnlyRowsOfTheMask) {
+  for (int devices = 2; devices <= 4; ++devices) {
+    make_devices(devices);
+    const ModelPtr m = randomly_split(model(1 + static_cast<int64_t>(random_() % 900), 7), random_);
+    for (int i = 0; i < 10; ++i) {
+      if (i == 7) knobs(1).lost = true;  // the host has the rows of a slice from now on
+      const RowMaskPtr among = random_mask(random_, *m);
+      for (const int64_t k : {1, 10, 100}) expect_right(m, k, among);
+    }
+    forget(m);
+  }
+}
+
 // Costs are the model's, and several threads merge.
 TEST_F(Spread, ALargeBatch) {
   make_devices(3);

@@ -20,6 +20,7 @@
 #include "live/list_maker.h"
 #include "model/exact_dot.h"
 #include "search/query.h"
+#include "tests/share.h"
 
 namespace glove::live {
 namespace {
@@ -185,7 +186,7 @@ TEST_F(ListsTest, SearchesFindTheSameRows) {
     for (const int64_t rows : {40, 1000, 6000}) {
       make_rows(rows, dims, 1 + static_cast<int64_t>(random_() % 20));
       const SegmentPtr segment = listed(1 + static_cast<int64_t>(random_() % (rows / 8)));
-      for (int i = 0; i < 12; ++i) {
+      for (int i = 0; i < (test::kShare == 1 ? 12 : 4); ++i) {
         std::vector<float> wanted(vector(0), vector(0) + dims);
         if (i % 3 != 0) std::copy_n(vector(static_cast<int64_t>(random_() % rows)), dims, wanted.begin());
         if (i % 3 == 2)
@@ -266,7 +267,7 @@ TEST_F(ListsTest, DamagedPlanesAreErrorsOrOtherPlanes) {
   const auto query = make_query({vector(0), vector(0) + 20});
   const auto begin = static_cast<size_t>(segment_bytes(200, 20));
   int errors = 0, others = 0;
-  for (int i = 0; i < 2000; ++i) {
+  for (int i = 0; i < 2000 / test::kShare; ++i) {
     HugePageBuffer<char> bytes(segment->bytes().begin(), segment->bytes().end());
     const size_t at = begin + random_() % (bytes.size() - begin);
     bytes[at] = static_cast<char>(bytes[at] ^ static_cast<char>(1 + random_() % 255));

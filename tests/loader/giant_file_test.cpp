@@ -22,14 +22,14 @@ namespace {
 using testing::random_source;
 using testing::TemporaryDirectory;
 
-constexpr int64_t kDims = 8;
+constexpr int64_t kGiantDims = 8;
 constexpr int64_t kBytesOfWords = int64_t{5} << 30;
 
 // Writes the header and a few rows of a file whose other words are empty.
 class SparseFile {
  public:
   SparseFile(std::string path, int64_t rows)
-      : path_(std::move(path)), rows_(rows), layout_(rows, kDims, kBytesOfWords) {
+      : path_(std::move(path)), rows_(rows), layout_(rows, kGiantDims, kBytesOfWords) {
     std::ofstream(path_, std::ios::binary) << layout_.header();
     std::filesystem::resize_file(path_, static_cast<uintmax_t>(layout_.file_bytes()), error_);
     file_.open(path_, std::ios::in | std::ios::out | std::ios::binary);
@@ -39,8 +39,8 @@ class SparseFile {
 
   void put(int64_t row, int64_t word_place, const std::string& word, const std::vector<float>& x) {
     const ScopedFloatEnvironment environment;
-    write(kVectors, row * kDims, x);
-    write(kNormsSquared, row, std::vector{exact_dot(x.data(), x.data(), kDims)});
+    write(kVectors, row * kGiantDims, x);
+    write(kNormsSquared, row, std::vector{exact_dot(x.data(), x.data(), kGiantDims)});
     write(kWordBytes, word_place, std::vector<char>(word.begin(), word.end()));
     write(kWordOffsets, row,
           std::vector<int64_t>{word_place, word_place + static_cast<int64_t>(word.size())});
@@ -82,7 +82,7 @@ void expect_rows_read(int64_t rows) {
   ids.push_back(static_cast<int32_t>(rows - 1));
   std::erase_if(ids, [rows](int32_t id) { return id >= rows; });
   for (size_t i = 0; i < ids.size(); ++i) {
-    std::vector<float>& x = vectors.emplace_back(kDims);
+    std::vector<float>& x = vectors.emplace_back(kGiantDims);
     for (float& value : x) value = normal(random);
     const int64_t place = (kBytesOfWords - 100) / static_cast<int64_t>(ids.size()) * static_cast<int64_t>(i);
     file.put(ids[i], place, "word" + std::to_string(i), x);

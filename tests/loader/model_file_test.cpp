@@ -7,6 +7,7 @@
 #include "tests/loader/random.h"
 #include "tests/loader/temporary_directory.h"
 #include "tests/model/parts.h"
+#include "tests/share.h"
 
 namespace glove {
 namespace {
@@ -73,7 +74,7 @@ TEST(ModelFile, OpensFilesWithoutCodesOf4Bits) {
 TEST(ModelFile, IsTheSameWhetherTheRowsWerePromisedOrNot) {
   GLOVE_TRACE_SEED();
   const TemporaryDirectory directory;
-  for (const auto& [rows, dims] : {std::pair{1, 1}, {33, 5}, {20000, 65}}) {
+  for (const auto& [rows, dims] : {std::pair{1, 1}, {33, 5}, {20000 / int{test::kShare}, 65}}) {
     const std::string content = random_text(rows, dims);
     const std::string unknown = directory.write("unknown.txt", content);
     const std::string promised =

@@ -13,6 +13,7 @@
 #include "tests/loader/random.h"
 #include "tests/search/random_model.h"
 #include "tests/search/reference.h"
+#include "tests/share.h"
 
 namespace glove {
 namespace {
@@ -71,7 +72,7 @@ TEST(QuantizedQuery, BoundsHoldForRandomAndAdversarialRows) {
   std::mt19937_64 random = random_source();
   for (const int64_t dims : {1, 2, 3, 4, 5, 31, 100, 301, 4096})
     for (const Rows kind : kAllRows) {
-      const ModelPtr model = random_model(random, dims > 1000 ? 20 : 150, dims, kind);
+      const ModelPtr model = random_model(random, dims > 1000 || test::kShare != 1 ? 20 : 150, dims, kind);
       for (const int32_t max_code : {1, 7, 127, 2047, 32767}) {
         const Rows query_kind = kAllRows[random() % 8];
         const auto query =

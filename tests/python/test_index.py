@@ -227,6 +227,31 @@ class Index(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "no column 'vector'; its columns are id, embedding"):
             self.glove.Index(self.conn, "doc")
 
+    @unittest.skipUnless(optional("numpy"), "there is no NumPy")
+    def test_numpy_shapes_types_and_numbers(self):
+        import numpy
+        for wrong in (numpy.zeros((2, 3, 4)), numpy.zeros(3), numpy.zeros((2, 3), complex), numpy.array([["a", "b"]])):
+            with self.subTest(wrong), self.assertRaises((ValueError, TypeError)):
+                self.glove.index(self.conn, "doc", vectors=wrong)
+            self.assertEqual(self.conn.execute("SELECT * FROM sqlite_master").fetchall(), [])
+        ids = [numpy.int64(3), numpy.uint8(5)]
+        docs = self.glove.index(self.conn, "doc", ids, numpy.eye(2))
+        self.assertEqual(docs.search(numpy.array([1, 0]), numpy.int32(1)), [(3, 1.0)])
+        self.assertEqual(docs.search([0, 1], 2, among=ids[:1]), [(3, 0.0)])
+        for wrong in (numpy.eye(2), numpy.array(1.0), numpy.array([1, 1j])):
+            with self.subTest(wrong), self.assertRaises((ValueError, TypeError)):
+                docs.search(wrong)
+        for k in (-1, 1.5, True, None, "1"):
+            for where in (None, "1"):
+                with self.subTest(k), self.assertRaisesRegex(ValueError, "it must be a number of rows"):
+                    docs.search([0, 1], k, where=where)
+        docs.delete(numpy.int64(3))
+        self.assertEqual(docs.search([1, 0], 2), [(5, 0.0)])
+
+    def test_the_column_named_glove_key_keeps_its_values(self):
+        docs = self.glove.index(self.conn, "doc", [1, 2], [[1, 0], [0, 1]], {"glove_key": ["a", "b"], "Glove_Key_": [7, 8]})
+        self.assertEqual([(row[0], *row[2:]) for row in docs.search([1, 0], 2, where="glove_key >= 'a'")], [(1, "a", 7), (2, "b", 8)])
+
     def test_texts(self):
         folder = self.folder()
         text, model = os.path.join(folder, "m.txt"), os.path.join(folder, "m.safetensors")

@@ -14,6 +14,10 @@
 
 namespace glove::testing {
 
+inline bool is_in_mask(const Query& query, int64_t row) {
+  return query.among == nullptr || query.among->admits(row);
+}
+
 // Computes the similarity of every row, and keeps the best.
 class PlainSearcher : public Searcher {
  public:
@@ -24,7 +28,7 @@ class PlainSearcher : public Searcher {
       if (request.interrupted != nullptr) GLOVE_RETURN_IF_ERROR(check_interrupt(*request.interrupted));
       request.rows.clear();
       for (int64_t id = model_->words() - 1; id >= 0; --id)
-        request.rows.push_back({static_cast<int32_t>(id), kNoSimilarity});
+        if (is_in_mask(*request.query, id)) request.rows.push_back({id, kNoSimilarity});
       rescore(*model_, *request.query, request.rows);
       keep_best(*request.query, request.k, request.rows);
       request.cost.rows_scanned += model_->words();
@@ -68,7 +72,8 @@ class RankingSearcher final : public PlainSearcher {
     bool backwards = false;
     for (SearchRequest& request : requests) {
       request.rows.clear();
-      for (int32_t id = 0; id < model_->words(); ++id) request.rows.push_back({id, kNoSimilarity});
+      for (int64_t id = 0; id < model_->words(); ++id)
+        if (is_in_mask(*request.query, id)) request.rows.push_back({id, kNoSimilarity});
       rescore(*model_, *request.query, request.rows);
       std::erase_if(request.rows, [](const Neighbor& row) { return std::isnan(row.similarity); });
       std::sort(request.rows.begin(), request.rows.end(), ranks_before);

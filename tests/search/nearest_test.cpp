@@ -9,6 +9,7 @@
 #include "search/candidates.h"
 #include "tests/cosine_similarity.h"
 #include "tests/loader/random.h"
+#include "tests/search/random_mask.h"
 #include "tests/search/random_model.h"
 #include "tests/search/reference.h"
 #include "tests/search/test_engine.h"
@@ -41,6 +42,7 @@ void check(const ModelPtr& model, const std::vector<Query>& queries) {
   const ModelSearchersPtr searchers = test.searchers(model);
   const int64_t n = model->words();
   std::vector<std::vector<Neighbor>> relations;
+  relations.reserve(queries.size());
   for (const Query& query : queries) relations.push_back(reference_relation(*model, query));
   for (const char* backend : {"cpu", "plain", "ranking"})
     for (const int64_t k :
@@ -102,15 +104,11 @@ TEST(Engine, FewerAdmissibleRowsThanK) {
   }
 }
 
-TEST(Engine, AMaskIsAppliedByTheLastBackend) {
-  Engine engine;
-  Script script;
-  script.available = Status();
-  engine.backends().add(std::make_unique<ScriptedBackend>(script));
-  engine.backends().add(make_cpu_backend());
+TEST(Engine, AMaskIsAppliedByEveryBackend) {
+  TestEngine test;
   std::mt19937_64 random = random_source();
   const ModelPtr model = random_model(random, 300, 7, Rows::kMixed);
-  const auto searchers = std::make_shared<ModelSearchers>(engine, model);
+  const ModelSearchersPtr searchers = test.searchers(model);
   Query query = *query_for_vector(*model, bytes_of(random_vector(random, 7, Rows::kGaussian))).value();
   std::vector<Neighbor> relation = reference_relation(*model, query);
   std::vector<int64_t> ids(300);
@@ -122,23 +120,38 @@ TEST(Engine, AMaskIsAppliedByTheLastBackend) {
   EXPECT_EQ(mask->count(), 7);
   query.among = mask;
   std::erase_if(relation, [&](const Neighbor& row) { return !keys.contains(row.id); });
-  const auto expect_relation = [&](const char* backend) {
+  for (const char* backend : {"cpu", "plain", "ranking"}) {
     SearchReport report;
     const auto answers = nearest(*searchers, {&query, 1}, 20, {backend, {}}, report);
     ASSERT_TRUE(answers.ok()) << answers.error().message;
     EXPECT_EQ(difference(answers.value()[0], relation), "");
-    EXPECT_EQ(report.backend, "cpu");
     SearchReport of_rank;
     EXPECT_EQ(rank_of(*searchers, query, relation.back(), {backend, {}}, of_rank).value(),
               static_cast<int64_t>(relation.size()));
+  }
+}
+
+// With 'auto', the last backend answers a query among few rows, and a batch among rows of few tiles.
+TEST(Engine, FewRowsAreForTheLastBackend) {
+  TestEngine test;
+  test.script.available = Status();
+  std::mt19937_64 random = random_source();
+  const ModelPtr model = random_model(random, 3000, 50, Rows::kGaussian);
+  const ModelSearchersPtr searchers = test.searchers(model);
+  const auto backend_for = [&](int64_t rows, size_t queries, const char* backend) {
+    std::vector<int64_t> all(static_cast<size_t>(rows));
+    std::iota(all.begin(), all.end(), int64_t{0});
+    Query query = *query_for_vector(*model, bytes_of(random_vector(random, 50, Rows::kGaussian))).value();
+    query.among = mask_of(*model, all);
+    SearchReport report;
+    EXPECT_TRUE(nearest(*searchers, std::vector(queries, query), 10, {backend, {}}, report).ok());
+    return report.backend;
   };
-  for (const char* backend : {"auto", "cpu", "scripted"}) expect_relation(backend);
-  EXPECT_EQ(script.searched, 0);
-  // A backend that is named must be there, as without a mask.
-  script.available = Status(ErrorCode::kUnavailable, "it was switched off");
-  SearchReport report;
-  EXPECT_FALSE(nearest(*searchers, {&query, 1}, 20, {"scripted", {}}, report).ok());
-  expect_relation("auto");
+  EXPECT_EQ(backend_for(2000, 1, "auto"), "ranking");
+  EXPECT_EQ(backend_for(2001, 1, "auto"), "scripted");
+  EXPECT_EQ(backend_for(40 * 32 - 32, 2, "auto"), "ranking");
+  EXPECT_EQ(backend_for(40 * 32, 2, "auto"), "scripted");
+  EXPECT_EQ(backend_for(1, 1, "scripted"), "scripted");
 }
 
 TEST(Engine, ABatchOfManyBlocksIsTheSameAsOneByOne) {

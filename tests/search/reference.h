@@ -25,6 +25,7 @@ inline std::vector<Neighbor> reference_relation(const Model& model, const Query&
     const double norm_squared = reference_dot(x, x, model.dims());
     if (norm_squared == 0) continue;
     if (std::count(query.excluded.begin(), query.excluded.end(), i)) continue;
+    if (query.among != nullptr && !query.among->admits(i)) continue;
     double similarity =
         reference_dot(q, x, model.dims()) / std::sqrt(reference_dot(q, q, model.dims()) * norm_squared);
     similarity = std::min(1.0, std::max(-1.0, similarity));

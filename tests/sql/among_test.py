@@ -308,7 +308,7 @@ def test_bad_values(db):
         for values in ("(SELECT id FROM doc)", "(1, 2)", "('[1]', '[2]')"):
             expect_error(db, "SELECT * FROM %s WHERE %s = ? AND among IN %s" % (table, column, values), (query,),
                          "write among = (SELECT glove_keys(id) FROM doc WHERE ...)")
-        for name, message in (("certainty", "certainty must be 1 or NULL; give 'recall' to ask for less than all rows; but it is 0.49"),
+        for name, message in (("certainty", "certainty must be a number from 0.999 to 1, or NULL for a proved answer; but it is 0.49"),
                               ("recall", "recall must be a number from 0.5 to 1, or NULL for an exact answer; but it is 0.49")):
             expect_error(db, "SELECT * FROM %s WHERE %s = ? AND %s = 0.49" % (table, column, name), (query,), message)
     db.execute("SELECT glove_load_table('among_words', 'SELECT ''king'', ''[1, 2]''')")

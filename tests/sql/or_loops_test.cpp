@@ -2,12 +2,13 @@
 // merge their equal rows.
 #include <cstdlib>
 
+#include "tests/share.h"
 #include "tests/sql/nn_test.h"
 
 namespace glove::testing {
 namespace {
 
-constexpr int kWords = 4200;
+constexpr int kWords = test::kShare == 1 ? 4200 : 1050;
 
 class OrLoops : public ::testing::Test {
  protected:

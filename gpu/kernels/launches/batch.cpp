@@ -62,21 +62,27 @@ LaunchFile batch_scan() {
   };
   file.choices = {
       choice_of("dims", {1, 3, 16, 300}, [&](int dims) { return of_dims(dims, dims == 300 ? 10496 : 1280); }),
-      blocks()};
-  const auto streamed = [&](const char* name, const char* kernel) {
+      blocks(), masks(scan.part.mask)};
+  const auto streamed = [&, &scan = scan](const char* name, const char* kernel) {
     LaunchSettings launch = of_dims(340, 11520);
     launch.name = name;
     launch.kernel = kernel;
     launch.grid = {2, 1};
+    launch.parameters.push_back(buffer(scan.part.mask.words, "mask"));
     file.launches.push_back(launch);
   };
-  file.add({.kernel = "batch_kernelILb1"},
-           {{"ci sample, dims 16", "dims 16, blocks 2"}, {"ci sample, dims 300", "dims 300, blocks 2"}});
-  file.add_rest({.kernel = "batch_kernelILb1"}, {"dims", "blocks"});
+  const auto all_shapes = [&](const char* kernel, const char* first, const char* second) {
+    file.add({.kernel = kernel},
+             {{first, "dims 16, blocks 2, mask on"}, {second, "dims 300, blocks 2, mask off"}});
+    file.add_unnamed({.kernel = kernel},
+                     {"dims 1, blocks 1, mask on", "dims 1, blocks 2, mask off", "dims 1, blocks 3, mask on",
+                      "dims 3, blocks 1, mask off", "dims 3, blocks 2, mask on", "dims 3, blocks 3, mask off",
+                      "dims 16, blocks 1, mask on", "dims 16, blocks 3, mask off",
+                      "dims 300, blocks 1, mask off", "dims 300, blocks 3, mask on"});
+  };
+  all_shapes("batch_kernelILb1", "ci sample, dims 16", "ci sample, dims 300");
   streamed("ci sample, streamed", "batch_kernelILb1ELb0");
-  file.add({.kernel = "batch_kernelILb0"},
-           {{"ci lists, dims 16", "dims 16, blocks 2"}, {"ci lists, dims 300", "dims 300, blocks 2"}});
-  file.add_rest({.kernel = "batch_kernelILb0"}, {"dims", "blocks"});
+  all_shapes("batch_kernelILb0", "ci lists, dims 16", "ci lists, dims 300");
   streamed("ci lists, streamed", "batch_kernelILb0ELb0");
   const LaunchSettings threshold = {.kernel = "[0-9]threshold_kernel",
                                     .parameters = {number(scan.sample_groups, 300)},
@@ -117,15 +123,18 @@ LaunchFile batch_wgmma() {
       {"large",
        {{.name = "dims_300", .dynamic_shared = 100352, .parameters = {number(scan.part.dims, 300)}}}},
       {"queries", {queries("some", 40, 64), queries("whole", 256, 256)}},
-      blocks()};
-  const LaunchSettings small = {.kernel = "batch_wgmma_kernelILb1ELi2"};
-  file.add(small, {{"ci sample, dims 16", "shape dims_16, blocks 2, queries some"},
-                   {"ci sample, dims 16, whole", "shape dims_16, blocks 2, queries whole"}});
-  file.add_rest(small, {"shape", "blocks", "queries"});
-  const LaunchSettings large = {.kernel = "batch_wgmma_kernelILb1ELi5"};
-  file.add(large, {{"ci sample, dims 300", "large dims_300, blocks 2, queries some"},
-                   {"ci sample, dims 300, whole", "large dims_300, blocks 2, queries whole"}});
-  file.add_rest(large, {"large", "blocks", "queries"});
+      blocks(),
+      masks(scan.part.mask)};
+  const auto all_shapes = [&](const char* kernel, const std::string& shape, const std::string& name) {
+    const LaunchSettings like = {.kernel = kernel};
+    file.add(like, {{name.c_str(), (shape + ", blocks 2, queries some, mask off").c_str()},
+                    {(name + ", whole").c_str(), (shape + ", blocks 2, queries whole, mask on").c_str()}});
+    for (const char* rest : {"1, queries some, mask on", "1, queries whole, mask off",
+                             "3, queries some, mask on", "3, queries whole, mask off"})
+      file.add_unnamed(like, {(shape + ", blocks " + rest).c_str()});
+  };
+  all_shapes("batch_wgmma_kernelILb1ELi2", "shape dims_16", "ci sample, dims 16");
+  all_shapes("batch_wgmma_kernelILb1ELi5", "large dims_300", "ci sample, dims 300");
   return file;
 }
 

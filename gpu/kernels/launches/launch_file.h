@@ -156,6 +156,11 @@ inline LaunchChoice choice_of(const std::string& name, const char* first,
           {{.name = first, .parameters = std::move(of_first)},
            {.name = second, .parameters = std::move(of_second)}}};
 }
+// Whether a search returns the rows of a mask only. Mask: that of the part (DeviceMask).
+template <class Mask>
+LaunchChoice masks(const Mask& mask) {
+  return choice_of("mask", "off", {null(mask.words)}, "on", {buffer(mask.words, "mask")});
+}
 inline LaunchChoice blocks() {
   return choice_of("blocks", {1, 2, 3}, [](int count) { return LaunchSettings{.grid = {count, 1}}; });
 }

@@ -30,12 +30,14 @@ std::vector<LaunchChoice> choices_of(const SingleScanParams& scan) {
                                          number(scan.groups, static_cast<int32_t>(component_groups(dims)))}};
   };
   return {
-      choice_of("dims", {1, 3, 16, 300}, of_dims), blocks(),
+      choice_of("dims", {1, 3, 16, 300}, of_dims),
+      blocks(),
       choice_of("ranked", "off", {null(scan.ranked_ids), null(scan.ranked_similarities)}, "on",
                 {number(scan.capacity, 48), buffer(scan.ranked_ids, "ranked_ids"),
                  buffer(scan.ranked_similarities, "ranked_similarities")}),
       choice_of("row_upper", "off", {null(scan.row_upper)}, "on", {buffer(scan.row_upper, "row_upper")}),
-      choice_of("long_query", "off", {null(scan.long_query)}, "on", {buffer(scan.long_query, "long_query")})};
+      choice_of("long_query", "off", {null(scan.long_query)}, "on", {buffer(scan.long_query, "long_query")}),
+      masks(scan.part.mask)};
 }
 
 }  // namespace
@@ -59,24 +61,29 @@ LaunchFile single_scan() {
   file.never = {"vectors off, ranked on"};
   file.when_run = {{.kernel = "single_scan_kernel",
                     .parameters = {number(scan.count_every_row, 1), number(scan.capacity, 48)}}};
-  file.add({}, {{"ci ranked", "dims 16, blocks 2, vectors on, ranked on, row_upper off, long_query off"},
-                {"ci unranked", "dims 300, blocks 2, vectors off, ranked off, row_upper on, long_query on"},
-                {"ci bounds", "dims 3, blocks 2, vectors off, ranked off, row_upper off, long_query on"}});
-  file.add_unnamed({}, {"dims 1, blocks 3, vectors off, ranked off, row_upper off, long_query off",
-                        "dims 3, blocks 3, vectors on, ranked on, row_upper on, long_query on",
-                        "dims 16, blocks 1, vectors off, ranked off, row_upper on, long_query on",
-                        "dims 300, blocks 1, vectors on, ranked on, row_upper off, long_query off",
-                        "dims 1, blocks 2, vectors on, ranked on, row_upper off, long_query on",
-                        "dims 3, blocks 1, vectors on, ranked off, row_upper on, long_query off",
-                        "dims 1, blocks 1, vectors on, ranked off, row_upper on, long_query on",
-                        "dims 300, blocks 3, vectors on, ranked on, row_upper off, long_query off",
-                        "dims 16, blocks 3, vectors on, ranked off, row_upper on, long_query off"});
+  file.add(
+      {},
+      {{"ci ranked", "dims 16, blocks 2, vectors on, ranked on, row_upper off, long_query off, mask on"},
+       {"ci unranked", "dims 300, blocks 2, vectors off, ranked off, row_upper on, long_query on, mask off"},
+       {"ci bounds", "dims 3, blocks 2, vectors off, ranked off, row_upper off, long_query on, mask on"},
+       {"ci masked", "dims 300, blocks 2, vectors on, ranked off, row_upper on, long_query off, mask on"}});
+  file.add_unnamed({}, {"dims 1, blocks 3, vectors off, ranked off, row_upper off, long_query off, mask off",
+                        "dims 3, blocks 3, vectors on, ranked on, row_upper on, long_query on, mask off",
+                        "dims 16, blocks 1, vectors off, ranked off, row_upper on, long_query on, mask off",
+                        "dims 300, blocks 1, vectors on, ranked on, row_upper off, long_query off, mask on",
+                        "dims 1, blocks 2, vectors on, ranked on, row_upper off, long_query on, mask on",
+                        "dims 3, blocks 1, vectors on, ranked off, row_upper on, long_query off, mask on",
+                        "dims 1, blocks 1, vectors on, ranked off, row_upper on, long_query on, mask off",
+                        "dims 300, blocks 3, vectors on, ranked on, row_upper off, long_query off, mask off",
+                        "dims 16, blocks 3, vectors on, ranked off, row_upper on, long_query off, mask on"});
   // Candidates are ranked in two rounds and staged in two parts.
   file.add({.parameters = {number(scan.capacity, 96)}},
-           {{"96 candidates", "dims 16, blocks 2, vectors on, ranked on, row_upper off, long_query off"}});
+           {{"96 candidates",
+             "dims 16, blocks 2, vectors on, ranked on, row_upper off, long_query off, mask on"}});
   // More than 4,096 rows per block: they are collected in parts if there are many candidates.
-  file.add({.dynamic_shared = 27264, .parameters = {number(scan.tiles, 150)}},
-           {{"5,376 rows", "dims 3, blocks 1, vectors off, ranked off, row_upper off, long_query off"}});
+  file.add(
+      {.dynamic_shared = 27264, .parameters = {number(scan.tiles, 150)}},
+      {{"5,376 rows", "dims 3, blocks 1, vectors off, ranked off, row_upper off, long_query off, mask off"}});
   return file;
 }
 
@@ -93,26 +100,27 @@ LaunchFile coarse_scan() {
   file.choices = choices_of(scan);
   file.choices.push_back(choice_of("seeds", {1, 8}, coarse.seeds_per_warp));
   file.when_run = {{.kernel = "coarse_scan_kernel", .parameters = {number(scan.capacity, 48)}}};
-  file.add({}, {{"ci ranked", "dims 16, blocks 2, ranked on, row_upper off, long_query off, seeds 1"},
-                {"ci unranked", "dims 1, blocks 2, ranked off, row_upper on, long_query on, seeds 8"}});
-  file.add_unnamed({}, {"dims 300, blocks 2, ranked off, row_upper on, long_query on, seeds 8",
-                        "dims 3, blocks 1, ranked on, row_upper off, long_query on, seeds 8",
-                        "dims 1, blocks 1, ranked off, row_upper on, long_query off, seeds 1",
-                        "dims 1, blocks 3, ranked on, row_upper on, long_query off, seeds 8",
-                        "dims 300, blocks 3, ranked off, row_upper off, long_query on, seeds 1",
-                        "dims 16, blocks 1, ranked off, row_upper on, long_query on, seeds 8",
-                        "dims 3, blocks 3, ranked off, row_upper on, long_query off, seeds 1",
-                        "dims 1, blocks 2, ranked off, row_upper off, long_query on, seeds 1",
-                        "dims 300, blocks 1, ranked on, row_upper off, long_query off, seeds 8",
-                        "dims 16, blocks 3, ranked off, row_upper on, long_query on, seeds 1",
-                        "dims 3, blocks 2, ranked on, row_upper off, long_query on, seeds 1"});
+  file.add({},
+           {{"ci ranked", "dims 16, blocks 2, ranked on, row_upper off, long_query off, seeds 1, mask on"},
+            {"ci unranked", "dims 1, blocks 2, ranked off, row_upper on, long_query on, seeds 8, mask off"}});
+  file.add_unnamed({}, {"dims 300, blocks 2, ranked off, row_upper on, long_query on, seeds 8, mask on",
+                        "dims 3, blocks 1, ranked on, row_upper off, long_query on, seeds 8, mask off",
+                        "dims 1, blocks 1, ranked off, row_upper on, long_query off, seeds 1, mask on",
+                        "dims 1, blocks 3, ranked on, row_upper on, long_query off, seeds 8, mask off",
+                        "dims 300, blocks 3, ranked off, row_upper off, long_query on, seeds 1, mask off",
+                        "dims 16, blocks 1, ranked off, row_upper on, long_query on, seeds 8, mask off",
+                        "dims 3, blocks 3, ranked off, row_upper on, long_query off, seeds 1, mask on",
+                        "dims 1, blocks 2, ranked off, row_upper off, long_query on, seeds 1, mask on",
+                        "dims 300, blocks 1, ranked on, row_upper off, long_query off, seeds 8, mask on",
+                        "dims 16, blocks 3, ranked off, row_upper on, long_query on, seeds 1, mask on",
+                        "dims 3, blocks 2, ranked on, row_upper off, long_query on, seeds 1, mask off"});
   // Whole batches of a tile's codes.
   file.launches.push_back(
       {.name = "ci 340 dims",
        .dynamic_shared = 21504,
        .parameters = {number(scan.part.dims, 340), number(scan.groups, 85), number(coarse.seeds_per_warp, 1),
-                      null(scan.row_upper), null(scan.long_query), null(scan.ranked_ids),
-                      null(scan.ranked_similarities)}});
+                      null(scan.part.mask.words), null(scan.row_upper), null(scan.long_query),
+                      null(scan.ranked_ids), null(scan.ranked_similarities)}});
   return file;
 }
 

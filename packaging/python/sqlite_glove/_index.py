@@ -3,6 +3,7 @@ import array
 import contextlib
 import itertools
 import json
+import operator
 import re
 import sys
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Literal, Mapping, Optional, Sequence, Tuple, Union, overload
@@ -81,11 +82,30 @@ def _column_type(values: List[Any]) -> str:
 
 def _ids(ids: Any) -> List[int]:
     found = _list(ids)
-    for one in found:
-        if isinstance(one, bool) or not isinstance(one, int):
+    for place, one in enumerate(found):
+        if isinstance(one, int) and not isinstance(one, bool):
+            continue
+        if isinstance(one, bool) or not hasattr(one, "__index__"):
             raise TypeError(f"the id {one!r} is not an integer, which an INTEGER PRIMARY KEY needs; leave ids out (None), and pass "
                             "these as one of the columns")
+        found[place] = operator.index(one)
     return found
+
+
+def _count(k: Any) -> int:
+    if isinstance(k, bool) or not hasattr(k, "__index__") or operator.index(k) < 0:
+        raise ValueError(f"k is {k!r}; it must be a number of rows, 0 or more")
+    return operator.index(k)
+
+
+def _reals(array: Any, dimensions: int, shape: str) -> Any:
+    """The array as little-endian float32, unless it has other dimensions or its numbers have an imaginary part."""
+    import numpy
+    if array.ndim != dimensions:
+        raise ValueError(f"an array of the shape {array.shape} was given; {shape}")
+    if array.dtype.kind not in "biufO":
+        raise TypeError(f"an array of {array.dtype} was given; vectors are arrays of real numbers")
+    return numpy.ascontiguousarray(array, dtype="<f4")
 
 
 def _blob(vector: Any) -> Any:
@@ -94,7 +114,7 @@ def _blob(vector: Any) -> Any:
         return vector
     if hasattr(vector, "__array__"):
         import numpy
-        return numpy.asarray(vector, dtype="<f4").tobytes()
+        return _reals(numpy.asarray(vector), 1, "a vector has one dimension").tobytes()
     if isinstance(vector, (str, int, float)) or not isinstance(vector, Iterable):
         raise TypeError(f"{vector!r} is not a vector; a vector is a sequence of numbers, and vectors have one for each row")
     floats = array.array("f", vector)
@@ -110,9 +130,9 @@ def _blobs(vectors: Any) -> Sequence[Any]:
     if hasattr(vectors, "__array__"):
         import numpy
         vectors = numpy.asarray(vectors)
-        if vectors.dtype == object or vectors.ndim != 2:
+        if vectors.dtype == object and vectors.ndim == 1:
             return [_blob(vector) for vector in vectors]
-        vectors = numpy.ascontiguousarray(vectors, dtype="<f4")
+        vectors = _reals(vectors, 2, "vectors have two dimensions, a row for each vector")
     try:
         view = memoryview(vectors)
     except TypeError:
@@ -211,6 +231,7 @@ class Index:
             raise ValueError("where and among are both given; give one of them")
         shown = self.columns if columns is None else list(columns)
         asked = query if isinstance(query, str) else _blob(query)
+        k = _count(k)
         inputs = {"query": asked, "k": k, **{name: value for name, value in options.items() if value is not None}}
         if among is not None:
             inputs["among"] = among if isinstance(among, (bytes, str)) else json.dumps(_ids(among))
@@ -282,7 +303,7 @@ class Index:
 
     def delete(self, ids: Any) -> None:
         """Deletes the rows with these ids; one id may be given by itself."""
-        wanted = _ids([ids] if isinstance(ids, int) else ids)
+        wanted = _ids([ids] if hasattr(ids, "__index__") and not getattr(ids, "ndim", 0) else ids)
         with _all_or_nothing(self.conn):
             self.conn.cursor().executemany(f"DELETE FROM {_quoted(self.table)} WHERE {_quoted(self.id)} = ?",
                                            [(one,) for one in wanted])

@@ -11,6 +11,7 @@
 
 #include "base/float_environment.h"
 #include "model/model_builder.h"
+#include "tests/share.h"
 #include "text/static_encoder.h"
 #include "text/tokenizers/tokenizer.h"
 
@@ -211,11 +212,12 @@ TEST(StaticEncoders, AllocateNothingOnceWarm) {
 // A text of one word, or of marks in descending order of their classes, takes time in proportion to its
 // length.
 std::vector<std::string> long_texts() {
+  constexpr size_t kBytes = 600'000 / test::kShare;
   std::string letters, marks;
-  for (size_t i = 0; i < 600'000; ++i) letters += static_cast<char>('a' + i * i % 13);
-  for (size_t i = 0; i < 200'000; ++i) marks += i % 2 == 0 ? "\u0301" : "\u0323";
-  return {letters, std::string(600'000, 'a'), "e" + marks, std::string(600'000, '\x80'),
-          std::string(600'000, ' ')};
+  for (size_t i = 0; i < kBytes; ++i) letters += static_cast<char>('a' + i * i % 13);
+  for (size_t i = 0; i < kBytes / 3; ++i) marks += i % 2 == 0 ? "\u0301" : "\u0323";
+  return {letters, std::string(kBytes, 'a'), "e" + marks, std::string(kBytes, '\x80'),
+          std::string(kBytes, ' ')};
 }
 
 TEST(Tokenizers, EncodeLongTexts) {
@@ -444,7 +446,7 @@ TEST(Tokenizers, SurviveDamagedCharsmaps) {
   const std::string whole = charsmap;
   const std::vector<std::string> texts = golden_texts();
   uint32_t random = 35;
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < 300 / test::kShare; ++round) {
     std::string damaged = whole;
     for (int i = 0; i < 40; ++i) {
       random = random * 1664525 + 1013904223;

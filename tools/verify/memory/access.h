@@ -7,6 +7,7 @@
 #include <iterator>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "glove_verify/finding.h"
@@ -90,8 +91,8 @@ DistinctPlaces distinct_places(const Value& address, SymbolTable& table);
 // Where the lanes of an access with unknown addresses may be.
 struct Extent {
   SymbolId object = 0;  // 0: shared memory
+  Interval bytes;       // that the lanes may touch, from the beginning of the object
   TicketShape shape;
-  Interval bytes;      // that the lanes may touch, from the beginning of the object
   FormId form = 0;     // of all addresses; 0: they differ in more than a constant
   Interval constants;  // of those addresses, up to the last byte
   OwnedRange owned;
@@ -101,7 +102,12 @@ struct Extent {
 };
 
 // Whether two ranges of bytes have none in common, as numbers that do not wrap in 64 bits.
-bool bytes_apart(const Interval& a, const Interval& b, SymbolTable& table);
+inline bool bytes_apart(const Interval& a, const Interval& b, SymbolTable& table) {
+  if (std::max(a.lo, b.lo) <= std::min(a.hi, b.hi)) return false;
+  if (std::max(a.hi, b.hi) - std::min(a.lo, b.lo) >= Wide{1} << 64)
+    table.assume(SymbolTable::NoWrap::kAddress);
+  return true;
+}
 
 // Whether two extents are certain never to meet, as far as this can be said without comparing lanes.
 bool apart(const Extent& a, unsigned bytes_a, const Extent& b, unsigned bytes_b, SymbolTable& table);
@@ -165,6 +171,35 @@ struct GlobalPlaceHash {
   size_t operator()(const GlobalPlace& place) const {
     return (place.granule * 0x9e3779b97f4a7c15u) ^ (uint64_t{place.form} << 32 | place.form);
   }
+};
+
+// Places in global memory, by bytes or by words, of which neighbours are noted one after the other.
+class PlaceSet {
+ public:
+  PlaceSet() = default;
+  PlaceSet(const PlaceSet&) = delete;
+  PlaceSet& operator=(const PlaceSet&) = delete;
+
+  // Returns whether the place is new.
+  bool insert(const GlobalPlace& place) {
+    const GlobalPlace key = {place.form, place.granule / kPage};
+    if (last_ == nullptr || !(last_key_ == key)) last_ = &pages_[key], last_key_ = key;
+    uint64_t& bits = (*last_)[place.granule % kPage / 64];
+    const uint64_t bit = uint64_t{1} << place.granule % 64;
+    return (std::exchange(bits, bits | bit) & bit) == 0;
+  }
+  bool contains(const GlobalPlace& place) const {
+    const auto page = pages_.find({place.form, place.granule / kPage});
+    return page != pages_.end() && has(page->second[place.granule % kPage / 64], place.granule % 64);
+  }
+
+ private:
+  static constexpr uint64_t kPage = 512;
+  using Page = std::array<uint64_t, kPage / 64>;
+
+  std::unordered_map<GlobalPlace, Page, GlobalPlaceHash> pages_;
+  Page* last_ = nullptr;  // where a place was inserted last
+  GlobalPlace last_key_ = {};
 };
 
 // The accesses of a block that nothing has ordered yet: cells of exact ones and the list of those whose

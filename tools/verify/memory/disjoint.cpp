@@ -91,10 +91,10 @@ class Comparison {
   // Two results of positive additions to one location differ; [T, T + n) belongs to who has added n.
   bool tickets() {
     for (const LinearTerm& left : table_.terms(a_.address.form)) {
-      const Symbol first = table_.symbol(left.symbol);
+      const Symbol& first = table_.symbol(left.symbol);
       if (first.kind != SymbolKind::kTicket) continue;
       for (const LinearTerm& right : table_.terms(b_.address.form)) {
-        const Symbol second = table_.symbol(right.symbol);
+        const Symbol& second = table_.symbol(right.symbol);
         if (second.kind != SymbolKind::kTicket || second.detail != first.detail ||
             right.factor != left.factor || !table_.drawn_apart(left.symbol, right.symbol) || left.factor <= 0)
           continue;
@@ -106,7 +106,7 @@ class Comparison {
 
   // Additions of one number, of which one may come right behind the other, and then the two meet.
   bool next_tickets() const {
-    const auto& terms = table_.terms(difference_.form);
+    const LinearTerms terms = table_.terms(difference_.form);
     if (terms.size() != 2 || terms[0].factor != -terms[1].factor) return false;
     const Symbol &first = table_.symbol(terms[0].symbol), &second = table_.symbol(terms[1].symbol);
     if (first.kind != SymbolKind::kTicket || second.kind != SymbolKind::kTicket ||
@@ -280,13 +280,6 @@ bool apart(const DistinctPlaces& a, unsigned bytes_a, const DistinctPlaces& b, u
                                                    {b.source, b.source_bytes, {}}, table) == Overlap::kNever;
 }
 
-bool bytes_apart(const Interval& a, const Interval& b, SymbolTable& table) {
-  if (!a.meet(b).empty()) return false;
-  const Interval both = a.hull(b);
-  if (both.hi - both.lo >= Wide{1} << 64) table.assume(SymbolTable::NoWrap::kAddress);
-  return true;
-}
-
 bool apart(const Extent& a, unsigned bytes_a, const Extent& b, unsigned bytes_b, SymbolTable& table) {
   if (a.form != 0 && a.form == b.form && a.constants.meet(b.constants).empty()) return true;
   if (a.owned.location != 0 && a.owned.location == b.owned.location && a.owned.factor == b.owned.factor &&
@@ -306,7 +299,7 @@ OwnedRange owned_range(const Value& address, SymbolId object, unsigned bytes, Po
                        SymbolTable& table) {
   const Value offset = object == 0 ? address : table.subtract(address, table.of(object), 64);
   for (const LinearTerm& term : table.terms(offset.form)) {
-    const Symbol ticket = table.symbol(term.symbol);
+    const Symbol& ticket = table.symbol(term.symbol);
     if (ticket.kind != SymbolKind::kTicket || term.factor <= 0) continue;
     const Value place = table.subtract(offset, table.times(term, 64), 64);
     if (inside(Reasoner(table, position), place, bytes, term.factor, ticket, table))

@@ -76,7 +76,7 @@ void Aliases::check() {
           may_see |=
           written.count(object) > 0 && (read.somewhere || learned_.written_anywhere.count(object) > 0);
     bool sees = false;
-    for (const GlobalPlace& word : read.words) sees |= learned_.written_words.count(word) > 0;
+    for (const GlobalPlace& word : read.words) sees |= learned_.written_words.contains(word);
     if (sees)
       report_.find(FindingKind::kRace, false, in, nullptr,
                    "'" + in.text + "' reads what the kernel writes, and may return what was there before",

@@ -4,6 +4,14 @@
 #include <utility>
 
 namespace glove::verify {
+namespace {
+
+// What the address of a place is counted from.
+SymbolId object_at(const Place& place) {
+  return place.space == Space::kShared ? 0 : place.object;
+}
+
+}  // namespace
 
 void BlockRaces::access(BlockState& state, Warp& warp, const Instruction& in, AccessKind kind, unsigned bytes,
                         Lanes lanes, const std::array<Place, 32>& places, const Guarded& guard,
@@ -43,14 +51,8 @@ void BlockRaces::access(BlockState& state, Warp& warp, const Instruction& in, Ac
   if (kind == AccessKind::kWrite && !order_.records[id].strong)
     note_stored(state, warp, id, in, shared | global);
   Lanes ranges = 0;
-  each_lane(shared | global, [&](int lane) {
-    if (report_.ended()) return;
-    const Place& place = places[lane];
-    if (place.kind == Place::kNumber)
-      exact_access(state, warp, id, lane, place);
-    else
-      ranges |= 1u << lane;
-  });
+  each_lane(shared | global, [&](int lane) { ranges |= Lanes{places[lane].kind != Place::kNumber} << lane; });
+  exact_accesses(state, warp, id, (shared | global) & ~ranges, places);
   if (ranges != 0 && !report_.ended()) range_access(state, warp, id, ranges, places);
 }
 
@@ -68,6 +70,35 @@ void BlockRaces::note_stored(const BlockState& state, const Warp& warp, uint32_t
     all &= value.known() && access.stored == value.constant && !access.stores_several;
   });
   access.stores_several = !all;
+}
+
+void BlockRaces::exact_accesses(BlockState& state, Warp& warp, uint32_t record, Lanes lanes,
+                                const std::array<Place, 32>& places) {
+  const auto bytes_at = [&](const Place& place) {
+    const Wide at = static_cast<Wide>(static_cast<int64_t>(place.address.constant));
+    return table_.terms(place.address.form).size() < 2 ? Interval{at, at + order_.records[record].bytes - 1}
+                                                       : Interval{};
+  };
+  std::optional<SymbolId> object;
+  Ranges near;
+  each_lane(lanes, [&](int lane) {
+    if (report_.ended()) return;
+    const Place& place = places[lane];
+    exact_access(state, warp, record, lane, place);
+    if (state.shadow.ranges.empty()) return;
+    if (object != object_at(place)) {
+      object = object_at(place);
+      Interval all = bytes_at(place);
+      each_lane(lanes, [&](int other) {
+        if (object == object_at(places[other])) all = all.hull(bytes_at(places[other]));
+      });
+      near = ranges_near(state, record, *object, all);
+    }
+    Extent mine;
+    mine.object = *object;
+    mine.bytes = bytes_at(place);
+    compare_with_ranges(state, warp, record, lane, place.address, mine, near);
+  });
 }
 
 void BlockRaces::exact_access(BlockState& state, Warp& warp, uint32_t record, int lane, const Place& place) {
@@ -96,12 +127,6 @@ void BlockRaces::exact_access(BlockState& state, Warp& warp, uint32_t record, in
       check_cell(state, warp, record, lane, cell->second, place);
     }
   }
-  if (state.shadow.ranges.empty()) return;
-  Extent mine;
-  mine.object = place.space == Space::kShared ? 0 : place.object;
-  const Wide at = static_cast<Wide>(static_cast<int64_t>(place.address.constant));
-  if (table_.terms(place.address.form).size() < 2) mine.bytes = {at, at + order_.records[record].bytes - 1};
-  compare_with_ranges(state, warp, record, lane, place.address, mine);
 }
 
 bool BlockRaces::ordered(const BlockState& state, const AccessRecord& other, int other_lane, uint32_t epoch,
@@ -193,7 +218,7 @@ std::vector<RangeAccess> BlockRaces::grouped(const BlockState& state, const Warp
   std::vector<RangeAccess> groups;
   each_lane(lanes, [&](int lane) {
     const Place& place = places[lane];
-    const SymbolId object = place.space == Space::kShared ? 0 : place.object;
+    const SymbolId object = object_at(place);
     if (place.space == Space::kGlobal && object == 0) return;  // reported or nobody writes
     const TicketShape shape = order_.tickets.shape_of(state, warp, lane, place.address);
     const Interval touched =
@@ -206,7 +231,7 @@ std::vector<RangeAccess> BlockRaces::grouped(const BlockState& state, const Warp
         groups, [&](const RangeAccess& other) { return other.object == object && other.shape == shape; });
     if (group == groups.end()) {
       groups.push_back(
-          {{object, shape, touched, place.address.form, {kWideLimit, -kWideLimit}, owned(), {}, {}, {}},
+          {{object, touched, shape, place.address.form, {kWideLimit, -kWideLimit}, owned(), {}, {}, {}},
            record,
            0,
            {},
@@ -230,7 +255,8 @@ std::vector<RangeAccess> BlockRaces::grouped(const BlockState& state, const Warp
 void BlockRaces::range_access(BlockState& state, Warp& warp, uint32_t record, Lanes lanes,
                               const std::array<Place, 32>& places) {
   std::vector<RangeAccess> groups = grouped(state, warp, record, lanes, places);
-  for (const RangeAccess& range : groups)
+  for (const RangeAccess& range : groups) {
+    const Ranges near = ranges_near(state, record, range.object, range.bytes);
     each_lane(range.lanes, [&](int lane) {
       if (report_.ended()) return;
       const Value address = range.address[lane];
@@ -239,8 +265,9 @@ void BlockRaces::range_access(BlockState& state, Warp& warp, uint32_t record, La
       const auto constant = static_cast<Wide>(static_cast<int64_t>(address.constant));
       mine.form = address.form;
       mine.constants = {constant, constant + order_.records[record].bytes - 1};
-      compare_with_ranges(state, warp, record, lane, address, mine);
+      compare_with_ranges(state, warp, record, lane, address, mine, near);
     });
+  }
   for (size_t i = 0; i < groups.size() && !report_.ended(); ++i) {
     for (size_t j = i; j < groups.size(); ++j) compare_lanes(groups[i], groups[j]);
     const RangeAccess& range = groups[i];
@@ -272,12 +299,22 @@ void BlockRaces::compare_lanes(const RangeAccess& a, const RangeAccess& b) {
   });
 }
 
+BlockRaces::Ranges BlockRaces::ranges_near(const BlockState& state, uint32_t id, SymbolId object,
+                                           const Interval& bytes) {
+  Ranges near;
+  for (const RangeAccess& range : state.shadow.ranges)
+    if (range.object == object && !bytes_apart(range.bytes, bytes, table_) &&
+        (range.record != id || order_.records[id].kind == AccessKind::kWrite))
+      near.push_back(&range);
+  return near;
+}
+
 // `mine`: what the access's lanes have in common; of an exact access the object and the bytes alone.
-void BlockRaces::compare_with_ranges(BlockState& state, Warp& warp, uint32_t id, int lane, Value address,
-                                     const Extent& mine) {
-  for (const RangeAccess& range : state.shadow.ranges) {
-    if (range.object != mine.object || bytes_apart(range.bytes, mine.bytes, table_)) continue;
-    if (range.record == id && order_.records[id].kind != AccessKind::kWrite) continue;
+void BlockRaces::compare_with_ranges(const BlockState& state, const Warp& warp, uint32_t id, int lane,
+                                     Value address, const Extent& mine, const Ranges& ranges) {
+  for (const RangeAccess* const at : ranges) {
+    const RangeAccess& range = *at;
+    if (bytes_apart(range.bytes, mine.bytes, table_)) continue;
     const AccessRecord& other = order_.records[range.record];
     if (!conflict(other, order_.records[id]) ||
         apart(mine, order_.records[id].bytes, range, other.bytes, table_))
@@ -308,11 +345,12 @@ void BlockRaces::compare_with_cells(BlockState& state, Warp& warp, uint32_t id, 
   if (object == 0) {
     const Interval range = Reasoner(table_, position(state, warp, lane)).exact_range(address);
     const auto bound = [&](Wide value) {
-      return static_cast<size_t>(
-          std::clamp<Wide>(value, 0, Wide{state.shadow.shared.size() * setup_.granule}) / setup_.granule);
+      const Wide end = Wide{state.shadow.shared.size() * setup_.granule};
+      return static_cast<size_t>(std::clamp<Wide>(value, 0, end)) / setup_.granule;
     };
-    for (size_t i = bound(range.lo);
-         i < std::min(state.shadow.shared.size(), bound(range.hi + order_.records[id].bytes - 1) + 1); ++i)
+    const size_t end =
+        std::min(state.shadow.shared.size(), bound(range.hi + order_.records[id].bytes - 1) + 1);
+    for (size_t i = bound(range.lo); i < end; ++i)
       if (state.shadow.shared[i].phase == state.shadow.phase)
         visit(state.shadow.shared[i], {i * setup_.granule, 0});
     return;
@@ -349,7 +387,7 @@ void BlockRaces::bound_by_votes(const BlockState& state, const Warp& warp, Range
   bool same = true;
   each_lane(group.lanes, [&](int lane) {
     Value begin = group.address[lane];
-    for (const LinearTerm& term : std::vector<LinearTerm>(table_.terms(begin.form))) {
+    for (const LinearTerm& term : table_.terms(begin.form)) {
       if (!table_.counts_votes(term.symbol)) continue;
       const SymbolId counted = table_.single(table_.symbol(term.symbol).arguments[0]);
       const Value count = table_.of(term.symbol);

@@ -336,7 +336,7 @@ bool GridOrder::released_by(uint32_t counter, uint32_t block) const {
   for (const auto& [at, number] : flags_)
     if (number == counter && spoiled_.count(at) > 0) return false;
   const auto place = places_of_.find(counter);
-  if (place == places_of_.end() || learned_.plainly_written.count(place->second) > 0) return false;
+  if (place == places_of_.end() || learned_.plainly_written.contains(place->second)) return false;
   if (learned_.somewhere_written.count(object_of({0, place->second.form})) > 0) return false;
   if (const auto flag = raised_.find(counter); flag != raised_.end()) return flag->second == block;
   const auto blocks = arrivals_.find(counter);

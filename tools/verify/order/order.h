@@ -91,7 +91,7 @@ class ReadOnlyMemory : private Part {
  private:
   std::unordered_set<SymbolId> read_objects_;
   std::unordered_set<SymbolId> read_anywhere_;
-  std::unordered_set<GlobalPlace, GlobalPlaceHash> read_words_;
+  PlaceSet read_words_;
 };
 
 // Buffers that may be the same: those to which pointers in memory point, and those of addresses that are not
@@ -298,6 +298,11 @@ class BlockRaces : private OrderPart {
  private:
   void note_stored(const BlockState& state, const Warp& warp, uint32_t record, const Instruction& in,
                    Lanes lanes);
+  // The accesses at unknown addresses that an access of the record may meet.
+  using Ranges = std::vector<const RangeAccess*>;
+  Ranges ranges_near(const BlockState& state, uint32_t record, SymbolId object, const Interval& bytes);
+  void exact_accesses(BlockState& state, Warp& warp, uint32_t record, Lanes lanes,
+                      const std::array<Place, 32>& places);
   void exact_access(BlockState& state, Warp& warp, uint32_t record, int lane, const Place& place);
   void range_access(BlockState& state, Warp& warp, uint32_t record, Lanes lanes,
                     const std::array<Place, 32>& places);
@@ -307,8 +312,8 @@ class BlockRaces : private OrderPart {
   std::vector<RangeAccess> grouped(const BlockState& state, const Warp& warp, uint32_t record, Lanes lanes,
                                    const std::array<Place, 32>& places);
   void compare_lanes(const RangeAccess& a, const RangeAccess& b);
-  void compare_with_ranges(BlockState& state, Warp& warp, uint32_t record, int lane, Value address,
-                           const Extent& mine);
+  void compare_with_ranges(const BlockState& state, const Warp& warp, uint32_t record, int lane,
+                           Value address, const Extent& mine, const Ranges& ranges);
   void compare_with_cells(BlockState& state, Warp& warp, uint32_t record, int lane, SymbolId object,
                           Value address);
   bool ordered(const BlockState& state, const AccessRecord& other, int other_lane, uint32_t epoch,

@@ -62,7 +62,7 @@ Place OrderPart::place_of(const BlockState& state, const Warp& warp, const Instr
   }
   if (place.space == Space::kGlobal) {
     place.object = object_of(place.address);
-    const auto& terms = table_.terms(place.address.form);
+    const LinearTerms terms = table_.terms(place.address.form);
     place.kind = place.object != 0 && terms.size() == 1 ? Place::kNumber : Place::kRange;
   } else {
     place.kind = place.address.form == 0 ? Place::kNumber : Place::kRange;
@@ -193,7 +193,7 @@ bool ReadOnlyMemory::is_constant(const Place& place, unsigned bytes) const {
   if (learned_.written_objects.count(place.object) == 0) return true;
   if (place.kind != Place::kNumber || learned_.written_anywhere.count(place.object) > 0) return false;
   bool written = false;
-  each_word(place, bytes, [&](GlobalPlace word) { written |= learned_.written_words.count(word) > 0; });
+  each_word(place, bytes, [&](GlobalPlace word) { written |= learned_.written_words.contains(word); });
   return !written;
 }
 
@@ -211,7 +211,7 @@ bool ReadOnlyMemory::note_written(const Place& place, unsigned bytes) {
     return learned_.written_anywhere.insert(place.object).second && read_objects_.count(place.object) > 0;
   bool seen = first && read_anywhere_.count(place.object) > 0;
   each_word(place, bytes, [&](GlobalPlace word) {
-    seen |= learned_.written_words.insert(word).second && read_words_.count(word) > 0;
+    seen |= learned_.written_words.insert(word) && read_words_.contains(word);
   });
   if (seen) learned_.written_anywhere.insert(place.object);
   return seen;
@@ -255,7 +255,7 @@ bool Tickets::draw(const Place& place, unsigned bytes) {
 }
 
 TicketShape Tickets::shape_of(const BlockState& state, const Warp& warp, int lane, Value address) {
-  for (const LinearTerm& term : std::vector<LinearTerm>(table_.terms(address.form))) {
+  for (const LinearTerm& term : table_.terms(address.form)) {
     const Symbol& symbol = table_.symbol(term.symbol);
     if (symbol.kind != SymbolKind::kTicket || symbol.owner != setup_.owner_of(state, warp, lane)) continue;
     const Value amount = symbol.arguments[0];

@@ -142,6 +142,8 @@ enum class OperandKind : uint8_t { kNone, kRegister, kImmediate, kSpecial, kVari
 // The special registers that the verifier knows; kUnknown may have any value.
 enum class Special : uint8_t {
   kTidX,  // the first of the twelve from %tid.x to %nctaid.z, axis by axis
+  kTidY,
+  kTidZ,
   kLaneId = 12,
   kWarpId,
   kNwarpId,

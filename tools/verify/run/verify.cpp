@@ -227,6 +227,31 @@ Verdict verify_kernel(const Kernel& kernel, const Launch& launch, const Options&
   return verdict;
 }
 
+// Whether the kernel's threads stand in rows: it reads their second index. Cooperative groups read all three
+// to number the threads, whatever the shape.
+bool has_rows(const Kernel& kernel) {
+  const auto reads = [&](Special index) {
+    return std::ranges::any_of(kernel.code, [&](const Instruction& in) {
+      return std::ranges::any_of(in.operands, [&](const PtxOperand& operand) {
+        return operand.kind == OperandKind::kSpecial && operand.special == index;
+      });
+    });
+  };
+  return reads(Special::kTidY) && !reads(Special::kTidZ);
+}
+
+// What is wrong in a block whose shape nobody gave may be right in the program's.
+void doubt_shape(Verdict* verdict) {
+  for (Finding& finding : verdict->findings) {
+    if (!is_defect(finding.kind)) continue;
+    finding.kind = FindingKind::kUnproved;
+    finding.definite = false;
+    finding.message +=
+        ", in a block of one row; .maxntid says only how many threads a block has, so give its shape with "
+        "--block";
+  }
+}
+
 }  // namespace
 
 Module::Module(Program program) : program_(std::make_shared<const Program>(std::move(program))) {
@@ -277,7 +302,10 @@ Result<Verdict> verify(const Module& module, size_t kernel, const Launch& launch
   const Kernel& code = module.program().kernels[kernel];
   Launch fitted = launch;
   if (const Status status = fit_launch(&fitted, code); !status.ok()) return status.error();
-  return verify_kernel(code, fitted, options);
+  Verdict verdict = verify_kernel(code, fitted, options);
+  const bool row = fitted.block[1] * fitted.block[2] == 1;
+  if (launch.block[0] == 0 && !code.exact_threads && row && has_rows(code)) doubt_shape(&verdict);
+  return verdict;
 }
 
 }  // namespace glove::verify

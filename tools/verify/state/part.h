@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <initializer_list>
 #include <map>
 #include <set>
 #include <string>
@@ -66,13 +67,13 @@ struct Learned {
   Effort effort;
   // Buffers that some thread writes; at addresses that are not known, and words of four bytes.
   std::unordered_set<SymbolId> written_objects, written_anywhere;
-  std::unordered_set<GlobalPlace, GlobalPlaceHash> written_words;
+  PlaceSet written_words;
   std::unordered_set<SymbolId> pointers;  // that were converted to global addresses
   // Where the results of additions may repeat; of objects, 0: shared memory.
   std::unordered_set<GlobalPlace, GlobalPlaceHash> tickets_spoiled;
   std::unordered_set<SymbolId> ticket_objects_spoiled;
   // What plain stores write: places, and objects at places that are not known.
-  std::unordered_set<GlobalPlace, GlobalPlaceHash> plainly_written;
+  PlaceSet plainly_written;
   std::unordered_set<SymbolId> somewhere_written;
   std::map<std::pair<SymbolId, uint64_t>, uint64_t> distinct_samples;  // by object and offset
   uint32_t next_location = 1;  // symbols of an attempt before have named those below
@@ -156,6 +157,19 @@ struct Part {
   void defect(FindingKind kind, const BlockState& state, const Warp& warp, const Instruction& in,
               std::string message, const Instruction* other = nullptr) {
     report_.find(kind, !open_.under_conditions(state, warp), in, other, std::move(message), &state);
+    report_.end_path();
+  }
+  // The same, unless a parameter that the launch does not give decides that one of these lanes comes here:
+  // then it is not proved.
+  void defect_on_ways(FindingKind kind, const BlockState& state, const Warp& warp,
+                      std::initializer_list<int> lanes, const Instruction& in, std::string message,
+                      const Instruction* other = nullptr) {
+    std::string parameter;
+    for (const int lane : lanes)
+      if (parameter.empty()) parameter = parameter_on_way(position(state, warp, lane));
+    if (parameter.empty()) return defect(kind, state, warp, in, std::move(message), other);
+    report_.find(FindingKind::kUnproved, false, in, other,
+                 message + ", if " + parameter + " lets it; give that", &state);
     report_.end_path();
   }
 

@@ -158,7 +158,7 @@ bool bits_apart(Value a, Value b, unsigned bits, SymbolTable& table, const Reaso
 
 // The value is 0 or `number`: a bit times it, such as the offset of one of two buffers.
 bool is_zero_or(Value value, uint64_t number, const SymbolTable& table) {
-  const auto& sum = table.terms(value.form);
+  const LinearTerms sum = table.terms(value.form);
   if (sum.size() != 1) return false;
   const bool counts_up = value.constant == 0 && sum[0].factor == static_cast<int64_t>(number);
   const bool counts_down = value.constant == number && sum[0].factor == static_cast<int64_t>(0 - number);
@@ -178,8 +178,7 @@ std::optional<Value> parity_bit(Value value, unsigned place, unsigned bits, Symb
   }
   const uint64_t rest = value.constant >> place & 1;
   if (odd.empty()) return Value{rest << place, 0};
-  const Value parity =
-      table.operation(Op::kAnd, Type::kB32, 0, 32, {{0, table.form_of(std::move(odd))}, {1, 0}});
+  const Value parity = table.operation(Op::kAnd, Type::kB32, 0, 32, {{0, table.form_of(odd)}, {1, 0}});
   const Value bit = rest == 0 ? parity : table.subtract({1, 0}, parity, bits);
   return table.scale(bit, sign_extend(uint64_t{1} << place, bits), bits);
 }

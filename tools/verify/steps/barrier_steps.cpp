@@ -185,9 +185,11 @@ bool BarrierSteps::release_after_exits(BlockState& state) {
     if (!here.whole_block || here.waiting.empty() || here.waiting.size() != alive) continue;
     const uint32_t waiter = here.waiting[0], at = here.instructions[0];
     if (const auto past = gone_past(state, static_cast<int>(at))) {
-      defect(FindingKind::kDivergence, state, state.warps[waiter / 32], setup_.kernel.code[at],
-             "thread " + std::to_string(waiter) + " waits here, and thread " + std::to_string(*past) +
-                 " has gone past the barrier and left the kernel");
+      const int lane = static_cast<int>(waiter % 32);
+      defect_on_ways(FindingKind::kDivergence, state, state.warps[waiter / 32], {lane},
+                     setup_.kernel.code[at],
+                     "thread " + std::to_string(waiter) + " waits here, and thread " + std::to_string(*past) +
+                         " has gone past the barrier and left the kernel");
       return false;
     }
     release(state, barrier);

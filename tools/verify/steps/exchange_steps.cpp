@@ -111,7 +111,7 @@ bool ExchangeSteps::is_voter(Value lane, SymbolId ballot) const {
 
 // Whether a value may turn out to be a ticket where more is known.
 bool ExchangeSteps::may_be_ticket(Value value) const {
-  const auto& sum = table_.terms(value.form);
+  const LinearTerms sum = table_.terms(value.form);
   return std::ranges::any_of(sum, [&](const LinearTerm& term) {
     const Symbol& symbol = table_.symbol(term.symbol);
     return symbol.kind == SymbolKind::kTicket ||

@@ -64,7 +64,7 @@ Value MemorySteps::load_parameter(const Place& place, Type type, unsigned bits) 
 }
 
 Value MemorySteps::load_constant(const Instruction& in, const Place& place, unsigned bits) {
-  const auto& terms = table_.terms(place.address.form);
+  const LinearTerms terms = table_.terms(place.address.form);
   const unsigned bytes = bits_of(in.type) / 8;
   if (terms.size() == 1 && terms[0].factor == 1) {
     const Symbol& symbol = table_.symbol(terms[0].symbol);

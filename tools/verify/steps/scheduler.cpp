@@ -110,8 +110,8 @@ void Scheduler::lanes_apart(BlockState& state, Warp& warp, Lanes group, int pc) 
                         std::to_string(warp.thread(lane)) + " waits here";
   const Instruction* other = nullptr;
   const Lanes missing = warp.lanes & ~group;
+  const int far = missing == 0 ? lane : std::countr_zero(missing);
   if (missing != 0) {
-    const int far = std::countr_zero(missing);
     message += ", thread " + std::to_string(warp.thread(far));
     if (!has(warp.alive, far))
       message += " has left the kernel";
@@ -122,7 +122,7 @@ void Scheduler::lanes_apart(BlockState& state, Warp& warp, Lanes group, int pc) 
           std::min<int>(warp.pc[far], static_cast<int>(setup_.kernel.code.size()) - 1))],
       message += " is elsewhere";
   }
-  defect(FindingKind::kDivergence, state, warp, in, message, other);
+  defect_on_ways(FindingKind::kDivergence, state, warp, {lane, far}, in, message, other);
 }
 
 // Whether all lanes that a synchronising instruction names have come to it. `members`: those that go on.

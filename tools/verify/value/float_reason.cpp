@@ -64,9 +64,9 @@ FloatRange Reasoner::float_range(Value value, unsigned bits, int depth) const {
     const double number = decode_float(value.constant, bits);
     return std::isnan(number) ? kAnything : FloatRange{number, number, false};
   }
-  const auto& terms = table_.terms(value.form);
+  const LinearTerms terms = table_.terms(value.form);
   if (value.constant != 0 || terms.size() != 1 || terms[0].factor != 1) return kAnything;
-  const Symbol symbol = table_.symbol(terms[0].symbol);
+  const Symbol& symbol = table_.symbol(terms[0].symbol);
   FloatRange known = kAnything;
   if (symbol.kind == SymbolKind::kOperation && depth <= kDepth) known = float_operation(symbol, depth + 1);
   any_fact([&](PredicateId fact) {

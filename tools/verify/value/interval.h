@@ -15,6 +15,11 @@ inline Wide clamp_wide(Wide value) {
   return std::clamp(value, -kWideLimit, kWideLimit);
 }
 
+// Whether a number has 64 bits, so that it takes no call to multiply or divide it.
+inline bool is_narrow(Wide value) {
+  return value == static_cast<int64_t>(value);
+}
+
 // lo to hi, both included; lo > hi: empty.
 struct Interval {
   Wide lo = -kWideLimit;
@@ -34,8 +39,12 @@ struct Interval {
   Interval negated() const { return {-hi, -lo}; }
   // REQUIRES: |factor| <= 2^64
   Interval times(Wide factor) const {
+    if (factor == 1) return {clamp_wide(lo), clamp_wide(hi)};
     const auto product = [&](Wide bound) {
+      if (is_narrow(bound) && is_narrow(factor)) return clamp_wide(bound * factor);
       if (factor == 0 || bound == 0) return Wide{0};
+      if (bound >= kWideLimit || bound <= -kWideLimit)
+        return (bound < 0) == (factor < 0) ? kWideLimit : -kWideLimit;
       const Wide magnitude = bound < 0 ? -bound : bound;
       const Wide size = factor < 0 ? -factor : factor;
       if (magnitude > kWideLimit / size) return (bound < 0) == (factor < 0) ? kWideLimit : -kWideLimit;
@@ -56,6 +65,11 @@ struct Interval {
 
 // Quotients rounded down and up. REQUIRES: b > 0
 inline Wide floor_divide(Wide a, Wide b) {
+  if (b == 1) return a;
+  if (is_narrow(a) && is_narrow(b)) {
+    const auto x = static_cast<int64_t>(a), y = static_cast<int64_t>(b);
+    return x / y - (x % y < 0 ? 1 : 0);
+  }
   const Wide quotient = a / b;
   return (a % b != 0 && (a < 0) != (b < 0)) ? quotient - 1 : quotient;
 }

@@ -36,7 +36,7 @@ void SymbolTable::imply_selection(Predicate& predicate) const {
   if (predicate.is_float || predicate.a.known() == predicate.b.known()) return;
   const bool left = !predicate.a.known();
   const Value side = left ? predicate.a : predicate.b, other = left ? predicate.b : predicate.a;
-  const auto& sum = terms(side.form);
+  const LinearTerms sum = terms(side.form);
   if (sum.size() != 1) return;
   Symbol symbol = SymbolTable::symbol(sum[0].symbol);
   if (symbol.kind != SymbolKind::kOperation) return;
@@ -218,7 +218,7 @@ std::optional<Value> SymbolTable::masked_votes(Value value, uint64_t mask) {
 std::optional<Value> SymbolTable::popcount_of_votes(Value value) {
   if (const VoteMask votes = voted(value); votes.ballot != 0) return count_votes(votes.ballot, votes.mask);
   // One vote, at some place.
-  const auto& sum = terms(value.form);
+  const LinearTerms sum = terms(value.form);
   if (sum.size() != 1 || value.constant != 0 || !counts_votes(sum[0].symbol)) return std::nullopt;
   const auto factor = mask_bits(static_cast<uint64_t>(sum[0].factor), 32);
   const auto mask = static_cast<uint32_t>(symbol(sum[0].symbol).arguments[1].constant);
@@ -245,15 +245,20 @@ bool VoteSum::add(const LinearTerm& term, const SymbolTable& table) {
 
 Interval VoteSum::range(std::vector<PredicateId> facts, const SymbolTable& table) const {
   std::sort(facts.begin(), facts.end());
-  const auto holds = [&](PredicateId id) { return std::ranges::binary_search(facts, id); };
   Interval sum = Interval::exactly(0);
   for (const Ballot& ballot : ballots_) {
     const Votes& votes = *table.votes_of(ballot.symbol);
     for (size_t lane = 0; lane < 32; ++lane) {
       const Wide factor = ballot.factors[lane];
-      if (factor == 0 || holds(votes[lane].form ^ 1)) continue;
+      if (factor == 0) continue;
+      const PredicateId yes = votes[lane].form, no = yes ^ 1;
+      bool is_yes = false, is_no = false;
+      for (auto fact = std::ranges::lower_bound(facts, yes & ~1u);
+           fact != facts.end() && (*fact | 1) == (yes | 1); ++fact)
+        is_yes |= *fact == yes, is_no |= *fact == no;
+      if (is_no) continue;
       Interval vote = Interval::exactly(factor);
-      if (!holds(votes[lane].form)) vote = vote.hull(Interval::exactly(0));
+      if (!is_yes) vote = vote.hull(Interval::exactly(0));
       sum = sum.plus(vote);
     }
   }

@@ -111,6 +111,7 @@ std::optional<bool> Reasoner::compare_truth(const Predicate& predicate, int dept
 
 std::vector<PredicateId> Reasoner::facts() const {
   std::vector<PredicateId> all;
+  all.reserve(64);
   any_fact([&](PredicateId fact) { return all.push_back(fact), false; });
   return all;
 }
@@ -184,7 +185,7 @@ Interval Reasoner::bound(PredicateId id, FormId form, Interval known, int depth)
 }
 
 Interval Reasoner::symbol_range(SymbolId id, int depth) const {
-  const Symbol symbol = table_.symbol(id);
+  const Symbol& symbol = table_.symbol(id);
   Interval known = symbol.range;
   if (depth > kDepth) return known;
   if (symbol.kind == SymbolKind::kOperation) known = known.meet(operation_range(symbol, depth + 1));
@@ -195,12 +196,12 @@ Interval Reasoner::symbol_range(SymbolId id, int depth) const {
     before = known;
     any_fact([&](PredicateId fact) {
       const Predicate& predicate = table_.predicate(fact);
-      if (predicate.kind != PredicateKind::kCompare || predicate.is_float) return false;
-      for (const Value& side : {predicate.a, predicate.b}) {
-        const auto& terms = table_.terms(side.form);
-        if (side.form == 0 || terms.size() != 1 || terms[0].symbol != id) continue;
-        const Interval form_known = known.times(terms[0].factor);
-        known = known.meet(solve(bound(fact, side.form, form_known, depth), terms[0].factor));
+      if ((predicate.only_a != id && predicate.only_b != id) || predicate.is_float) return false;
+      for (const bool left : {true, false}) {
+        if ((left ? predicate.only_a : predicate.only_b) != id) continue;
+        const FormId form = (left ? predicate.a : predicate.b).form;
+        const int64_t factor = table_.terms(form)[0].factor;
+        known = known.meet(solve(bound(fact, form, known.times(factor), depth), factor));
       }
       return false;
     });
@@ -225,7 +226,7 @@ Interval Reasoner::exact_range(Value value) const {
 
 // a < b says that b - a is at least 1.
 Interval Reasoner::difference_bound(PredicateId id, FormId form) const {
-  const Predicate fact = table_.predicate(id);
+  const Predicate& fact = table_.predicate(id);
   Interval known;
   if (fact.kind != PredicateKind::kCompare || fact.is_float || fact.compare == CompareKind::kEq) return known;
   const bool holds = (id & 1) == 0;  // otherwise b <= a
@@ -236,7 +237,7 @@ Interval Reasoner::difference_bound(PredicateId id, FormId form) const {
   if (difference.form == form) known.lo = least - constant(difference);
   if (opposite.form == form) known.hi = -least - constant(opposite);
   // A multiple of the difference, as an index is of what it was compared with.
-  const auto &terms = table_.terms(form), &parts = table_.terms(difference.form);
+  const LinearTerms terms = table_.terms(form), &parts = table_.terms(difference.form);
   if (difference.form == 0 || terms.size() != parts.size()) return known;
   const int64_t whole = terms[0].factor, part = parts[0].factor;
   if (part == -1 || whole % part != 0) return known;
@@ -251,7 +252,7 @@ Interval Reasoner::range(Value value, unsigned bits, bool as_signed, int depth) 
   table_.spend();
   const Interval base = table_.base_range(value, bits, as_signed);
   if (value.form == 0 || depth > kDepth) return base;
-  const auto& terms = table_.terms(value.form);
+  const LinearTerms terms = table_.terms(value.form);
   Interval sum = Interval::exactly(0);
   bool counts = true;  // loop counters are assumed not to wrap
   VoteSum votes;
@@ -306,7 +307,7 @@ Interval Reasoner::operation_range(const Symbol& symbol, int depth) const {
       if (from.lo < 0 || by == 0 || (symbol.op == Op::kShr && by >= symbol.bits)) return nothing;
       const Wide divisor = symbol.op == Op::kShr ? Wide{1} << by : Wide{sign_extend(by, symbol.bits)};
       if (divisor <= 1) return nothing;  // the quotient of a large number without a sign may be large too
-      return {from.lo / divisor, from.hi / divisor};
+      return {floor_divide(from.lo, divisor), floor_divide(from.hi, divisor)};
     }
     case Op::kFindBit:
     case Op::kCountLeadingZeros:
@@ -349,8 +350,8 @@ std::optional<Value> Reasoner::simplified(const Symbol& symbol, unsigned bits) c
 Value Reasoner::simplify(Value value, unsigned bits) const {
   for (int round = 0; round < 4 && value.form != 0; ++round) {
     bool changed = false;
-    for (const LinearTerm& term : std::vector<LinearTerm>(table_.terms(value.form))) {
-      const auto known = simplified(Symbol(table_.symbol(term.symbol)), bits);
+    for (const LinearTerm& term : table_.terms(value.form)) {
+      const auto known = simplified(table_.symbol(term.symbol), bits);
       if (!known) continue;
       const Value chosen = *known;
       const Value rest = table_.subtract(value, table_.times(term, bits), bits);

@@ -4,7 +4,8 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
+#include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "ptx/program.h"
 #include "value/budget.h"
 #include "value/interval.h"
+#include "value/storage.h"
 
 namespace glove::verify {
 
@@ -52,6 +54,8 @@ struct LinearTerm {
   int64_t factor;
   bool operator==(const LinearTerm&) const = default;
 };
+// Of a form, by increasing symbol; valid as long as the form is.
+using LinearTerms = std::span<const LinearTerm>;
 
 // For whom a symbol is the same number.
 enum class Scope : uint8_t {
@@ -128,7 +132,8 @@ struct Predicate {
   bool data = false;
   Value a = {}, b = {};
   PredicateId p = 0, q = 0;
-  uint16_t parts = 1;  // that hold if it holds, counted as often as a walk over them meets them
+  SymbolId only_a = 0, only_b = 0;  // the symbol of a side that is a multiple of one, and a constant
+  uint16_t parts = 1;               // that hold if it holds, counted as often as a walk over them meets them
   // What follows if it does not hold, and if it does: of a comparison with a selection, which side was
   // selected.
   PredicateId implied[2] = {0, 0};
@@ -145,16 +150,13 @@ struct InternHash {
     for (const uint64_t word : key.words) hash = mix(hash, word);
     return hash;
   }
-  size_t operator()(const std::vector<LinearTerm>& terms) const {
+  size_t operator()(LinearTerms terms) const {
     uint64_t hash = terms.size();
     for (const LinearTerm& term : terms)
       hash = mix(hash, term.symbol + (static_cast<uint64_t>(term.factor) << 20));
     return hash;
   }
 };
-
-// Ids by a hash of what they name, which is not held a second time.
-using IdsByHash = std::unordered_multimap<uint64_t, uint32_t>;
 
 // Owns symbols, forms and predicates, and finds those that are equal. Ids are never reused.
 class SymbolStore {
@@ -164,13 +166,13 @@ class SymbolStore {
   SymbolStore& operator=(const SymbolStore&) = delete;
 
   const Symbol& symbol(SymbolId id) const { return bodies_[symbols_[id].body]; }
-  const std::vector<LinearTerm>& terms(FormId form) const { return forms_[form]; }
+  LinearTerms terms(FormId form) const { return forms_[form]; }
   const Predicate& predicate(PredicateId id) const { return predicates_[id >> 1]; }
   size_t symbol_count() const { return symbols_.size(); }
 
   static Value number(uint64_t value) { return {value, 0}; }
   Value of(SymbolId id);
-  FormId form_of(std::vector<LinearTerm> terms);
+  FormId form_of(LinearTerms terms);
 
   SymbolId add_symbol(const Symbol& symbol);
   // A new symbol about which nothing is known; `data`: which may have any value.
@@ -223,7 +225,7 @@ class SymbolStore {
   }
   // The symbol if the value is one symbol and nothing else; else 0.
   SymbolId single(Value value) const {
-    const auto& sum = forms_[value.form];
+    const LinearTerms sum = forms_[value.form];
     return value.constant == 0 && sum.size() == 1 && sum[0].factor == 1 ? sum[0].symbol : 0;
   }
 
@@ -251,7 +253,6 @@ class SymbolStore {
     return of.kind == PredicateKind::kAnd && (id & 1) != 0 ? 1 : of.parts;
   }
 
-  // References to what they hold stay valid when they grow.
   struct Entry {
     uint32_t body;
     FormId form;  // the symbol alone; 0: nobody has asked for it yet
@@ -259,26 +260,25 @@ class SymbolStore {
   // Bodies of fresh symbols that nobody has changed, by their bits, scope and whether they are data or a
   // claim.
   static constexpr uint32_t kSharedBodies = 256 * 9;
-  std::deque<Entry> symbols_;
-  std::deque<Symbol> bodies_;
-  std::deque<std::vector<LinearTerm>> forms_;
-  std::deque<Predicate> predicates_;
+  StableList<Entry> symbols_;
+  StableList<Symbol> bodies_;
+  StableList<LinearTerms> forms_;
+  StableList<Predicate> predicates_;
   static InternKey key_of(const Symbol& symbol);
   static InternKey key_of(const Predicate& predicate);
-  // The id whose name, which name_of(id) returns, is `name`; 0: there is none.
-  template <class Name, class NameOf>
-  static uint32_t find_id(const IdsByHash& ids, const Name& name, NameOf name_of) {
-    const auto [first, last] = ids.equal_range(InternHash()(name));
-    const auto found =
-        std::find_if(first, last, [&](const auto& entry) { return name_of(entry.second) == name; });
-    return found == last ? 0 : found->second;
-  }
   SymbolId find_symbol(const InternKey& key) const {
-    return find_id(symbol_ids_, key, [&](SymbolId id) { return key_of(symbol(id)); });
+    return symbol_ids_.find(InternHash()(key), [&](SymbolId id) { return key_of(symbol(id)) == key; });
   }
+  void push_form(LinearTerms terms);
+  void pop_form();
+
   Budget* budget_ = nullptr;
   std::unordered_map<SymbolId, std::vector<FormId>> sources_;
   IdsByHash form_ids_, symbol_ids_, predicate_ids_;  // symbols: operations and inputs
+  // The terms of all forms, one form behind the other.
+  static constexpr size_t kTermBlock = 4096;
+  std::vector<std::unique_ptr<LinearTerm[]>> term_blocks_;
+  size_t terms_used_ = kTermBlock;  // of the last block
 };
 
 }  // namespace glove::verify

@@ -15,40 +15,53 @@ bool fits(const Interval& range, unsigned bits) {
 }  // namespace
 
 SymbolStore::SymbolStore() {
-  forms_.emplace_back();  // 0: no symbol
-  predicates_.emplace_back();
+  forms_.push_back({});  // 0: no symbol
+  predicates_.push_back({});
   Symbol unused;
   unused.bits = 0;
-  bodies_.resize(kSharedBodies, unused);
+  while (bodies_.size() < kSharedBodies) bodies_.push_back(unused);
   (void)add_symbol({});
   (void)fresh(64, Scope::kThread);  // kUnnamed
 }
 
-FormId SymbolStore::form_of(std::vector<LinearTerm> terms) {
+void SymbolStore::push_form(LinearTerms terms) {
+  if (terms_used_ + terms.size() > kTermBlock) {
+    term_blocks_.push_back(std::make_unique<LinearTerm[]>(kTermBlock));
+    terms_used_ = 0;
+  }
+  LinearTerm* const begin = term_blocks_.back().get() + terms_used_;
+  std::copy(terms.begin(), terms.end(), begin);
+  terms_used_ += terms.size();
+  forms_.push_back({begin, terms.size()});
+}
+
+void SymbolStore::pop_form() {
+  const LinearTerms last = forms_.back();
+  // The last form of the block before leaves a gap.
+  if (last.data() + last.size() == term_blocks_.back().get() + terms_used_) terms_used_ -= last.size();
+  forms_.pop_back();
+}
+
+FormId SymbolStore::form_of(LinearTerms terms) {
   if (terms.empty()) return 0;
   if (terms.size() == 1 && terms[0].factor == 1) return of(terms[0].symbol).form;
-  const auto terms_of = [&](FormId id) -> const auto& {
-    return forms_[id];
-  };
-  if (const FormId known = find_id(form_ids_, terms, terms_of); known != 0) return known;
+  const uint64_t hash = InternHash()(terms);
+  const auto is = [&](FormId id) { return std::ranges::equal(forms_[id], terms); };
+  if (const FormId known = form_ids_.find(hash, is); known != 0) return known;
   const auto id = static_cast<FormId>(forms_.size());
-  form_ids_.emplace(InternHash()(terms), id);
-  terms.shrink_to_fit();
-  forms_.push_back(std::move(terms));
+  form_ids_.insert(hash, id);
+  push_form(terms);
   return id;
 }
 
 void SymbolStore::forget_since(const Mark& mark) {
   if (symbols_.size() != mark.symbols || predicates_.size() != mark.predicates) return;
-  for (; forms_.size() > mark.forms; forms_.pop_back()) {
-    const auto& sum = forms_.back();
-    if (sum.size() == 1 && sum[0].factor == 1) {
+  for (; forms_.size() > mark.forms; pop_form()) {
+    const LinearTerms sum = forms_.back();
+    if (sum.size() == 1 && sum[0].factor == 1)
       symbols_[sum[0].symbol].form = 0;
-      continue;
-    }
-    auto entry = form_ids_.find(InternHash()(sum));
-    while (entry->second != forms_.size() - 1) ++entry;
-    form_ids_.erase(entry);
+    else
+      form_ids_.erase(InternHash()(sum), static_cast<FormId>(forms_.size() - 1));
   }
 }
 
@@ -56,7 +69,8 @@ Value SymbolStore::of(SymbolId id) {
   FormId& form = symbols_[id].form;
   if (form == 0) {
     form = static_cast<FormId>(forms_.size());
-    forms_.push_back({{id, 1}});
+    const LinearTerm alone = {id, 1};
+    push_form({&alone, 1});
   }
   return {0, form};
 }
@@ -132,11 +146,14 @@ InternKey SymbolStore::key_of(const Predicate& predicate) {
 
 PredicateId SymbolStore::intern(const Predicate& predicate) {
   const InternKey key = key_of(predicate);
-  const auto key_at = [&](uint32_t index) { return key_of(predicates_[index]); };
-  if (const uint32_t known = find_id(predicate_ids_, key, key_at); known != 0) return known << 1;
+  const uint64_t hash = InternHash()(key);
+  const auto is = [&](uint32_t index) { return key_of(predicates_[index]) == key; };
+  if (const uint32_t known = predicate_ids_.find(hash, is); known != 0) return known << 1;
   const auto id = static_cast<uint32_t>(predicates_.size());
   predicates_.push_back(predicate);
-  predicate_ids_.emplace(InternHash()(key), id);
+  predicate_ids_.insert(hash, id);
+  const auto only = [&](Value side) { return terms(side.form).size() == 1 ? terms(side.form)[0].symbol : 0; };
+  predicates_.back().only_a = only(predicate.a), predicates_.back().only_b = only(predicate.b);
   return id << 1;
 }
 
@@ -179,7 +196,7 @@ Value SymbolTable::operation(Op op, Type type, uint32_t detail, unsigned bits, c
   symbol.data = passes_data && is_data(arguments[0]) && (arguments[1].known() || is_data(arguments[1]));
   set_operation_range(symbol);
   const SymbolId id = add_symbol(symbol);
-  symbol_ids_.emplace(InternHash()(key), id);
+  symbol_ids_.insert(InternHash()(key), id);
   return of(id);
 }
 
@@ -197,7 +214,7 @@ Value SymbolTable::input(SymbolKind kind, uint32_t detail, unsigned bits, Scope 
   symbol.range = Interval::of_signed(bits);
   symbol.unsigned_range = Interval::of_unsigned(bits);
   const SymbolId id = add_symbol(symbol);
-  symbol_ids_.emplace(InternHash()(key), id);
+  symbol_ids_.insert(InternHash()(key), id);
   return of(id);
 }
 
@@ -206,12 +223,11 @@ Value SymbolTable::combine(Value a, Value b, int64_t sign, unsigned bits) {
   if (b.form == 0) return {constant, a.form};
   if (a.form == 0 && sign > 0) return {constant, b.form};
   if (a.form == b.form && sign < 0) return {constant, 0};
-  const auto& left = terms(a.form);
-  const auto& right = terms(b.form);
-  std::vector<LinearTerm> sum;
-  size_t i = 0, j = 0;
+  const LinearTerms left = terms(a.form), right = terms(b.form);
+  std::array<LinearTerm, 2 * kMostCounts> sum;
+  size_t count = 0, i = 0, j = 0;
   const auto push = [&](SymbolId symbol, uint64_t factor) {
-    if (const int64_t small = sign_extend(factor, bits); small != 0) sum.push_back({symbol, small});
+    if (const int64_t small = sign_extend(factor, bits); small != 0) sum[count++] = {symbol, small};
   };
   while (i < left.size() || j < right.size()) {
     if (j == right.size() || (i < left.size() && left[i].symbol < right[j].symbol)) {
@@ -224,13 +240,14 @@ Value SymbolTable::combine(Value a, Value b, int64_t sign, unsigned bits) {
       ++i, ++j;
     }
   }
+  const LinearTerms all(sum.data(), count);
   // A sum of very many unknowns says nothing and costs time, unless it counts votes.
   const auto unknown = [&] {
-    return std::ranges::count_if(sum, [&](auto term) { return !counts_votes(term.symbol); });
+    return std::ranges::count_if(all, [&](auto term) { return !counts_votes(term.symbol); });
   };
-  if (sum.size() > kMostTerms && (sum.size() > kMostCounts || unknown() > ptrdiff_t{kMostTerms}))
+  if (count > kMostTerms && (count > kMostCounts || unknown() > ptrdiff_t{kMostTerms}))
     return long_sum(a, b, sign, bits);
-  return {constant, form_of(std::move(sum))};
+  return {constant, form_of(all)};
 }
 
 // A sum of more terms than a form has.
@@ -246,11 +263,12 @@ Value SymbolTable::long_sum(Value a, Value b, int64_t sign, unsigned bits) {
 
 Value SymbolTable::scale(Value a, int64_t factor, unsigned bits) {
   const uint64_t by = static_cast<uint64_t>(factor);
-  std::vector<LinearTerm> scaled;
+  std::array<LinearTerm, kMostCounts> scaled;
+  size_t count = 0;
   for (const LinearTerm& term : terms(a.form))
     if (const int64_t small = sign_extend(static_cast<uint64_t>(term.factor) * by, bits); small != 0)
-      scaled.push_back({term.symbol, small});
-  return {mask_bits(a.constant * by, bits), form_of(std::move(scaled))};
+      scaled[count++] = {term.symbol, small};
+  return {mask_bits(a.constant * by, bits), form_of({scaled.data(), count})};
 }
 
 // In a form of 64 bits a narrower symbol stands for its signed number.
@@ -266,7 +284,7 @@ Value SymbolTable::zero_extended(Value a, unsigned from) {
   Value sum = {static_cast<uint64_t>(sign_extend(a.constant, from)), 0};
   if (Interval::of_unsigned(from).contains(exact_base_range(a, from))) return {sum.constant, a.form};
   assume(SymbolTable::NoWrap::kIndex);
-  for (const LinearTerm& term : std::vector<LinearTerm>(terms(a.form))) {
+  for (const LinearTerm& term : terms(a.form)) {
     const Value narrow = of(term.symbol);
     const bool may_be_negative = symbol(term.symbol).range.lo < 0;
     const Value wide =
@@ -296,8 +314,8 @@ Value SymbolTable::lower_half(SymbolId ticket) {
 Value SymbolTable::truncated(Value a, unsigned from, unsigned to) {
   if (a.form == 0) return {mask_bits(a.constant, to), 0};
   Value sum = {mask_bits(a.constant, to), 0};
-  for (const LinearTerm& term : std::vector<LinearTerm>(terms(a.form))) {
-    const Symbol symbol = SymbolTable::symbol(term.symbol);
+  for (const LinearTerm& term : terms(a.form)) {
+    const Symbol& symbol = SymbolTable::symbol(term.symbol);
     Value narrow = of(term.symbol);
     if (symbol.kind == SymbolKind::kOperation && symbol.op == Op::kConvert && symbol.type == Type::kU64 &&
         symbol.detail == to) {
@@ -377,7 +395,7 @@ Interval SymbolTable::base_range(Value value, unsigned bits, bool as_signed) con
   if (value.form == 0)
     return Interval::exactly(as_signed ? Wide{sign_extend(value.constant, bits)}
                                        : static_cast<Wide>(mask_bits(value.constant, bits)));
-  const auto& sum = terms(value.form);
+  const LinearTerms sum = terms(value.form);
   if (sum.size() == 1 && sum[0].factor == 1 && value.constant == 0 && symbol(sum[0].symbol).bits == bits)
     return as_signed ? symbol(sum[0].symbol).range : symbol(sum[0].symbol).unsigned_range;
   const Interval exact = exact_base_range(value, bits);

@@ -32,9 +32,9 @@ Value BundleJoin::join_integers(const std::vector<std::pair<const Bundle*, Value
                                 int lane, const BlockState& state) {
   const Value first = values[0].second;
   Value common;
-  for (const LinearTerm& term : std::vector<LinearTerm>(table_.terms(first.form)))
+  for (const LinearTerm& term : table_.terms(first.form))
     if (std::ranges::all_of(values, [&](const auto& value) {
-          const auto& terms = table_.terms(value.second.form);
+          const LinearTerms terms = table_.terms(value.second.form);
           return std::ranges::find(terms, term) != terms.end();
         }))
       common = table_.add(common, table_.times(term, bits), bits);

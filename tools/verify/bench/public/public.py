@@ -3,7 +3,8 @@
 
 launches.tar.xz has a launch of each kernel; ptx.sh makes PTX_FOLDER. Prints a table per project, and every verdict that is not the
 one that verdicts.txt expects; what that file does not list is to be proved. Fails on such a verdict if it is a defect, or if less than
-BAR of the kernels are proved. --bare leaves the launches out, as someone would who has nothing but the PTX.
+BAR of the kernels are proved. --bare leaves the launches out, as someone would who has nothing but the PTX, and --shapes
+gives the block and the grid alone.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import tomllib
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BAR = 175 / 214
@@ -58,15 +60,24 @@ def verify(program, options, ptx):
     return VERDICTS.get(result.returncode, "refused"), first
 
 
-def bare(program, entries, jobs, limit):
-    """The verdicts on the PTX alone: {verdict: kernels}"""
+def shape_of(launch):
+    """--block and --grid of a launch file of one launch."""
+    with open(launch, "rb") as file:
+        table = tomllib.load(file)
+    values = table | table["launch"][0]
+    text = {key: ",".join(map(str, value)) if isinstance(value, list) else str(value) for key, value in values.items()}
+    return [part for key in ("block", "grid") if key in values for part in (f"--{key}", text[key])]
+
+
+def without_launches(program, tasks, jobs, limit, shapes):
+    """The verdicts on the PTX alone, or with block and grid: how many of each, and the defects."""
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        tasks = {kernel: pool.submit(verify, program, ["--kernel", f"^{kernel}$", "--time-limit", limit], ptx)
-                 for kernel, ptx in sorted(entries.items())}
-    for kernel, task in tasks.items():
+        verdicts = [(project, kernel, pool.submit(verify, program, ["--kernel", f"^{kernel}$", "--time-limit", limit, *shape], ptx))
+                    for project, kernel, ptx, shape in ((*task[:3], shape_of(task[3]) if shapes else []) for task in tasks)]
+    for project, kernel, task in verdicts:
         if task.result()[0] == "defect":
-            print(f"{kernel}: {task.result()[1]}")
-    print(dict(collections.Counter(task.result()[0] for task in tasks.values())))
+            print(f"{project} {kernel}: {task.result()[1]}")
+    print(dict(collections.Counter(task.result()[0] for _, _, task in verdicts)))
     return 0
 
 
@@ -78,20 +89,23 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--limit", default="20")
     parser.add_argument("--bare", action="store_true")
+    parser.add_argument("--shapes", action="store_true")
     arguments = parser.parse_args()
     entries = entries_of(arguments.ptx)
-    if arguments.bare:
-        return bare(arguments.program, entries, arguments.jobs, arguments.limit)
     expected = expected_verdicts()
     counts, missing, failed = collections.defaultdict(collections.Counter), 0, False
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        tasks = []
+        tasks, found = [], []
         for project, path, pattern in launches(arguments.projects, folder):
             kernel = next((name for name in entries if re.search(pattern, name)), None)
             missing += kernel is None
             if kernel is not None:
-                options = ["--launch", path, "--time-limit", arguments.limit]
-                tasks.append((project, kernel, pool.submit(verify, arguments.program, options, entries[kernel])))
+                found.append((project, kernel, entries[kernel], path))
+        if arguments.bare or arguments.shapes:
+            return without_launches(arguments.program, found, arguments.jobs, arguments.limit, arguments.shapes)
+        for project, kernel, ptx, path in found:
+            options = ["--launch", path, "--time-limit", arguments.limit]
+            tasks.append((project, kernel, pool.submit(verify, arguments.program, options, ptx)))
         for project, kernel, task in tasks:
             verdict, first = task.result()
             wanted = next((line[0] for line in expected if line[1] == project and re.search(line[2], kernel)), "proved")

@@ -46,7 +46,7 @@ TEST_F(SymbolsTest, FactorsVanishModuloTheirBits) {
 
 TEST_F(SymbolsTest, FactorsAreSigned) {
   const Value minus = table.scale(any(), 0xffffffff, 32);
-  EXPECT_EQ(table.terms(minus.form).at(0).factor, -1);
+  EXPECT_EQ(table.terms(minus.form)[0].factor, -1);
 }
 
 TEST_F(SymbolsTest, FreshSymbolsAreUnrelated) {

@@ -1,0 +1,101 @@
+#include "cpu/search/sign_search.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/thread_pool.h"
+#include "cpu/search/plane_parts.h"
+#include "lists/list_codes.h"
+#include "lists/recall_table.h"
+#include "lists/sign_plane.h"
+#include "model/round_up.h"
+#include "search/candidates.h"
+
+namespace glove::cpu {
+namespace {
+
+// The rotation has as many bytes as a search by signs saves, compared with plane one, for each dimension that
+// is in this many rows.
+constexpr int64_t kRowsPerDimension = 32;
+// So many products of components take longer than another thread needs to wake up.
+constexpr int64_t kRotatedPerPiece = 1 << 17;
+// More than the roundings of factors and products.
+constexpr double kProductSlack = 0x1p-20;
+// A damaged rotation changes lengths by more than this share.
+constexpr double kMostStretch = 0x1p-10;
+// An answer's evidence shows its probability in six digits, which may be this share below the one asked for.
+constexpr double kEvidenceSlack = 0x1p-17;
+
+// Returns R v for the query's unit vector v; nothing if that has another length.
+std::vector<float> rotate(const ScanContext& context, const Query& query, const double* wide,
+                          std::span<const float> rotation) {
+  const auto dims = static_cast<int64_t>(query.vector.size());
+  std::vector<double> dots(query.vector.size());
+  const auto multiply = [&](int, int64_t first, int64_t last) {
+    std::vector<const float*> rows;
+    for (int64_t i = first; i < last; ++i) rows.push_back(rotation.data() + i * dims);
+    context.kernels.cached_dots(wide, rows.data(), last - first, dims, dots.data() + first);
+  };
+  // Without an InterruptCheck nothing stops this, which takes well under 10 ms.
+  (void)ThreadPool::for_pieces(context.threads, dims, kRotatedPerPiece / dims, {}, multiply);
+  double squares = 0;
+  for (const double one : dots) squares += one * one;
+  if (!(std::abs(squares / query.norm_squared - 1) <= kMostStretch)) return {};
+  std::vector<float> rotated(dots.size());
+  const double inverse = 1 / std::sqrt(query.norm_squared);
+  std::ranges::transform(dots, rotated.begin(),
+                         [inverse](double dot) { return static_cast<float>(dot * inverse); });
+  return rotated;
+}
+
+}  // namespace
+
+bool wants_signs(const ScanContext& context, const SearchRequest& request) {
+  const Model& model = context.model;
+  if (!(request.certainty < 1) || request.query->among != nullptr || context.scan_bits == 8 ||
+      model.parts().size() != 1 || !has_vectors(model))
+    return false;
+  const ModelPart& part = model.parts().front();
+  return part.planes != nullptr && part.planes->has_signs() &&
+         (context.scan_bits == 4 || part.rows >= kRowsPerDimension * part.dims);
+}
+
+ListProducts coded_products(const ScanContext& context, const ListCodes& lists, const Query& query) {
+  std::vector<int32_t> sums(static_cast<size_t>(lists.lists()));
+  const std::vector<int16_t> codes = encode_query(lists, query.vector, query.norm_squared);
+  context.kernels.list_products(codes.data(), lists.codes.data(), lists.lists(), lists.dims, sums.data());
+  const double inverse = 1 / std::sqrt(query.norm_squared);
+  // Codes of either vector are off by at most a half.
+  double off = static_cast<double>(127 * lists.dims);
+  for (size_t j = 0; j < query.vector.size(); ++j)
+    off += std::abs(query.vector[j] * inverse) * lists.steps[j] * lists.scale;
+  ListProducts result;
+  double largest = 0;
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const double factor = lists.factors[i];
+    largest = std::max(largest, factor);
+    result.products.push_back(static_cast<float>(sums[i] * factor));
+  }
+  result.off = round_up_to_float((off / 2 + lists.scale * kProductSlack) * largest);
+  return result;
+}
+
+std::optional<SignSearch> SignSearch::create(const ScanContext& context, const SearchRequest& request,
+                                             const double* wide) {
+  const ModelPart& part = context.model.parts().front();
+  const std::vector<float> rotated = rotate(context, *request.query, wide, part.planes->rotation);
+  if (rotated.empty()) return std::nullopt;
+  SignSearch search;
+  const SplitQuery split = split_query(rotated, 1);
+  context.kernels.signs->pack(split, part.dims, search.codes_);
+  search.line_ = upper_line(split.high.bound, split.high.scale, split.high.code_sum, 1, part.dims);
+  const double failure = (1 - request.certainty) * (1 - kEvidenceSlack);
+  search.factor_ =
+      sign_factor(part.dims, failure / static_cast<double>(std::min(request.k, context.model.words())));
+  const RecallTable* const recall = part.planes->recall;
+  if (recall != nullptr && !recall->is_damaged)
+    search.products_ = coded_products(context, recall->lists, *request.query);
+  return search;
+}
+
+}  // namespace glove::cpu
