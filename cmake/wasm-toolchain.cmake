@@ -21,4 +21,4 @@ get_filename_component(older ${CMAKE_CURRENT_LIST_DIR}/../packaging/wasm/older_l
 set(CMAKE_CXX_FLAGS_INIT "-fwasm-exceptions -msimd128 -isystem ${older} -include ${older}/additions.h")
 set(CMAKE_C_FLAGS_INIT "-msimd128")
 set(CMAKE_C_FLAGS_RELEASE "-Os -DNDEBUG" CACHE STRING "")
-set(CMAKE_CXX_FLAGS_RELEASE "-Oz -DNDEBUG" CACHE STRING "")
+set(CMAKE_CXX_FLAGS_RELEASE "-Os -DNDEBUG" CACHE STRING "")

@@ -118,9 +118,11 @@ std::array<int16_t, kRecallFeatures> recall_features(std::span<const double> tra
   return features;
 }
 
-int64_t recall_distance(const RecallTable& table, int which, const std::array<int16_t, kRecallFeatures>& at) {
-  std::vector<Nearest> nearest = nearest_queries(distances_to(table, which, at), kRecallReachNeighbor + 1);
-  return distance_of(nearest, kRecallReachNeighbor);
+int64_t recall_distance_from_others(const RecallTable& table, int which,
+                                    const std::array<int16_t, kRecallFeatures>& at) {
+  constexpr int64_t kOther = kRecallReachNeighbor + 1;  // the nearest query is itself
+  std::vector<Nearest> nearest = nearest_queries(distances_to(table, which, at), kOther + 1);
+  return distance_of(nearest, kOther);
 }
 
 int64_t RecallTable::rows_to_read(int which, const RecallMeasurements& measured, double recall,

@@ -53,6 +53,7 @@ struct RecallTable {
   std::span<const int16_t> features;  // [kRecallKs, kRecallFeatures, queries]; the last one does not fall
   std::span<const int16_t> found;     // [kRecallKs, queries, kRecallSteps]: of the k nearest rows of each
                                       // query, those that a search has read after a step
+  int64_t calibrated_rows = 0;        // of an index, when it was calibrated; 0 in a model
 
   // Returns how many rows a search must read for this recall on average; -1: all. A larger recall never needs
   // fewer. `which`: the class. The same on every machine.
@@ -86,8 +87,9 @@ std::array<int16_t, kRecallFeatures> recall_features(std::span<const double> tra
 // The number, from 0, of the nearest query whose distance is that of some features from the queries.
 constexpr int64_t kRecallReachNeighbor = 8;
 
-// Returns the square of this distance.
-int64_t recall_distance(const RecallTable& table, int which, const std::array<int16_t, kRecallFeatures>& at);
+// Returns the square of the distance of the features of one of the queries from the other queries.
+int64_t recall_distance_from_others(const RecallTable& table, int which,
+                                    const std::array<int16_t, kRecallFeatures>& at);
 
 // A table on the heap.
 struct RecallArrays {
@@ -98,7 +100,7 @@ struct RecallArrays {
   std::vector<int16_t> found;
 
   // A view of the arrays, which they must outlive. It has a copy of the codes of lists.
-  RecallTable table() const { return {false, lists, queries, transform, features, found}; }
+  RecallTable table() const { return {false, lists, queries, transform, features, found, 0}; }
 };
 
 // Returns the same model with this calibration. REQUIRES: it has one part, with planes.

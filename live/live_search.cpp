@@ -15,22 +15,33 @@ namespace {
 
 using Segments = std::vector<SegmentPtr>;
 
-ModelPtr model_of(const std::shared_ptr<const Segments>& segments) {
+// What the model of a set refers to.
+struct ModelOwner {
+  Segments segments;
+  IndexRecallPtr recall;
+  std::vector<PlaneLevel> planes;  // of each segment in lists
+};
+
+ModelPtr model_of(const std::shared_ptr<ModelOwner>& owner) {
   std::vector<ModelPart> parts;
   int64_t rows = 0;
-  for (const SegmentPtr& segment : *segments) {
+  owner->planes.reserve(owner->segments.size());
+  for (const SegmentPtr& segment : owner->segments) {
     ModelPart part;
     part.first_row = rows;
     part.rows = segment->rows();
     part.dims = segment->dims();
     part.levels = {segment->level()};
-    if (segment->planes() != nullptr) part.planes = &segment->planes()->level();
+    if (segment->planes() != nullptr) {
+      part.planes = &owner->planes.emplace_back(segment->planes()->level());
+      if (owner->recall != nullptr) owner->planes.back().recall = &owner->recall->table();
+    }
     rows += part.rows;
     parts.push_back(std::move(part));
   }
   Model::Source source;
   source.path = "a live index";
-  return std::make_shared<const Model>(std::move(parts), Vocabulary(), std::move(source), segments);
+  return std::make_shared<const Model>(std::move(parts), Vocabulary(), std::move(source), owner);
 }
 
 struct SharedSets {
@@ -75,24 +86,39 @@ void offer_changed(const ChangedRows& changed, const Admissible& among, const Qu
 
 }  // namespace
 
-PartSet::PartSet(Engine& engine, Segments segments)
-    : segments_(std::make_shared<const Segments>(std::move(segments))),
-      searchers_(std::make_shared<ModelSearchers>(engine, model_of(segments_))) {}
+PartSet::PartSet(Engine& engine, Segments segments, IndexRecallPtr recall) : recall_(std::move(recall)) {
+  const auto owner = std::make_shared<ModelOwner>(ModelOwner{std::move(segments), recall_, {}});
+  segments_ = std::shared_ptr<const Segments>(owner, &owner->segments);
+  searchers_ = std::make_shared<ModelSearchers>(engine, model_of(owner));
+}
 
-PartSetPtr find_part_set(Engine& engine, const std::vector<SegmentPtr>& segments) {
+namespace {
+
+// `recall` is the calibration that the set must have; null: any.
+PartSetPtr find_shared_set(Engine& engine, const std::vector<SegmentPtr>& segments,
+                           const IndexRecallPtr* recall) {
   std::vector<PartSetPtr> held;  // released when no lock is held
   const Lock lock(shared_sets().mutex);
   held.reserve(shared_sets().sets.size());
   for (const auto& [owner, set] : shared_sets().sets) {
     held.push_back(set.lock());
-    if (owner == &engine && held.back() != nullptr && held.back()->segments() == segments) return held.back();
+    if (owner == &engine && held.back() != nullptr && held.back()->segments() == segments &&
+        (recall == nullptr || held.back()->recall() == *recall))
+      return held.back();
   }
   return nullptr;
 }
 
-PartSetPtr share_part_set(Engine& engine, const std::vector<SegmentPtr>& segments) {
-  if (PartSetPtr found = find_part_set(engine, segments)) return found;
-  auto fresh = std::make_shared<const PartSet>(engine, segments);
+}  // namespace
+
+PartSetPtr find_part_set(Engine& engine, const std::vector<SegmentPtr>& segments) {
+  return find_shared_set(engine, segments, nullptr);
+}
+
+PartSetPtr share_part_set(Engine& engine, const std::vector<SegmentPtr>& segments,
+                          const IndexRecallPtr& recall) {
+  if (PartSetPtr found = find_shared_set(engine, segments, &recall)) return found;
+  auto fresh = std::make_shared<const PartSet>(engine, segments, recall);
   const Lock lock(shared_sets().mutex);
   std::erase_if(shared_sets().sets, [](const auto& entry) { return entry.second.expired(); });
   shared_sets().sets.emplace_back(&engine, fresh);
@@ -256,6 +282,11 @@ Status LiveRelation::scan_segments(std::span<const Query> queries, int64_t k, co
     report.device = scan.device;
     report.cost.add(scan.cost);
     const Timer timer;
+    if (options.recall < 1)
+      for (size_t i = 0; i < block.size(); ++i)
+        report.notes[block[i]] = i < scan.notes.size()
+                                     ? scan.notes[i]
+                                     : AnswerNote{false, scan.cost.rows_scanned / std::ssize(block)};
     for (size_t i = 0; i < block.size(); ++i) {
       GLOVE_RETURN_IF_ERROR(check_interrupt(options.interrupted));
       const Query& query = queries[block[i]];
@@ -286,11 +317,13 @@ Result<Answers> LiveRelation::nearest(std::span<const Query> queries, int64_t k,
     GLOVE_ASSIGN_OR_RETURN(answers, best_of_table(queries, k, options, report));
   } else {
     std::vector<size_t> left(queries.size());
+    if (options.recall < 1) report.notes.resize(queries.size());
     std::iota(left.begin(), left.end(), size_t{0});
     for (int round = 0; round < kMostRounds && !left.empty(); ++round)
       GLOVE_RETURN_IF_ERROR(scan_segments(queries, k, options, report, answers, left));
     for (const size_t i : left) {
       GLOVE_ASSIGN_OR_RETURN(auto rows, best_of_table(queries.subspan(i, 1), k, options, report));
+      if (options.recall < 1) report.notes[i] = {};
       answers[i] = std::move(rows.front());
     }
   }

@@ -1,5 +1,5 @@
 // Searches a live index: its segments, without the rows that were deleted or changed since, and the changed
-// rows as the user's table has them now. Exact, like search/nearest.h.
+// rows as the user's table has them now. As exact as search/nearest.h.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "live/index_recall.h"
 #include "live/segment.h"
 #include "search/candidates.h"
 #include "search/model_searchers.h"
@@ -25,11 +26,13 @@ namespace glove::live {
 // and no words.
 class PartSet {
  public:
-  // REQUIRES: there is a segment, all have the same dimensions, and their rows together do not exceed
-  // kMaxRows. The engine must outlive the object.
-  PartSet(Engine& engine, std::vector<SegmentPtr> segments);
+  // `recall` is the calibration of the lists of the segments; null if there is none. REQUIRES: there is a
+  // segment, all have the same dimensions, and their rows together do not exceed kMaxRows. The engine must
+  // outlive the object.
+  PartSet(Engine& engine, std::vector<SegmentPtr> segments, IndexRecallPtr recall = {});
 
   const std::vector<SegmentPtr>& segments() const { return *segments_; }
+  const IndexRecallPtr& recall() const { return recall_; }
   ModelSearchers& searchers() const { return *searchers_; }
   const Model& model() const { return *searchers_->model(); }
 
@@ -46,6 +49,7 @@ class PartSet {
 
  private:
   std::shared_ptr<const std::vector<SegmentPtr>> segments_;
+  IndexRecallPtr recall_;
   ModelSearchersPtr searchers_;
 };
 
@@ -54,9 +58,10 @@ using PartSetPtr = std::shared_ptr<const PartSet>;
 
 // Returns the set of these segments, which somebody in the process may hold already. REQUIRES and lifetimes
 // as for PartSet. Any thread may call it.
-PartSetPtr share_part_set(Engine& engine, const std::vector<SegmentPtr>& segments);
+PartSetPtr share_part_set(Engine& engine, const std::vector<SegmentPtr>& segments,
+                          const IndexRecallPtr& recall);
 
-// The same, or null if nobody holds it.
+// Returns a set of these segments, with any calibration, or null if nobody holds one.
 PartSetPtr find_part_set(Engine& engine, const std::vector<SegmentPtr>& segments);
 
 // Returns the rows of the set that have a key of `keys` as their id. Errors: an interrupt.
@@ -143,6 +148,10 @@ class LiveRelation final : public RankedRelation {
                                SearchReport& report) override;
   Result<std::vector<Neighbor>> score(const Query& query, std::span<const int64_t> ids,
                                       const InterruptCheck& interrupted) override;
+  RecallAudit* audit() override {
+    return state_.parts == nullptr || state_.parts->recall() == nullptr ? nullptr
+                                                                        : &state_.parts->recall()->audit();
+  }
 
  private:
   bool reads_by_id() const;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/log.h"
+#include "lists/recall_audit.h"
 #include "search/backends.h"
 #include "search/catalog.h"
 #include "search/result_cache.h"
@@ -25,6 +26,7 @@ class Engine {
   ResultCache& results() { return results_; }
   Catalog& catalog() { return catalog_; }
   CacheBudget& cache_budget() { return cache_budget_; }
+  AuditClock& audit_clock() { return audit_clock_; }
 
  private:
   Log log_;
@@ -33,6 +35,7 @@ class Engine {
   Statistics statistics_;
   ResultCache results_;
   CacheBudget cache_budget_;
+  AuditClock audit_clock_;
   Catalog catalog_;  // last, because its models use the others
 };
 

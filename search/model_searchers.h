@@ -12,6 +12,7 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "base/turnstile.h"
+#include "lists/recall_audit.h"
 #include "model/model.h"
 #include "search/backends.h"
 
@@ -28,6 +29,8 @@ class ModelSearchers {
 
   Engine& engine() const { return engine_; }
   const ModelPtr& model() const { return model_; }
+  // Of the approximate searches of the model.
+  RecallAudit& audit() { return audit_; }
 
   // Returns the searcher of the backend at this position of Backends::all(), and opens it if necessary: one
   // thread opens while the others wait, each polling its own `interrupted`. Takes no lock once the searcher
@@ -66,6 +69,7 @@ class ModelSearchers {
 
   Engine& engine_;
   const ModelPtr model_;
+  RecallAudit audit_;
   mutable ForkSafeMutex mutex_;
   std::array<Slot, Backends::kMost> slots_;  // in the order of Backends::all(), as the next
   std::array<Outcome, Backends::kMost> outcomes_ GLOVE_GUARDED_BY(mutex_);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,6 +35,8 @@ struct SearchOptions {
   InterruptCheck interrupted;
   double recall = 1;
   double certainty = 1;
+  // Whether queries may be audited now (nearest_with_audits()); empty: no.
+  std::function<bool()> may_audit = {};
 
   bool is_exact() const { return recall == 1 && certainty == 1; }
 };

@@ -1,7 +1,11 @@
 #include "search/ranking.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
+
+#include "base/concat.h"
+#include "search/engine.h"
 
 namespace glove {
 namespace {
@@ -18,7 +22,62 @@ void add_cost(SearchReport& total, const SearchReport& piece) {
   total.cost.add(piece.cost);
 }
 
+std::vector<int64_t> sorted_ids(std::span<const Neighbor> rows) {
+  std::vector<int64_t> ids;
+  ids.reserve(rows.size());
+  for (const Neighbor& row : rows) ids.push_back(row.id);
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+// Answers a query exactly and compares. Nothing but an interrupt keeps the caller from its own answer.
+Status audit_answer(Engine& engine, RankedRelation& relation, std::string_view name, const Query& query,
+                    int64_t k, const SearchOptions& options, std::span<const Neighbor> rows) {
+  SearchOptions exact = options;
+  exact.recall = exact.certainty = 1;
+  SearchReport report;
+  const Result<Answers> truth = relation.nearest({&query, 1}, k, exact, report);
+  if (!truth.ok()) return truth.error().code == ErrorCode::kInterrupted ? truth.error() : Status();
+  const std::vector<int64_t> right = sorted_ids(truth.value().front());
+  const std::vector<int64_t> given = sorted_ids(rows);
+  if (right.empty()) return {};
+  std::vector<int64_t> both;
+  std::set_intersection(right.begin(), right.end(), given.begin(), given.end(), std::back_inserter(both));
+  RecallAudit& audit = *relation.audit();
+  if (audit.add(options.recall, static_cast<double>(both.size()) / static_cast<double>(right.size())))
+    engine.log().write(concat(name, ": the recall of its approximate answers is ", audit_text(audit.all()),
+                              ", below what they promised, ", audit.all().promised,
+                              " on average; it is searched exactly until it is calibrated anew"));
+  return {};
+}
+
 }  // namespace
+
+Result<Answers> nearest_with_audits(Engine& engine, RankedRelation& relation, std::string_view name,
+                                    std::span<const Query> queries, int64_t k, const SearchOptions& options,
+                                    SearchReport& report) {
+  if (options.recall == 1) return relation.nearest(queries, k, options, report);
+  RecallAudit* const audit = relation.audit();
+  if (audit == nullptr || audit->has_drifted()) {
+    SearchOptions exact = options;
+    exact.recall = 1;
+    return relation.nearest(queries, k, exact, report);
+  }
+  GLOVE_ASSIGN_OR_RETURN(Answers answers, relation.nearest(queries, k, options, report));
+  GLOVE_ASSIGN_OR_RETURN(const int64_t every, engine.settings().audits());
+  const auto is_approximate = [](const AnswerNote& note) { return note.approximate; };
+  if (std::none_of(report.notes.begin(), report.notes.end(), is_approximate)) return answers;
+  report.recall = options.recall;
+  report.audited = audit->of(options.recall);
+  for (size_t i = 0; i < report.notes.size(); ++i) {
+    if (!report.notes[i].approximate || !engine.audit_clock().strikes(every)) continue;
+    if (options.may_audit && options.may_audit())
+      GLOVE_RETURN_IF_ERROR(audit_answer(engine, relation, name, queries[i], k, options, answers[i]));
+    else
+      engine.audit_clock().postpone(every);
+  }
+  return answers;
+}
 
 Ranking::Ranking(RankedRelation& relation, Query query, SearchOptions options, int64_t first_piece,
                  int64_t limit, SearchReport labels)

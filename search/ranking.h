@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,7 +30,16 @@ class RankedRelation {
   // Returns only the rows with these ids that are in the relation, in any order.
   virtual Result<std::vector<Neighbor>> score(const Query& query, std::span<const int64_t> ids,
                                               const InterruptCheck& interrupted) = 0;
+  // Returns the audits of its approximate searches; nullptr if all are exact.
+  virtual RecallAudit* audit() = 0;
 };
+
+// Returns relation.nearest(), exact if audits have shown that the relation does not keep its recall. Answers
+// one in so many approximate queries of the process, as the setting "audits" says, exactly as well, for the
+// relation's audits; the report knows nothing of that. `name` is the relation's in the log.
+Result<Answers> nearest_with_audits(Engine& engine, RankedRelation& relation, std::string_view name,
+                                    std::span<const Query> queries, int64_t k, const SearchOptions& options,
+                                    SearchReport& report);
 
 // The words of a model.
 class ModelRelation final : public RankedRelation {
@@ -54,6 +64,7 @@ class ModelRelation final : public RankedRelation {
                                       const InterruptCheck& interrupted) override {
     return score_words(*searchers_->model(), query, ids, interrupted);
   }
+  RecallAudit* audit() override { return &searchers_->audit(); }
 
  private:
   ModelSearchersPtr searchers_;

@@ -60,22 +60,24 @@ double draw_normal(Random& random) {
 // A quarter of the queries are rows, a quarter sums, a quarter sums and differences, and a quarter rows with
 // noise, from little to nothing else. Half of the last three omit the rows that they are made of, as words
 // do.
-MaybeQuery draw_query(const Model& model, std::span<const int32_t> rows, int64_t number) {
+MaybeQuery draw_query(const CalibrationRows& all, std::span<const int32_t> rows, int64_t number) {
   Random random(static_cast<uint64_t>(number));
   const int64_t kind = number % 4;
   const int64_t terms = kind == 0 || kind == 3 ? 1 : 2 + random.below(4);
-  std::vector<double> sum(static_cast<size_t>(model.dims()));
+  std::vector<double> sum(static_cast<size_t>(all.dims()));
+  std::vector<float> vector(sum.size());
   std::vector<int32_t> used;
   for (int64_t i = 0; i < terms; ++i) {
     const int32_t row = draw_row(rows, number / 8 % 2 == 0, random);
     const double sign = kind == 2 && i > 0 && random.below(2) == 0 ? -1 : 1;
-    const double factor = sign / std::sqrt(model.norm_squared(row));
-    for (size_t j = 0; j < sum.size(); ++j) sum[j] += factor * model.vector(row)[j];
+    all.read(row, vector.data());
+    const double factor = sign / std::sqrt(exact_dot(vector.data(), vector.data(), all.dims()));
+    for (size_t j = 0; j < sum.size(); ++j) sum[j] += factor * vector[j];
     used.push_back(row);
   }
   if (kind == 3) {
     constexpr double kLengths[] = {0.5, 1, 2, 64};
-    const double length = kLengths[random.below(4)] / std::sqrt(static_cast<double>(model.dims()));
+    const double length = kLengths[random.below(4)] / std::sqrt(static_cast<double>(all.dims()));
     for (double& value : sum) value += length * draw_normal(random);
   }
   std::ranges::sort(used);
@@ -96,10 +98,10 @@ struct QueryTrial {
 
 class Calibration {
  public:
-  Calibration(const Model& model, ListCodes& lists) : model_(model), lists_(lists) {}
+  Calibration(const CalibrationRows& rows, ListCodes& lists) : rows_(rows), lists_(lists) {}
 
   QueryTrial run(const Query& query, std::span<const Neighbor> nearest) const {
-    const PlaneLevel& level = *model_.parts().front().planes;
+    const PlaneLevel& level = rows_.level();
     const std::vector<int32_t> products = products_of(query);
     ProbeOrder order(products, level.offsets);
     std::vector<int64_t> before(products.size());
@@ -121,9 +123,9 @@ class Calibration {
   }
 
   void place_rows() {
-    const PlaneLevel& level = *model_.parts().front().planes;
-    list_of_.resize(static_cast<size_t>(model_.words()));
-    position_of_.resize(static_cast<size_t>(model_.words()));
+    const PlaneLevel& level = rows_.level();
+    list_of_.resize(static_cast<size_t>(rows_.rows()));
+    position_of_.resize(static_cast<size_t>(rows_.rows()));
     for (int64_t list = 0; list < level.lists(); ++list)
       for (int64_t p = level.offsets[static_cast<size_t>(list)];
            p < level.offsets[static_cast<size_t>(list) + 1]; ++p) {
@@ -148,14 +150,16 @@ class Calibration {
 
   // Adds the rows of a list with their similarities; in place of the id, the rows of the lists before.
   void add_rows(const Query& query, int64_t list, int64_t before, std::vector<Neighbor>& rows) const {
-    const PlaneLevel& level = *model_.parts().front().planes;
+    const PlaneLevel& level = rows_.level();
+    std::vector<Neighbor> scored;
     for (int64_t p = level.offsets[static_cast<size_t>(list)];
          p < level.offsets[static_cast<size_t>(list) + 1]; ++p) {
       const int32_t row = level.rows[static_cast<size_t>(p)];
-      if (!(model_.norm_squared(row) > 0) || std::ranges::binary_search(query.excluded, row)) continue;
-      const double dot = exact_dot(query.vector.data(), model_.vector(row), model_.dims());
-      rows.push_back({before, cosine_from_dots(dot, query.norm_squared, model_.norm_squared(row))});
+      if (!std::ranges::binary_search(query.excluded, row)) scored.push_back({row, kNoSimilarity});
     }
+    rows_.score(query, scored);
+    for (const Neighbor& row : scored)
+      if (row.similarity > kNoSimilarity) rows.push_back({before, row.similarity});
   }
 
   // Adds what some of the nearest rows need, of which the last has the similarity that the others must reach.
@@ -169,9 +173,8 @@ class Calibration {
       const auto row =
           static_cast<size_t>(nearest[static_cast<size_t>(i * std::ssize(nearest) / kMarginRows)].id);
       const auto list = static_cast<size_t>(list_of_[row]);
-      const Plane1Estimate estimate =
-          estimate_by_plane1(model_.parts().front(), position_of_[row], unit.data(),
-                             products[list] * double{lists_.factors[list]});
+      const Plane1Estimate estimate = estimate_by_plane1(rows_.part(), position_of_[row], unit.data(),
+                                                         products[list] * double{lists_.factors[list]});
       const double distance = std::max(estimate.distance * sine, 1e-9);
       trial.margins.push_back(static_cast<float>(std::clamp((t - estimate.product) / distance, 0.0, 1.0)));
     }
@@ -190,7 +193,7 @@ class Calibration {
     }
   }
 
-  const Model& model_;
+  const CalibrationRows& rows_;
   const ListCodes& lists_;
   std::vector<int32_t> list_of_;
   std::vector<int32_t> position_of_;
@@ -314,45 +317,88 @@ void fill_class(std::span<const QueryTrial> trials, size_t which, RecallArrays& 
   const RecallTable table = arrays.table();
   transform.margin() = margin_of(trials, which);
   for (const QueryTrial* trial : measured)
-    distances.push_back(recall_distance(table, static_cast<int>(which), features_of(trial)));
+    distances.push_back(recall_distance_from_others(table, static_cast<int>(which), features_of(trial)));
   std::ranges::sort(distances);
   transform.reach() = static_cast<double>(
       distances[static_cast<size_t>(kWithinReach * static_cast<double>(distances.size() - 1))]);
 }
 
+// The rows of a model.
+class ModelRows final : public CalibrationRows {
+ public:
+  ModelRows(const Model& model, Searcher& searcher) : model_(model), searcher_(searcher) {}
+
+  const ModelPart& part() const override { return model_.parts().front(); }
+  bool read(int64_t row, float* vector) const override {
+    std::copy_n(model_.vector(row), model_.dims(), vector);
+    return model_.norm_squared(row) > 0;
+  }
+  void score(const Query& query, std::span<Neighbor> rows) const override {
+    for (Neighbor& row : rows) {
+      const double norm_squared = model_.norm_squared(row.id);
+      if (!(norm_squared > 0)) continue;
+      const double dot = exact_dot(query.vector.data(), model_.vector(row.id), model_.dims());
+      row.similarity = cosine_from_dots(dot, query.norm_squared, norm_squared);
+    }
+  }
+  Status search(std::span<SearchRequest> requests) override { return searcher_.search(requests); }
+
+ private:
+  const Model& model_;
+  Searcher& searcher_;
+};
+
+// Answers the queries exactly and appends their trials.
+Status try_queries(CalibrationRows& rows, const Calibration& calibration, std::span<const Query> queries,
+                   int threads, const InterruptCheck& interrupted, std::vector<QueryTrial>& trials) {
+  std::vector<SearchRequest> requests(queries.size());
+  for (size_t i = 0; i < queries.size(); ++i) {
+    requests[i].query = &queries[i];
+    requests[i].k = std::min(kRecallKs.back(), rows.rows());
+    requests[i].interrupted = &interrupted;
+  }
+  GLOVE_RETURN_IF_ERROR(rows.search(requests));
+  for (const SearchRequest& request : requests) GLOVE_RETURN_IF_ERROR(request.status);
+  const size_t done = trials.size();
+  trials.resize(done + queries.size());
+  const auto work = [&](int, int64_t i) {
+    const auto number = static_cast<size_t>(i);
+    trials[done + number] = calibration.run(queries[number], requests[number].rows);
+  };
+  if (!ThreadPool::instance().run(thread_count(threads), std::ssize(queries), work, interrupted))
+    return interrupted_error();
+  return {};
+}
+
+// Returns the rows that have a direction.
+std::vector<int32_t> rows_with_direction(const CalibrationRows& rows) {
+  std::vector<float> vector(static_cast<size_t>(rows.dims()));
+  std::vector<int32_t> found;
+  for (int64_t row = 0; row < rows.rows(); ++row)
+    if (rows.read(row, vector.data())) found.push_back(static_cast<int32_t>(row));
+  return found;
+}
+
 }  // namespace
 
-Result<RecallArrays> calibrate_recall(const ModelPtr& model, Searcher& searcher, int threads,
+Result<RecallArrays> calibrate_recall(CalibrationRows& rows, std::span<const Query> own, int threads,
                                       const InterruptCheck& interrupted) {
-  const PlaneLevel& level = *model->parts().front().planes;
-  std::vector<int32_t> rows;
-  for (int64_t row = 0; row < model->words(); ++row)
-    if (model->norm_squared(row) > 0) rows.push_back(static_cast<int32_t>(row));
+  const std::vector<int32_t> drawn = rows_with_direction(rows);
   RecallArrays arrays;
-  arrays.lists = encode_centroids(level.centroids, model->dims());
-  Calibration calibration(*model, arrays.lists);
+  arrays.lists = encode_centroids(rows.level().centroids, rows.dims());
+  Calibration calibration(rows, arrays.lists);
   calibration.place_rows();
   std::vector<QueryTrial> trials;
   for (int64_t first = 0; first < kCalibrationQueries; first += kQueriesPerBatch) {
     std::vector<Query> queries;
     for (int64_t i = first; i < first + kQueriesPerBatch; ++i)
-      if (MaybeQuery query = draw_query(*model, rows, i)) queries.push_back(std::move(*query));
-    std::vector<SearchRequest> requests(queries.size());
-    for (size_t i = 0; i < queries.size(); ++i) {
-      requests[i].query = &queries[i];
-      requests[i].k = kRecallKs.back();
-      requests[i].interrupted = &interrupted;
-    }
-    GLOVE_RETURN_IF_ERROR(searcher.search(requests));
-    for (const SearchRequest& request : requests) GLOVE_RETURN_IF_ERROR(request.status);
-    const size_t done = trials.size();
-    trials.resize(done + queries.size());
-    const auto work = [&](int, int64_t i) {
-      const auto number = static_cast<size_t>(i);
-      trials[done + number] = calibration.run(queries[number], requests[number].rows);
-    };
-    if (!ThreadPool::instance().run(thread_count(threads), std::ssize(queries), work, interrupted))
-      return interrupted_error();
+      if (MaybeQuery query = draw_query(rows, drawn, i)) queries.push_back(std::move(*query));
+    GLOVE_RETURN_IF_ERROR(try_queries(rows, calibration, queries, threads, interrupted, trials));
+  }
+  while (!own.empty()) {
+    const auto batch = own.first(std::min<size_t>(own.size(), kQueriesPerBatch));
+    own = own.subspan(batch.size());
+    GLOVE_RETURN_IF_ERROR(try_queries(rows, calibration, batch, threads, interrupted, trials));
   }
   arrays.queries = std::ssize(trials);
   const size_t entries = kRecallKs.size() * trials.size();
@@ -363,6 +409,12 @@ Result<RecallArrays> calibrate_recall(const ModelPtr& model, Searcher& searcher,
   if (!ThreadPool::instance().run(thread_count(threads), std::ssize(kRecallKs), fill, interrupted))
     return interrupted_error();
   return arrays;
+}
+
+Result<RecallArrays> calibrate_recall(const ModelPtr& model, Searcher& searcher, int threads,
+                                      const InterruptCheck& interrupted) {
+  ModelRows rows(*model, searcher);
+  return calibrate_recall(rows, {}, threads, interrupted);
 }
 
 bool has_damaged_calibration(const Model& model) {

@@ -1,6 +1,9 @@
 // Learns how many rows an approximate search of a model must read.
 #pragma once
 
+#include <cstdint>
+#include <span>
+
 #include "base/cancel.h"
 #include "base/status.h"
 #include "lists/recall_table.h"
@@ -11,10 +14,33 @@ namespace glove {
 
 constexpr int64_t kCalibrationQueries = 1536;
 
-// Asks for the rows nearest to rows of the model, and to sums and differences of two to five of them, drawn
-// with a fixed seed. The result is the same on every machine and with any number of threads (0 = the cores
-// that this process may use). Errors are those of the searcher, and an interrupt. REQUIRES: the float
-// environment; the model has one part, with planes, and a row that is not zero; `searcher` is of the model.
+// The rows in lists that a calibration is of. Any thread may call its functions.
+class CalibrationRows {
+ public:
+  virtual ~CalibrationRows() = default;
+  // They have planes; vectors only if those of a model.
+  virtual const ModelPart& part() const = 0;
+  int64_t rows() const { return part().rows; }
+  int64_t dims() const { return part().dims; }
+  const PlaneLevel& level() const { return *part().planes; }
+  // Leaves a row's direction, of any length, in `vector`, which has dims() components. Returns false if it
+  // has none.
+  virtual bool read(int64_t row, float* vector) const = 0;
+  // Sets the similarities by which an approximate search of these rows knows what a query is like; those of
+  // zero rows to kNoSimilarity.
+  virtual void score(const Query& query, std::span<Neighbor> rows) const = 0;
+  // Answers the requests exactly, or nearly so. REQUIRES: one thread calls it.
+  virtual Status search(std::span<SearchRequest> requests) = 0;
+};
+
+// Asks for the rows nearest to some of the rows, and to sums and differences of two to five of them, drawn
+// with a fixed seed, and to `own` queries. The result is the same on every machine and with any number of
+// threads (0 = the cores that this process may use). Errors are those of search(), and an interrupt.
+// REQUIRES: the float environment; there is a row that is not zero.
+Result<RecallArrays> calibrate_recall(CalibrationRows& rows, std::span<const Query> own, int threads,
+                                      const InterruptCheck& interrupted);
+
+// The same for a model. REQUIRES: it has one part, with planes; `searcher` is of the model.
 Result<RecallArrays> calibrate_recall(const ModelPtr& model, Searcher& searcher, int threads,
                                       const InterruptCheck& interrupted);
 

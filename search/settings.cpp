@@ -68,6 +68,13 @@ Result<int64_t> parse_index_memory(std::string_view value, const Backends&) {
   return parse_bytes(value, "no limit");
 }
 
+Result<int64_t> parse_audits(std::string_view value, const Backends&) {
+  const std::optional<int64_t> every = parse_count(value);
+  if (!every || *every > 1'000'000)
+    return Error{ErrorCode::kInvalidArgument, "an integer from 0 (no audits) to 1000000"};
+  return *every;
+}
+
 // 0 is all; otherwise bit i is device i.
 Result<int64_t> parse_devices(std::string_view value, const Backends&) {
   constexpr int64_t kMostNumber = 62;
@@ -103,12 +110,13 @@ Error bad_value(const std::string& name, const Error& values, std::string_view t
 
 }  // namespace
 
-// Every value is stored as a number from 0 on, and 0 is the default.
+// Every value is stored as a number from 0 on.
 struct Settings::Row {
   const char* key;
   const char* environment;
   Result<int64_t> (*parse)(std::string_view text, const Backends& backends);  // error: the valid values
   std::string (*spell)(int64_t value, const Backends& backends);
+  int64_t usual = 0;  // the default
 };
 
 const std::array<Settings::Row, Settings::kKeys> Settings::kRows{{
@@ -117,6 +125,7 @@ const std::array<Settings::Row, Settings::kKeys> Settings::kRows{{
     {"gpu_memory", "GLOVE_GPU_MEMORY", parse_gpu_memory, spell_number},
     {"devices", "GLOVE_DEVICES", parse_devices, spell_devices},
     {"index_memory", "GLOVE_INDEX_MEMORY", parse_index_memory, spell_number},
+    {"audits", "GLOVE_AUDITS", parse_audits, spell_number, 256},
 }};
 
 Settings::Settings(const Backends& backends) : backends_(backends) {
@@ -145,7 +154,7 @@ Result<int64_t> Settings::read_environment(Key key) {
   if (const int64_t known = values_[key]; known != kUnread) return known;
   const Row& row = kRows[key];
   const char* text = std::getenv(row.environment);
-  int64_t number = 0;
+  int64_t number = row.usual;
   if (text != nullptr && *text != '\0') {
     const Result<int64_t> parsed = row.parse(text, backends_);
     if (!parsed.ok())
@@ -195,6 +204,10 @@ Result<int64_t> Settings::gpu_memory() {
 
 Result<int64_t> Settings::index_memory() {
   return value(kIndexMemory);
+}
+
+Result<int64_t> Settings::audits() {
+  return value(kAudits);
 }
 
 Result<uint64_t> Settings::devices() {

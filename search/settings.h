@@ -20,6 +20,7 @@ namespace glove {
 // gpu_memory    GLOVE_GPU_MEMORY  bytes, or with K, M, G; 0 (default) = all that the device has free
 // devices       GLOVE_DEVICES     all (default), or the numbers of devices, such as 0,1
 // index_memory  GLOVE_INDEX_MEMORY  bytes, or with K, M, G; 0 (default) = no limit
+// audits        GLOVE_AUDITS      0 (none) .. 1000000; default 256: one approximate query in so many
 //
 // A bad value in the environment is an error at every use until set() replaces it, and the error names the
 // variable; a good value is read once. Thread-safe; reading a setting again takes no lock. settings.cpp has
@@ -45,12 +46,14 @@ class Settings {
   Result<uint64_t> devices();
   // In bytes, for the codes of live indexes. 0: no limit.
   Result<int64_t> index_memory();
+  // One approximate query in so many is answered exactly as well. 0: none.
+  Result<int64_t> audits();
 
   // Increases with every set(): decisions based on older values are stale.
   uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
  private:
-  enum Key : size_t { kBackend, kThreads, kGpuMemory, kDevices, kIndexMemory, kKeys };
+  enum Key : size_t { kBackend, kThreads, kGpuMemory, kDevices, kIndexMemory, kAudits, kKeys };
   struct Row;
   static const std::array<Row, kKeys> kRows;
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "lists/recall_audit.h"
 #include "search/searcher.h"
 
 namespace glove {
@@ -29,6 +30,8 @@ struct SearchReport {
   double resolve_us = 0;  // words or expression to vectors
   double total_us = 0;
   std::vector<AnswerNote> notes = {};  // of each query if SearchOptions::recall or certainty is below 1
+  double recall = 1;                   // that was asked for, if some answer is approximate
+  AuditedRecall audited = {};          // what audits of this recall have observed before
 };
 
 // Keeps reports of the most recent searches. Thread-safe.

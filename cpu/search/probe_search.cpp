@@ -7,10 +7,12 @@
 #include <numeric>
 #include <utility>
 
+#include "base/thread_interrupt.h"
 #include "base/thread_pool.h"
 #include "base/timer.h"
 #include "cpu/kernels/wide_query.h"
 #include "cpu/search/plane_parts.h"
+#include "cpu/search/segment_probe.h"
 #include "lists/planes.h"
 #include "search/nearest.h"
 
@@ -90,25 +92,41 @@ ProbeSearch::ProbeSearch(const ScanContext& context, const SearchRequest& reques
       share_(margin_),
       limit_(kNoLimit) {}
 
+namespace {
+
+// Runs a search for a request, and takes its answer unless that must be exact.
+template <class Search>
+Status run_probe(Search& search, const InterruptCheck& interrupted, SearchRequest& request) {
+  const Timer timer;
+  ScanCost cost;
+  GLOVE_ASSIGN_OR_RETURN(request.approximate, search.run(interrupted, cost));
+  if (request.approximate) request.rows = search.take_rows();
+  cost.scan_us = timer.microseconds();
+  request.cost.add(cost);
+  return {};
+}
+
+}  // namespace
+
 Status search_approximately(const ScanContext& context, std::span<SearchRequest> requests) {
   const SharedInterrupt shared(requests);
   const auto answer = [&](SearchRequest& request, const InterruptCheck& interrupted) -> Status {
-    const Timer timer;
-    ProbeSearch search(context, request);
-    ScanCost cost;
-    GLOVE_ASSIGN_OR_RETURN(request.approximate, search.run(interrupted, cost));
-    if (request.approximate) request.rows = search.take_rows();
-    cost.scan_us = timer.microseconds();
-    request.cost.add(cost);
-    return {};
+    if (wants_probe_search(context, request)) {
+      ProbeSearch search(context, request);
+      return run_probe(search, interrupted, request);
+    }
+    const std::optional<ProbePlan> plan = plan_segment_probe(context, request);
+    if (!plan) return {};
+    SegmentProbe search(context, request, *plan);
+    return run_probe(search, interrupted, request);
   };
-  if (requests.size() == 1 && wants_probe_search(context, requests.front()))
-    return answer(requests.front(), shared.check());
-  const auto work = [&](int, int64_t i) {
-    SearchRequest& request = requests[static_cast<size_t>(i)];
-    if (wants_probe_search(context, request)) (void)answer(request, {});  // nothing stops it
+  if (requests.size() == 1) return answer(requests.front(), shared.check());
+  ThreadInterrupt interrupt(shared.check());
+  const auto work = [&](int slot, int64_t i) {
+    (void)answer(requests[static_cast<size_t>(i)], interrupt.of(slot));  // run() returns the only error
   };
-  if (!ThreadPool::instance().run(context.threads, std::ssize(requests), work, shared.check()))
+  if (!ThreadPool::instance().run(context.threads, std::ssize(requests), work, interrupt.of(0)) ||
+      interrupt.stopped())
     return interrupted_error();
   return {};
 }

@@ -16,6 +16,7 @@
 #include <variant>
 #include <vector>
 
+#include "search/statistics.h"
 #include "sql/adapter/table.h"
 
 namespace glove::sql::vtab {
@@ -29,6 +30,15 @@ inline void return_value(sqlite3_context* context, const SnapshotValue& value) {
   if (const auto* real = std::get_if<double>(&value)) return sqlite3_result_double(context, *real);
   if (const auto* text = std::get_if<std::string>(&value)) return return_text(context, *text);
   sqlite3_result_null(context);
+}
+
+// Appends the columns measured, measured_low, measured_high and audits.
+inline void add_audits(SnapshotRow& row, const AuditedRecall& audited) {
+  if (audited.audits == 0)
+    row.insert(row.end(), {nullptr, nullptr, nullptr});
+  else
+    row.insert(row.end(), {audited.observed, audited.low, audited.high});
+  row.emplace_back(audited.audits);
 }
 
 // The table of a Definition. Every scan visits all rows; SQLite applies the conditions. rowid starts at 1.

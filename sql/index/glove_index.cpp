@@ -20,6 +20,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/float_environment.h"
+#include "sql/adapter/interrupt.h"
 #include "sql/adapter/sql_tokens.h"
 #include "sql/adapter/table.h"
 #include "sql/index/code_reader.h"
@@ -188,13 +190,36 @@ class LiveIndex final : public nn::RankedTable {
   Error cannot_change() const { return sql::cannot_change(index_); }
   Status insert(Arguments columns) {
     if (const std::optional<Status> status = commands_.run_if_passed(columns[kCommand])) return *status;
-    for (sqlite3_value* const value : columns.first(kCommand))
-      if (!is_null(value)) return not_a_command();
     if (is_null(columns[kCommand]) || is_blob(columns[kCommand])) return not_a_command();
-    return commands_.run(text_of(columns[kCommand]));
+    const bool calibrates = text_of(columns[kCommand]) == "calibrate";
+    for (size_t i = 0; i < kCommand; ++i)
+      if (!is_null(columns[i]) && !(calibrates && i == kQuery)) return not_a_command();
+    return calibrates ? calibrate(columns[kQuery]) : commands_.run(text_of(columns[kCommand]));
   }
 
  private:
+  // Keeps a query for the calibration that 'merge' and 'rebuild' make.
+  Status calibrate(sqlite3_value* query) {
+    if (is_null(query))
+      return {ErrorCode::kInvalidArgument,
+              index_.name + ": the command 'calibrate' needs a query, as in INSERT INTO " + index_.name +
+                  "(" + index_.name + ", query) VALUES ('calibrate', ?)"};
+    return own_work(connection(), index_, [&]() -> Status {
+      const ScopedFloatEnvironment float_environment;
+      GLOVE_ASSIGN_OR_RETURN(const IndexConfig config, store_.config());
+      GLOVE_RETURN_IF_ERROR(rows_.begin(config.dims, config));
+      InterruptPoller interrupted(connection().db());
+      nn::ExprValue value{is_blob(query), std::string(text_of(query))};
+      if (value.blob) {
+        const auto bytes = blob_of(query);
+        value.bytes.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+      }
+      GLOVE_ASSIGN_OR_RETURN(const MaybeQuery given,
+                             index_query(index_, rows_, config.dims, value, interrupted));
+      return given ? store_.segments().add_query(given->vector) : Status();
+    });
+  }
+
   Error not_a_command() const {
     return {ErrorCode::kInvalidArgument,
             index_.name + " takes no rows; insert them into '" + index_.content +

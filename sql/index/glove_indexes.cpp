@@ -8,7 +8,8 @@
 // be, it is the reason, and the numbers are NULL; if its model is not loaded, state says so. While a command
 // runs, state is how far it is, as in 'syncing, 31,000 of 64,512', and the numbers are NULL. Where a backend
 // has failed to search the index, the reason follows. backend is the one that has the index or, if none has,
-// the one that 'auto' would use.
+// the one that 'auto' would use. recall is what approximate answers of this process promised on average where
+// they were audited, and measured what the audits have observed, with an interval of 95 %.
 #include <bit>
 #include <string>
 #include <utility>
@@ -136,6 +137,8 @@ vtab::SnapshotRow row_at_work(const FoundIndex& found, const std::string& work) 
   row.resize(7, nullptr);
   row.push_back(std::string());
   row.push_back(work);
+  row.push_back(nullptr);
+  vtab::add_audits(row, {});
   return row;
 }
 
@@ -156,6 +159,10 @@ vtab::SnapshotRow row_of(Connection& connection, const FoundIndex& found) {
   if (!choice.failed.empty()) state += "; " + choice.failed;
   row.push_back(std::string(choice.backend == nullptr ? "" : choice.backend->name()));
   row.push_back(std::move(state));
+  const live::IndexRecallPtr recall = searched ? content.value().searched->recall() : nullptr;
+  const AuditedRecall audited = recall == nullptr ? AuditedRecall() : recall->audit().all();
+  row.push_back(audited.audits == 0 ? vtab::SnapshotValue() : vtab::SnapshotValue(audited.promised));
+  vtab::add_audits(row, audited);
   return row;
 }
 
@@ -163,7 +170,8 @@ struct GloveIndexes {
   static constexpr const char* kName = kTable;
   static constexpr const char* kSchema =
       "CREATE TABLE glove_indexes(schema TEXT, name TEXT, rows INTEGER, segments INTEGER, dead INTEGER,"
-      " logged INTEGER, bytes INTEGER, backend TEXT, state TEXT)";
+      " logged INTEGER, bytes INTEGER, backend TEXT, state TEXT, recall REAL, measured REAL,"
+      " measured_low REAL, measured_high REAL, audits INTEGER)";
 
   static Result<std::vector<vtab::SnapshotRow>> rows(Connection& connection) {
     GLOVE_ASSIGN_OR_RETURN(const auto indexes, indexes_of(connection.db()));

@@ -182,7 +182,8 @@ Status IndexCommands::work(std::string_view command) {
   const bool merge = command == "merge";
   if (!merge && command != "sync")
     return {ErrorCode::kInvalidArgument, index_.name + ": there is no command " + quoted_value(command) +
-                                             "; the commands are: sync, merge, rebuild, integrity-check"};
+                                             "; the commands are: sync, merge, rebuild, integrity-check, "
+                                             "calibrate"};
   GLOVE_RETURN_IF_ERROR(check_index(connection_.db(), index_));
   return reported(merge ? "merging" : "syncing", [&] { return sync(merge); });
 }
@@ -206,7 +207,9 @@ Status IndexCommands::sync(bool join_all) {
   if (!join_all)
     for (const size_t i : joined) GLOVE_RETURN_IF_ERROR(kill_missing(segments[i]));
   GLOVE_RETURN_IF_ERROR(write_segments(segments, joined, lists));
-  if ((!has_dims && !segments.empty()) || lists.are_due()) return store_.set_config(config);
+  if (joined.empty()) GLOVE_RETURN_IF_ERROR(lists.calibrate_again(segments));
+  if ((!has_dims && !segments.empty()) || lists.are_due() || lists.has_calibrated())
+    return store_.set_config(config);
   return {};
 }
 

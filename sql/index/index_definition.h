@@ -49,6 +49,8 @@ struct IndexConfig {
   // nullopt in an index that an older version made, which has none until 'rebuild'.
   std::optional<int64_t> lists;
   std::string model;  // the name of that model if the definition names none; otherwise empty
+  // The checksum of the calibration of the lists (live::IndexRecall); nullopt if there is none.
+  std::optional<uint32_t> recall = std::nullopt;
 };
 
 // The columns of an index in declared order, before the one that takes commands, which has the index's name.

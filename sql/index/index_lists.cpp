@@ -1,5 +1,6 @@
 #include "sql/index/index_lists.h"
 
+#include "base/crc32.h"
 #include "base/float_environment.h"
 #include "sql/adapter/interrupt.h"
 
@@ -26,6 +27,7 @@ Result<Analysis*> analysis_of(Connection& connection) {
 void IndexLists::plan(int64_t rows, bool joins_all) {
   if (!config_.lists || index_.lists == 0) return;
   const int64_t lists = *config_.lists;
+  calibrates_ = joins_all && lists > 0;
   if (index_.lists != IndexDefinition::kAutoLists) {
     are_due_ = lists == 0 && live::suits_lists(rows, index_.lists);
     return;
@@ -65,11 +67,37 @@ Status IndexLists::put(live::SegmentPtr& segment) {
   GLOVE_ASSIGN_OR_RETURN(Analysis* const analysis, analysis_of(connection_));
   InterruptPoller interrupted(connection_.db());
   GLOVE_ASSIGN_OR_RETURN(segment, live::in_lists(*analysis, *segment, lists_, interrupted));
+  return (are_due_ || calibrates_) && recall_.empty() ? calibrate(segment) : Status();
+}
+
+Status IndexLists::calibrate(const live::SegmentPtr& segment) {
+  config_.recall.reset();
+  if (segment->rows() < live::kLeastCalibratedRows) return {};
+  const ScopedFloatEnvironment float_environment;
+  GLOVE_ASSIGN_OR_RETURN(const std::vector<Query> own, store_.queries());
+  InterruptPoller interrupted(connection_.db());
+  GLOVE_ASSIGN_OR_RETURN(const RecallArrays arrays,
+                         live::calibrate_segment(connection_.engine(), segment, own, interrupted));
+  recall_ = live::IndexRecall::bytes_of(arrays, segment->rows(), *segment->planes()->lists());
+  config_.recall = crc32_continue(0, recall_);
   return {};
 }
 
+Status IndexLists::calibrate_again(std::vector<StoredSegment>& segments) {
+  if (!calibrates_ || has_calibrated()) return {};
+  StoredSegment* largest = nullptr;
+  for (StoredSegment& stored : segments)
+    if (stored.record.in_lists() && (largest == nullptr || stored.record.rows > largest->record.rows))
+      largest = &stored;
+  if (largest == nullptr) return {};
+  GLOVE_RETURN_IF_ERROR(store_.load(*largest, config_.dims));
+  GLOVE_RETURN_IF_ERROR(calibrate(largest->segment));
+  return store_.set_recall(recall_);
+}
+
 Status IndexLists::write() {
-  return trained_ ? store_.set_lists(*lists_) : Status();
+  if (trained_) GLOVE_RETURN_IF_ERROR(store_.set_lists(*lists_));
+  return recall_.empty() ? Status() : store_.set_recall(recall_);
 }
 
 }  // namespace glove::sql

@@ -1,8 +1,10 @@
 // What a command does about the lists of an index (live/list_maker.h).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "base/status.h"
 #include "live/list_maker.h"
@@ -30,19 +32,28 @@ class IndexLists {
   // Puts a new segment in lists, if it is large enough for them. Trains them first if they are due.
   Status put(live::SegmentPtr& segment);
 
-  // Writes what was trained.
+  // Calibrates the lists by the largest segment in them, if put() has not, and writes that. REQUIRES: after
+  // write().
+  Status calibrate_again(std::vector<StoredSegment>& segments);
+  // True if the configuration has another calibration than before.
+  bool has_calibrated() const { return !recall_.empty(); }
+
+  // Writes what was trained and calibrated.
   Status write();
-  size_t bytes_to_write() const { return trained_ ? lists_->bytes().size() : 0; }
+  size_t bytes_to_write() const { return std::max(trained_ ? lists_->bytes().size() : 0, recall_.size()); }
 
  private:
   Status train(const live::Segment& segment);
+  Status calibrate(const live::SegmentPtr& segment);
 
   Connection& connection_;
   const IndexDefinition& index_;
   SegmentStore& store_;
   IndexConfig& config_;
   bool are_due_ = false;
+  bool calibrates_ = false;
   bool trained_ = false;
+  HugePageBuffer<char> recall_;
   live::ListsPtr lists_;
 };
 

@@ -64,6 +64,7 @@ Result<IndexConfig> IndexStore::config() {
     if (run.text(0) == "version") version = run.integer(1);
     if (run.text(0) == "fingerprint") config.fingerprint = run.text(1);
     if (run.text(0) == "model") config.model = run.text(1);
+    if (run.text(0) == "recall" && run.integer(1) >= 0) config.recall = static_cast<uint32_t>(run.integer(1));
     if (run.text(0) == "lists") config.lists = std::clamp(run.integer(1), kUselessLists, live::kMostLists);
     return Status();
   }));
@@ -95,7 +96,10 @@ Status IndexStore::set_config(const IndexConfig& config) {
                     value)
         .finish();
   };
-  if (config.lists) GLOVE_RETURN_IF_ERROR(set("lists", *config.lists));
+  if (config.lists) {
+    GLOVE_RETURN_IF_ERROR(set("lists", *config.lists));
+    GLOVE_RETURN_IF_ERROR(set("recall", config.recall ? int64_t{*config.recall} : int64_t{-1}));
+  }
   return config.model.empty() ? Status() : set("model", config.model);
 }
 
@@ -112,15 +116,25 @@ Result<std::vector<StoredSegment>> IndexStore::loaded_segments(int64_t dims) {
   return stored;
 }
 
-live::PartSetPtr IndexStore::parts_of(const std::vector<StoredSegment>& segments) {
+// Returns null if the index has no calibration that can be used.
+Result<live::IndexRecallPtr> IndexStore::recall_of(const IndexConfig& config,
+                                                   const std::vector<StoredSegment>& segments) {
+  const auto in_lists = [](const StoredSegment& stored) { return stored.record.in_lists(); };
+  if (!config.recall || std::none_of(segments.begin(), segments.end(), in_lists))
+    return live::IndexRecallPtr();
+  return segments_.recall(config.dims, *config.recall);
+}
+
+live::PartSetPtr IndexStore::parts_of(const std::vector<StoredSegment>& segments,
+                                      const live::IndexRecallPtr& recall) {
   std::vector<live::SegmentPtr> parts;
   parts.reserve(segments.size());
   for (const StoredSegment& stored : segments) parts.push_back(stored.segment);
-  if (parts_ != nullptr && parts_->segments() == parts) {
+  if (parts_ != nullptr && parts_->segments() == parts && parts_->recall() == recall) {
     former_parts_.reset();
   } else {
     former_parts_ = std::move(parts_);
-    parts_ = parts.empty() ? nullptr : live::share_part_set(connection_.engine(), parts);
+    parts_ = parts.empty() ? nullptr : live::share_part_set(connection_.engine(), parts, recall);
   }
   return parts_;
 }
@@ -182,7 +196,8 @@ Result<live::IndexState> IndexStore::read_state(const IndexConfig& config, Conte
   GLOVE_ASSIGN_OR_RETURN(auto stored, segments_.list(state.dims));
   for (StoredSegment& segment : stored) GLOVE_RETURN_IF_ERROR(segments_.load_for_search(segment, state.dims));
   GLOVE_RETURN_IF_ERROR(rows.begin(state.dims, config));
-  state.parts = parts_of(stored);
+  GLOVE_ASSIGN_OR_RETURN(const live::IndexRecallPtr recall, recall_of(config, stored));
+  state.parts = parts_of(stored, recall);
   for (size_t i = 0; i < stored.size(); ++i) {
     state.segment_ids.push_back(stored[i].record.id);
     hide_dead(stored[i], state.parts->first_row(i), state.hidden);

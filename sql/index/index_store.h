@@ -60,7 +60,9 @@ class IndexStore {
   Status prepare(OwnStatement& statement, const std::string& sql);
   std::optional<uint32_t> committed_version();
   Result<live::IndexState> read_state(const IndexConfig& config, ContentRows& rows, const KeySet* among);
-  live::PartSetPtr parts_of(const std::vector<StoredSegment>& segments);
+  Result<live::IndexRecallPtr> recall_of(const IndexConfig& config,
+                                         const std::vector<StoredSegment>& segments);
+  live::PartSetPtr parts_of(const std::vector<StoredSegment>& segments, const live::IndexRecallPtr& recall);
   void tell_that_sync_is_due(size_t logged);
 
   Connection& connection_;

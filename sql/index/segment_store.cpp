@@ -260,22 +260,29 @@ Status SegmentStore::write_blocks(int64_t id, std::span<const char> bytes) {
   return {};
 }
 
-Result<live::ListsPtr> SegmentStore::lists(int64_t dims) {
+Result<bool> SegmentStore::read_numbered(int64_t number, size_t most, HugePageBuffer<char>& bytes) {
   OwnQuery run(connection_.db(), index_.name,
                "SELECT number, data FROM " + index_.object("_block") + " WHERE segment = ? ORDER BY number",
-               kListsNumber);
-  const auto most = static_cast<size_t>(live::Lists::most_bytes(dims));
-  HugePageBuffer<char> bytes;
+               number);
   int64_t blocks = 0;
+  bool fits = true;
   GLOVE_RETURN_IF_ERROR(run.for_each([&]() -> Status {
     const auto block = run.blob(1);
-    if (run.integer(0) != blocks++ || block.empty() || bytes.size() + block.size() > most)
-      return damaged("its lists have a block that does not belong to them, number " +
-                     std::to_string(run.integer(0)));
+    fits = fits && run.integer(0) == blocks++ && !block.empty() && bytes.size() + block.size() <= most;
+    if (!fits) return {};
     const auto* const data = reinterpret_cast<const char*>(block.data());
     bytes.insert(bytes.end(), data, data + block.size());
     return {};
   }));
+  return fits;
+}
+
+Result<live::ListsPtr> SegmentStore::lists(int64_t dims) {
+  HugePageBuffer<char> bytes;
+  GLOVE_ASSIGN_OR_RETURN(
+      const bool fits,
+      read_numbered(kListsNumber, static_cast<size_t>(live::Lists::most_bytes(dims)), bytes));
+  if (!fits) return damaged("its lists have a block that does not belong to them");
   if (lists_ != nullptr && lists_->dims() == dims && std::ranges::equal(lists_->bytes(), bytes))
     return lists_;
   auto lists = live::Lists::parse(std::move(bytes), dims, "its lists");
@@ -285,11 +292,14 @@ Result<live::ListsPtr> SegmentStore::lists(int64_t dims) {
 }
 
 Status SegmentStore::set_lists(const live::Lists& lists) {
-  GLOVE_RETURN_IF_ERROR(
-      execute(connection_.db(),
-              "DELETE FROM " + index_.object("_block") + " WHERE segment = " + std::to_string(kListsNumber),
-              index_.name));
-  return write_blocks(kListsNumber, lists.bytes());
+  return replace_blocks(kListsNumber, lists.bytes());
+}
+
+Status SegmentStore::replace_blocks(int64_t number, std::span<const char> bytes) {
+  GLOVE_RETURN_IF_ERROR(execute(
+      connection_.db(),
+      "DELETE FROM " + index_.object("_block") + " WHERE segment = " + std::to_string(number), index_.name));
+  return write_blocks(number, bytes);
 }
 
 Status SegmentStore::remove(int64_t id) {
@@ -313,9 +323,12 @@ Status SegmentStore::set_dead(const StoredSegment& stored) {
 
 Status SegmentStore::clear() {
   written_.clear();
-  for (const char* const table : {"_block", "_dead", "_segment"})
+  for (const char* const table : {"_dead", "_segment"})
     GLOVE_RETURN_IF_ERROR(execute(connection_.db(), "DELETE FROM " + index_.object(table), index_.name));
-  return {};
+  return execute(
+      connection_.db(),
+      "DELETE FROM " + index_.object("_block") + " WHERE segment <> " + std::to_string(kQueriesNumber),
+      index_.name);
 }
 
 }  // namespace glove::sql

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/huge_pages.h"
+#include "live/index_recall.h"
 #include "live/segment.h"
 #include "sql/adapter/connection.h"
 #include "sql/adapter/own_statement.h"
@@ -27,6 +28,10 @@ constexpr int64_t kMostSegmentIds = int64_t{1} << 31;
 
 // The number of the blocks that have the lists of the index (live::Lists), in place of a segment's id.
 constexpr int64_t kListsNumber = 0;
+// The same of those that have its calibration (live::IndexRecall), and of the user's queries for it, one in
+// each.
+constexpr int64_t kRecallNumber = -1;
+constexpr int64_t kQueriesNumber = -2;
 
 // Returns the error of an index whose tables have something impossible. It names 'rebuild'.
 Error damaged_index(const IndexDefinition& index, const std::string& what);
@@ -106,13 +111,20 @@ class SegmentStore {
   // Writes lists in place of those that there are. No segment may be in these.
   Status set_lists(const live::Lists& lists);
 
+  // Returns the calibration with this checksum; null, which is logged, if it is damaged.
+  Result<live::IndexRecallPtr> recall(int64_t dims, uint32_t checksum);
+  Status set_recall(std::span<const char> bytes);
+  // Keeps a query for the calibration, and forgets the oldest if there are more than kMostOwnQueries.
+  Status add_query(std::span<const float> vector);
+  Result<std::vector<Query>> queries();
+
   // Writes a new segment, whose id nothing else has. This connection keeps one of at most 64 MiB, if there is
   // room for it, until the next list(), so that the query after a 'sync' need not read it again.
   Status add(int64_t id, const live::SegmentPtr& segment);
   Status remove(int64_t id);
   // Writes which rows of the segment are dead.
   Status set_dead(const StoredSegment& stored);
-  // Removes all segments, and the lists.
+  // Removes all segments, the lists and their calibration. The user's queries stay.
   Status clear();
 
  private:
@@ -124,6 +136,10 @@ class SegmentStore {
   Result<HugePageBuffer<char>> read_bytes(const SegmentRecord& record, int64_t dims, int64_t begin,
                                           int64_t end);
   Status write_blocks(int64_t id, std::span<const char> bytes);
+  Status replace_blocks(int64_t number, std::span<const char> bytes);
+  // Leaves the bytes of the blocks with this number in place of a segment's id in `bytes`. Returns false if
+  // they are not blocks of up to `most` bytes.
+  Result<bool> read_numbered(int64_t number, size_t most, HugePageBuffer<char>& bytes);
   Error damaged(const std::string& what) const { return damaged_index(index_, what); }
 
   Connection& connection_;
@@ -131,6 +147,8 @@ class SegmentStore {
   OwnStatement segments_, dead_;
   std::vector<live::SegmentPtr> written_;  // since the last list(); shared under their keys
   live::ListsPtr lists_;                   // that lists() has returned last, which segments share
+  live::IndexRecallPtr recall_;            // that recall() has returned last
+  std::string recall_key_;
 };
 
 }  // namespace glove::sql

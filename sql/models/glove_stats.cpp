@@ -5,7 +5,9 @@
 //   -- word|1|10|341479|15|1650.2
 //
 // A batch is one row. Times are in microseconds; work outside the stages (sorting, choosing a backend) is
-// only part of total_us. words_per_ms counts the rows scanned for all queries together.
+// only part of total_us. words_per_ms counts the rows scanned for all queries together. recall is that of
+// approximate answers, and measured what audits of queries with this recall have observed so far, with an
+// interval of 95 %; all are NULL for exact answers.
 #include <vector>
 
 #include "search/engine.h"
@@ -19,9 +21,17 @@ vtab::SnapshotRow row_of(const SearchReport& report) {
   const ScanCost& cost = report.cost;
   vtab::SnapshotValue words_per_ms = nullptr;
   if (report.total_us > 0) words_per_ms = static_cast<double>(cost.rows_scanned) * 1000 / report.total_us;
-  return {report.model, report.backend,    report.device,      report.kind,     report.queries,
-          report.k,     cost.rows_scanned, cost.bytes_scanned, cost.candidates, report.resolve_us,
-          cost.scan_us, cost.select_us,    cost.rescore_us,    report.total_us, words_per_ms};
+  vtab::SnapshotRow row = {report.model,    report.backend,    report.device,     report.kind,
+                           report.queries,  report.k,          cost.rows_scanned, cost.bytes_scanned,
+                           cost.candidates, report.resolve_us, cost.scan_us,      cost.select_us,
+                           cost.rescore_us, report.total_us,   words_per_ms};
+  if (report.recall < 1) {
+    row.emplace_back(report.recall);
+    vtab::add_audits(row, report.audited);
+  } else {
+    row.resize(row.size() + 5, nullptr);
+  }
+  return row;
 }
 
 struct GloveStats {
@@ -29,7 +39,8 @@ struct GloveStats {
   static constexpr const char* kSchema =
       "CREATE TABLE glove_stats(model TEXT, backend TEXT, device TEXT, kind TEXT, queries INTEGER, k INTEGER,"
       " rows_scanned INTEGER, bytes_scanned INTEGER, candidates INTEGER, resolve_us REAL, scan_us REAL,"
-      " select_us REAL, rescore_us REAL, total_us REAL, words_per_ms REAL)";
+      " select_us REAL, rescore_us REAL, total_us REAL, words_per_ms REAL, recall REAL, measured REAL,"
+      " measured_low REAL, measured_high REAL, audits INTEGER)";
 
   static Result<std::vector<vtab::SnapshotRow>> rows(Engine& engine) {
     std::vector<vtab::SnapshotRow> result;

@@ -49,10 +49,9 @@ RankedScan::RankedScan(Engine& engine, const RankedSource& source, const FilterC
   if (inputs_.has(kK)) {
     range_.last_rank = std::min(range_.last_rank, inputs_.k);
     range_.nothing = range_.nothing || inputs_.k == 0;
-    if (source_.words != nullptr && inputs_.k <= kMostRecallK && !inputs_.has(kAmong)) {
-      options_.recall = inputs_.recall;
+    if (inputs_.k <= kMostRecallK) options_.recall = inputs_.recall;
+    if (source_.words != nullptr && inputs_.k <= kMostRecallK && !inputs_.has(kAmong))
       options_.certainty = inputs_.certainty;
-    }
   }
   look_ids_up();
   strategy_ = choose_strategy();
@@ -308,7 +307,9 @@ Result<AnswerCache::Answer> RankedScan::answer_of_query() {
     }
   }
   const Query& asked = key ? key->query : *query;
-  GLOVE_ASSIGN_OR_RETURN(auto answers, source_.relation->nearest({&asked, 1}, limit(), options_, report));
+  GLOVE_ASSIGN_OR_RETURN(auto answers, nearest_with_audits(engine_, *source_.relation, source_.name,
+                                                           {&asked, 1}, limit(), options_, report));
+  block_.audited = report.audited;
   block_.note = report.notes.empty() ? AnswerNote{false, report.cost.rows_scanned} : report.notes.front();
   record(std::move(report));
   if (!key) return std::make_shared<const std::vector<Neighbor>>(std::move(answers.front()));
@@ -363,7 +364,9 @@ Status RankedScan::fill_block() {
   SearchReport report;
   report.kind = "batch";
   report.resolve_us = timer.microseconds();
-  GLOVE_ASSIGN_OR_RETURN(auto answers, source_.relation->nearest(queries, limit(), options_, report));
+  GLOVE_ASSIGN_OR_RETURN(auto answers, nearest_with_audits(engine_, *source_.relation, source_.name, queries,
+                                                           limit(), options_, report));
+  block_.audited = report.audited;
   block_.note.rows_read = report.cost.rows_scanned / static_cast<int64_t>(queries.size());
   if (!report.notes.empty()) block_.notes.resize(block_.answers.size());
   for (size_t i = 0; i < report.notes.size(); ++i) block_.notes[positions[i]] = report.notes[i];

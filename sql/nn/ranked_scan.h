@@ -77,6 +77,9 @@ class RankedScan {
   // Whether rows of its answer may be missing with the probability 1 - certainty.
   bool is_uncertain() const { return block_.note.uncertain; }
 
+  // What audits of the recall of the current query's answer had observed. REQUIRES: is_approximate()
+  const AuditedRecall& audited() const { return block_.audited; }
+
   // Returns how many queries the scan has begun. It changes when the inputs do.
   size_t query_count() const { return next_query_; }
 
@@ -106,6 +109,7 @@ class RankedScan {
     std::vector<Answer> answers;
     std::vector<AnswerNote> notes;  // of each, or empty if `note` is the same for all
     AnswerNote note;                // of the current query
+    AuditedRecall audited;
   };
   void look_ids_up();
   Strategy choose_strategy() const;

@@ -26,9 +26,17 @@ void return_input(sqlite3_context* context, const Inputs& inputs, Column column)
 
 // Says what stands behind the answer that the current row is of.
 void return_evidence(sqlite3_context* context, const RankedScan& scan) {
-  if (scan.is_approximate()) return return_text(context, "calibrated " + scan.inputs().recall_text());
+  if (scan.is_approximate())
+    return return_text(context, scan.audited().audits < kAuditsOfEvidence
+                                    ? "calibrated " + scan.inputs().recall_text()
+                                    : "measured " + audit_text(scan.audited()));
   if (scan.is_uncertain()) return return_text(context, scan.inputs().certainty_text());
   sqlite3_result_text(context, "proof", -1, SQLITE_STATIC);
+}
+
+// Whether the transaction of the running statement may have written to a database.
+bool may_have_written(sqlite3* db) {
+  return !sqlite_has(kSqliteTxnState) || sqlite3_txn_state(db, nullptr) == SQLITE_TXN_WRITE;
 }
 
 // An input that was not given has no value in this plan, not even NULL. Reading it is an error, so that
@@ -110,6 +118,7 @@ Status RankedCursor::open_scan() {
   GLOVE_RETURN_IF_ERROR(table_.begin_setting(models_, inputs, interrupt_check(), source_));
   SearchOptions options;
   options.interrupted = interrupt_check();
+  if (inputs.recall < 1) options.may_audit = [db = table_.connection_.db()] { return !may_have_written(db); };
   scan_.emplace(table_.connection_.engine(), source_, *call_, std::move(inputs), std::move(options));
   return {};
 }

@@ -118,7 +118,8 @@ TEST(Surface, ColumnsAndObjectsOfAGloveIndex) {
 TEST(Surface, ColumnsOfGloveIndexes) {
   EXPECT_EQ(columns_of("glove_indexes"),
             "schema TEXT, name TEXT, rows INTEGER, segments INTEGER, dead INTEGER, logged INTEGER, bytes "
-            "INTEGER, backend TEXT, state TEXT");
+            "INTEGER, backend TEXT, state TEXT, recall REAL, measured REAL, measured_low REAL, measured_high "
+            "REAL, audits INTEGER");
 }
 
 TEST(Surface, ColumnsOfGloveModels) {
@@ -136,7 +137,8 @@ TEST(Surface, ColumnsOfGloveStats) {
   EXPECT_EQ(columns_of("glove_stats"),
             "model TEXT, backend TEXT, device TEXT, kind TEXT, queries INTEGER, k INTEGER, "
             "rows_scanned INTEGER, bytes_scanned INTEGER, candidates INTEGER, resolve_us REAL, scan_us REAL, "
-            "select_us REAL, rescore_us REAL, total_us REAL, words_per_ms REAL");
+            "select_us REAL, rescore_us REAL, total_us REAL, words_per_ms REAL, recall REAL, measured REAL, "
+            "measured_low REAL, measured_high REAL, audits INTEGER");
 }
 
 TEST(Surface, ColumnsOfGloveKmeans) {

@@ -248,6 +248,8 @@ class Generator:
         among = self.among()
         if among:
             given += " AND v.among = (SELECT glove_keys(c.%s) FROM %s c WHERE %s)" % (quoted(self.key), self.table(), among)
+        if self.commands and source.random() < 0.2:
+            given += " AND v.recall = %s" % source.choice(("0.5", "0.95", "1", "NULL"))  # exact: there are too few rows to read fewer
         expected_given = "1" if k is None else "v.rank <= %d" % k
         select, tail = source.choice(self.shapes(source.randrange(1, 12), len(queries) > 1))
         return {"do": "check", "session": session,

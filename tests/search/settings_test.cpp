@@ -19,13 +19,14 @@ std::string problem(const Status& status) {
 TEST(Settings, Keys) {
   TestEngine test;
   Settings& settings = test.engine.settings();
-  EXPECT_EQ(Settings::keys(),
-            (std::vector<std::string>{"backend", "threads", "gpu_memory", "devices", "index_memory"}));
-  EXPECT_EQ(
-      settings.get("thread").error().message,
-      "there is no setting 'thread'; the settings are: backend, threads, gpu_memory, devices, index_memory");
+  EXPECT_EQ(Settings::keys(), (std::vector<std::string>{"backend", "threads", "gpu_memory", "devices",
+                                                        "index_memory", "audits"}));
+  EXPECT_EQ(settings.get("thread").error().message,
+            "there is no setting 'thread'; the settings are: backend, threads, gpu_memory, devices, "
+            "index_memory, audits");
   EXPECT_EQ(problem(settings.set("", "1")),
-            "there is no setting ''; the settings are: backend, threads, gpu_memory, devices, index_memory");
+            "there is no setting ''; the settings are: backend, threads, gpu_memory, devices, index_memory, "
+            "audits");
 }
 
 TEST(Settings, ValuesAreCheckedAndKeptAsTheyWereOnError) {
@@ -80,6 +81,11 @@ TEST(Settings, ValuesAreCheckedAndKeptAsTheyWereOnError) {
   EXPECT_EQ(settings.index_memory().value(), 0);
   ASSERT_TRUE(settings.set("index_memory", "100M").ok());
   EXPECT_EQ(settings.index_memory().value(), int64_t{100} << 20);
+  EXPECT_EQ(settings.audits().value(), 256);
+  ASSERT_TRUE(settings.set("audits", "0").ok());
+  EXPECT_EQ(settings.audits().value(), 0);
+  EXPECT_EQ(problem(settings.set("audits", "-1")),
+            "the setting 'audits' must be an integer from 0 (no audits) to 1000000, not '-1'");
   EXPECT_EQ(problem(settings.set("index_memory", "all")),
             "the setting 'index_memory' must be a number of bytes such as 1000000, 512M or 4G, or 0 for no "
             "limit, not 'all'");

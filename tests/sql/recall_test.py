@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import zlib
 
 import numpy
 
@@ -61,6 +62,7 @@ class Recall(unittest.TestCase):
     def connect(disabled=""):
         os.environ["GLOVE_NN_DISABLE"] = disabled
         db = sqlite3.connect(":memory:")
+        db.isolation_level = None  # no transaction by itself, in which there would be no audits
         db.enable_load_extension(True)
         db.execute("SELECT load_extension(?, 'sqlite3_glove_init')", (EXTENSION,))
         db.execute("SELECT count(*) FROM glove_nn('w1', NULL, 1)").fetchall() if disabled else None
@@ -192,6 +194,88 @@ class Recall(unittest.TestCase):
             self.assertNotEqual(done.returncode, 0)
             self.assertIn("the tensor 'recall_", done.stderr)
 
+    def config(self, key, value):
+        self.db.execute("SELECT glove_config(?, ?)", (key, value)).fetchall()
+
+    def load(self, name, path):
+        self.db.execute("SELECT glove_load(?, ?)", (path, name)).fetchall()
+        self.addCleanup(lambda: self.db.execute("SELECT glove_unload(?)", (name,)).fetchall())
+        self.addCleanup(self.config, "audits", "256")
+        return next(word for word in self.words(500) if self.ask(
+            "word = ? AND k = 10 AND recall = 0.9 AND model = ?", word, name, columns="evidence")[0][0] != "proof")
+
+    def audits(self, model, word):
+        """Those of the model with recall 0.9."""
+        every = self.db.execute("SELECT glove_config('audits')").fetchone()[0]
+        self.config("audits", "0")
+        self.ask("word = ? AND k = 10 AND recall = 0.9 AND model = ?", word, model)
+        self.config("audits", every)
+        return self.db.execute("SELECT audits FROM glove_stats LIMIT 1").fetchone()[0]
+
+    def test_audits(self):
+        self.assertEqual(self.db.execute("SELECT glove_config('audits')").fetchone(), ("256",))
+        word = self.load("audited", self.lists)
+        words = json.dumps(["w%d" % i for i in range(100, 160)])
+        many = "word IN (SELECT value FROM json_each(?)) AND k = 10 AND recall = 0.9 AND model = 'audited'"
+        counts = []
+        for every in ("0", "1", "1", "10"):
+            self.config("audits", every)
+            self.ask(many, words)
+            self.assertEqual(self.db.execute("SELECT kind, queries, recall FROM glove_stats LIMIT 1").fetchone(), ("batch", 60, 0.9))
+            counts.append(self.audits("audited", word))
+        approximate = counts[1]
+        self.assertGreater(approximate, 30)  # the others are exact
+        self.assertEqual(counts, [0, approximate, 2 * approximate, 2 * approximate + approximate // 10])
+        self.config("audits", "1")
+        self.ask(many, json.dumps(["w%d" % i for i in range(1000, 1200)]))  # different ones: one bad query often repeated would be drift
+        texts = [self.ask("word = ? AND k = 10 AND recall = ? AND model = 'audited'", word, recall, columns="DISTINCT evidence")
+                 for recall in (0.9, 0.91)]
+        self.assertRegex(texts[0][0][0], r"^measured [01]\.\d{3} \([01]\.\d{3}-[01]\.\d{3}\), \d{3} audits$")
+        self.assertEqual(texts[1], [("calibrated 0.91",)])
+        low, measured, high = self.db.execute(
+            "SELECT measured_low, measured, measured_high FROM glove_stats WHERE recall = 0.9 LIMIT 1").fetchone()
+        self.assertTrue(low < measured <= high, (low, measured, high))
+        self.ask("word = ? AND k = 10 AND model = 'none'", word)
+        self.assertEqual(self.db.execute("SELECT recall, measured, audits FROM glove_stats LIMIT 1").fetchone(), (None, None, None))
+
+    def test_no_audit_in_a_transaction_that_has_written(self):
+        word = self.load("written", self.lists)
+        self.config("audits", "1")
+        db = self.connect()
+        self.addCleanup(db.close)
+        db.execute("CREATE TABLE t(x)")
+        counts = []
+        for statement in ("BEGIN", "INSERT INTO t VALUES (1)", "COMMIT"):
+            db.execute(statement)
+            self.ask("word = ? AND k = 10 AND recall = 0.9 AND model = 'written'", word, db=db)
+            counts.append(self.audits("written", word))
+        self.assertEqual(counts, [1, 1, 2])
+
+    def test_drift_makes_a_process_exact(self):
+        header, start = header_of(self.lists)
+        with open(self.lists, "rb") as file:
+            content = bytearray(file.read())
+        begin, end = (start + offset for offset in header["recall_queries"]["data_offsets"])
+        numbers = numpy.frombuffer(bytes(content[begin:end]), "<i2").reshape(5, -1, 105).copy()
+        numbers[:, :, 9:] = numpy.array([10, 30, 100, 300, 1000])[:, None, None]  # all are found at once
+        content[begin:end] = numbers.tobytes()
+        text = content[:start].replace(header["__metadata__"]["glove.crc32.recall_queries"].encode(), b"%08x" % zlib.crc32(numbers.tobytes()))
+        text = text.replace(header["__metadata__"]["glove.crc32"].encode(), b"0" * 8, 1)
+        content[:start] = text.replace(b"0" * 8, b"%08x" % zlib.crc32(text), 1)
+        path = self.path("drift.safetensors")
+        with open(path, "wb") as file:
+            file.write(content)
+        self.load("drift", path)
+        self.config("audits", "1")
+        columns = "word, neighbor, similarity, evidence"
+        batch = "word IN (SELECT value FROM json_each(?)) AND k = 10 AND recall = 0.99 AND model = ?"
+        words = json.dumps(["w%d" % i for i in range(100, 400)])
+        before = self.ask(batch, words, "drift", columns=columns)
+        self.assertIn("calibrated 0.99", {row[3] for row in before})
+        after = self.ask(batch, words, "drift", columns=columns)
+        self.assertEqual({row[3] for row in after}, {"proof"})
+        self.assertEqual(sorted(after), sorted(self.ask(batch.replace("0.99", "1"), words, "none", columns=columns)))
+
     def test_glove_recall_measures_it(self):
         self.db.execute("CREATE TEMP TABLE q AS SELECT value AS word FROM json_each(?)", (json.dumps(self.words(60)),))
         measured = json.loads(self.db.execute(
@@ -207,6 +291,14 @@ class Recall(unittest.TestCase):
         self.db.execute("CREATE VIRTUAL TABLE doc_vec USING glove_index(content='doc', rowid='id', vector='v')")
         live = json.loads(self.db.execute("SELECT glove_recall('doc_vec', v, 5, 0.9) FROM doc WHERE id IN (20, 90)").fetchone()[0])
         self.assertEqual((live["queries"], live["mean"], live["proved"]), (2, 1, 2))
+        again = "SELECT glove_recall('lists', glove_vec('w250', 'lists'), 9, 0.9)"
+        first, second = (json.loads(self.db.execute(again).fetchone()[0]) for _ in range(2))
+        self.assertGreater(first["exact_ms"], 0)
+        self.assertIsNone(second["exact_ms"])  # the answer was kept
+        self.db.execute("SELECT glove_load(?, 'doc_vec')", (self.none,)).fetchall()
+        with self.assertRaisesRegex(sqlite3.Error, "but both have the name 'doc_vec'"):
+            self.db.execute("SELECT glove_recall('doc_vec', v, 5, 0.9) FROM doc WHERE id = 20").fetchall()
+        self.db.execute("SELECT glove_unload('doc_vec')").fetchall()
         self.assertEqual(self.db.execute("SELECT glove_recall('lists', NULL, 10, 0.9)").fetchone(), (None,))
         self.assertEqual(self.db.execute("SELECT glove_recall('lists', 'nosuchword', 10, 0.9)").fetchone(), (None,))
         with self.assertRaisesRegex(sqlite3.Error, "must be the same in all rows, but target is now 'lists', k 11 and"):

@@ -280,8 +280,19 @@ bool apart(const DistinctPlaces& a, unsigned bytes_a, const DistinctPlaces& b, u
                                                    {b.source, b.source_bytes, {}}, table) == Overlap::kNever;
 }
 
+// Whether two forms differ, whatever the paths, by more than the constants of the two extents.
+bool forms_apart(const Extent& a, const Extent& b, SymbolTable& table) {
+  const SymbolTable::Mark mark = table.mark();
+  const Interval difference = table.exact_base_range(table.subtract({0, a.form}, {0, b.form}, 64), 64);
+  table.forget_since(mark);
+  const Interval first = {clamp_wide(difference.lo + a.constants.lo),
+                          clamp_wide(difference.hi + a.constants.hi)};
+  return bytes_apart(first, b.constants, table);
+}
+
 bool apart(const Extent& a, unsigned bytes_a, const Extent& b, unsigned bytes_b, SymbolTable& table) {
   if (a.form != 0 && a.form == b.form && a.constants.meet(b.constants).empty()) return true;
+  if (a.form != 0 && b.form != 0 && a.form != b.form && forms_apart(a, b, table)) return true;
   if (a.owned.location != 0 && a.owned.location == b.owned.location && a.owned.factor == b.owned.factor &&
       table.drawn_apart(a.owned.ticket, b.owned.ticket))
     return true;

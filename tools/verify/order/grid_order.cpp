@@ -17,7 +17,8 @@ bool GridOrder::released(const BlockState& state, const Warp& warp, int lane) {
 }
 
 bool GridOrder::counts_up(const Instruction& in, Value amount) const {
-  return in.atomic == AtomicOp::kInc && amount.known() && amount.constant + 1 >= setup_.blocks;
+  return in.atomic == AtomicOp::kInc && amount.known() && amount.constant + 1 >= setup_.blocks &&
+         !learned_.pair;
 }
 
 // Something adds one to a counter that may wrap. The results differ as long as each block adds once.
@@ -47,9 +48,8 @@ std::optional<uint32_t> GridOrder::flag_number(uint32_t at) {
 // number there has seen this store, if it is the only one. Returns false if the store is nothing of the kind.
 bool GridOrder::raise_flag(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
                            Value value, bool certain) {
-  if (setup_.blocks < 2 || !setup_.check_global || place.space != Space::kGlobal ||
-      place.kind != Place::kNumber || !certain || !value.known() ||
-      mask_bits(value.constant, bits_of(in.type)) == 0)
+  if (!follows() || !setup_.check_global || place.space != Space::kGlobal || place.kind != Place::kNumber ||
+      !certain || !value.known() || mask_bits(value.constant, bits_of(in.type)) == 0)
     return false;
   if ((in.order.scope == FenceScope::kBlock && !in.order.is_volatile) || !released(state, warp, lane))
     return false;
@@ -117,7 +117,7 @@ bool GridOrder::begins_round(const BlockState& state, uint32_t thread, const Ins
 // A block adds to a counter behind a fence: the arrival at a grid barrier.
 void GridOrder::counter_addition(BlockState& state, Warp& warp, const Instruction& in, const Place& place,
                                  int lane, Value amount, bool certain) {
-  if (setup_.blocks < 2 || place.space != Space::kGlobal || place.kind != Place::kNumber) return;
+  if (!follows() || place.space != Space::kGlobal || place.kind != Place::kNumber) return;
   if (amount.known() && amount.constant == 0) return;  // it only reads
   const uint32_t at = order_.locations.number(place);
   const FenceMark& mark = warp.fence[lane];

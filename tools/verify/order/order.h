@@ -70,6 +70,7 @@ class Locations : private OrderPart {
   std::unordered_map<GlobalPlace, uint32_t, GlobalPlaceHash> numbers_;
   std::unordered_map<uint32_t, MemorySpan> spans_;  // by number
   std::unordered_set<SymbolId> objects_;            // with such places; 0: shared memory
+  std::unordered_set<SymbolId> ranged_;             // whose place is not known, of some name
 };
 
 // Memory that nobody writes: two loads from one place return the same.
@@ -144,6 +145,7 @@ class Tickets : private OrderPart {
  private:
   // Where they were taken to differ: the address and the bytes of the addition.
   std::unordered_map<GlobalPlace, std::pair<uint64_t, unsigned>, GlobalPlaceHash> ticketed_;
+  std::unordered_set<SymbolId> ranged_;  // objects with additions at places that are not known
 };
 
 // Kinds of the fences around counters and flags: a bit for each of them.
@@ -207,6 +209,8 @@ class GridOrder : private OrderPart {
   void add_assumptions();
 
  private:
+  // Whether blocks may synchronise; two that stand for any others never do.
+  bool follows() const { return setup_.blocks > 1 && !learned_.pair; }
   bool released(const BlockState& state, const Warp& warp, int lane);
   std::optional<uint32_t> free_number() const;
   std::optional<uint32_t> flag_number(uint32_t at);

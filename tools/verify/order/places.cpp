@@ -150,7 +150,9 @@ void OrderPart::note_pointer(Value address) {
 uint32_t Locations::number(const Place& place) {
   const auto [found, added] = numbers_.try_emplace(key_of(place), learned_.next_location);
   if (added) spans_[learned_.next_location++] = span_of(place, 0);
-  objects_.insert(place.space == Space::kShared ? 0 : place.object);
+  const SymbolId object = place.space == Space::kShared ? 0 : place.object;
+  objects_.insert(object);
+  if (place.kind == Place::kRange) ranged_.insert(object);
   return found->second;
 }
 
@@ -166,17 +168,24 @@ MemorySpan Locations::span(uint32_t number) const {
 
 void Locations::forget(const Place& place, unsigned bytes, const BlockState& state, const Warp& warp,
                        int lane) {
+  const bool shared = place.space == Space::kShared;
+  const SymbolId object = shared ? 0 : place.object;
   if (place.kind == Place::kNumber) {
     numbers_.erase(key_of(place));
+    if (ranged_.count(object) == 0) return;
+    std::erase_if(numbers_, [&](const auto& entry) {  // names that may be of the same place
+      return entry.first.form != key_of(place).form && object_of({0, entry.first.form}) == object;
+    });
     return;
   }
-  const bool shared = place.space == Space::kShared;
-  if (objects_.count(shared ? 0 : place.object) == 0) return;
+  if (objects_.count(object) == 0) return;
   const Interval range =
       shared ? Reasoner(table_, position(state, warp, lane)).exact_range(place.address) : Interval{};
   std::erase_if(numbers_, [&](const auto& entry) {
     const GlobalPlace& key = entry.first;
-    if (!shared) return key.form != 0 && object_of({0, key.form}) == place.object;
+    const bool in_shared = has(key.granule, 63);
+    if (!shared || key.form != 0)
+      return key.form != 0 && in_shared == shared && object_of({0, key.form}) == object;
     const Wide at = static_cast<Wide>(key.granule & ~(uint64_t{1} << 63));
     return key.form == 0 && at + 7 >= range.lo && at < range.hi + bytes;
   });
@@ -231,6 +240,7 @@ void Tickets::spoil(const Place& place, unsigned bytes) {
     if (!learned_.ticket_objects_spoiled.insert(object).second) return;
     drawn = !ticketed_.empty();
   } else {
+    if (learned_.ticket_objects_touched.insert(object).second) drawn = ranged_.count(object) > 0;
     GlobalPlace key = key_of(place);
     for (unsigned i = 0; i < bytes; i += 4, key.granule += 4)
       drawn |= learned_.tickets_spoiled.insert(key).second && ticketed_.count(key) > 0;
@@ -239,8 +249,12 @@ void Tickets::spoil(const Place& place, unsigned bytes) {
 }
 
 bool Tickets::draw(const Place& place, unsigned bytes) {
-  if (learned_.ticket_objects_spoiled.count(place.space == Space::kShared ? 0 : place.object) > 0)
-    return false;
+  const SymbolId object = place.space == Space::kShared ? 0 : place.object;
+  if (learned_.ticket_objects_spoiled.count(object) > 0) return false;
+  if (place.kind == Place::kRange) {
+    if (learned_.ticket_objects_touched.count(object) > 0) return false;
+    ranged_.insert(object);
+  }
   const GlobalPlace first = key_of(place);
   GlobalPlace key = first;
   for (unsigned i = 0; i < bytes; i += 4, key.granule += 4) {

@@ -68,6 +68,7 @@ std::string verdict_of(const Verdict& verdict) {
          ", \"shape\": " + json_string(verdict.shape) + ", \"seconds\": " + seconds +
          ", \"warp_instructions\": " + std::to_string(verdict.steps) +
          ", \"paths\": " + std::to_string(verdict.paths) +
+         ", \"every_grid\": " + (verdict.every_grid ? "true" : "false") +
          ",\n   \"findings\": " + array_of(verdict.findings, finding_of) +
          ",\n   \"assumptions\": " + strings(verdict.assumptions) +
          ",\n   \"not_reached\": " + strings(verdict.uncovered) + "}";

@@ -10,6 +10,7 @@
 
 #include "launch/launch_file.h"
 #include "ptx/parser.h"
+#include "run/all_grids.h"
 #include "steps/steps.h"
 
 namespace glove::verify {
@@ -148,13 +149,26 @@ void Run::run_path(BlockState& state) {
   if (setup_.has_products) steps_.async.check_warpgroups(state);
 }
 
+using Deadline = std::chrono::steady_clock::time_point;
+
 // A run and what it refers to.
 struct HeldRun {
-  HeldRun(Kernel code, const Launch& launch, const Options& options,
-          std::chrono::steady_clock::time_point deadline)
+  HeldRun(Kernel code, const Launch& launch, const Options& options, Deadline deadline)
       : sliced(std::move(code)), setup(sliced, launch, options) {
     learned.effort.budget = Budget(deadline, options.memory_limit);
     learned.table.set_budget(&learned.effort.budget);
+  }
+
+  // Runs until the run need not begin again.
+  Verdict verdict() {
+    const auto begin = std::chrono::steady_clock::now();
+    do {
+      run.reset();
+      run = std::make_unique<Run>(setup, learned);
+    } while (!run->once_in_budget());
+    Verdict found = run->verdict();
+    found.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    return found;
   }
 
   const Kernel sliced;
@@ -172,13 +186,6 @@ void end_aside(std::unique_ptr<HeldRun> run) {
   }
 }
 
-std::string dimensions(const std::array<uint32_t, 3>& size) {
-  std::string text = std::to_string(size[0]);
-  if (size[1] * size[2] > 1) text += "x" + std::to_string(size[1]);
-  if (size[2] > 1) text += "x" + std::to_string(size[2]);
-  return text;
-}
-
 // The PTX lines of the stores that race with another store.
 std::set<int> racing_stores(const Verdict& verdict) {
   std::set<int> lines;
@@ -190,23 +197,69 @@ std::set<int> racing_stores(const Verdict& verdict) {
   return lines;
 }
 
+// Proves the kernel for every grid along the launch's axes: any two blocks, whatever their indices, and the
+// grid of one block. nullopt: it could not be proved so.
+std::optional<Verdict> prove_every_grid(const Kernel& sliced, const Launch& launch, const Options& options,
+                                        Deadline deadline) {
+  const Setup setup(sliced, launch, options);
+  if (!may_stand_for_all(setup)) return std::nullopt;
+  std::optional<TwoThreads> solved;  // if it is needed
+  const auto no_race = [&] {
+    if (!solved) solved = options.solver ? decide_two_threads(setup, true) : TwoThreads{};
+    return solved->answer == TwoThreads::Answer::kNever;
+  };
+  Options first = options;
+  first.most_findings = 1;
+  Launch one = launch;
+  one.grid = {1, 1, 1};
+  std::optional<Verdict> sum;
+  const auto prove = [&](const Launch& how, const BlockPair::Case* axes) {
+    for (const bool again : {false, true}) {
+      HeldRun held(sliced, how, first, deadline);
+      if (axes != nullptr) held.learned.pair.emplace(*axes, launch.block, held.learned.table);
+      Verdict verdict = held.verdict();
+      if (!verdict.findings.empty() && (!may_be_solved(verdict) || !no_race())) return false;
+      // The run ended with its first finding: what else there is?
+      if (!verdict.findings.empty() && !again) {
+        first.most_findings = options.most_findings;
+        continue;
+      }
+      if (verdict.findings.size() >= options.most_findings) return false;  // it has not seen all
+      if (!verdict.findings.empty()) take(verdict, *solved);
+      if (!sum)
+        sum = verdict;
+      else
+        add_to(*sum, verdict);
+      return true;
+    }
+    return false;
+  };
+  one.grid[0] = 2;  // of a pair
+  for (const BlockPair::Case& axes : BlockPair::cases(launch.grid))
+    if (!prove(one, &axes)) return std::nullopt;
+  one.grid[0] = 1;
+  if (!prove(one, nullptr)) return std::nullopt;
+  sum->every_grid = true;
+  if (launch.grid[0] > 1) assume(*sum, {"a grid has fewer than 2^29 threads along x"});
+  return sum;
+}
+
 // One kernel, one launch, one verdict. REQUIRES: launch.block is set.
 Verdict verify_kernel(const Kernel& kernel, const Launch& launch, const Options& options) {
   const auto deadline =
       std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                                              std::chrono::duration<double>(options.time_limit));
+  const auto now = std::chrono::steady_clock::now();
+  const auto soon = now + (deadline - now) / 3;  // for all grids; the given one must not go without
   const auto run = [&](const std::set<int>& keep_data) {
     Options exact = options;
     exact.name_all_data = !keep_data.empty();
-    auto held =
-        std::make_unique<HeldRun>(slice(kernel, {keep_data, options.shared_only}), launch, exact, deadline);
-    const auto begin = std::chrono::steady_clock::now();
-    do {
-      held->run.reset();
-      held->run = std::make_unique<Run>(held->setup, held->learned);
-    } while (!held->run->once_in_budget());
-    Verdict found = held->run->verdict();
-    found.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    Kernel sliced = slice(kernel, {keep_data, options.shared_only});
+    if (keep_data.empty())
+      if (const auto proved = prove_every_grid(sliced, launch, options, soon)) return *proved;
+    auto held = std::make_unique<HeldRun>(std::move(sliced), launch, exact, deadline);
+    Verdict found = held->verdict();
+    if (options.solver && !options.data_seed) solve(found, held->sliced, launch, options);
     if (found.out_of_time) end_aside(std::move(held));
     return found;
   };
@@ -221,9 +274,7 @@ Verdict verify_kernel(const Kernel& kernel, const Launch& launch, const Options&
   }
   verdict.kernel = kernel.name;
   verdict.sampled = options.data_seed.has_value();
-  verdict.shape = "block " + dimensions(launch.block) + ", grid " + dimensions(launch.grid) +
-                  (options.shared_only ? ", shared memory only" : "") +
-                  (launch.name.empty() ? "" : ", " + launch.name);
+  verdict.shape = shape_of(verdict, launch, options);
   return verdict;
 }
 

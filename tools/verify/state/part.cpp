@@ -224,6 +224,8 @@ Value Part::read(const BlockState& state, const Warp& warp, const PtxOperand& op
           (operand.special == Special::kDynamicSharedSize && !setup_.launch.dynamic_shared))
         return table_.fresh(64, Scope::kThread);
       if (operand.special == Special::kWorkspaceLow) return workspace();
+      if (learned_.pair)
+        if (const auto value = learned_.pair->value(state.block, operand.special)) return *value;
       return {special(state, warp, operand.special, lane), 0};
     case OperandKind::kVariable: {
       const Variable& variable = setup_.kernel.variables[operand.index];

@@ -12,6 +12,7 @@
 
 #include "flow/flow.h"
 #include "glove_verify/launch.h"
+#include "state/block_pair.h"
 #include "state/bundles.h"
 
 namespace glove::verify {
@@ -64,6 +65,7 @@ struct Effort {
 // anew. Owned by the caller of the attempts; each attempt changes it.
 struct Learned {
   SymbolTable table;
+  std::optional<BlockPair> pair;  // two blocks in place of all; none: the launch's are run
   Effort effort;
   // Buffers that some thread writes; at addresses that are not known, and words of four bytes.
   std::unordered_set<SymbolId> written_objects, written_anywhere;
@@ -72,6 +74,7 @@ struct Learned {
   // Where the results of additions may repeat; of objects, 0: shared memory.
   std::unordered_set<GlobalPlace, GlobalPlaceHash> tickets_spoiled;
   std::unordered_set<SymbolId> ticket_objects_spoiled;
+  std::unordered_set<SymbolId> ticket_objects_touched;  // of which a known place was spoiled
   // What plain stores write: places, and objects at places that are not known.
   PlaceSet plainly_written;
   std::unordered_set<SymbolId> somewhere_written;

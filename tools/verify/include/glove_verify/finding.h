@@ -94,6 +94,7 @@ struct Verdict {
   std::vector<Finding> findings;
   std::vector<std::string> assumptions;
   std::vector<std::string> uncovered;  // synchronising and memory instructions that no path reached
+  bool every_grid = false;  // proved for all grids along the axes of the launch's, not for that one alone
   bool out_of_time = false;
   bool sampled = false;  // the data were random numbers, so that this is a test and no proof
   size_t paths = 0;

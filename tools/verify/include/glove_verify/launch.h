@@ -85,6 +85,8 @@ struct Options {
   // Instead of any data: numbers that this seed decides in memory that nobody writes and in 32-bit parameters
   // that the launch leaves open.
   std::optional<uint64_t> data_seed;
+  bool every_grid = false;      // tries to prove the kernel for all grids first, however small the grid
+  bool solver = true;           // asks Z3 what it cannot decide itself, if the build has it
   bool name_all_data = false;  // also what arithmetic in floats makes of data, to see equal values
 };
 

@@ -1,0 +1,172 @@
+#include "live/index_recall.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "base/cores.h"
+#include "base/crc32.h"
+#include "base/mutex.h"
+#include "base/thread_pool.h"
+#include "live/live_search.h"
+#include "model/code_estimate.h"
+#include "model/limits.h"
+#include "search/recall_calibration.h"
+
+namespace glove::live {
+namespace {
+
+constexpr int64_t kVersion = 1;
+constexpr size_t kHeader = 4;  // numbers
+
+template <class T>
+void append(HugePageBuffer<char>& bytes, std::span<const T> values) {
+  const auto* const first = reinterpret_cast<const char*>(values.data());
+  bytes.insert(bytes.end(), first, first + values.size_bytes());
+}
+
+// Takes the next `count` values; returns false if there are fewer bytes.
+template <class T>
+bool take(std::span<const char>& bytes, int64_t count, std::vector<T>& values) {
+  if (count < 0 || count > static_cast<int64_t>(bytes.size() / sizeof(T))) return false;
+  values.resize(static_cast<size_t>(count));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
+  bytes = bytes.subspan(values.size() * sizeof(T));
+  return true;
+}
+
+struct SharedRecalls {
+  struct Entry {
+    std::string key;
+    std::weak_ptr<const IndexRecall> recall;
+    std::shared_ptr<RecallAudit> audit;
+  };
+  static constexpr size_t kMost = 256;  // the oldest that nobody holds is forgotten
+
+  Entry& entry(const std::string& key) GLOVE_REQUIRES(mutex) {
+    const auto found =
+        std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) { return entry.key == key; });
+    if (found != entries.end()) return *found;
+    const auto unused = std::find_if(entries.begin(), entries.end(),
+                                     [](const Entry& entry) { return entry.recall.expired(); });
+    if (entries.size() >= kMost && unused != entries.end()) entries.erase(unused);
+    return entries.emplace_back(Entry{key, {}, std::make_shared<RecallAudit>()});
+  }
+
+  ForkSafeMutex mutex;
+  std::deque<Entry> entries GLOVE_GUARDED_BY(mutex);
+};
+
+SharedRecalls& shared_recalls() {
+  static SharedRecalls* const instance = new SharedRecalls;  // never freed: connections may outlive statics
+  return *instance;
+}
+
+// The rows of a segment, known by their codes.
+class SegmentRows final : public CalibrationRows {
+ public:
+  SegmentRows(Engine& engine, const SegmentPtr& segment) : segment_(*segment), set_(engine, {segment}) {}
+
+  const ModelPart& part() const override { return set_.model().parts().front(); }
+  bool read(int64_t row, float* vector) const override {
+    const int8_t* const codes = segment_.level().codes.data();
+    bool has_direction = false;
+    for (int64_t i = 0; i < dims(); ++i) {
+      vector[i] = static_cast<float>(codes[code_index(row, i, dims())]);
+      has_direction = has_direction || vector[i] != 0;
+    }
+    return has_direction;
+  }
+  void score(const Query& query, std::span<Neighbor> rows) const override {
+    const QuantizedQuery codes = quantize_query(query.vector, query.norm_squared, kEstimateQueryCode);
+    for (Neighbor& row : rows)
+      if (std::isfinite(segment_.level().residuals[static_cast<size_t>(row.id)]))
+        row.similarity = code_estimate(segment_.level(), row.id, dims(), codes);
+  }
+  Status search(std::span<SearchRequest> requests) override {
+    const InterruptCheck& interrupted = *requests.front().interrupted;
+    const size_t cpu = set_.searchers().engine().backends().all().size() - 1;
+    GLOVE_ASSIGN_OR_RETURN(Searcher* const searcher, set_.searchers().open(cpu, interrupted));
+    GLOVE_RETURN_IF_ERROR(searcher->search(requests));
+    const auto keep_nearest = [&](int, int64_t i) {
+      SearchRequest& request = requests[static_cast<size_t>(i)];
+      score(*request.query, request.rows);
+      keep_best(*request.query, request.k, request.rows);
+    };
+    if (!ThreadPool::instance().run(thread_count(0), std::ssize(requests), keep_nearest, interrupted))
+      return interrupted_error();
+    return {};
+  }
+
+ private:
+  const Segment& segment_;
+  PartSet set_;
+};
+
+}  // namespace
+
+IndexRecallPtr find_recall(const std::string& key) {
+  const Lock lock(shared_recalls().mutex);
+  return shared_recalls().entry(key).recall.lock();
+}
+
+IndexRecallPtr share_recall(const std::string& key, IndexRecallPtr recall) {
+  const Lock lock(shared_recalls().mutex);
+  SharedRecalls::Entry& entry = shared_recalls().entry(key);
+  if (IndexRecallPtr known = entry.recall.lock()) return known;
+  entry.recall = recall;
+  return recall;
+}
+
+std::shared_ptr<RecallAudit> audit_of_recall(const std::string& key) {
+  const Lock lock(shared_recalls().mutex);
+  return shared_recalls().entry(key).audit;
+}
+
+HugePageBuffer<char> IndexRecall::bytes_of(const RecallArrays& arrays, int64_t rows, const Lists& lists) {
+  const int64_t header[kHeader] = {kVersion, rows, arrays.queries, lists.checksum()};
+  HugePageBuffer<char> bytes;
+  append(bytes, std::span<const int64_t>(header));
+  append(bytes, std::span<const double>(arrays.transform));
+  append(bytes, std::span<const int16_t>(arrays.features));
+  append(bytes, std::span<const int16_t>(arrays.found));
+  return bytes;
+}
+
+IndexRecallPtr IndexRecall::parse(HugePageBuffer<char> bytes, const Lists& lists,
+                                  std::shared_ptr<RecallAudit> audit) {
+  const std::shared_ptr<IndexRecall> recall(new IndexRecall);
+  recall->checksum_ = crc32_continue(0, bytes);
+  recall->audit_ = std::move(audit);
+  std::span<const char> left = bytes;
+  std::vector<int64_t> header;
+  if (!take(left, kHeader, header) || header[0] != kVersion || header[1] < 1 || header[1] > kMaxRows ||
+      header[2] < 1 || header[2] > static_cast<int64_t>(kCalibrationQueries + kMostOwnQueries) ||
+      header[3] != int64_t{lists.checksum()})
+    return nullptr;
+  RecallArrays& arrays = recall->arrays_;
+  arrays.queries = header[2];
+  const int64_t entries = std::ssize(kRecallKs) * arrays.queries;
+  if (!take(left, std::ssize(kRecallKs) * kRecallTransform, arrays.transform) ||
+      !take(left, entries * kRecallFeatures, arrays.features) ||
+      !take(left, entries * kRecallSteps, arrays.found) || !left.empty() || !is_possible(arrays.table()))
+    return nullptr;
+  arrays.lists = encode_centroids(lists.centroids(), lists.dims());
+  recall->table_ = arrays.table();
+  recall->table_.calibrated_rows = header[1];
+  return recall;
+}
+
+Result<RecallArrays> calibrate_segment(Engine& engine, const SegmentPtr& segment, std::span<const Query> own,
+                                       const InterruptCheck& interrupted) {
+  SegmentRows rows(engine, segment);
+  std::vector<Query> usable;
+  for (const Query& query : own)
+    if (std::ssize(query.vector) == segment->dims()) usable.push_back(query);
+  return calibrate_recall(rows, usable, 0, interrupted);
+}
+
+}  // namespace glove::live

@@ -1,0 +1,180 @@
+#include "solve/two_threads.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "solve/thread_model.h"
+#include "state/block_pair.h"
+
+namespace glove::verify {
+namespace {
+
+constexpr size_t kMostQuestions = 400;
+constexpr size_t kMostOpen = 8;  // races that may be none, before it looks no further for one that is
+constexpr int kMostNumbers = 6;  // that a witness names
+
+// Two threads, of one block or of two.
+class Pair {
+ public:
+  Pair(const Setup& setup, bool every_grid) : setup_(setup) {
+    for (size_t axis = 0; axis < 3; ++axis) {
+      const uint32_t blocks = setup.launch.grid[axis];
+      const bool open = every_grid && blocks > 1;
+      inputs_.grid[axis] = open ? formulas_.unknown(32) : formulas_.number(blocks, 32);
+      const uint64_t most = axis == 0 ? BlockPair::kMostThreads / setup.launch.block[axis] : 65535;
+      if (open) require(formulas_.below(formulas_.number(0, 32), inputs_.grid[axis], false));
+      if (open) require(formulas_.below(inputs_.grid[axis], formulas_.number(most + 1, 32), false));
+      block_[0][axis] = index_below(inputs_.grid[axis]);
+      block_[1][axis] = index_below(inputs_.grid[axis]);
+      for (auto& thread : thread_) thread[axis] = index_below(formulas_.number(setup.launch.block[axis], 32));
+    }
+  }
+
+  TwoThreads decide() {
+    ThreadModel survey(setup_, formulas_, inputs_, {thread_[0], block_[0]});
+    if (!survey.run()) return undecided(survey.why());
+    ThreadModel one(setup_, formulas_, inputs_, {thread_[0], block_[0]});
+    ThreadModel beside(setup_, formulas_, inputs_, {thread_[1], block_[0]});
+    ThreadModel elsewhere(setup_, formulas_, inputs_, {thread_[1], block_[1]});
+    if (!one.run() || !beside.run() || !elsewhere.run()) return undecided(one.why());
+    TwoThreads found = compare(one, beside, true);
+    if (found.answer == TwoThreads::Answer::kNever && setup_.check_global && setup_.blocks > 1)
+      found = compare(one, elsewhere, false);
+    if (formulas_.failed()) return undecided("Z3 has failed");
+    if (one.uses_objects())
+      found.assumptions.emplace_back("different pointer parameters point to different buffers");
+    if (one.loops()) found.assumptions.emplace_back("loop counters do not wrap");
+    return found;
+  }
+
+ private:
+  static TwoThreads undecided(std::string why) { return {.text = std::move(why)}; }
+  void require(Term condition) { required_.push_back(condition); }
+  Term index_below(Term size) {
+    if (formulas_.known(size) == 1) return formulas_.number(0, 32);
+    const Term index = formulas_.unknown(32);
+    require(formulas_.below(index, size, false));
+    return index;
+  }
+  Term differ(const std::array<Term, 3>& a, const std::array<Term, 3>& b) const {
+    Term same = formulas_.truth(true);
+    for (size_t axis = 0; axis < 3; ++axis) same = formulas_.both(same, formulas_.equal(a[axis], b[axis]));
+    return formulas_.negation(same);
+  }
+
+  // Whether the two touch a common byte.
+  Term overlap(const ModelAccess& a, const ModelAccess& b) const {
+    const auto behind = [&](Term x, Term y, uint32_t bytes) {
+      return formulas_.below(formulas_.subtract(x, y), formulas_.number(bytes, formulas_.bits_of(x)), false);
+    };
+    Term x = a.offset, y = b.offset;
+    if (a.space == Space::kShared)  // its addresses have 32 bits
+      x = formulas_.resized(x, 32, false), y = formulas_.resized(y, 32, false);
+    return formulas_.either(behind(x, y, b.record.bytes), behind(y, x, a.record.bytes));
+  }
+
+  // The first race of the two, or that there is none.
+  TwoThreads compare(const ThreadModel& one, const ThreadModel& other, bool one_block) {
+    TwoThreads open = {.answer = TwoThreads::Answer::kNever};
+    const Term apart = one_block ? differ(thread_[0], thread_[1]) : differ(block_[0], block_[1]);
+    for (size_t i = 0; i < one.accesses().size(); ++i)
+      for (size_t j = i; j < other.accesses().size(); ++j) {
+        ModelAccess a = one.accesses()[i], b = other.accesses()[j];
+        b.record.block = one_block ? 0 : 1;
+        if (!conflict(a.record, b.record) || a.space != b.space || a.object != b.object) continue;
+        if (one_block ? a.phase != b.phase : a.space == Space::kShared) continue;
+        if (++asked_ > kMostQuestions) return undecided("there are too many accesses");
+        const Term meet = overlap(a, b);
+        const Answer3 answer = ask({apart, a.condition, b.condition, meet});
+        if (answer == Answer3::kNo) continue;
+        if (answer == Answer3::kYes && a.exact && b.exact) return witness(a, b, one_block, {apart, meet});
+        if (answer == Answer3::kUnknown) return undecided("Z3's limit ended the search");
+        open = undecided("Z3 sees a race, but not all conditions of it are modelled");
+        if (++open_pairs_ > kMostOpen) return open;
+      }
+    return open;
+  }
+
+  Answer3 ask(std::vector<Term> conditions) {
+    conditions.insert(conditions.end(), required_.begin(), required_.end());
+    return formulas_.can_hold(conditions);
+  }
+
+  // The 4-byte parameters that the launch leaves open, by offset. What is a pointer has no number to show.
+  std::vector<std::pair<uint64_t, Term>> open_numbers() const {
+    std::vector<std::pair<uint64_t, Term>> numbers;
+    for (const Parameter& parameter : setup_.kernel.parameters) {
+      if (parameter.size != 4 && parameter.size != 2 && parameter.size != 1) continue;
+      Term whole = nullptr;
+      for (uint64_t i = 0; i < parameter.size; ++i) {
+        const auto byte = inputs_.parameters.find(parameter.offset + i);
+        if (byte == inputs_.parameters.end()) break;
+        whole = whole == nullptr ? byte->second
+                                 : formulas_.simple(Z3_mk_concat(formulas_.context(), byte->second, whole));
+        if (i + 1 == parameter.size) numbers.emplace_back(parameter.offset, whole);
+      }
+    }
+    return numbers;
+  }
+
+  // An example in small numbers, if there is one.
+  TwoThreads witness(const ModelAccess& a, const ModelAccess& b, bool one_block,
+                     std::vector<Term> conditions) {
+    conditions.push_back(a.condition);
+    conditions.push_back(b.condition);
+    for (const uint64_t most : {uint64_t{64}, uint64_t{4096}, uint64_t{0}}) {
+      std::vector<Term> small = conditions;
+      for (const auto& [offset, number] : open_numbers())
+        if (most != 0 && formulas_.bits_of(number) == 32)
+          small.push_back(formulas_.below(number, formulas_.number(most, 32), false));
+      if (ask(small) != Answer3::kYes) continue;
+      TwoThreads found = {.answer = TwoThreads::Answer::kWitness, .text = "race for "};
+      int named = 0;
+      for (const auto& [offset, number] : open_numbers())
+        if (named++ < kMostNumbers)
+          found.text += setup_.parameter_at(offset) + " = " +
+                        std::to_string(static_cast<int32_t>(formulas_.example(number))) + ", ";
+      const uint64_t first = linear(thread_[0], setup_.launch.block),
+                     second = linear(thread_[1], setup_.launch.block);
+      found.text += "threads " + std::to_string(first) + " and " + std::to_string(second);
+      if (!one_block) found.text += " of blocks " + indices(block_[0]) + " and " + indices(block_[1]);
+      if (!formulas_.known(inputs_.grid[0])) found.text += " of " + indices(inputs_.grid);
+      found.first = a.record.instruction;
+      found.second = b.record.instruction;
+      return found;
+    }
+    return undecided("Z3's limit ended the search");
+  }
+
+  uint64_t linear(const std::array<Term, 3>& thread, const std::array<uint32_t, 3>& block) const {
+    return formulas_.example(thread[0]) +
+           block[0] * (formulas_.example(thread[1]) + block[1] * formulas_.example(thread[2]));
+  }
+  // "3", or "3,0,1" if there is more than one axis.
+  std::string indices(const std::array<Term, 3>& axes) const {
+    std::string text = std::to_string(formulas_.example(axes[0]));
+    if (setup_.launch.grid[1] > 1 || setup_.launch.grid[2] > 1)
+      text += "," + std::to_string(formulas_.example(axes[1]));
+    if (setup_.launch.grid[2] > 1) text += "," + std::to_string(formulas_.example(axes[2]));
+    return text;
+  }
+
+  const Setup& setup_;
+  Formulas formulas_;
+  SharedInputs inputs_;
+  std::array<std::array<Term, 3>, 2> thread_{}, block_{};
+  std::vector<Term> required_;
+  size_t asked_ = 0, open_pairs_ = 0;
+};
+
+}  // namespace
+
+bool has_solver() {
+  return true;
+}
+
+TwoThreads decide_two_threads(const Setup& setup, bool every_grid) {
+  return Pair(setup, every_grid).decide();
+}
+
+}  // namespace glove::verify
