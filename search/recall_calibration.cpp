@@ -170,11 +170,11 @@ class Calibration {
     const double t = nearest.back().similarity;
     const double sine = std::sqrt(std::max(0.0, 1 - t * t));
     for (int64_t i = 0; i < kMarginRows; ++i) {
-      const auto row =
-          static_cast<size_t>(nearest[static_cast<size_t>(i * std::ssize(nearest) / kMarginRows)].id);
+      const auto number = static_cast<size_t>(i * std::ssize(nearest) / kMarginRows);
+      const auto row = static_cast<size_t>(nearest[number].id);
       const auto list = static_cast<size_t>(list_of_[row]);
-      const Plane1Estimate estimate = estimate_by_plane1(rows_.part(), position_of_[row], unit.data(),
-                                                         products[list] * double{lists_.factors[list]});
+      const double product = products[list] * double{lists_.factors[list]};
+      const auto estimate = estimate_by_plane1(rows_.part(), position_of_[row], unit.data(), product);
       const double distance = std::max(estimate.distance * sine, 1e-9);
       trial.margins.push_back(static_cast<float>(std::clamp((t - estimate.product) / distance, 0.0, 1.0)));
     }
@@ -271,10 +271,10 @@ double margin_of(std::span<const QueryTrial> trials, size_t which) {
     if (first + kMarginRows <= std::ssize(trial.margins))
       needed.insert(needed.end(), trial.margins.begin() + first, trial.margins.begin() + first + kMarginRows);
   if (needed.empty()) return 1;
-  const auto at =
-      needed.begin() + static_cast<int64_t>((1 - kBelowMargin) * static_cast<double>(needed.size() - 1));
+  const auto last = static_cast<double>(needed.size() - 1);
+  const auto at = needed.begin() + static_cast<int64_t>((1 - kBelowMargin) * last);
   std::nth_element(needed.begin(), at, needed.end());
-  return std::max(static_cast<double>(*at), kLeastMargin);
+  return std::max(double{*at}, kLeastMargin);
 }
 
 // Fills a class of the arrays from the trials. A trial that was not measured repeats one that was. If fewer
@@ -282,17 +282,14 @@ double margin_of(std::span<const QueryTrial> trials, size_t which) {
 void fill_class(std::span<const QueryTrial> trials, size_t which, RecallArrays& arrays) {
   const RecallTransform transform = {
       std::span(arrays.transform).subspan(which * kRecallTransform, kRecallTransform)};
-  transform.reach() = -1;
-  transform.margin() = 1;
+  transform.reach() = -1, transform.margin() = 1;
   std::vector<const QueryTrial*> measured;
   for (const QueryTrial& trial : trials)
     if (trial.is_measured[which]) measured.push_back(&trial);
   if (measured.size() < trials.size() / 2) return;
   fit_transform(measured, which, transform);
   const size_t queries = trials.size();
-  // What was not measured repeats what was.
-  for (size_t i = 0; i < queries; ++i)
-    if (!trials[i].is_measured[which]) measured.push_back(measured[i % measured.size()]);
+  for (size_t i = 0; measured.size() < queries; ++i) measured.push_back(measured[i]);
   const auto features_of = [&](const QueryTrial* trial) {
     return recall_features(transform.numbers, trial->measured[which]);
   };
@@ -300,20 +297,18 @@ void fill_class(std::span<const QueryTrial> trials, size_t which, RecallArrays& 
     return features_of(a).back() < features_of(b).back();
   });
   for (size_t i = 0; i < queries; ++i) {
-    const QueryTrial& trial = *measured[i];
-    const auto features = features_of(&trial);
+    const auto features = features_of(measured[i]);
+    const auto before = measured[i]->rows_before.begin();
     for (size_t j = 0; j < features.size(); ++j)
       arrays.features[(which * kRecallFeatures + j) * queries + i] = features[j];
     int16_t* const found = arrays.found.data() + (which * queries + i) * kRecallSteps;
     for (int64_t step = 0; step < kRecallSteps; ++step) {
       const int64_t rows = recall_rows(kRecallKs[which], step);
-      found[step] = static_cast<int16_t>(std::count_if(trial.rows_before.begin(),
-                                                       trial.rows_before.begin() + kRecallKs[which],
-                                                       [rows](int64_t before) { return before < rows; }));
+      found[step] = static_cast<int16_t>(std::count_if(
+          before, before + kRecallKs[which], [rows](int64_t rows_before) { return rows_before < rows; }));
     }
   }
   std::vector<int64_t> distances;
-  distances.reserve(measured.size());
   const RecallTable table = arrays.table();
   transform.margin() = margin_of(trials, which);
   for (const QueryTrial* trial : measured)
