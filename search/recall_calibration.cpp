@@ -271,8 +271,7 @@ double margin_of(std::span<const QueryTrial> trials, size_t which) {
     if (first + kMarginRows <= std::ssize(trial.margins))
       needed.insert(needed.end(), trial.margins.begin() + first, trial.margins.begin() + first + kMarginRows);
   if (needed.empty()) return 1;
-  const auto last = static_cast<double>(needed.size() - 1);
-  const auto at = needed.begin() + static_cast<int64_t>((1 - kBelowMargin) * last);
+  const auto at = needed.end() - 1 - static_cast<int64_t>(kBelowMargin * static_cast<double>(needed.size()));
   std::nth_element(needed.begin(), at, needed.end());
   return std::max(double{*at}, kLeastMargin);
 }
@@ -309,6 +308,7 @@ void fill_class(std::span<const QueryTrial> trials, size_t which, RecallArrays& 
     }
   }
   std::vector<int64_t> distances;
+  distances.reserve(measured.size());
   const RecallTable table = arrays.table();
   transform.margin() = margin_of(trials, which);
   for (const QueryTrial* trial : measured)
