@@ -4,6 +4,8 @@ import sqlite3
 
 OMIT, REPLACE = 0, 1  # what apply() does about a change that does not fit
 CONFLICT_HANDLER = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
+ERROR = 1
+FORGOTTEN = "a change of the changeset failed, and undoing it has reset the message"
 DATA, CONFLICT = 1, 3  # the kinds of conflict of which SQLite accepts REPLACE
 
 
@@ -57,4 +59,7 @@ class Connection:
     def apply(self, changeset, policy):
         """Applies the changeset; `policy`, OMIT or REPLACE, decides conflicts."""
         handler = CONFLICT_HANDLER(lambda _, kind, __: policy if kind in (DATA, CONFLICT) else OMIT)
-        self.check(self.sqlite.sqlite3changeset_apply(self.handle, len(changeset), changeset, None, handler, None))
+        code = self.sqlite.sqlite3changeset_apply(self.handle, len(changeset), changeset, None, handler, None)
+        if code == ERROR and self.sqlite.sqlite3_extended_errcode(self.handle) == 0:
+            raise sqlite3.OperationalError(FORGOTTEN)
+        self.check(code)
