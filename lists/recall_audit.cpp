@@ -73,6 +73,12 @@ bool RecallAudit::add(double promised, double observed) {
   return !has_drifted_.exchange(true, std::memory_order_relaxed);
 }
 
+bool RecallAudit::is_new(uint64_t hash) {
+  const Lock lock(mutex_);
+  if (audited_.size() == kMostHashes) audited_.clear();
+  return audited_.insert(hash).second;
+}
+
 AuditedRecall RecallAudit::of(double promised) const {
   const Lock lock(mutex_);
   const auto place = std::ranges::find(by_promise_, promised, &std::pair<double, Tally>::first);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -33,6 +34,10 @@ class RecallAudit {
   // Returns true if this audit is the first to show that the promise is not kept.
   bool add(double promised, double observed);
 
+  // Returns true the first time that it is asked about a query, of which `hash` stands. Audits of one query
+  // say nothing of others, however often it is asked. May say so again after 2^16 others.
+  bool is_new(uint64_t hash);
+
   // Returns what the audits of queries with this recall have observed; of up to kMostTallies of these.
   AuditedRecall of(double promised) const;
   AuditedRecall all() const;
@@ -51,6 +56,7 @@ class RecallAudit {
   };
   static constexpr size_t kMostTallies = 64;
   static constexpr int64_t kRecent = 256;
+  static constexpr size_t kMostHashes = size_t{1} << 16;
 
   mutable ForkSafeMutex mutex_;
   Tally all_ GLOVE_GUARDED_BY(mutex_);
@@ -58,6 +64,7 @@ class RecallAudit {
   Tally recent_ GLOVE_GUARDED_BY(mutex_);         // fewer than kRecent
   Tally before_recent_ GLOVE_GUARDED_BY(mutex_);  // kRecent, or none yet
   std::vector<std::pair<double, Tally>> by_promise_ GLOVE_GUARDED_BY(mutex_);
+  std::unordered_set<uint64_t> audited_ GLOVE_GUARDED_BY(mutex_);
   std::atomic<bool> has_drifted_ = false;
 };
 

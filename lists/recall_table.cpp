@@ -40,7 +40,8 @@ QueryDistances distances_to(const RecallTable& table, int which,
   const int16_t* column = table.features.data() + which * kRecallFeatures * table.queries;
   const auto last_features =
       std::span(column + (kRecallFeatures - 1) * table.queries, static_cast<size_t>(table.queries));
-  const int64_t place = std::ranges::lower_bound(last_features, at.back()) - last_features.begin();
+  const int64_t place =
+      std::lower_bound(last_features.begin(), last_features.end(), at.back()) - last_features.begin();
   const int64_t count = std::min(kCompared, table.queries);
   QueryDistances distances = {std::clamp<int64_t>(place - count / 2, 0, table.queries - count), {}};
   std::vector<int32_t>& values = distances.values;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 #include <utility>
 
 #include "base/concat.h"
+#include "base/crc32.h"
 #include "search/engine.h"
 
 namespace glove {
@@ -28,6 +30,17 @@ std::vector<int64_t> sorted_ids(std::span<const Neighbor> rows) {
   for (const Neighbor& row : rows) ids.push_back(row.id);
   std::sort(ids.begin(), ids.end());
   return ids;
+}
+
+// Of what an approximate answer depends on.
+uint64_t hash_of(const Query& query, int64_t k, double recall) {
+  const auto bytes = [](const auto& value) {
+    return std::span<const char>(reinterpret_cast<const char*>(&value), sizeof value);
+  };
+  const uint32_t options = crc32_continue(crc32_continue(0, bytes(k)), bytes(recall));
+  const std::span<const float> vector(query.vector);
+  return uint64_t{options} << 32 |
+         crc32_continue(0, {reinterpret_cast<const char*>(vector.data()), vector.size_bytes()});
 }
 
 // Answers a query exactly and compares. Nothing but an interrupt keeps the caller from its own answer.
@@ -71,10 +84,10 @@ Result<Answers> nearest_with_audits(Engine& engine, RankedRelation& relation, st
   report.audited = audit->of(options.recall);
   for (size_t i = 0; i < report.notes.size(); ++i) {
     if (!report.notes[i].approximate || !engine.audit_clock().strikes(every)) continue;
-    if (options.may_audit && options.may_audit())
-      GLOVE_RETURN_IF_ERROR(audit_answer(engine, relation, name, queries[i], k, options, answers[i]));
-    else
+    if (!options.may_audit || !options.may_audit())
       engine.audit_clock().postpone(every);
+    else if (audit->is_new(hash_of(queries[i], k, options.recall)))
+      GLOVE_RETURN_IF_ERROR(audit_answer(engine, relation, name, queries[i], k, options, answers[i]));
   }
   return answers;
 }

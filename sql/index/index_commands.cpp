@@ -201,6 +201,7 @@ Status IndexCommands::sync(bool join_all) {
     for (StoredSegment& stored : segments) GLOVE_RETURN_IF_ERROR(kill_missing(stored));
   int64_t living = 0;
   for (const StoredSegment& stored : segments) living += stored.record.rows - stored.dead_rows();
+  const auto calibration = config.recall;
   IndexLists lists(connection_, index_, store_.segments(), config);
   lists.plan(living, join_all);
   const std::vector<size_t> joined = joined_segments(segments, join_all, lists.are_due());
@@ -208,7 +209,7 @@ Status IndexCommands::sync(bool join_all) {
     for (const size_t i : joined) GLOVE_RETURN_IF_ERROR(kill_missing(segments[i]));
   GLOVE_RETURN_IF_ERROR(write_segments(segments, joined, lists));
   if (joined.empty()) GLOVE_RETURN_IF_ERROR(lists.calibrate_again(segments));
-  if ((!has_dims && !segments.empty()) || lists.are_due() || lists.has_calibrated())
+  if ((!has_dims && !segments.empty()) || lists.are_due() || config.recall != calibration)
     return store_.set_config(config);
   return {};
 }

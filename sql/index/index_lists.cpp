@@ -97,7 +97,8 @@ Status IndexLists::calibrate_again(std::vector<StoredSegment>& segments) {
 
 Status IndexLists::write() {
   if (trained_) GLOVE_RETURN_IF_ERROR(store_.set_lists(*lists_));
-  return recall_.empty() ? Status() : store_.set_recall(recall_);
+  const bool has_too_few_rows = calibrates_ && !config_.recall;  // so the former calibration goes
+  return recall_.empty() && !has_too_few_rows ? Status() : store_.set_recall(recall_);
 }
 
 }  // namespace glove::sql

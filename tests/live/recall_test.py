@@ -202,6 +202,21 @@ class Recall(unittest.TestCase):
         fixture.command(self.db, "merge")
         self.expect_kept("after merge", count=30)
 
+    def test_an_index_that_shrank_loses_its_calibration(self):
+        self.db.execute("CREATE TABLE few(id INTEGER PRIMARY KEY, vec BLOB)")
+        self.db.executemany("INSERT INTO few VALUES (?, ?)", enumerate(self.vectors(3000)))
+        self.db.execute("CREATE VIRTUAL TABLE few_vec USING glove_index(content='few', rowid='id', vector='vec', lists=50)")
+        self.addCleanup(self.db.executescript, "DROP TABLE few_vec; DROP TABLE few")
+        calibrations = "SELECT count(*) FROM few_vec_block WHERE segment = -1"
+        self.assertNotEqual(self.db.execute(calibrations).fetchall(), [(0,)])
+        self.db.execute("DELETE FROM few WHERE id >= 2000")
+        for _ in range(2):  # the second has nothing to join
+            self.db.execute("INSERT INTO few_vec(few_vec) VALUES ('merge')")
+            self.assertEqual(self.db.execute(calibrations).fetchall(), [(0,)])
+            self.assertEqual(self.db.execute("SELECT value FROM few_vec_config WHERE key = 'recall'").fetchall(), [(-1,)])
+            ask = ASK.replace("doc_vec", "few_vec")
+            self.assertEqual({row[2] for row in self.db.execute(ask, (self.vectors(1)[0], 10, 0.9))}, {"proof"})
+
     def test_the_users_own_queries(self):
         add = "INSERT INTO doc_vec(doc_vec, query) VALUES ('calibrate', ?)"
         stored = "SELECT count(*), min(number) FROM doc_vec_block WHERE segment = -2"
