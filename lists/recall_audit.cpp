@@ -29,6 +29,8 @@ std::string audit_text(const AuditedRecall& audited) {
   char text[96] = {};
   std::snprintf(text, sizeof(text), "%.3f (%.3f-%.3f), %lld audits", audited.observed, audited.low,
                 audited.high, static_cast<long long>(audited.audits));
+  // Of the host's locale; the one between the sentence's parts stays.
+  std::replace(std::begin(text), std::find(std::begin(text), std::end(text), ')'), ',', '.');
   return text;
 }
 

@@ -4,6 +4,7 @@
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <iterator>
 
 #include "base/float_from_chars.h"
@@ -305,10 +306,9 @@ std::string Inputs::recall_text() const {
 
 std::string Inputs::certainty_text() const {
   char text[32] = {};
-  constexpr int kDigits = 6;
-  return "1-" + std::string(text, std::to_chars(std::begin(text), std::end(text), 1 - certainty,
-                                                std::chars_format::general, kDigits)
-                                      .ptr);
+  std::snprintf(text, sizeof(text), "1-%.6g", 1 - certainty);
+  std::replace(std::begin(text), std::end(text), ',', '.');  // of the host's locale
+  return text;
 }
 
 std::string Inputs::key() const {
