@@ -11,8 +11,8 @@
 #include "base/crc32.h"
 #include "base/mutex.h"
 #include "base/thread_pool.h"
+#include "lists/code_estimate.h"
 #include "live/live_search.h"
-#include "model/code_estimate.h"
 #include "model/limits.h"
 #include "search/recall_calibration.h"
 

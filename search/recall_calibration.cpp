@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/cores.h"
+#include "base/random.h"
 #include "base/thread_pool.h"
 #include "lists/calibration.h"
 #include "model/exact_dot.h"
@@ -26,34 +27,25 @@ constexpr int64_t kMarginRows = 10;
 constexpr double kBelowMargin = 2e-3;
 constexpr double kRidge = 1e-3;  // of the standardised measurements
 
-// SplitMix64.
-class Random {
- public:
-  explicit Random(uint64_t seed) : state_(seed) {}
-  int64_t below(int64_t bound) {
-    uint64_t z = (state_ += 0x9E3779B97F4A7C15u);
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-    return static_cast<int64_t>((z ^ z >> 31) >> 1) % bound;
-  }
-
- private:
-  uint64_t state_;
-};
+int64_t draw_below(SplitMix64& random, int64_t bound) {
+  return static_cast<int64_t>(random.next() >> 1) % bound;
+}
 
 // Draws a row: of half of the queries any, of the others mostly early ones, because many models have
 // their words in the order of their frequency.
-int32_t draw_row(std::span<const int32_t> rows, bool early, Random& random) {
+int32_t draw_row(std::span<const int32_t> rows, bool early, SplitMix64& random) {
   const int64_t count = std::ssize(rows);
-  const int64_t bound = early ? count >> random.below(std::bit_width(static_cast<uint64_t>(count))) : count;
-  return rows[static_cast<size_t>(random.below(bound))];
+  const int64_t bound =
+      early ? count >> draw_below(random, std::bit_width(static_cast<uint64_t>(count))) : count;
+  return rows[static_cast<size_t>(draw_below(random, bound))];
 }
 
 // About normal, with a deviation of 1.
-double draw_normal(Random& random) {
+double draw_normal(SplitMix64& random) {
   constexpr int64_t kStep = int64_t{1} << 30;
   double sum = -6;
-  for (int i = 0; i < 12; ++i) sum += static_cast<double>(random.below(kStep)) / static_cast<double>(kStep);
+  for (int i = 0; i < 12; ++i)
+    sum += static_cast<double>(draw_below(random, kStep)) / static_cast<double>(kStep);
   return sum;
 }
 
@@ -61,15 +53,15 @@ double draw_normal(Random& random) {
 // noise, from little to nothing else. Half of the last three omit the rows that they are made of, as words
 // do.
 MaybeQuery draw_query(const CalibrationRows& all, std::span<const int32_t> rows, int64_t number) {
-  Random random(static_cast<uint64_t>(number));
+  SplitMix64 random(static_cast<uint64_t>(number));
   const int64_t kind = number % 4;
-  const int64_t terms = kind == 0 || kind == 3 ? 1 : 2 + random.below(4);
+  const int64_t terms = kind == 0 || kind == 3 ? 1 : 2 + draw_below(random, 4);
   std::vector<double> sum(static_cast<size_t>(all.dims()));
   std::vector<float> vector(sum.size());
   std::vector<int32_t> used;
   for (int64_t i = 0; i < terms; ++i) {
     const int32_t row = draw_row(rows, number / 8 % 2 == 0, random);
-    const double sign = kind == 2 && i > 0 && random.below(2) == 0 ? -1 : 1;
+    const double sign = kind == 2 && i > 0 && draw_below(random, 2) == 0 ? -1 : 1;
     all.read(row, vector.data());
     const double factor = sign / std::sqrt(exact_dot(vector.data(), vector.data(), all.dims()));
     for (size_t j = 0; j < sum.size(); ++j) sum[j] += factor * vector[j];
@@ -77,7 +69,7 @@ MaybeQuery draw_query(const CalibrationRows& all, std::span<const int32_t> rows,
   }
   if (kind == 3) {
     constexpr double kLengths[] = {0.5, 1, 2, 64};
-    const double length = kLengths[random.below(4)] / std::sqrt(static_cast<double>(all.dims()));
+    const double length = kLengths[draw_below(random, 4)] / std::sqrt(static_cast<double>(all.dims()));
     for (double& value : sum) value += length * draw_normal(random);
   }
   std::ranges::sort(used);

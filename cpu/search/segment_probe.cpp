@@ -10,8 +10,8 @@
 #include "cpu/search/part_chunks.h"
 #include "cpu/search/plane_parts.h"
 #include "cpu/search/search_cost.h"
+#include "lists/code_estimate.h"
 #include "lists/planes.h"
-#include "model/code_estimate.h"
 #include "search/nearest.h"
 
 namespace glove::cpu {

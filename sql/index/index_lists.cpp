@@ -84,7 +84,7 @@ Status IndexLists::calibrate(const live::SegmentPtr& segment) {
 }
 
 Status IndexLists::calibrate_again(std::vector<StoredSegment>& segments) {
-  if (!calibrates_ || has_calibrated()) return {};
+  if (!calibrates_ || !recall_.empty()) return {};
   StoredSegment* largest = nullptr;
   for (StoredSegment& stored : segments)
     if (stored.record.in_lists() && (largest == nullptr || stored.record.rows > largest->record.rows))

@@ -35,8 +35,6 @@ class IndexLists {
   // Calibrates the lists by the largest segment in them, if put() has not, and writes that. REQUIRES: after
   // write().
   Status calibrate_again(std::vector<StoredSegment>& segments);
-  // True if the configuration has another calibration than before.
-  bool has_calibrated() const { return !recall_.empty(); }
 
   // Writes what was trained and calibrated.
   Status write();
