@@ -95,12 +95,18 @@ class NineOfTen final : public RankedRelation {
 
 class Audits : public ::testing::Test {
  protected:
-  Result<Answers> ask(size_t queries, double recall, bool may_audit) {
+  // Asks queries that nobody has asked before.
+  Result<Answers> ask(size_t count, double recall, bool may_audit) {
+    std::vector<Query> queries(count);
+    for (Query& query : queries) query.vector = {++last_};
+    return ask(queries, recall, may_audit);
+  }
+  Result<Answers> ask(const std::vector<Query>& queries, double recall, bool may_audit) {
     SearchOptions options;
     options.recall = recall;
     options.may_audit = [may_audit] { return may_audit; };
     report = {};
-    return nearest_with_audits(test.engine, relation, "it", std::vector<Query>(queries), 10, options, report);
+    return nearest_with_audits(test.engine, relation, "it", queries, 10, options, report);
   }
   void set(const char* every) { ASSERT_TRUE(test.engine.settings().set("audits", every).ok()); }
 
@@ -108,6 +114,9 @@ class Audits : public ::testing::Test {
   static inline std::vector<std::string> log;
   NineOfTen relation;
   SearchReport report;
+
+ private:
+  float last_ = 0;
 };
 
 TEST_F(Audits, AreOfOneQueryInSoMany) {
@@ -121,6 +130,14 @@ TEST_F(Audits, AreOfOneQueryInSoMany) {
   ASSERT_TRUE(ask(1, 0.9, false).ok());
   EXPECT_EQ(report.audited.audits, 111);
   EXPECT_EQ(report.recall, 0.9);
+}
+
+TEST_F(Audits, AreOfEachQueryOnce) {
+  set("1");
+  ASSERT_TRUE(ask(std::vector<Query>(100), 0.9, true).ok());
+  EXPECT_EQ(relation.take_exact(), 1);
+  ASSERT_TRUE(ask(std::vector<Query>(1), 0.95, true).ok());
+  EXPECT_EQ(relation.take_exact(), 1);
 }
 
 TEST_F(Audits, WaitUntilTheyMayRun) {
