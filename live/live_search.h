@@ -61,8 +61,9 @@ using PartSetPtr = std::shared_ptr<const PartSet>;
 PartSetPtr share_part_set(Engine& engine, const std::vector<SegmentPtr>& segments,
                           const IndexRecallPtr& recall);
 
-// Returns a set of these segments, with any calibration, or null if nobody holds one.
-PartSetPtr find_part_set(Engine& engine, const std::vector<SegmentPtr>& segments);
+// The same if somebody holds it; null otherwise.
+PartSetPtr find_part_set(Engine& engine, const std::vector<SegmentPtr>& segments,
+                         const IndexRecallPtr& recall);
 
 // Returns the rows of the set that have a key of `keys` as their id. Errors: an interrupt.
 Result<RowMaskPtr> admissible_rows(const KeySet& keys, const PartSet& set, const InterruptCheck& interrupted);

@@ -199,7 +199,10 @@ class Recall(unittest.TestCase):
             rows = self.db.execute(ASK, (query, 10, 0.5)).fetchall()
             self.assertEqual({row[2] for row in rows}, {"proof"}, change)
             self.assertEqual([row[:2] for row in rows], self.exact(query, 10))
+            with self.assertRaisesRegex(sqlite3.Error, "its calibration for approximate answers.*'merge'"):
+                fixture.command(self.db, "integrity-check")
         fixture.command(self.db, "merge")
+        fixture.command(self.db, "integrity-check")
         self.expect_kept("after merge", count=30)
 
     def test_an_index_that_shrank_loses_its_calibration(self):
@@ -232,6 +235,10 @@ class Recall(unittest.TestCase):
         self.assertEqual(self.db.execute(stored).fetchone(), (512, 96))
         self.assertEqual(self.db.execute(size).fetchone()[0], before + 512 * 5 * (9 + 96) * 2)
         self.expect_kept("with own queries", count=30)
+        for number in ("4611686018427387904", "9223372036854775807", "-1", "'x'"):
+            self.db.execute("INSERT INTO doc_vec_block SELECT -2, %s, data FROM doc_vec_block WHERE segment = -2 LIMIT 1" % number)
+        self.db.execute(add, (self.vectors(1)[0],))
+        self.assertEqual(self.db.execute(stored).fetchone(), (512, 97))
         self.db.execute("ROLLBACK")
         self.assertEqual(self.db.execute(stored).fetchone(), (0, None))
         for value, words in ((None, "needs a query"), (b"abc", "the query is a BLOB of 3 bytes"), ("[1, 2]", "the query has 2 components")):
@@ -255,6 +262,16 @@ class Recall(unittest.TestCase):
         self.db.execute("UPDATE doc SET vec = vec WHERE id = 5")
         self.db.execute(ASK, (self.vectors(1)[0], 10, 0.85)).fetchall()
         self.assertEqual(self.db.execute(columns).fetchone()[4], audits)
+        self.db.execute("ROLLBACK")
+        # Another connection still has the calibration that 'merge' replaces.
+        other = self.connect()
+        self.addCleanup(other.close)
+        other.execute(ASK, (self.vectors(1)[0], 10, 0.85)).fetchall()
+        self.db.execute("INSERT INTO doc_vec(doc_vec, query) VALUES ('calibrate', ?)", (self.vectors(1)[0],))
+        fixture.command(self.db, "merge")
+        self.assertFalse(self.db.execute(columns).fetchone()[4])
+        self.db.execute("DELETE FROM doc_vec_block WHERE segment = -2")
+        fixture.command(self.db, "merge")
 
 
 if __name__ == "__main__":
