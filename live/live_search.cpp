@@ -8,6 +8,7 @@
 #include "base/mutex.h"
 #include "base/timer.h"
 #include "live/block_scan.h"
+#include "live/outline_probe.h"
 #include "model/exact_dot.h"
 
 namespace glove::live {
@@ -246,6 +247,8 @@ Result<std::optional<Answers>> LiveRelation::candidates(std::span<const Query> q
     CodeSource& codes;
     ~Reading() { codes.end_reading(); }
   } const reading{codes_};
+  if (options.recall < 1 && k <= kMostRecallK && parts.recall() != nullptr)
+    return candidates_by_probes(state_, source_, codes_, queries, k, options, report);
   return candidates_by_blocks(parts, state_.segment_ids, codes_, queries, k, options, report);
 }
 

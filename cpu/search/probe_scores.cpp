@@ -49,6 +49,7 @@ class CodeScores final : public ProbeScores {
 
   void fetch(int64_t row) const override {
     const ModelPart& part = context_.model.part_of(row);
+    if (part.level(8).codes.empty()) return;
     const int8_t* const codes = part.level(8).codes.data() + code_index(row - part.first_row, 0, part.dims);
     for (int64_t group = 0; group < component_groups(part.dims); ++group)
       __builtin_prefetch(codes + group * kTileRows * kTileComponents);
@@ -58,10 +59,15 @@ class CodeScores final : public ProbeScores {
     for (size_t i = 0; i < rows.size(); ++i) {
       if (i + 1 < rows.size()) fetch(rows[i + 1].id);
       const ModelPart& part = context_.model.part_of(rows[i].id);
-      const CodeLevel& level = part.level(8);
-      const int64_t place = rows[i].id - part.first_row;
+      CodeLevel level = part.level(8);
+      int64_t place = rows[i].id - part.first_row;
       const float error = query_.bound.error(level.residuals[static_cast<size_t>(place)]);
       if (!std::isfinite(error)) continue;
+      if (level.codes.empty()) {
+        GLOVE_ASSIGN_OR_RETURN(level, request_.source->read_codes(rows[i].id));
+        if (level.codes.empty()) continue;
+        place = 0;
+      }
       const float estimate = code_estimate(level, place, part.dims, query_);
       rows[i].similarity = estimate;
       lower_bounds_.push_back(estimate - error);
@@ -99,7 +105,7 @@ class CodeScores final : public ProbeScores {
     const PartChunks chunks(context_.model.parts(), kTilesPerCheck * kTileRows);
     for (int64_t i = 0; i < chunks.count(); ++i) {
       const PartChunks::Chunk chunk = chunks[i];
-      if (chunk.part.planes != nullptr) continue;
+      if (chunk.part.planes != nullptr || chunk.part.level(8).codes.empty()) continue;
       GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
       if (packed.empty()) {
         codes = quantize_query(query.vector, query.norm_squared, kernel.max_query_code);

@@ -20,7 +20,7 @@ class ProbeScores {
   virtual void fetch(int64_t row) const = 0;
 
   // Sets the similarities of rows that the request admits, by which the search knows what its query is like:
-  // kNoSimilarity for a zero row. No row may be scored twice.
+  // kNoSimilarity for a zero row. No row may be scored twice. Errors are those of the request's source.
   virtual Status score(std::span<Neighbor> rows) = 0;
 
   // Reads the rows that are in no lists, and returns the answer (SearchRequest::rows) from these and those

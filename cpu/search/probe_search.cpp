@@ -11,7 +11,6 @@
 #include "base/timer.h"
 #include "cpu/search/plane_parts.h"
 #include "lists/planes.h"
-#include "search/nearest.h"
 
 namespace glove::cpu {
 namespace {
@@ -27,10 +26,6 @@ constexpr int64_t kRowsPerScores = 4;
 constexpr int64_t kRowsPerCheck = 1 << 17;
 // The tiles of a list that are fetched ahead.
 constexpr int64_t kMostFetchedTiles = 16;
-// An index that has grown so many times since it was calibrated is searched exactly.
-constexpr int64_t kMostGrowth = 2;
-// Where nearly as many rows are left as were calibrated, the nearest lie where the nearest of those did.
-constexpr double kNearlyAll = 0.95;
 
 float round_down_to_float(double value) {
   const float rounded = static_cast<float>(value);
@@ -57,49 +52,6 @@ PlaneCodes packed_codes(const ScanContext& context, const SplitQuery& query) {
   return codes;
 }
 
-const RecallTable* table_of(const ModelPart& part) {
-  return part.planes == nullptr ? nullptr : part.planes->recall;
-}
-
-int64_t count_between(std::span<const int32_t> rows, const ModelPart& part) {
-  const auto from = [&](int64_t row) { return std::lower_bound(rows.begin(), rows.end(), row); };
-  return from(part.first_row + part.rows) - from(part.first_row);
-}
-
-// The rows of a model that are in lists.
-struct ListedRows {
-  const RecallTable* table = nullptr;  // null: they were not calibrated
-  int64_t rows = 0;
-  int64_t excluded = 0;
-};
-
-ListedRows listed_rows(std::span<const ModelPart> parts, const Query& query) {
-  ListedRows all;
-  for (const ModelPart& part : parts) {
-    const RecallTable* const own = table_of(part);
-    if (part.planes != nullptr && (own == nullptr || own->is_damaged)) return {};
-    if (own == nullptr) continue;
-    all.table = own;
-    all.rows += part.rows;
-    all.excluded += count_between(query.excluded, part);
-  }
-  return all;
-}
-
-// Returns the offsets of the lists if all parts' rows in them were as many as those of the calibration;
-// nothing if those of the only part are.
-std::vector<int64_t> own_offsets(std::span<const ModelPart> parts, const ProbePlan& plan) {
-  if (parts.size() == 1 && parts.front().rows == plan.rows) return {};
-  std::vector<int64_t> offsets(static_cast<size_t>(plan.table->lists.lists()) + 1);
-  for (const ModelPart& part : parts)
-    if (table_of(part) != nullptr)
-      for (size_t i = 0; i < offsets.size(); ++i) offsets[i] += part.planes->offsets[i];
-  const auto all = static_cast<double>(offsets.back());
-  for (int64_t& offset : offsets)
-    offset = static_cast<int64_t>(static_cast<double>(offset) * static_cast<double>(plan.rows) / all);
-  return offsets;
-}
-
 std::vector<std::vector<uint64_t>> no_tiles(std::span<const ModelPart> parts) {
   std::vector<std::vector<uint64_t>> taken;
   for (const ModelPart& part : parts) taken.emplace_back(static_cast<size_t>(tile_count(part.rows) / 64 + 1));
@@ -107,35 +59,6 @@ std::vector<std::vector<uint64_t>> no_tiles(std::span<const ModelPart> parts) {
 }
 
 }  // namespace
-
-std::optional<ProbePlan> plan_probe(const ScanContext& context, const SearchRequest& request) {
-  if (!(request.recall < 1)) return std::nullopt;
-  const Model& model = context.model;
-  const Query& query = *request.query;
-  if (has_vectors(model) && model.parts().size() != 1) return std::nullopt;
-  const ListedRows listed = listed_rows(model.parts(), query);
-  if (listed.table == nullptr) return std::nullopt;
-  const int64_t calibrated = listed.table->calibrated_rows > 0 ? listed.table->calibrated_rows : listed.rows;
-  if (listed.rows > kMostGrowth * calibrated) return std::nullopt;
-  auto living = static_cast<double>(listed.rows - listed.excluded);
-  if (const RowMask* const among = query.among.get(); among != nullptr) {
-    if (!among->is_of(model)) return std::nullopt;
-    living =
-        std::min(living, static_cast<double>(among->count()) * living / static_cast<double>(listed.rows));
-  }
-  const double density = living / static_cast<double>(calibrated);
-  if (!(density > 0)) return std::nullopt;
-  const double spread = density < 1 ? std::min(1.0, density / kNearlyAll) : density;
-  const double needed = std::ceil(static_cast<double>(request.k) / spread);
-  const int which =
-      needed > static_cast<double>(kMostRecallK) ? -1 : recall_class(static_cast<int64_t>(needed));
-  // Of so few rows, reading all is cheaper.
-  if (which < 0 || static_cast<double>(kRecallKs[static_cast<size_t>(which)]) > living / 16)
-    return std::nullopt;
-  const double left = static_cast<double>(kRecallKs[static_cast<size_t>(which)]) * density;
-  return ProbePlan{listed.table, calibrated, which,
-                   std::max(request.k, static_cast<int64_t>(std::llround(left)))};
-}
 
 ProbeQuery::ProbeQuery(const ScanContext& context, const Query& query, const RecallTable& table)
     : split(split_query(query.vector, query.norm_squared)),
@@ -151,7 +74,7 @@ ProbeSearch::ProbeSearch(const ScanContext& context, const SearchRequest& reques
       scores_(make_probe_scores(context, request)),
       margin_(plan.table->margin(plan.which)),
       query_(context, *request.query, *plan.table),
-      own_offsets_(own_offsets(parts(), plan)),
+      own_offsets_(calibrated_offsets(parts(), plan)),
       offsets_(own_offsets_.empty() ? parts().front().planes->offsets : own_offsets_),
       taken_(no_tiles(parts())),
       order_(query_.order, offsets_),
@@ -221,30 +144,30 @@ Status ProbeSearch::read_lists(int64_t rows, const InterruptCheck& interrupted) 
     if (list < 0) break;
     list_rows_ += offsets_[static_cast<size_t>(list) + 1] - offsets_[static_cast<size_t>(list)];
     for (size_t part = 0; part < parts().size(); ++part)
-      if (table_of(parts()[part]) != nullptr) read_list(part, list);
+      if (table_of(parts()[part]) != nullptr) GLOVE_RETURN_IF_ERROR(read_list(part, list));
     if (list_rows_ >= score_after_) GLOVE_RETURN_IF_ERROR(score_kept());
   }
   return {};
 }
 
 // Reads the positions of a list. Only its first and its last tile may have been read with another list.
-void ProbeSearch::read_list(size_t part, int64_t list) {
+Status ProbeSearch::read_list(size_t part, int64_t list) {
   const std::span<const int64_t> offsets = parts()[part].planes->offsets;
   const int64_t begin = offsets[static_cast<size_t>(list)];
   const int64_t end = offsets[static_cast<size_t>(list) + 1];
-  if (begin == end) return;
+  if (begin == end) return {};
   int64_t first = begin / kTileRows;
   int64_t last = tile_count(end);
   if (last - first > 1 && !take_tile(part, last - 1)) --last;
   if (!take_tile(part, first)) ++first;
-  if (first == last) return;
+  if (first == last) return {};
   PlaneTiles tiles = {first, last, list};
   if (next_list_ >= 0) {
     const auto next = static_cast<size_t>(next_list_);
     tiles.next_first = offsets[next] / kTileRows;
     tiles.next_last = std::min(tile_count(offsets[next + 1]), tiles.next_first + kMostFetchedTiles);
   }
-  read_tiles(parts()[part], tiles);
+  return read_tiles(part, tiles);
 }
 
 bool ProbeSearch::take_tile(size_t part, int64_t tile) {
@@ -255,14 +178,27 @@ bool ProbeSearch::take_tile(size_t part, int64_t tile) {
   return is_new;
 }
 
-void ProbeSearch::read_tiles(const ModelPart& part, const PlaneTiles& tiles) {
+Status ProbeSearch::read_tiles(size_t number, const PlaneTiles& tiles) {
+  const ModelPart& part = parts()[number];
   const size_t before = kept_.count;
-  context_.kernels.planes->estimate(part, tiles, query_.planes, share_, limit_, kept_);
+  if (part.planes->plane1.empty()) {
+    GLOVE_ASSIGN_OR_RETURN(const auto bytes, request_.source->read_plane1(number, tiles.first, tiles.last));
+    const PlanePiece piece(part, tiles, bytes);
+    PlaneQuery query = query_.planes;
+    query.products = query.products.subspan(piece.first_list());
+    context_.kernels.planes->estimate(piece.part(), {0, tiles.last - tiles.first}, query, share_, limit_,
+                                      kept_);
+    for (size_t i = before; i < kept_.count; ++i)
+      kept_.positions[i] += static_cast<int32_t>(tiles.first * kTileRows);
+  } else {
+    context_.kernels.planes->estimate(part, tiles, query_.planes, share_, limit_, kept_);
+  }
   keep_admissible(part, before);
   const int64_t read = std::min(part.rows, tiles.last * kTileRows) - tiles.first * kTileRows;
   cost_.rows_scanned += read;
   cost_.bytes_scanned += read * plane1_row_bytes(part.dims);
   if (score_after_ < kNever) fetch_kept();
+  return {};
 }
 
 // Makes positions in one part, from `first` on, positions in all parts, and drops those whose rows the

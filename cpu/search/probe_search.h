@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cpu/kernels/kernels.h"
+#include "cpu/search/probe_plan.h"
 #include "cpu/search/probe_scores.h"
 #include "cpu/search/scan.h"
 #include "lists/probe_order.h"
@@ -23,20 +24,6 @@ namespace glove::cpu {
 // Answers those requests that want it by such a search, several at a time, and marks them as approximate.
 // REQUIRES: the requests have the same mask.
 Status search_approximately(const ScanContext& context, std::span<SearchRequest> requests);
-
-// How the calibration of other rows applies to those that a search may return. Of these there are `density`
-// times as many in each list as rows when it was made, so that the nearest k of them lie where the nearest
-// k / density of those did.
-struct ProbePlan {
-  const RecallTable* table;
-  int64_t rows;  // in lists when they were calibrated
-  int which;     // class of the calibration
-  int64_t k;  // rows that the search looks for: those that are left of the class's, or at least the request's
-};
-
-// Returns nullopt if the request does not allow an approximate search, or the lists were not calibrated for
-// it.
-std::optional<ProbePlan> plan_probe(const ScanContext& context, const SearchRequest& request);
 
 // What a search knows of its query. Not copied, because parts refer to others.
 struct ProbeQuery {
@@ -73,8 +60,8 @@ class ProbeSearch {
   // Reads lists until `rows` rows of the calibration were read or there are none left, and scores those that
   // may be among the best.
   Status read_lists(int64_t rows, const InterruptCheck& interrupted);
-  void read_list(size_t part, int64_t list);
-  void read_tiles(const ModelPart& part, const PlaneTiles& tiles);
+  Status read_list(size_t part, int64_t list);
+  Status read_tiles(size_t part, const PlaneTiles& tiles);
   bool take_tile(size_t part, int64_t tile);
   void keep_admissible(const ModelPart& part, size_t first);
   // Returns the row of the model at a position, or -1 if there is none.

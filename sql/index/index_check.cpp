@@ -111,7 +111,8 @@ Result<std::string> IndexCommands::problem() {
   if (is_calibrated(config, segments.value())) {
     GLOVE_ASSIGN_OR_RETURN(const auto recall, store_.segments().read_recall(dims, *config.recall));
     if (recall == nullptr)
-      return index_.name + " is damaged: its calibration for approximate answers cannot be one of its lists, " +
+      return index_.name +
+             " is damaged: its calibration for approximate answers cannot be one of its lists, " +
              "so that all are exact; run " + index_.command("merge");
   }
   std::vector<LivingRow> living = living_rows(segments.value());
