@@ -35,7 +35,7 @@ SegmentBytes& CodeReader::bytes_of(const live::Segment& segment, int64_t id) {
 }
 
 // Returns whether the bytes of a segment were read, or false if it is not stored any more.
-Result<bool> CodeReader::found(const live::Segment& segment, int64_t id, Status status) {
+Result<bool> CodeReader::found(const live::Segment& segment, int64_t id, const Status& status) {
   if (status.ok()) return true;
   if (status.error().code != ErrorCode::kCorrupt) return status.error();
   bytes_.reset();
@@ -54,7 +54,7 @@ Result<bool> CodeReader::read_codes(const live::Segment& segment, int64_t id, in
   Status status = bytes.append(number * block, end, codes);
   if (status.ok() && crc32_continue(0, codes) != segment.blocks().checksums[static_cast<size_t>(number)])
     status = wrong_checksum(index_, bytes.record());
-  return found(segment, id, std::move(status));
+  return found(segment, id, status);
 }
 
 Result<bool> CodeReader::read_planes(const live::Segment& segment, int64_t id, int64_t first, int64_t last,
@@ -74,7 +74,7 @@ Result<bool> CodeReader::read_planes(const live::Segment& segment, int64_t id, i
     if (crc32_continue(0, piece) != segment.blocks().plane_checksums[static_cast<size_t>(number)])
       status = wrong_checksum(index_, stored.record());
   }
-  return found(segment, id, std::move(status));
+  return found(segment, id, status);
 }
 
 Result<live::SegmentPtr> read_outline(Connection& connection, const IndexDefinition& index,

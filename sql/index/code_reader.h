@@ -25,7 +25,7 @@ class CodeReader final : public live::CodeSource {
 
  private:
   SegmentBytes& bytes_of(const live::Segment& segment, int64_t id);
-  Result<bool> found(const live::Segment& segment, int64_t id, Status status);
+  Result<bool> found(const live::Segment& segment, int64_t id, const Status& status);
   Result<bool> is_stored(const live::Segment& segment, int64_t id);
 
   Connection& connection_;
