@@ -152,16 +152,16 @@ bool CoarseSearch::run(const InterruptCheck& interrupted) {
 
 void CoarseSearch::find_threshold() {
   Slot& slot = slots_.front();
-  slot.rows = planes_->promising(context_.kernels, kPilotRows + kPilotRowsPerResult * k_, 2 * k_ + 8);
-  if (among() != nullptr)
-    std::erase_if(slot.rows, [&](const Neighbor& row) { return !among()->admits(row.id); });
+  const int64_t rows = (kPilotRows + kPilotRowsPerResult * k_) * rows_per_answerable(context_.model, among());
+  slot.rows = planes_->promising(context_.kernels, rows, 2 * k_ + 8, among());
   score(slot);
   best_.clear();  // the scan finds them again
 }
 
 bool CoarseSearch::scan_by_planes(const InterruptCheck& interrupted) {
   if (has_vectors(context_.model)) find_threshold();
-  const std::vector<TileRange> nearest = planes_->nearest(kFirstPlaneRows + kFirstPlaneRowsPerResult * k_);
+  const int64_t first_rows = kFirstPlaneRows + kFirstPlaneRowsPerResult * k_;
+  const auto nearest = planes_->nearest(first_rows * rows_per_answerable(context_.model, among()));
   const auto read_nearest = [&](int slot, int64_t number) {
     scan_tiles(slots_[static_cast<size_t>(slot)], nearest[static_cast<size_t>(number)]);
   };
@@ -192,6 +192,11 @@ bool CoarseSearch::scan_by_planes(const InterruptCheck& interrupted) {
 }
 
 void CoarseSearch::scan_tiles(Slot& slot, const TileRange& tiles) {
+  const auto scan = [&](int64_t first, int64_t last) { scan_positions(slot, {tiles.part, first, last}); };
+  for_admissible_positions(context_.model.parts()[tiles.part], tiles.first, tiles.last, among(), scan);
+}
+
+void CoarseSearch::scan_positions(Slot& slot, const TileRange& tiles) {
   const ModelPart& part = context_.model.parts()[tiles.part];
   const auto rows = static_cast<size_t>((tiles.last - tiles.first) * kTileRows);
   if (slot.survivors.size() < rows) slot.survivors.resize(rows);

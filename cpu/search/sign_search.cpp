@@ -5,6 +5,7 @@
 
 #include "base/thread_pool.h"
 #include "cpu/search/plane_parts.h"
+#include "cpu/search/search_cost.h"
 #include "lists/list_codes.h"
 #include "lists/recall_table.h"
 #include "lists/sign_plane.h"
@@ -52,8 +53,7 @@ std::vector<float> rotate(const ScanContext& context, const Query& query, const 
 
 bool wants_signs(const ScanContext& context, const SearchRequest& request) {
   const Model& model = context.model;
-  if (!(request.certainty < 1) || request.query->among != nullptr || context.scan_bits == 8 ||
-      model.parts().size() != 1 || !has_vectors(model))
+  if (!(request.certainty < 1) || context.scan_bits == 8 || model.parts().size() != 1 || !has_vectors(model))
     return false;
   const ModelPart& part = model.parts().front();
   return part.planes != nullptr && part.planes->has_signs() &&
@@ -90,8 +90,9 @@ std::optional<SignSearch> SignSearch::create(const ScanContext& context, const S
   context.kernels.signs->pack(split, part.dims, search.codes_);
   search.line_ = upper_line(split.high.bound, split.high.scale, split.high.code_sum, 1, part.dims);
   const double failure = (1 - request.certainty) * (1 - kEvidenceSlack);
-  search.factor_ =
-      sign_factor(part.dims, failure / static_cast<double>(std::min(request.k, context.model.words())));
+  const int64_t rows =
+      std::clamp<int64_t>(answerable_rows(context.model, request.query->among.get()), 1, request.k);
+  search.factor_ = sign_factor(part.dims, failure / static_cast<double>(rows));
   const RecallTable* const recall = part.planes->recall;
   if (recall != nullptr && !recall->is_damaged)
     search.products_ = coded_products(context, recall->lists, *request.query);
