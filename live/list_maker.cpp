@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -28,6 +29,8 @@ constexpr int64_t kTrainingBytes = int64_t{256} << 20;
 constexpr int64_t kPieceBytes = int64_t{32} << 20;
 // Tiles that a thread encodes at once.
 constexpr int64_t kTilesPerPiece = 32;
+// A list stays if it has from a half to twice as many rows as the mean.
+constexpr int64_t kMostGrowth = 2;
 
 // The codes of a row as the vector of a multiple of what they stand for, whose products are exact.
 void read_codes(const Segment& segment, int64_t row, float* vector) {
@@ -39,14 +42,15 @@ void read_codes(const Segment& segment, int64_t row, float* vector) {
 // Rows of a segment with the directions of their codes as vectors. The residuals are upper bounds for these
 // too: of all unit vectors, that of the codes is the nearest to what they stand for.
 struct CodeRows {
-  // Rows first, first + step, ...
-  CodeRows(const Segment& segment, int64_t first, double step, int64_t rows)
-      : points{rows, segment.dims()}, vectors(static_cast<size_t>(rows * segment.dims())) {
+  CodeRows(const Segment& segment, std::span<const int32_t> chosen)
+      : points{std::ssize(chosen), segment.dims()},
+        vectors(chosen.size() * static_cast<size_t>(segment.dims())) {
+    const int64_t rows = points.rows;
     const int64_t dims = segment.dims();
     codes.resize(static_cast<size_t>(code_bytes(rows, dims)), 0);
     const auto read = [&](int, int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t row = first + static_cast<int64_t>(static_cast<double>(i) * step);
+        const int64_t row = chosen[static_cast<size_t>(i)];
         float* const vector = vectors.data() + i * dims;
         read_codes(segment, row, vector);
         for (int64_t j = 0; j < dims; ++j)
@@ -77,6 +81,24 @@ struct CodeRows {
   std::vector<int8_t> codes;
 };
 
+// Rows first, first + 1, ...
+std::vector<int32_t> rows_from(int64_t first, int64_t count) {
+  std::vector<int32_t> rows(static_cast<size_t>(count));
+  std::iota(rows.begin(), rows.end(), static_cast<int32_t>(first));
+  return rows;
+}
+
+// So many of the rows, evenly spread, as suffice to train `lists` lists.
+std::vector<int32_t> sample_of(const std::vector<int32_t>& rows, int64_t lists, int64_t dims) {
+  const int64_t most = kTrainingBytes / (dims * static_cast<int64_t>(sizeof(float)));
+  const int64_t count = std::min({std::ssize(rows), kTrainingRows * lists, std::max(most, 4 * lists)});
+  const double step = static_cast<double>(rows.size()) / static_cast<double>(count);
+  std::vector<int32_t> sample(static_cast<size_t>(count));
+  for (size_t i = 0; i < sample.size(); ++i)
+    sample[i] = rows[static_cast<size_t>(static_cast<double>(i) * step)];
+  return sample;
+}
+
 // Appends the list of each row to `lists`: that of its nearest centroid, and any of a row without direction.
 template <class Number>
 Status assign(Analysis& analysis, const CodeRows& rows, const Centroids& centroids,
@@ -87,6 +109,20 @@ Status assign(Analysis& analysis, const CodeRows& rows, const Centroids& centroi
   GLOVE_RETURN_IF_ERROR(pass->nearest_two(centroids, nearest, interrupted));
   for (const NearestTwo& row : nearest) lists.push_back(static_cast<Number>(std::max(row.first, 0)));
   return {};
+}
+
+// Returns the list of each row of a segment.
+Result<std::vector<uint16_t>> assign_all(Analysis& analysis, const Segment& segment,
+                                         const Centroids& centroids, const InterruptCheck& interrupted) {
+  const int64_t row_bytes = segment.dims() * static_cast<int64_t>(sizeof(float));
+  const int64_t piece = std::max(kTileRows, kPieceBytes / row_bytes / kTileRows * kTileRows);
+  std::vector<uint16_t> list_of;
+  list_of.reserve(static_cast<size_t>(segment.rows()));
+  for (int64_t first = 0; first < segment.rows(); first += piece) {
+    const CodeRows rows(segment, rows_from(first, std::min(piece, segment.rows() - first)));
+    GLOVE_RETURN_IF_ERROR(assign(analysis, rows, centroids, interrupted, list_of));
+  }
+  return list_of;
 }
 
 Centroids centroids_of(const Lists& lists) {
@@ -194,9 +230,7 @@ int64_t lists_for(int64_t rows) {
 
 Result<ListsPtr> train_lists(Analysis& analysis, const Segment& segment, int64_t count,
                              const InterruptCheck& interrupted) {
-  const int64_t most = kTrainingBytes / (segment.dims() * static_cast<int64_t>(sizeof(float)));
-  const int64_t rows = std::min({segment.rows(), kTrainingRows * count, std::max(most, 4 * count)});
-  const CodeRows sample(segment, 0, static_cast<double>(segment.rows()) / static_cast<double>(rows), rows);
+  const CodeRows sample(segment, sample_of(rows_from(0, segment.rows()), count, segment.dims()));
   KMeansOptions options;
   options.max_iterations = kIterations;
   GLOVE_ASSIGN_OR_RETURN(const Clustering fit,
@@ -205,18 +239,50 @@ Result<ListsPtr> train_lists(Analysis& analysis, const Segment& segment, int64_t
   return Lists::make(fit.centroids.vectors, segment.dims(), most_k);
 }
 
+Result<ListsPtr> adapt_lists(Analysis& analysis, const Segment& segment, const ListsPtr& lists,
+                             const InterruptCheck& interrupted) {
+  const int64_t dims = segment.dims();
+  GLOVE_ASSIGN_OR_RETURN(const std::vector<uint16_t> list_of,
+                         assign_all(analysis, segment, centroids_of(*lists), interrupted));
+  const ListOrder order(list_of, lists->count());
+  const int64_t rows = segment.rows();
+  std::vector<float> centroids;
+  std::vector<int32_t> loose;  // rows of lists that do not stay
+  for (int64_t list = 0; list < lists->count(); ++list) {
+    const auto first = order.rows.begin() + order.offsets[static_cast<size_t>(list)];
+    const auto last = order.rows.begin() + order.offsets[static_cast<size_t>(list) + 1];
+    const int64_t size = (last - first) * lists->count();  // in means
+    if (kMostGrowth * size < rows || size > kMostGrowth * rows) {
+      loose.insert(loose.end(), first, last);
+    } else {
+      const auto centroid = lists->centroids().subspan(static_cast<size_t>(list * dims));
+      centroids.insert(centroids.end(), centroid.begin(), centroid.begin() + dims);
+    }
+  }
+  const int64_t kept = std::ssize(centroids) / dims;
+  if (kept == lists->count()) return lists;
+  // Rounded to the nearest number.
+  const int64_t fresh =
+      std::max<int64_t>(kept == 0, (2 * std::ssize(loose) * lists->count() + rows) / (2 * rows));
+  KMeansOptions options;
+  options.max_iterations = kIterations;
+  if (fresh > 0) {
+    const CodeRows sample(segment, sample_of(loose, fresh, dims));
+    GLOVE_ASSIGN_OR_RETURN(const Clustering fit,
+                           cluster_rows(analysis, sample.points, fresh, options, interrupted));
+    centroids.insert(centroids.end(), fit.centroids.vectors.begin(), fit.centroids.vectors.end());
+  }
+  ListsPtr made = Lists::make(centroids, dims, 0);
+  const CodeRows sample(segment, sample_of(rows_from(0, rows), made->count(), dims));
+  GLOVE_ASSIGN_OR_RETURN(const int64_t most_k, calibrate(analysis, sample, centroids_of(*made), interrupted));
+  return Lists::make(centroids, dims, most_k);
+}
+
 Result<SegmentPtr> in_lists(Analysis& analysis, const Segment& segment, const ListsPtr& lists,
                             const InterruptCheck& interrupted) {
   const int64_t dims = segment.dims();
-  const Centroids centroids = centroids_of(*lists);
-  std::vector<uint16_t> list_of;
-  list_of.reserve(static_cast<size_t>(segment.rows()));
-  const int64_t piece =
-      std::max(kTileRows, kPieceBytes / (dims * static_cast<int64_t>(sizeof(float))) / kTileRows * kTileRows);
-  for (int64_t first = 0; first < segment.rows(); first += piece) {
-    const CodeRows rows(segment, first, 1, std::min(piece, segment.rows() - first));
-    GLOVE_RETURN_IF_ERROR(assign(analysis, rows, centroids, interrupted, list_of));
-  }
+  GLOVE_ASSIGN_OR_RETURN(const std::vector<uint16_t> list_of,
+                         assign_all(analysis, segment, centroids_of(*lists), interrupted));
   const auto begin = static_cast<size_t>(segment_bytes(segment.rows(), dims));
   const PlaneArrayPlaces places(segment.rows(), dims);
   HugePageBuffer<char> bytes;

@@ -27,7 +27,7 @@ Result<Analysis*> analysis_of(Connection& connection) {
 void IndexLists::plan(int64_t rows, bool joins_all) {
   if (!config_.lists || index_.lists == 0) return;
   const int64_t lists = *config_.lists;
-  calibrates_ = joins_all && lists > 0;
+  joins_all_ = joins_all && lists > 0;
   if (index_.lists != IndexDefinition::kAutoLists) {
     are_due_ = lists == 0 && live::suits_lists(rows, index_.lists);
     return;
@@ -61,13 +61,19 @@ Status IndexLists::put(live::SegmentPtr& segment) {
   const ScopedFloatEnvironment float_environment;
   if (are_due_ && lists_ == nullptr) GLOVE_RETURN_IF_ERROR(train(*segment));
   if (!live::suits_lists(segment->rows(), config_.lists.value_or(0))) return {};
-  if (lists_ == nullptr) {
-    GLOVE_ASSIGN_OR_RETURN(lists_, store_.lists(segment->dims()));
-  }
   GLOVE_ASSIGN_OR_RETURN(Analysis* const analysis, analysis_of(connection_));
   InterruptPoller interrupted(connection_.db());
+  if (lists_ == nullptr) {
+    GLOVE_ASSIGN_OR_RETURN(const live::ListsPtr stored, store_.lists(segment->dims()));
+    lists_ = stored;
+    if (joins_all_) {
+      GLOVE_ASSIGN_OR_RETURN(lists_, live::adapt_lists(*analysis, *segment, stored, interrupted));
+    }
+    trained_ = lists_ != stored;
+    config_.lists = lists_->count();
+  }
   GLOVE_ASSIGN_OR_RETURN(segment, live::in_lists(*analysis, *segment, lists_, interrupted));
-  return (are_due_ || calibrates_) && recall_.empty() ? calibrate(segment) : Status();
+  return (are_due_ || joins_all_) && recall_.empty() ? calibrate(segment) : Status();
 }
 
 Status IndexLists::calibrate(const live::SegmentPtr& segment) {
@@ -84,7 +90,7 @@ Status IndexLists::calibrate(const live::SegmentPtr& segment) {
 }
 
 Status IndexLists::calibrate_again(std::vector<StoredSegment>& segments) {
-  if (!calibrates_ || !recall_.empty()) return {};
+  if (!joins_all_ || !recall_.empty()) return {};
   StoredSegment* largest = nullptr;
   for (StoredSegment& stored : segments)
     if (stored.record.in_lists() && (largest == nullptr || stored.record.rows > largest->record.rows))
@@ -97,7 +103,7 @@ Status IndexLists::calibrate_again(std::vector<StoredSegment>& segments) {
 
 Status IndexLists::write() {
   if (trained_) GLOVE_RETURN_IF_ERROR(store_.set_lists(*lists_));
-  const bool has_too_few_rows = calibrates_ && !config_.recall;  // so the former calibration goes
+  const bool has_too_few_rows = joins_all_ && !config_.recall;  // so the former calibration goes
   return recall_.empty() && !has_too_few_rows ? Status() : store_.set_recall(recall_);
 }
 

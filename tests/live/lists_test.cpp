@@ -293,5 +293,39 @@ TEST_F(ListsTest, TrainingCanBeInterrupted) {
             ErrorCode::kInterrupted);
 }
 
+// Lists that have from a half to twice the mean number of rows stay as they are, in their order.
+TEST_F(ListsTest, AdaptingLeavesListsOfAboutTheMeanSize) {
+  Analysis& analysis = *cpu_->analysis();
+  for (const int64_t count : {1, 6, 30}) {
+    make_rows(900, 12, 5);
+    const ListsPtr lists = train_lists(analysis, *segment_, count, {}).value();
+    make_rows(700, 12, 3);  // other rows
+    const SegmentPtr before = in_lists(analysis, *segment_, lists, {}).value();
+    const std::span<const int64_t> offsets = before->planes()->level().offsets;
+    std::vector<float> kept;
+    for (int64_t i = 0; i < lists->count(); ++i) {
+      const int64_t size =
+          (offsets[static_cast<size_t>(i) + 1] - offsets[static_cast<size_t>(i)]) * lists->count();
+      if (size < 350 || size > 1400) continue;
+      const auto centroid =
+          lists->centroids().subspan(static_cast<size_t>(i * dims_), static_cast<size_t>(dims_));
+      kept.insert(kept.end(), centroid.begin(), centroid.end());
+    }
+    const ListsPtr adapted = adapt_lists(analysis, *segment_, lists, {}).value();
+    if (kept.size() == lists->centroids().size()) {
+      EXPECT_EQ(adapted, lists);
+      continue;
+    }
+    ASSERT_GE(adapted->centroids().size(), kept.size());
+    EXPECT_TRUE(std::equal(kept.begin(), kept.end(), adapted->centroids().begin()));
+    EXPECT_NEAR(static_cast<double>(adapted->count()), static_cast<double>(lists->count()),
+                static_cast<double>(lists->count()));
+    const ListsPtr again = adapt_lists(analysis, *segment_, lists, {}).value();
+    EXPECT_TRUE(std::ranges::equal(again->bytes(), adapted->bytes()));
+    const SegmentPtr after = in_lists(analysis, *segment_, adapted, {}).value();
+    EXPECT_TRUE(has_planes_of_codes(*after, {}).value());
+  }
+}
+
 }  // namespace
 }  // namespace glove::live
