@@ -19,10 +19,10 @@ namespace glove::live {
 
 // How the codes of a segment are read that are not in memory.
 struct CodeBlocks {
-  int64_t tiles = 0;                // of a block; the last one may have fewer
-  std::vector<uint32_t> checksums;  // of the blocks (base/crc32.h)
-  uint32_t checksum = 0;            // of all bytes of the segment, as Segment::checksum() says
-  bool in_lists = false;            // there are planes behind them
+  int64_t tiles = 0;                    // of a block; the last one may have fewer
+  std::vector<uint32_t> checksums;      // of the blocks (base/crc32.h)
+  uint32_t checksum = 0;                // of all bytes of the segment, as Segment::checksum() says
+  PlaneKind planes = PlaneKind::kNone;  // behind them
 };
 
 // Immutable; any thread may use it. Its bytes are, little-endian and without gaps: the codes in the tiles of
@@ -87,7 +87,7 @@ class Segment {
 using SegmentPtr = std::shared_ptr<const Segment>;
 
 // The number of bytes of a segment, in lists or not.
-int64_t segment_bytes(int64_t rows, int64_t dims, bool in_lists = false);
+int64_t segment_bytes(int64_t rows, int64_t dims, PlaneKind planes = PlaneKind::kNone);
 
 // Where the ids are among them: from the first byte to the second.
 std::pair<int64_t, int64_t> segment_id_bytes(int64_t rows, int64_t dims);

@@ -28,8 +28,9 @@ Costs costs_of(const ScanContext& context, const SearchRequest& request, bool al
   Costs costs;
   const int64_t rows = among.rows_of_tiles();
   costs.tiles = !alone || !wants_coarse_search(context, request) ? scan_bytes(rows, dims)
-                : wants_signs(context, request)                  ? rows * sign_row_bytes(dims)
-                                                                 : nibble_bytes(rows, dims);
+                : wants_signs(context, request)
+                    ? rows * sign_row_bytes(sign_bits_of(signed_planes(context.model)->rotation, dims))
+                    : nibble_bytes(rows, dims);
   costs.copy = scan_bytes(among.count(), dims);
   // A scan is followed by scoring its candidates.
   costs.scores =

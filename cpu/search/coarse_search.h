@@ -94,6 +94,7 @@ class CoarseSearch {
   // Scans those tiles that have an admissible row.
   void scan_tiles(Slot& slot, const TileRange& tiles);
   void scan_positions(Slot& slot, const TileRange& tiles);
+  void scan_planes(Slot& slot, const TileRange& tiles);
   bool score_waiting(const InterruptCheck& interrupted);
   void scan_by_4_bits(Slot& slot, const PartChunks::Chunk& chunk);
   void scan_rows_by_4_bits(Slot& slot, const ModelPart& part, int64_t first, int64_t last);

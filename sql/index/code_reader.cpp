@@ -14,8 +14,7 @@ constexpr int64_t kBlocksInCache = 16;
 
 // Returns what the index has of the segment of an outline, but for the uuid.
 SegmentRecord record_of(const live::Segment& segment, int64_t id) {
-  const int64_t in_lists = segment.blocks().in_lists ? SegmentRecord::kInLists : 0;
-  return {id, {}, segment.rows(), segment.blocks().checksum + in_lists};
+  return {id, {}, segment.rows(), segment.blocks().checksum + SegmentRecord::flags(segment.blocks().planes)};
 }
 
 }  // namespace
@@ -69,7 +68,7 @@ Result<live::SegmentPtr> read_outline(Connection& connection, const IndexDefinit
   const int64_t planes = live::segment_bytes(record.rows, dims);
   GLOVE_RETURN_IF_ERROR(reader.append(codes, planes, rest));
   checksum = crc32_continue(checksum, rest);
-  const int64_t end = live::segment_bytes(record.rows, dims, record.in_lists());
+  const int64_t end = live::segment_bytes(record.rows, dims, record.planes());
   for (int64_t first = planes; first < end; first += kMostBlockBytes) {  // which an outline does without
     bytes.clear();
     GLOVE_RETURN_IF_ERROR(reader.append(first, std::min(first + kMostBlockBytes, end), bytes));
@@ -77,7 +76,7 @@ Result<live::SegmentPtr> read_outline(Connection& connection, const IndexDefinit
   }
   GLOVE_RETURN_IF_ERROR(reader.expect_end());
   blocks.checksum = checksum;
-  blocks.in_lists = record.in_lists();
+  blocks.planes = record.planes();
   if (!has_checksum(record, checksum)) return wrong_checksum(index, record);
   auto outline =
       live::Segment::parse_outline(std::move(rest), std::move(blocks), record.rows, dims, name_of(record));

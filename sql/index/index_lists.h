@@ -14,6 +14,9 @@
 
 namespace glove::sql {
 
+// The analysis of the CPU's backend, the last one, which computes the same as any other.
+Result<Analysis*> cpu_analysis(Connection& connection);
+
 // Lasts for one command. References outlive it.
 class IndexLists {
  public:

@@ -95,7 +95,7 @@ class Lists(unittest.TestCase):
 
     def test_a_version_that_is_too_new_asks_for_the_newer_extension(self):
         db = self.create(5)
-        db.execute("UPDATE doc_vec_config SET value = 4 WHERE key = 'version'")
+        db.execute("UPDATE doc_vec_config SET value = 5 WHERE key = 'version'")
         with self.assertRaisesRegex(sqlite3.Error, "use the newer extension that wrote it"):
             db.execute(NEAREST, (fixture.vector(self.source, DIMS),)).fetchall()
 

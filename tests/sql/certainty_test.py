@@ -199,8 +199,8 @@ class Certainty(unittest.TestCase):
         self.db.execute("CREATE VIRTUAL TABLE doc_vec USING glove_index(content='doc', rowid='id', vector='v')")
         with self.assertRaises(sqlite3.Error) as raised:
             self.db.execute("SELECT id FROM doc_vec WHERE query = ? AND k = 3 AND certainty = 0.999", (self.rows[3].tobytes(),)).fetchall()
-        self.assertEqual(str(raised.exception), "doc_vec: certainty must be 1 or NULL, because an index keeps no random rotation; "
-                                                "omit it, and the answer is exact")
+        self.assertEqual(str(raised.exception), "doc_vec: certainty must be 1 or NULL, because the index keeps no random rotation; "
+                                                "create it with certainty='yes', or omit it, and the answer is exact")
 
     def test_damage_is_found(self):
         header, start = header_of(self.few)
