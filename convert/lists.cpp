@@ -64,7 +64,7 @@ Status add_rotated_signs(Analysis& analysis, const ModelPart& part, PlaneArrays&
                          int threads, const InterruptCheck& interrupted) {
   RowMap map;
   map.dims_in = map.dims_out = part.dims;
-  GLOVE_ASSIGN_OR_RETURN(map.matrix, random_rotation(part.dims, seed, threads, interrupted));
+  GLOVE_ASSIGN_OR_RETURN(map.matrix, random_rotation(part.dims, part.dims, seed, threads, interrupted));
   const auto rotate = [&](std::span<const float> rows, int64_t count, std::span<float> rotated) {
     Points points;
     points.rows = count;

@@ -71,16 +71,16 @@ double tail(int64_t dims, double z) {
 
 }  // namespace
 
-Result<std::vector<float>> random_rotation(int64_t dims, uint64_t seed, int threads,
+Result<std::vector<float>> random_rotation(int64_t dims, int64_t count, uint64_t seed, int threads,
                                            const InterruptCheck& interrupted) {
   constexpr int64_t kRowsPerPiece = 32;
   SplitMix64 random(seed);
-  std::vector<double> rows(static_cast<size_t>(dims * dims));
+  std::vector<double> rows(static_cast<size_t>(count * dims));
   fill_normal(random, rows);
   // Orthogonalises the rows in their order. Those of a matrix of independent normal numbers are then those of
   // a rotation that is distributed uniformly.
   const auto row = [&](int64_t i) { return rows.data() + i * dims; };
-  for (int64_t i = 0; i < dims; ++i) {
+  for (int64_t i = 0; i < count; ++i) {
     double* const done = row(i);
     const double inverse = 1 / std::sqrt(dot(done, done, dims));
     for (int64_t j = 0; j < dims; ++j) done[j] *= inverse;
@@ -92,7 +92,7 @@ Result<std::vector<float>> random_rotation(int64_t dims, uint64_t seed, int thre
       }
     };
     GLOVE_RETURN_IF_ERROR(
-        ThreadPool::for_pieces(thread_count(threads), dims - i - 1, kRowsPerPiece, interrupted, project));
+        ThreadPool::for_pieces(thread_count(threads), count - i - 1, kRowsPerPiece, interrupted, project));
   }
   std::vector<float> rounded(rows.size());
   std::ranges::transform(rows, rounded.begin(), [](double value) { return static_cast<float>(value); });

@@ -16,11 +16,12 @@ constexpr bool can_rotate(int64_t dims) {
   return dims >= kLeastRotatedDims && dims <= kMostRotatedDims;
 }
 
-// Returns a rotation as its rows, [dims, dims], rounded to float: orthonormal rows that have the distribution
-// of the rotation group, drawn from the seed by additions, products, quotients and square roots alone, so
-// that they are the same on every machine. Takes the time of dims^3 products, on up to `threads` threads (0 =
-// the cores that this process may use). The only error is kInterrupted. REQUIRES: the float environment.
-Result<std::vector<float>> random_rotation(int64_t dims, uint64_t seed, int threads,
+// Returns the first `count` rows of a rotation, [count, dims], rounded to float: orthonormal rows that have
+// the distribution of the rotation group, drawn from the seed by additions, products, quotients and square
+// roots alone, so that they are the same on every machine. Takes the time of count^2 * dims products, on up
+// to `threads` threads (0 = the cores that this process may use). The only error is kInterrupted. REQUIRES:
+// the float environment; count <= dims.
+Result<std::vector<float>> random_rotation(int64_t dims, int64_t count, uint64_t seed, int threads,
                                            const InterruptCheck& interrupted = {});
 
 // |R^T c|^2 <= |c|^2 * (1 + this) for the rounded matrix R of a rotation.

@@ -61,7 +61,7 @@ class SignMaker {
                              .centroid = centroid(list),
                              .rotated_centroid = rotated_centroids_.data() + list * dims_,
                              .centroid_norm_squared = centroid_norms_[static_cast<size_t>(list)]};
-      store(position, encode_signs(signs, dims_, codes.get()), codes.get());
+      store(position, encode_signs(signs, dims_, dims_, codes.get()), codes.get());
     }
   }
 

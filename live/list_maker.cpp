@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -14,6 +16,7 @@
 #include "lists/half.h"
 #include "lists/plane_arrays.h"
 #include "lists/planes.h"
+#include "live/sign_encoder.h"
 #include "model/exact_dot.h"
 
 namespace glove::live {
@@ -28,25 +31,21 @@ constexpr int64_t kTrainingBytes = int64_t{256} << 20;
 constexpr int64_t kPieceBytes = int64_t{32} << 20;
 // Tiles that a thread encodes at once.
 constexpr int64_t kTilesPerPiece = 32;
-
-// The codes of a row as the vector of a multiple of what they stand for, whose products are exact.
-void read_codes(const Segment& segment, int64_t row, float* vector) {
-  const int8_t* const codes = segment.level().codes.data();
-  for (int64_t i = 0; i < segment.dims(); ++i)
-    vector[i] = static_cast<float>(codes[code_index(row, i, segment.dims())]);
-}
+// A list stays if it has from a half to twice as many rows as the mean.
+constexpr int64_t kMostGrowth = 2;
 
 // Rows of a segment with the directions of their codes as vectors. The residuals are upper bounds for these
 // too: of all unit vectors, that of the codes is the nearest to what they stand for.
 struct CodeRows {
-  // Rows first, first + step, ...
-  CodeRows(const Segment& segment, int64_t first, double step, int64_t rows)
-      : points{rows, segment.dims()}, vectors(static_cast<size_t>(rows * segment.dims())) {
+  CodeRows(const Segment& segment, std::span<const int32_t> chosen)
+      : points{std::ssize(chosen), segment.dims()},
+        vectors(chosen.size() * static_cast<size_t>(segment.dims())) {
+    const int64_t rows = points.rows;
     const int64_t dims = segment.dims();
     codes.resize(static_cast<size_t>(code_bytes(rows, dims)), 0);
     const auto read = [&](int, int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t row = first + static_cast<int64_t>(static_cast<double>(i) * step);
+        const int64_t row = chosen[static_cast<size_t>(i)];
         float* const vector = vectors.data() + i * dims;
         read_codes(segment, row, vector);
         for (int64_t j = 0; j < dims; ++j)
@@ -77,6 +76,24 @@ struct CodeRows {
   std::vector<int8_t> codes;
 };
 
+// Rows first, first + 1, ...
+std::vector<int32_t> rows_from(int64_t first, int64_t count) {
+  std::vector<int32_t> rows(static_cast<size_t>(count));
+  std::iota(rows.begin(), rows.end(), static_cast<int32_t>(first));
+  return rows;
+}
+
+// So many of the rows, evenly spread, as suffice to train `lists` lists.
+std::vector<int32_t> sample_of(const std::vector<int32_t>& rows, int64_t lists, int64_t dims) {
+  const int64_t most = kTrainingBytes / (dims * static_cast<int64_t>(sizeof(float)));
+  const int64_t count = std::min({std::ssize(rows), kTrainingRows * lists, std::max(most, 4 * lists)});
+  const double step = static_cast<double>(rows.size()) / static_cast<double>(count);
+  std::vector<int32_t> sample(static_cast<size_t>(count));
+  for (size_t i = 0; i < sample.size(); ++i)
+    sample[i] = rows[static_cast<size_t>(static_cast<double>(i) * step)];
+  return sample;
+}
+
 // Appends the list of each row to `lists`: that of its nearest centroid, and any of a row without direction.
 template <class Number>
 Status assign(Analysis& analysis, const CodeRows& rows, const Centroids& centroids,
@@ -89,6 +106,20 @@ Status assign(Analysis& analysis, const CodeRows& rows, const Centroids& centroi
   return {};
 }
 
+// Returns the list of each row of a segment.
+Result<std::vector<uint16_t>> assign_all(Analysis& analysis, const Segment& segment,
+                                         const Centroids& centroids, const InterruptCheck& interrupted) {
+  const int64_t row_bytes = segment.dims() * static_cast<int64_t>(sizeof(float));
+  const int64_t piece = std::max(kTileRows, kPieceBytes / row_bytes / kTileRows * kTileRows);
+  std::vector<uint16_t> list_of;
+  list_of.reserve(static_cast<size_t>(segment.rows()));
+  for (int64_t first = 0; first < segment.rows(); first += piece) {
+    const CodeRows rows(segment, rows_from(first, std::min(piece, segment.rows() - first)));
+    GLOVE_RETURN_IF_ERROR(assign(analysis, rows, centroids, interrupted, list_of));
+  }
+  return list_of;
+}
+
 Centroids centroids_of(const Lists& lists) {
   Centroids centroids(Metric::kCosine, lists.count(), lists.dims());
   for (int64_t i = 0; i < lists.count(); ++i) centroids.set(i, lists.centroids().data() + i * lists.dims());
@@ -99,10 +130,11 @@ Centroids centroids_of(const Lists& lists) {
 class PlaneEncoder {
  public:
   // `out` has place for PlaneArrayPlaces::end bytes, and already the list of each row.
-  PlaneEncoder(const Segment& segment, const Lists& lists, char* out)
-      : segment_(segment),
+  PlaneEncoder(Analysis& analysis, const Segment& segment, const Lists& lists, char* out)
+      : analysis_(analysis),
+        segment_(segment),
         lists_(lists),
-        places_(segment.rows(), segment.dims()),
+        places_(segment.rows(), segment.dims(), lists.kind()),
         out_(out),
         order_({at<uint16_t>(places_.lists), static_cast<size_t>(segment.rows())}, lists.count()) {
     for (int64_t i = 0; i < lists.count(); ++i) {
@@ -120,8 +152,10 @@ class PlaneEncoder {
       std::vector<uint8_t> plane1(static_cast<size_t>(plane_row_bytes(segment_.dims())));
       for (int64_t position = first; position < last; ++position) encode(position, vector, plane1.data());
     };
-    return ThreadPool::for_pieces(thread_count(0), segment_.rows(), kTileRows * kTilesPerPiece, interrupted,
-                                  encode_some);
+    GLOVE_RETURN_IF_ERROR(ThreadPool::for_pieces(thread_count(0), segment_.rows(), kTileRows * kTilesPerPiece,
+                                                 interrupted, encode_some));
+    if (lists_.kind() != PlaneKind::kSigned) return {};
+    return encode_segment_signs(analysis_, segment_, lists_, order_, out_, interrupted);
   }
 
  private:
@@ -136,11 +170,7 @@ class PlaneEncoder {
     const auto list = static_cast<int64_t>(at<uint16_t>(places_.lists)[row]);
     read_codes(segment_, row, vector.data());
     const double norm_squared = exact_dot(vector.data(), vector.data(), dims);
-    const double length =
-        static_cast<double>(segment_.level().scales[static_cast<size_t>(row)]) * std::sqrt(norm_squared);
-    const double residual = segment_.level().residuals[static_cast<size_t>(row)];
-    // The row's unit vector is within `residual` of the codes', whose length this is.
-    const double sine = residual / length * (1 + 0x1p-30);
+    const double sine = sine_of_codes(segment_, row, norm_squared);
     uint8_t* const plane2 = at<uint8_t>(places_.plane2) + position * plane2_row_bytes(dims);
     PlaneBound bound{0, 0, kHalfInfinity};
     if (sine < 1) {
@@ -158,6 +188,7 @@ class PlaneEncoder {
     tile[2 * kTileRows + position % kTileRows] = bound.distance;
   }
 
+  Analysis& analysis_;
   const Segment& segment_;
   const Lists& lists_;
   const PlaneArrayPlaces places_;
@@ -193,50 +224,82 @@ int64_t lists_for(int64_t rows) {
 }
 
 Result<ListsPtr> train_lists(Analysis& analysis, const Segment& segment, int64_t count,
-                             const InterruptCheck& interrupted) {
-  const int64_t most = kTrainingBytes / (segment.dims() * static_cast<int64_t>(sizeof(float)));
-  const int64_t rows = std::min({segment.rows(), kTrainingRows * count, std::max(most, 4 * count)});
-  const CodeRows sample(segment, 0, static_cast<double>(segment.rows()) / static_cast<double>(rows), rows);
+                             std::optional<uint64_t> seed, const InterruptCheck& interrupted) {
+  const CodeRows sample(segment, sample_of(rows_from(0, segment.rows()), count, segment.dims()));
   KMeansOptions options;
   options.max_iterations = kIterations;
   GLOVE_ASSIGN_OR_RETURN(const Clustering fit,
                          cluster_rows(analysis, sample.points, count, options, interrupted));
   GLOVE_ASSIGN_OR_RETURN(const int64_t most_k, calibrate(analysis, sample, fit.centroids, interrupted));
-  return Lists::make(fit.centroids.vectors, segment.dims(), most_k);
+  return Lists::make(fit.centroids.vectors, segment.dims(), most_k, seed);
+}
+
+Result<ListsPtr> adapt_lists(Analysis& analysis, const Segment& segment, const ListsPtr& lists,
+                             const InterruptCheck& interrupted) {
+  const int64_t dims = segment.dims();
+  GLOVE_ASSIGN_OR_RETURN(const std::vector<uint16_t> list_of,
+                         assign_all(analysis, segment, centroids_of(*lists), interrupted));
+  const ListOrder order(list_of, lists->count());
+  const int64_t rows = segment.rows();
+  std::vector<float> centroids;
+  std::vector<int32_t> loose;  // rows of lists that do not stay
+  for (int64_t list = 0; list < lists->count(); ++list) {
+    const auto first = order.rows.begin() + order.offsets[static_cast<size_t>(list)];
+    const auto last = order.rows.begin() + order.offsets[static_cast<size_t>(list) + 1];
+    const int64_t size = (last - first) * lists->count();  // in means
+    if (kMostGrowth * size < rows || size > kMostGrowth * rows) {
+      loose.insert(loose.end(), first, last);
+    } else {
+      const auto centroid = lists->centroids().subspan(static_cast<size_t>(list * dims));
+      centroids.insert(centroids.end(), centroid.begin(), centroid.begin() + dims);
+    }
+  }
+  const int64_t kept = std::ssize(centroids) / dims;
+  if (kept == lists->count()) return lists;
+  // Rounded to the nearest number.
+  const int64_t fresh =
+      std::max<int64_t>(kept == 0, (2 * std::ssize(loose) * lists->count() + rows) / (2 * rows));
+  KMeansOptions options;
+  options.max_iterations = kIterations;
+  if (fresh > 0) {
+    const CodeRows sample(segment, sample_of(loose, fresh, dims));
+    GLOVE_ASSIGN_OR_RETURN(const Clustering fit,
+                           cluster_rows(analysis, sample.points, fresh, options, interrupted));
+    centroids.insert(centroids.end(), fit.centroids.vectors.begin(), fit.centroids.vectors.end());
+  }
+  const ListsPtr made = Lists::make(centroids, dims, 0, std::nullopt);
+  const CodeRows sample(segment, sample_of(rows_from(0, rows), made->count(), dims));
+  GLOVE_ASSIGN_OR_RETURN(const int64_t most_k, calibrate(analysis, sample, centroids_of(*made), interrupted));
+  return Lists::make(centroids, dims, most_k, lists->seed());
 }
 
 Result<SegmentPtr> in_lists(Analysis& analysis, const Segment& segment, const ListsPtr& lists,
                             const InterruptCheck& interrupted) {
   const int64_t dims = segment.dims();
-  const Centroids centroids = centroids_of(*lists);
-  std::vector<uint16_t> list_of;
-  list_of.reserve(static_cast<size_t>(segment.rows()));
-  const int64_t piece =
-      std::max(kTileRows, kPieceBytes / (dims * static_cast<int64_t>(sizeof(float))) / kTileRows * kTileRows);
-  for (int64_t first = 0; first < segment.rows(); first += piece) {
-    const CodeRows rows(segment, first, 1, std::min(piece, segment.rows() - first));
-    GLOVE_RETURN_IF_ERROR(assign(analysis, rows, centroids, interrupted, list_of));
-  }
+  GLOVE_ASSIGN_OR_RETURN(const std::vector<uint16_t> list_of,
+                         assign_all(analysis, segment, centroids_of(*lists), interrupted));
   const auto begin = static_cast<size_t>(segment_bytes(segment.rows(), dims));
-  const PlaneArrayPlaces places(segment.rows(), dims);
+  const PlaneArrayPlaces places(segment.rows(), dims, lists->kind());
   HugePageBuffer<char> bytes;
   bytes.reserve(begin + static_cast<size_t>(places.end));
   bytes.assign(segment.bytes().begin(), segment.bytes().begin() + static_cast<ptrdiff_t>(begin));
   bytes.resize(begin + static_cast<size_t>(places.end));
   char* const out = bytes.data() + begin;
   std::memcpy(out + places.lists, list_of.data(), list_of.size() * sizeof(uint16_t));
-  GLOVE_RETURN_IF_ERROR(PlaneEncoder(segment, *lists, out).run(interrupted));
+  GLOVE_RETURN_IF_ERROR(PlaneEncoder(analysis, segment, *lists, out).run(interrupted));
   return Segment::parse(std::move(bytes), segment.rows(), dims, "a new segment", lists);
 }
 
-Result<bool> has_planes_of_codes(const Segment& segment, const InterruptCheck& interrupted) {
+Result<bool> has_planes_of_codes(Analysis& analysis, const Segment& segment,
+                                 const InterruptCheck& interrupted) {
   const std::span<const char> stored =
       segment.bytes().subspan(static_cast<size_t>(segment_bytes(segment.rows(), segment.dims())));
-  const PlaneArrayPlaces places(segment.rows(), segment.dims());
+  const Lists& lists = *segment.planes()->lists();
+  const PlaneArrayPlaces places(segment.rows(), segment.dims(), lists.kind());
   HugePageBuffer<char> made(stored.size());
   const auto list_of = segment.planes()->list_of();
   std::memcpy(made.data() + places.lists, list_of.data(), list_of.size_bytes());
-  GLOVE_RETURN_IF_ERROR(PlaneEncoder(segment, *segment.planes()->lists(), made.data()).run(interrupted));
+  GLOVE_RETURN_IF_ERROR(PlaneEncoder(analysis, segment, lists, made.data()).run(interrupted));
   return std::memcmp(made.data(), stored.data(), stored.size()) == 0;
 }
 

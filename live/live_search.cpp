@@ -276,7 +276,7 @@ Status LiveRelation::scan_segments(std::span<const Query> queries, int64_t k, co
     report.device = scan.device;
     report.cost.add(scan.cost);
     const Timer timer;
-    if (options.recall < 1)
+    if (!options.is_exact())
       for (size_t i = 0; i < block.size(); ++i)
         report.notes[block[i]] = i < scan.notes.size()
                                      ? scan.notes[i]
@@ -311,13 +311,13 @@ Result<Answers> LiveRelation::nearest(std::span<const Query> queries, int64_t k,
     GLOVE_ASSIGN_OR_RETURN(answers, best_of_table(queries, k, options, report));
   } else {
     std::vector<size_t> left(queries.size());
-    if (options.recall < 1) report.notes.resize(queries.size());
+    if (!options.is_exact()) report.notes.resize(queries.size());
     std::iota(left.begin(), left.end(), size_t{0});
     for (int round = 0; round < kMostRounds && !left.empty(); ++round)
       GLOVE_RETURN_IF_ERROR(scan_segments(queries, k, options, report, answers, left));
     for (const size_t i : left) {
       GLOVE_ASSIGN_OR_RETURN(auto rows, best_of_table(queries.subspan(i, 1), k, options, report));
-      if (options.recall < 1) report.notes[i] = {};
+      if (!options.is_exact()) report.notes[i] = {};
       answers[i] = std::move(rows.front());
     }
   }

@@ -67,9 +67,9 @@ int64_t bytes_of_loaded_segments() {
   return loaded_bytes();
 }
 
-int64_t segment_bytes(int64_t rows, int64_t dims, bool in_lists) {
+int64_t segment_bytes(int64_t rows, int64_t dims, PlaneKind planes) {
   return code_bytes(rows, dims) + rows * static_cast<int64_t>(sizeof(int64_t) + 2 * sizeof(float)) +
-         (in_lists ? PlaneArrayPlaces(rows, dims).end : 0);
+         (planes == PlaneKind::kNone ? 0 : PlaneArrayPlaces(rows, dims, planes).end);
 }
 
 std::pair<int64_t, int64_t> segment_id_bytes(int64_t rows, int64_t dims) {
@@ -146,7 +146,7 @@ std::string Segment::fault_of_rows() const {
 
 Result<SegmentPtr> Segment::parse(HugePageBuffer<char> bytes, int64_t rows, int64_t dims,
                                   const std::string& name, const ListsPtr& lists) {
-  const int64_t expected = segment_bytes(rows, dims, lists != nullptr);
+  const int64_t expected = segment_bytes(rows, dims, lists == nullptr ? PlaneKind::kNone : lists->kind());
   if (static_cast<int64_t>(bytes.size()) != expected) return wrong_length(name, bytes.size(), rows, expected);
   const SegmentPtr segment(new Segment(std::move(bytes), {}, rows, dims, lists));
   if (const std::string fault = segment->fault_of_rows(); !fault.empty()) return corrupt(name, fault);
@@ -159,7 +159,7 @@ Result<SegmentPtr> Segment::parse(HugePageBuffer<char> bytes, int64_t rows, int6
 Result<SegmentPtr> Segment::parse_outline(HugePageBuffer<char> bytes, CodeBlocks blocks, int64_t rows,
                                           int64_t dims, const std::string& name, const ListsPtr& lists) {
   const int64_t expected = segment_bytes(rows, dims) - code_bytes(rows, dims) +
-                           (lists == nullptr ? 0 : PlaneArrayPlaces(rows, dims).plane1);
+                           (lists == nullptr ? 0 : PlaneArrayPlaces(rows, dims, lists->kind()).plane1);
   if (static_cast<int64_t>(bytes.size()) != expected) return wrong_length(name, bytes.size(), rows, expected);
   const SegmentPtr segment(new Segment(std::move(bytes), std::move(blocks), rows, dims, lists));
   if (const std::string fault = segment->fault_of_rows(); !fault.empty()) return corrupt(name, fault);

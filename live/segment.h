@@ -23,7 +23,7 @@ struct CodeBlocks {
   std::vector<uint32_t> checksums;        // of the blocks (base/crc32.h)
   std::vector<uint32_t> plane_checksums;  // the same of those of plane one (plane_block_tiles())
   uint32_t checksum = 0;                  // of all bytes of the segment, as Segment::checksum() says
-  bool in_lists = false;                  // there are planes behind them
+  PlaneKind planes = PlaneKind::kNone;    // behind them
 };
 
 // Immutable; any thread may use it. Its bytes are, little-endian and without gaps: the codes in the tiles of
@@ -89,7 +89,7 @@ class Segment {
 using SegmentPtr = std::shared_ptr<const Segment>;
 
 // The number of bytes of a segment, in lists or not.
-int64_t segment_bytes(int64_t rows, int64_t dims, bool in_lists = false);
+int64_t segment_bytes(int64_t rows, int64_t dims, PlaneKind planes = PlaneKind::kNone);
 
 // Where the ids are among them: from the first byte to the second.
 std::pair<int64_t, int64_t> segment_id_bytes(int64_t rows, int64_t dims);

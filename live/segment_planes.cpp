@@ -6,8 +6,11 @@
 #include <utility>
 
 #include "base/crc32.h"
+#include "base/float_environment.h"
 #include "lists/half.h"
 #include "lists/planes.h"
+#include "lists/rotation.h"
+#include "lists/sign_plane.h"
 #include "model/exact_dot.h"
 
 namespace glove::live {
@@ -15,6 +18,7 @@ namespace {
 
 constexpr int64_t kPlaneBlockBytes = int64_t{32} << 10;
 constexpr int64_t kHeaderBytes = 2 * sizeof(int64_t);
+constexpr int64_t kSeedBytes = sizeof(uint64_t);
 
 template <class T>
 std::span<const T> view(std::span<const char> bytes, int64_t begin, int64_t end) {
@@ -35,14 +39,20 @@ bool usable(const PlaneBound& bound) {
 
 }  // namespace
 
-Lists::Lists(HugePageBuffer<char> bytes, int64_t dims)
+Lists::Lists(HugePageBuffer<char> bytes, int64_t count, int64_t dims)
     : bytes_(std::move(bytes)), dims_(dims), checksum_(crc32_continue(0, bytes_)) {
   std::memcpy(&most_k_, bytes_.data() + sizeof(int64_t), sizeof(most_k_));
-  centroids_ = view<float>(bytes_, kHeaderBytes, static_cast<int64_t>(bytes_.size()));
+  const int64_t end = kHeaderBytes + count * dims * static_cast<int64_t>(sizeof(float));
+  centroids_ = view<float>(bytes_, kHeaderBytes, end);
+  if (end == static_cast<int64_t>(bytes_.size())) return;
+  std::memcpy(&seed_.emplace(), bytes_.data() + end, sizeof(uint64_t));
+  const ScopedFloatEnvironment float_environment;
+  // Without an InterruptCheck nothing stops this, which takes a fraction of a second.
+  rotation_ = random_rotation(dims, live_sign_bits(dims), *seed_, 0).value();
 }
 
 int64_t Lists::most_bytes(int64_t dims) {
-  return kHeaderBytes + kMostLists * dims * static_cast<int64_t>(sizeof(float));
+  return kHeaderBytes + kMostLists * dims * static_cast<int64_t>(sizeof(float)) + kSeedBytes;
 }
 
 Result<ListsPtr> Lists::parse(HugePageBuffer<char> bytes, int64_t dims, const std::string& name) {
@@ -50,12 +60,13 @@ Result<ListsPtr> Lists::parse(HugePageBuffer<char> bytes, int64_t dims, const st
   const auto size = static_cast<int64_t>(bytes.size());
   if (size >= kHeaderBytes) std::memcpy(&count, bytes.data(), sizeof(count));
   const int64_t list_bytes = dims * static_cast<int64_t>(sizeof(float));
+  const int64_t end = kHeaderBytes + count * list_bytes;
   if (dims < 1 || dims > kMaxPlaneDims || count < 1 || count > kMostLists ||
-      size != kHeaderBytes + count * list_bytes)
+      (size != end && (size != end + kSeedBytes || !can_rotate(dims))))
     return Error{ErrorCode::kCorrupt, name + " have " + std::to_string(size) + " bytes, which cannot be " +
                                           std::to_string(count) + " lists of " + std::to_string(dims) +
                                           " dimensions"};
-  const ListsPtr lists(new Lists(std::move(bytes), dims));
+  const ListsPtr lists(new Lists(std::move(bytes), count, dims));
   for (int64_t i = 0; i < count; ++i) {
     const float* const centroid = lists->centroids().data() + i * dims;
     const double norm_squared = exact_dot(centroid, centroid, dims);
@@ -65,19 +76,24 @@ Result<ListsPtr> Lists::parse(HugePageBuffer<char> bytes, int64_t dims, const st
   return lists;
 }
 
-ListsPtr Lists::make(std::span<const float> centroids, int64_t dims, int64_t most_k) {
-  const int64_t header[] = {static_cast<int64_t>(centroids.size()) / dims, most_k};
-  HugePageBuffer<char> bytes(kHeaderBytes + centroids.size_bytes());
+ListsPtr Lists::make(std::span<const float> centroids, int64_t dims, int64_t most_k,
+                     std::optional<uint64_t> seed) {
+  const int64_t count = std::ssize(centroids) / dims;
+  const int64_t header[] = {count, most_k};
+  HugePageBuffer<char> bytes(kHeaderBytes + centroids.size_bytes() + (seed ? kSeedBytes : 0));
   std::memcpy(bytes.data(), header, kHeaderBytes);
   std::memcpy(bytes.data() + kHeaderBytes, centroids.data(), centroids.size_bytes());
-  return ListsPtr(new Lists(std::move(bytes), dims));
+  if (seed) std::memcpy(bytes.data() + kHeaderBytes + centroids.size_bytes(), &*seed, kSeedBytes);
+  return ListsPtr(new Lists(std::move(bytes), count, dims));
 }
 
-PlaneArrayPlaces::PlaneArrayPlaces(int64_t rows, int64_t dims)
+PlaneArrayPlaces::PlaneArrayPlaces(int64_t rows, int64_t dims, PlaneKind kind)
     : lists(tile_count(rows) * kPlaneBounds * kTileRows * static_cast<int64_t>(sizeof(uint16_t))),
       plane1(lists + rows * static_cast<int64_t>(sizeof(uint16_t))),
       plane2(plane1 + plane1_bytes(rows, dims)),
-      end(plane2 + rows * plane2_row_bytes(dims)) {}
+      sign_bounds(plane2 + rows * plane2_row_bytes(dims)),
+      signs(sign_bounds + (kind == PlaneKind::kSigned ? lists : 0)),
+      end(signs + (kind == PlaneKind::kSigned ? sign_bytes(rows, live_sign_bits(dims)) : 0)) {}
 
 int64_t plane_block_tiles(int64_t dims) {
   return std::max<int64_t>(1, kPlaneBlockBytes / plane1_bytes(kTileRows, dims));
@@ -98,7 +114,7 @@ ListOrder::ListOrder(std::span<const uint16_t> list_of, int64_t count)
 
 SegmentPlanes::SegmentPlanes(std::span<const char> bytes, int64_t rows, const ListsPtr& lists)
     : lists_(lists) {
-  const PlaneArrayPlaces at(rows, lists->dims());
+  const PlaneArrayPlaces at(rows, lists->dims(), lists->kind());
   list_of_ = view<uint16_t>(bytes, at.lists, at.plane1);
   const auto is_missing = [&](uint16_t list) { return list >= lists->count(); };
   if (std::any_of(list_of_.begin(), list_of_.end(), is_missing)) {
@@ -111,17 +127,24 @@ SegmentPlanes::SegmentPlanes(std::span<const char> bytes, int64_t rows, const Li
       lists->most_k()};
   if (static_cast<int64_t>(bytes.size()) > at.plane1) {
     level_.plane1 = view<uint8_t>(bytes, at.plane1, at.plane2);
-    level_.plane2 = view<uint8_t>(bytes, at.plane2, at.end);
+    level_.plane2 = view<uint8_t>(bytes, at.plane2, at.sign_bounds);
+    if (lists->kind() == PlaneKind::kSigned) {
+      level_.rotation = lists->rotation();
+      level_.sign_bounds = view<uint16_t>(bytes, at.sign_bounds, at.signs);
+      level_.signs = view<uint8_t>(bytes, at.signs, at.end);
+    }
   }
   fault_ = fault_of_bounds();
 }
 
 std::string SegmentPlanes::fault_of_bounds() const {
   for (size_t position = 0; position < order_.rows.size(); ++position) {
-    const uint16_t* const first =
-        level_.bounds1.data() + position / kTileRows * kPlaneBounds * kTileRows + position % kTileRows;
+    const size_t place = position / kTileRows * kPlaneBounds * kTileRows + position % kTileRows;
+    const uint16_t* const first = level_.bounds1.data() + place;
+    const uint16_t* const sign = level_.has_signs() ? level_.sign_bounds.data() + place : first;
     const int64_t row2 = static_cast<int64_t>(position) * plane2_row_bytes(lists_->dims());
     if (!usable({first[0], first[kTileRows], first[2 * kTileRows]}) ||
+        !usable({sign[0], sign[kTileRows], sign[2 * kTileRows]}) ||
         (has_planes() && !usable(plane2_bound(level_.plane2.data() + row2, lists_->dims()))))
       return "has numbers of its planes that no row has";
   }

@@ -1,8 +1,10 @@
 // The lists of an index, and the rows of a segment in them, with codes in planes (lists/planes.h).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,9 +18,24 @@ namespace glove::live {
 // A row of a segment has the number of its list in 16 bits.
 constexpr int64_t kMostLists = 65536;
 
+// What a segment has for the rows that are in lists.
+enum class PlaneKind : uint8_t {
+  kNone,    // they are in none
+  kPlanes,  // two planes
+  kSigned,  // a sign plane as well
+};
+
+// How many bits of a row's sign plane a segment stores: fewer than dimensions, because the whole would make
+// the tables of an index larger than 1.6 times what they have without lists.
+constexpr int64_t live_sign_bits(int64_t dims) {
+  constexpr int64_t kMostSignBits = 576;
+  return std::min(dims, kMostSignBits);
+}
+
 // The centroids of the lists of an index, which its segments share. Immutable; any thread may use them. Their
 // bytes are, little-endian: the number of lists and the most rows for which reading planes pays
-// (lists/calibration.h), both int64, and the centroids, float32 [lists, dims].
+// (lists/calibration.h), both int64, and the centroids, float32 [lists, dims]; and, if the segments have sign
+// planes, the seed of the rotation, uint64.
 class Lists {
  public:
   // Takes the bytes of lists. It is an error, kCorrupt, if they cannot be those of lists of `dims`
@@ -26,7 +43,8 @@ class Lists {
   static Result<std::shared_ptr<const Lists>> parse(HugePageBuffer<char> bytes, int64_t dims,
                                                     const std::string& name);
   // Makes lists. REQUIRES: as parse() would check.
-  static std::shared_ptr<const Lists> make(std::span<const float> centroids, int64_t dims, int64_t most_k);
+  static std::shared_ptr<const Lists> make(std::span<const float> centroids, int64_t dims, int64_t most_k,
+                                           std::optional<uint64_t> seed);
 
   // The most bytes that lists of so many dimensions have.
   static int64_t most_bytes(int64_t dims);
@@ -35,16 +53,22 @@ class Lists {
   int64_t dims() const { return dims_; }
   int64_t most_k() const { return most_k_; }
   std::span<const float> centroids() const { return centroids_; }
+  // The seed of the rotation, and its first live_sign_bits(dims) rows; none if there are no sign planes.
+  std::optional<uint64_t> seed() const { return seed_; }
+  std::span<const float> rotation() const { return rotation_; }
+  PlaneKind kind() const { return seed_ ? PlaneKind::kSigned : PlaneKind::kPlanes; }
   std::span<const char> bytes() const { return bytes_; }
   uint32_t checksum() const { return checksum_; }  // of the bytes (base/crc32.h)
 
  private:
-  Lists(HugePageBuffer<char> bytes, int64_t dims);
+  Lists(HugePageBuffer<char> bytes, int64_t count, int64_t dims);
 
   HugePageBuffer<char> bytes_;
   int64_t dims_;
   int64_t most_k_ = 0;
   std::span<const float> centroids_;
+  std::optional<uint64_t> seed_;
+  std::vector<float> rotation_;
   uint32_t checksum_;
 };
 
@@ -53,12 +77,14 @@ using ListsPtr = std::shared_ptr<const Lists>;
 
 // The places of the arrays of a segment's planes, without gaps, each 16-bit number at an even one.
 struct PlaneArrayPlaces {
-  PlaneArrayPlaces(int64_t rows, int64_t dims);
+  PlaneArrayPlaces(int64_t rows, int64_t dims, PlaneKind kind);
 
   int64_t bounds1 = 0;  // uint16 [tiles, kPlaneBounds, kTileRows]
   int64_t lists;        // uint16 [rows]: the list of each row
   int64_t plane1;       // as PlaneLevel has it
   int64_t plane2;
+  int64_t sign_bounds;  // uint16 [tiles, kPlaneBounds, kTileRows]; without a sign plane nothing
+  int64_t signs;
   int64_t end;
 };
 

@@ -49,7 +49,19 @@ Status RowMask::for_common(const KeySet& keys, std::span<const int64_t> ids,
 
 Status RowMask::admit(const KeySet& keys, std::span<const int64_t> ids, int64_t first_row,
                       const InterruptCheck& interrupted) {
-  return for_common(keys, ids, interrupted, [&](size_t i) { set(first_row + static_cast<int64_t>(i)); });
+  // The positions ascend, so that a word is complete once another one begins.
+  size_t at = static_cast<size_t>(first_row) / kWordBits;
+  uint64_t bits = 0;
+  const Status status = for_common(keys, ids, interrupted, [&](size_t i) {
+    const size_t row = static_cast<size_t>(first_row) + i;
+    if (row / kWordBits != at) {
+      words_[at] |= std::exchange(bits, 0);
+      at = row / kWordBits;
+    }
+    bits |= uint64_t{1} << (row % kWordBits);
+  });
+  words_[at] |= bits;
+  return status;
 }
 
 Status RowMask::admit(const KeySet& keys, std::span<const int64_t> ids, std::span<const int32_t> rows,

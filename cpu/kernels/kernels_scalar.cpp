@@ -172,12 +172,13 @@ int64_t scan_signs(const ModelPart& part, int64_t first_tile, int64_t last_tile,
   const PlaneLevel& level = *part.planes;
   const PlaneTest test(threshold);
   Survivor* end = survivors;
+  const int64_t bits = sign_bits_of(level.rotation, part.dims);
   int64_t list = 0;
   for (int64_t p = first_tile * kTileRows; p < std::min(last_tile * kTileRows, part.rows); ++p) {
     while (list + 1 < level.lists() && level.offsets[static_cast<size_t>(list + 1)] <= p) ++list;
     int32_t sum = 0;
-    for (int64_t j = 0; j < part.dims; ++j) {
-      const SignPlace place = sign_place(p, j, part.dims);
+    for (int64_t j = 0; j < bits; ++j) {
+      const SignPlace place = sign_place(p, j, bits);
       const int bit = level.signs[static_cast<size_t>(place.byte)] >> place.shift & 1;
       sum += bit * query.codes[static_cast<size_t>(j)];
     }

@@ -62,7 +62,7 @@ struct SignScan {
       : query(of),
         level(*part.planes),
         rows(part.rows),
-        words(sign_words(part.dims)),
+        words(sign_words(sign_bits_of(part.planes->rotation, part.dims))),
         tiles_ahead(kAhead / (words * kSignStride) + 1),
         test(threshold),
         factor(test.sine * of.factor * (1 + 0x1p-22f)) {}

@@ -40,22 +40,9 @@ int64_t bytes_saved(int64_t rows, int64_t dims) {
   return code_bytes(rows, dims) - nibble_bytes(rows, dims);
 }
 
-// What scoring rows costs, as search_cost.h measures it. Without vectors it is bounding them by codes of 8
-// bits, which are spread over a tile.
-int64_t cost_of_scores(const Model& model, int64_t rows) {
-  return has_vectors(model) ? bytes_of_scores(rows, model.dims())
-                            : rows * code_bytes(kTileRows, model.dims()) / 2;
-}
-
 // Returns whether scoring the rows that a search is expected to leave costs less than it has saved.
 bool is_expected_to_pay(const SearchRequest& request, const Model& model, int64_t saved) {
   return cost_of_scores(model, expected_scores(std::min(request.k, model.words()))) <= saved;
-}
-
-int64_t rows_in_lists(const Model& model) {
-  int64_t rows = 0;
-  for (const ModelPart& part : model.parts()) rows += part.planes == nullptr ? 0 : part.rows;
-  return rows;
 }
 
 // A scan by planes reads the rows of all lists, whichever are admissible. The small segments of a live index
@@ -152,16 +139,16 @@ bool CoarseSearch::run(const InterruptCheck& interrupted) {
 
 void CoarseSearch::find_threshold() {
   Slot& slot = slots_.front();
-  slot.rows = planes_->promising(context_.kernels, kPilotRows + kPilotRowsPerResult * k_, 2 * k_ + 8);
-  if (among() != nullptr)
-    std::erase_if(slot.rows, [&](const Neighbor& row) { return !among()->admits(row.id); });
+  const int64_t rows = (kPilotRows + kPilotRowsPerResult * k_) * rows_per_answerable(context_.model, among());
+  slot.rows = planes_->promising(context_.kernels, rows, 2 * k_ + 8, among());
   score(slot);
   best_.clear();  // the scan finds them again
 }
 
 bool CoarseSearch::scan_by_planes(const InterruptCheck& interrupted) {
   if (has_vectors(context_.model)) find_threshold();
-  const std::vector<TileRange> nearest = planes_->nearest(kFirstPlaneRows + kFirstPlaneRowsPerResult * k_);
+  const int64_t first_rows = kFirstPlaneRows + kFirstPlaneRowsPerResult * k_;
+  const auto nearest = planes_->nearest(first_rows * rows_per_answerable(context_.model, among()));
   const auto read_nearest = [&](int slot, int64_t number) {
     scan_tiles(slots_[static_cast<size_t>(slot)], nearest[static_cast<size_t>(number)]);
   };
@@ -192,23 +179,39 @@ bool CoarseSearch::scan_by_planes(const InterruptCheck& interrupted) {
 }
 
 void CoarseSearch::scan_tiles(Slot& slot, const TileRange& tiles) {
+  const auto scan = [&](int64_t first, int64_t last) { scan_positions(slot, {tiles.part, first, last}); };
+  for_admissible_positions(context_.model.parts()[tiles.part], tiles.first, tiles.last, among(), scan);
+}
+
+void CoarseSearch::scan_positions(Slot& slot, const TileRange& tiles) {
   const ModelPart& part = context_.model.parts()[tiles.part];
   const auto rows = static_cast<size_t>((tiles.last - tiles.first) * kTileRows);
   if (slot.survivors.size() < rows) slot.survivors.resize(rows);
   slot.rows_read += static_cast<int64_t>(rows);
-  if (signs_) {
-    slot.bytes += static_cast<int64_t>(rows) * sign_row_bytes(part.dims);
-    return keep_survivors(slot, part,
-                          context_.kernels.signs->scan(part, tiles.first, tiles.last,
-                                                       signs_->query(planes_->query(tiles.part).products),
-                                                       bounds_.threshold().value(), slot.survivors.data()));
-  }
+  if (!signs_) return scan_planes(slot, tiles);
+  const SignQuery query = signs_->query(planes_->query(tiles.part).products);
+  slot.bytes += static_cast<int64_t>(rows) * sign_row_bytes(sign_bits_of(part.planes->rotation, part.dims));
+  const auto left_of = [&](int64_t first, int64_t last) {
+    return context_.kernels.signs->scan(part, first, last, query, bounds_.threshold().value(),
+                                        slot.survivors.data());
+  };
+  if (has_vectors(context_.model)) return keep_survivors(slot, part, left_of(tiles.first, tiles.last));
+  // The codes of 8 bits of one row are farther apart than the planes of a tile.
+  for_runs(
+      tiles.first, tiles.last, [&](int64_t tile) { return left_of(tile, tile + 1) > 0; },
+      [&](int64_t first, int64_t last) {
+        scan_planes(slot, {tiles.part, first, last});
+      });
+}
+
+void CoarseSearch::scan_planes(Slot& slot, const TileRange& tiles) {
+  const ModelPart& part = context_.model.parts()[tiles.part];
+  const int64_t rows = (tiles.last - tiles.first) * kTileRows;
   const PlaneCounts counts =
       context_.kernels.planes->scan(part, tiles.first, tiles.last, planes_->query(tiles.part),
                                     bounds_.threshold().value(), slot.left, slot.survivors.data());
   slot.second_reads += counts.second_reads;
-  slot.bytes += static_cast<int64_t>(rows) * plane1_row_bytes(part.dims) +
-                counts.second_reads * plane2_row_bytes(part.dims);
+  slot.bytes += rows * plane1_row_bytes(part.dims) + counts.second_reads * plane2_row_bytes(part.dims);
   keep_survivors(slot, part, counts.survivors);
 }
 

@@ -91,7 +91,10 @@ class CoarseSearch {
   void find_threshold();
   // Reads all planes, and 8 bits of the parts that have none, or gives up and forgets the rows.
   bool scan_by_planes(const InterruptCheck& interrupted);
+  // Scans those tiles that have an admissible row.
   void scan_tiles(Slot& slot, const TileRange& tiles);
+  void scan_positions(Slot& slot, const TileRange& tiles);
+  void scan_planes(Slot& slot, const TileRange& tiles);
   bool score_waiting(const InterruptCheck& interrupted);
   void scan_by_4_bits(Slot& slot, const PartChunks::Chunk& chunk);
   void scan_rows_by_4_bits(Slot& slot, const ModelPart& part, int64_t first, int64_t last);

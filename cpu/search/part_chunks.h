@@ -44,22 +44,43 @@ class PartChunks {
   std::vector<int64_t> ends_;  // of each part, the number of its last chunk plus one
 };
 
-// Calls scan(first_tile, end_tile) for each run of tiles of the chunk that have an admissible row; without a
-// mask, for all of them.
-template <class Scan>
-void for_admissible_tiles(const PartChunks::Chunk& chunk, const RowMask* among, const Scan& scan) {
-  const int64_t end = tile_count(chunk.last);
-  int64_t first = chunk.first / kTileRows;
-  if (among == nullptr) return scan(first, end);
-  const auto admits = [&](int64_t tile) {
-    return among->admits_tile(chunk.part.first_row + tile * kTileRows);
-  };
+// Calls scan(first, end) for each run of tiles in [first, end) for which admits(tile) is true.
+template <class Admits, class Scan>
+void for_runs(int64_t first, int64_t end, const Admits& admits, const Scan& scan) {
   while (first < end) {
     while (first < end && !admits(first)) ++first;
     const int64_t begin = first;
     while (first < end && admits(first)) ++first;
     if (begin < first) scan(begin, first);
   }
+}
+
+// Calls scan(first_tile, end_tile) for each run of tiles of the chunk that have an admissible row; without a
+// mask, for all of them.
+template <class Scan>
+void for_admissible_tiles(const PartChunks::Chunk& chunk, const RowMask* among, const Scan& scan) {
+  const int64_t first = chunk.first / kTileRows, end = tile_count(chunk.last);
+  if (among == nullptr) return scan(first, end);
+  const auto admits = [&](int64_t tile) {
+    return among->admits_tile(chunk.part.first_row + tile * kTileRows);
+  };
+  for_runs(first, end, admits, scan);
+}
+
+// The same for tiles [first, end) of the positions of a part that has planes. A damaged file may have
+// positions of rows that do not exist.
+template <class Scan>
+void for_admissible_positions(const ModelPart& part, int64_t first, int64_t end, const RowMask* among,
+                              const Scan& scan) {
+  if (among == nullptr) return scan(first, end);
+  const auto admits = [&](int64_t tile) {
+    const auto rows = part.planes->rows.subspan(static_cast<size_t>(tile * kTileRows));
+    const auto is_admissible = [&](int32_t row) {
+      return row >= 0 && row < part.rows && among->admits(part.first_row + row);
+    };
+    return std::ranges::any_of(rows.first(std::min<size_t>(kTileRows, rows.size())), is_admissible);
+  };
+  for_runs(first, end, admits, scan);
 }
 
 // The numbers 0 to count - 1 in an order in which the first few, however many, are spread evenly over all.

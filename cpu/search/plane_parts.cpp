@@ -114,7 +114,8 @@ std::vector<TileRange> PlaneParts::nearest(int64_t rows) const {
   return merged;
 }
 
-std::vector<Neighbor> PlaneParts::promising(const Kernels& kernels, int64_t rows, int64_t count) const {
+std::vector<Neighbor> PlaneParts::promising(const Kernels& kernels, int64_t rows, int64_t count,
+                                            const RowMask* among) const {
   struct Row {
     float estimate;
     int64_t id;
@@ -129,7 +130,8 @@ std::vector<Neighbor> PlaneParts::promising(const Kernels& kernels, int64_t rows
     for (size_t i = 0; i < kept.count; ++i) {
       const auto position = static_cast<size_t>(kept.positions[i]);
       const int32_t row = kept.positions[i] < part.rows ? part.planes->rows[position] : -1;
-      if (row >= 0 && row < part.rows && kept.estimates[i] < kMostPlaneTerm)
+      if (row >= 0 && row < part.rows && kept.estimates[i] < kMostPlaneTerm &&
+          (among == nullptr || among->admits(part.first_row + row)))
         found.push_back({kept.estimates[i], part.first_row + row});
     }
   }

@@ -42,8 +42,9 @@ class PlaneParts {
   std::vector<TileRange> nearest(int64_t rows) const;
 
   // Returns those `count` of about `rows` rows of the nearest lists whose estimates are largest, without
-  // their similarities.
-  std::vector<Neighbor> promising(const Kernels& kernels, int64_t rows, int64_t count) const;
+  // their similarities; with a mask, of the admissible ones among these rows.
+  std::vector<Neighbor> promising(const Kernels& kernels, int64_t rows, int64_t count,
+                                  const RowMask* among) const;
 
  private:
   std::span<const ModelPart> parts_;

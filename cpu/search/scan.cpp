@@ -252,6 +252,15 @@ Status search_coarse(const ScanContext& context, SearchRequest& request) {
   return {};
 }
 
+// Whether the answer of search_coarse() may be shorter than the exact one. A damaged file that nobody has
+// verified may have lists or bounds that hide rows.
+bool may_lack_rows(const ScanContext& context, const SearchRequest& request) {
+  const Query& query = *request.query;
+  return has_vectors(context.model) &&
+         std::ssize(request.rows) < std::min(request.k, answerable_rows(context.model, query.among.get()) -
+                                                            std::ssize(query.excluded));
+}
+
 // Answers one request with the exact similarities of all admissible rows.
 Status score_admissible(const ScanContext& context, SearchRequest& request) {
   const std::span<SearchRequest> requests(&request, 1);
@@ -275,8 +284,12 @@ Status search_exactly(const ScanContext& context, std::span<SearchRequest> reque
     for (SearchRequest& request : requests) GLOVE_RETURN_IF_ERROR(score_admissible(context, request));
     return {};
   }
-  if (plan.codes == nullptr && requests.size() == 1 && wants_coarse_search(context, requests.front()))
-    return search_coarse(context, requests.front());
+  if (plan.codes == nullptr && requests.size() == 1 && wants_coarse_search(context, requests.front())) {
+    SearchRequest& request = requests.front();
+    GLOVE_RETURN_IF_ERROR(search_coarse(context, request));
+    if (!may_lack_rows(context, request)) return {};
+    request.uncertain = false;  // reads the codes of 8 bits
+  }
   int64_t k = 1;
   for (const SearchRequest& request : requests) k = std::max(k, request.k);
   const int64_t slots = std::max<int64_t>(1, std::min(k, context.model.words()) * context.threads);

@@ -6,6 +6,7 @@
 
 #include "model/model.h"
 #include "model/quantize.h"
+#include "search/candidates.h"
 #include "search/row_mask.h"
 
 namespace glove::cpu {
@@ -16,6 +17,20 @@ constexpr int64_t kScoreBytes = 4096;
 
 inline int64_t bytes_of_scores(int64_t scores, int64_t dims) {
   return scores * (kScoreBytes + dims * static_cast<int64_t>(sizeof(float)));
+}
+
+// What scoring rows costs. Without vectors it is bounding them by codes of 8 bits, which are spread over a
+// tile.
+inline int64_t cost_of_scores(const Model& model, int64_t rows) {
+  return has_vectors(model) ? bytes_of_scores(rows, model.dims())
+                            : rows * code_bytes(kTileRows, model.dims()) / 2;
+}
+
+// The rows that a scan by planes reads.
+inline int64_t rows_in_lists(const Model& model) {
+  int64_t rows = 0;
+  for (const ModelPart& part : model.parts()) rows += part.planes == nullptr ? 0 : part.rows;
+  return rows;
 }
 
 // The rows that a scan by 8 bits is expected to leave, by measurement on word vectors.
@@ -36,6 +51,11 @@ inline int64_t rows_to_scan(const Model& model, const RowMask* among) {
 // The rows whose codes count: of the tiles that it reads, a search tells only of the admissible rows.
 inline int64_t answerable_rows(const Model& model, const RowMask* among) {
   return among == nullptr ? model.words() : among->count();
+}
+
+// How many rows there are for each of these, but at most 16: so many more are read first for a threshold.
+inline int64_t rows_per_answerable(const Model& model, const RowMask* among) {
+  return std::clamp<int64_t>(model.words() / std::max<int64_t>(1, answerable_rows(model, among)), 1, 16);
 }
 
 }  // namespace glove::cpu

@@ -5,6 +5,7 @@
 
 #include "base/thread_pool.h"
 #include "cpu/search/plane_parts.h"
+#include "cpu/search/search_cost.h"
 #include "lists/list_codes.h"
 #include "lists/recall_table.h"
 #include "lists/sign_plane.h"
@@ -14,9 +15,6 @@
 namespace glove::cpu {
 namespace {
 
-// The rotation has as many bytes as a search by signs saves, compared with plane one, for each dimension that
-// is in this many rows.
-constexpr int64_t kRowsPerDimension = 32;
 // So many products of components take longer than another thread needs to wake up.
 constexpr int64_t kRotatedPerPiece = 1 << 17;
 // More than the roundings of factors and products.
@@ -26,21 +24,24 @@ constexpr double kMostStretch = 0x1p-10;
 // An answer's evidence shows its probability in six digits, which may be this share below the one asked for.
 constexpr double kEvidenceSlack = 0x1p-17;
 
-// Returns R v for the query's unit vector v; nothing if that has another length.
+// Returns R v for the query's unit vector v; nothing if that is longer, or shorter although R is a whole
+// rotation.
 std::vector<float> rotate(const ScanContext& context, const Query& query, const double* wide,
                           std::span<const float> rotation) {
   const auto dims = static_cast<int64_t>(query.vector.size());
-  std::vector<double> dots(query.vector.size());
+  const int64_t bits = std::ssize(rotation) / dims;
+  std::vector<double> dots(static_cast<size_t>(bits));
   const auto multiply = [&](int, int64_t first, int64_t last) {
     std::vector<const float*> rows;
     for (int64_t i = first; i < last; ++i) rows.push_back(rotation.data() + i * dims);
     context.kernels.cached_dots(wide, rows.data(), last - first, dims, dots.data() + first);
   };
   // Without an InterruptCheck nothing stops this, which takes well under 10 ms.
-  (void)ThreadPool::for_pieces(context.threads, dims, kRotatedPerPiece / dims, {}, multiply);
+  (void)ThreadPool::for_pieces(context.threads, bits, kRotatedPerPiece / dims, {}, multiply);
   double squares = 0;
   for (const double one : dots) squares += one * one;
-  if (!(std::abs(squares / query.norm_squared - 1) <= kMostStretch)) return {};
+  const double stretch = squares / query.norm_squared - 1;
+  if (!(stretch <= kMostStretch) || (bits == dims && stretch < -kMostStretch)) return {};
   std::vector<float> rotated(dots.size());
   const double inverse = 1 / std::sqrt(query.norm_squared);
   std::ranges::transform(dots, rotated.begin(),
@@ -52,12 +53,26 @@ std::vector<float> rotate(const ScanContext& context, const Query& query, const 
 
 bool wants_signs(const ScanContext& context, const SearchRequest& request) {
   const Model& model = context.model;
-  if (!(request.certainty < 1) || request.query->among != nullptr || context.scan_bits == 8 ||
-      model.parts().size() != 1 || !has_vectors(model))
+  if (!(request.certainty < 1) || context.scan_bits == 8 || (has_vectors(model) && model.parts().size() != 1))
     return false;
-  const ModelPart& part = model.parts().front();
-  return part.planes != nullptr && part.planes->has_signs() &&
-         (context.scan_bits == 4 || part.rows >= kRowsPerDimension * part.dims);
+  const PlaneLevel* const level = signed_planes(model);
+  if (level == nullptr) return false;
+  const int64_t saved =
+      plane1_row_bytes(model.dims()) - sign_row_bytes(sign_bits_of(level->rotation, model.dims()));
+  return context.scan_bits == 4 ||
+         rows_in_lists(model) * saved >= static_cast<int64_t>(level->rotation.size_bytes());
+}
+
+const PlaneLevel* signed_planes(const Model& model) {
+  const PlaneLevel* found = nullptr;
+  for (const ModelPart& part : model.parts()) {
+    if (part.planes == nullptr) continue;
+    if (!part.planes->has_signs() ||
+        (found != nullptr && found->rotation.data() != part.planes->rotation.data()))
+      return nullptr;
+    found = part.planes;
+  }
+  return found;
 }
 
 ListProducts coded_products(const ScanContext& context, const ListCodes& lists, const Query& query) {
@@ -82,18 +97,21 @@ ListProducts coded_products(const ScanContext& context, const ListCodes& lists, 
 
 std::optional<SignSearch> SignSearch::create(const ScanContext& context, const SearchRequest& request,
                                              const double* wide) {
-  const ModelPart& part = context.model.parts().front();
-  const std::vector<float> rotated = rotate(context, *request.query, wide, part.planes->rotation);
+  const PlaneLevel& level = *signed_planes(context.model);
+  const std::vector<float> rotated = rotate(context, *request.query, wide, level.rotation);
   if (rotated.empty()) return std::nullopt;
   SignSearch search;
   const SplitQuery split = split_query(rotated, 1);
-  context.kernels.signs->pack(split, part.dims, search.codes_);
-  search.line_ = upper_line(split.high.bound, split.high.scale, split.high.code_sum, 1, part.dims);
+  const auto bits = std::ssize(rotated);
+  context.kernels.signs->pack(split, bits, search.codes_);
+  search.line_ = upper_line(split.high.bound, split.high.scale, split.high.code_sum, 1, bits);
   const double failure = (1 - request.certainty) * (1 - kEvidenceSlack);
-  search.factor_ =
-      sign_factor(part.dims, failure / static_cast<double>(std::min(request.k, context.model.words())));
-  const RecallTable* const recall = part.planes->recall;
-  if (recall != nullptr && !recall->is_damaged)
+  const int64_t rows =
+      std::clamp<int64_t>(answerable_rows(context.model, request.query->among.get()), 1, request.k);
+  search.factor_ = sign_factor(context.model.dims(), failure / static_cast<double>(rows));
+  const RecallTable* const recall = level.recall;
+  // What has no vectors reads planes of the rows that are left, for which products must be exact.
+  if (recall != nullptr && !recall->is_damaged && has_vectors(context.model))
     search.products_ = coded_products(context, recall->lists, *request.query);
   return search;
 }

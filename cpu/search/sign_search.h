@@ -17,6 +17,9 @@ namespace glove::cpu {
 // reading planes or context.scan_bits wants it.
 bool wants_signs(const ScanContext& context, const SearchRequest& request);
 
+// Returns planes of the model if all planes that it has are signed by one rotation; otherwise null.
+const PlaneLevel* signed_planes(const Model& model);
+
 // Products of the query's unit vector and centroids that are off by at most `off`.
 struct ListProducts {
   std::vector<float> products;
@@ -26,7 +29,7 @@ struct ListProducts {
 // Returns them by the centroids' codes, which are a quarter of their bytes.
 ListProducts coded_products(const ScanContext& context, const ListCodes& lists, const Query& query);
 
-// One query and the sign plane of a model's only part. Immutable, and safe to use from many threads at once.
+// One query and the sign planes of a model. Immutable, and safe to use from many threads at once.
 class SignSearch {
  public:
   // Returns nullopt if the model's rotation is damaged: the search must be exact. `wide` is

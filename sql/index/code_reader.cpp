@@ -14,8 +14,7 @@ constexpr int64_t kBlocksInCache = 16;
 
 // Returns what the index has of the segment of an outline, but for the uuid.
 SegmentRecord record_of(const live::Segment& segment, int64_t id) {
-  const int64_t in_lists = segment.blocks().in_lists ? SegmentRecord::kInLists : 0;
-  return {id, {}, segment.rows(), segment.blocks().checksum + in_lists};
+  return {id, {}, segment.rows(), segment.blocks().checksum + SegmentRecord::flags(segment.blocks().planes)};
 }
 
 }  // namespace
@@ -61,7 +60,7 @@ Result<bool> CodeReader::read_planes(const live::Segment& segment, int64_t id, i
                                      HugePageBuffer<char>& bytes) {
   SegmentBytes& stored = bytes_of(segment, id);
   const int64_t dims = segment.dims();
-  const live::PlaneArrayPlaces places(segment.rows(), dims);
+  const live::PlaneArrayPlaces places(segment.rows(), dims, segment.planes()->lists()->kind());
   const int64_t begin = live::segment_bytes(segment.rows(), dims) + places.plane1;
   const int64_t block = live::plane_block_bytes(dims);
   const int64_t end = std::min(last * block, places.plane2 - places.plane1);
@@ -95,14 +94,14 @@ Result<live::SegmentPtr> read_outline(Connection& connection, const IndexDefinit
     checksum = crc32_continue(checksum, bytes);
   }
   HugePageBuffer<char> rest;
-  const live::PlaneArrayPlaces places(record.rows, dims);
+  const live::PlaneArrayPlaces places(record.rows, dims, record.planes());
   int64_t at = live::segment_bytes(record.rows, dims) + (record.in_lists() ? places.plane1 : 0);
   GLOVE_RETURN_IF_ERROR(reader.append(codes, at, rest));
   checksum = crc32_continue(checksum, rest);
   if (record.in_lists()) {
     const int64_t plane_block = live::plane_block_bytes(dims);
     const int64_t plane2 = at + places.plane2 - places.plane1;
-    const int64_t end = live::segment_bytes(record.rows, dims, true);
+    const int64_t end = live::segment_bytes(record.rows, dims, record.planes());
     while (at < end) {
       const int64_t next =
           at < plane2 ? std::min(at + plane_block, plane2) : std::min(at + kMostBlockBytes, end);
@@ -115,7 +114,7 @@ Result<live::SegmentPtr> read_outline(Connection& connection, const IndexDefinit
   }
   GLOVE_RETURN_IF_ERROR(reader.expect_end());
   blocks.checksum = checksum;
-  blocks.in_lists = record.in_lists();
+  blocks.planes = record.planes();
   if (!has_checksum(record, checksum)) return wrong_checksum(index, record);
   auto outline = live::Segment::parse_outline(std::move(rest), std::move(blocks), record.rows, dims,
                                               name_of(record), lists);

@@ -244,11 +244,11 @@ class LiveIndex final : public nn::RankedTable {
   Status begin_call(const nn::FilterCall& call, const InterruptCheck& interrupted,
                     nn::RankedSource& source) override {
     GLOVE_RETURN_IF_ERROR(check_schema());
-    if (call.certainty() < 1)
+    if (call.certainty() < 1 && !index_.certainty)
       return Error{ErrorCode::kInvalidArgument,
                    index_.name +
-                       ": certainty must be 1 or NULL, because an index keeps no random rotation; "
-                       "omit it, and the answer is exact"};
+                       ": certainty must be 1 or NULL, because the index keeps no random rotation; create it "
+                       "with certainty='yes', or omit it, and the answer is exact"};
     const KeySetPtr keys = call.among() == nullptr ? nullptr : call.among()->keys();
     GLOVE_ASSIGN_OR_RETURN(live::IndexState state, store_.state(rows_, keys.get()));
     const int64_t rows = state.parts == nullptr ? 0 : state.parts->model().words();

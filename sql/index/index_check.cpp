@@ -10,6 +10,7 @@
 #include "live/list_maker.h"
 #include "sql/adapter/interrupt.h"
 #include "sql/index/index_commands.h"
+#include "sql/index/index_lists.h"
 #include "sql/index/index_schema.h"
 
 namespace glove::sql {
@@ -81,11 +82,12 @@ class ContentCheck {
 };
 
 // Returns false if the segment's rows are in lists with other planes than those that belong to its codes.
-Result<bool> check_planes(const live::Segment& segment, sqlite3* db) {
+Result<bool> check_planes(const live::Segment& segment, Connection& connection) {
   if (segment.planes() == nullptr) return true;
   const ScopedFloatEnvironment float_environment;
-  InterruptPoller interrupted(db);
-  return live::has_planes_of_codes(segment, interrupted);
+  GLOVE_ASSIGN_OR_RETURN(Analysis* const analysis, cpu_analysis(connection));
+  InterruptPoller interrupted(connection.db());
+  return live::has_planes_of_codes(*analysis, segment, interrupted);
 }
 
 }  // namespace
@@ -103,7 +105,7 @@ Result<std::string> IndexCommands::problem() {
     if (!segment.ok() && segment.error().code == ErrorCode::kCorrupt) return segment.error().message;
     GLOVE_RETURN_IF_ERROR(segment);
     stored.segment = segment.value();
-    GLOVE_ASSIGN_OR_RETURN(const bool has_planes, check_planes(*stored.segment, connection_.db()));
+    GLOVE_ASSIGN_OR_RETURN(const bool has_planes, check_planes(*stored.segment, connection_));
     if (!has_planes)
       return damaged_index(index_, name_of(stored.record) + " has planes that are not those of its codes")
           .message;

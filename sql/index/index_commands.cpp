@@ -202,6 +202,7 @@ Status IndexCommands::sync(bool join_all) {
   int64_t living = 0;
   for (const StoredSegment& stored : segments) living += stored.record.rows - stored.dead_rows();
   const auto calibration = config.recall;
+  const auto former_lists = config.lists;
   IndexLists lists(connection_, index_, store_.segments(), config);
   lists.plan(living, join_all);
   const std::vector<size_t> joined = joined_segments(segments, join_all, lists.are_due());
@@ -209,7 +210,8 @@ Status IndexCommands::sync(bool join_all) {
     for (const size_t i : joined) GLOVE_RETURN_IF_ERROR(kill_missing(segments[i]));
   GLOVE_RETURN_IF_ERROR(write_segments(segments, joined, lists));
   if (joined.empty()) GLOVE_RETURN_IF_ERROR(lists.calibrate_again(segments));
-  if ((!has_dims && !segments.empty()) || lists.are_due() || config.recall != calibration)
+  if ((!has_dims && !segments.empty()) || lists.are_due() || config.recall != calibration ||
+      config.lists != former_lists)
     return store_.set_config(config);
   return {};
 }

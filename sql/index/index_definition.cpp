@@ -111,10 +111,15 @@ Status set_argument(IndexDefinition& index, std::string_view key, const std::str
     index.skip_invalid = value == "skip";
   } else if (key == "lists") {
     return set_lists(index, value);
+  } else if (key == "certainty") {
+    if (value != "yes" && value != "no")
+      return wrong(index, "certainty must be 'yes' or 'no', but is " + quoted_value(value));
+    index.certainty = value == "yes";
   } else {
     return wrong(
         index, "there is no argument " + quoted_value(key) +
-                   "; the arguments are: content, rowid, vector, text, model, options, dims, invalid, lists");
+                   "; the arguments are: content, rowid, vector, text, model, options, dims, invalid, lists, "
+                   "certainty");
   }
   return {};
 }
@@ -130,6 +135,8 @@ Status check_complete(const IndexDefinition& index) {
   if (missing != nullptr) return wrong(index, missing + (" must be given; write " + std::string(kExample)));
   if (!index.options.empty() && !index.has_model())
     return wrong(index, "options are those of a model; give model as well");
+  if (index.certainty && index.lists == 0)
+    return wrong(index, "certainty='yes' needs lists, but lists is 'none'; omit one of them");
   return {};
 }
 

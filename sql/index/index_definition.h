@@ -26,6 +26,7 @@ struct IndexDefinition {
   int64_t dims = 0;            // 0: the first row's
   bool skip_invalid = false;   // rows with an invalid vector are left out, rather than an error at sync
   int64_t lists = kAutoLists;  // how many; 0: none
+  bool certainty = false;      // lists keep a random rotation, so that searches may ask for a certainty
 
   static constexpr int64_t kAutoLists = -1;
 
@@ -76,6 +77,7 @@ Status check_name(const IndexDefinition& index);
 // dims      1 to 65536                   the dimensions of the vectors
 // invalid   'error' or 'skip'            what sync does about a row with an invalid vector
 // lists     'auto', 'none' or 1 to 65536 how many lists the rows are put in
+// certainty 'yes' or 'no'                whether searches of the lists may ask for a certainty
 //
 // The message of an error names the offender and what is allowed.
 Result<IndexDefinition> parse_index_definition(std::span<const char* const> arguments);

@@ -1,5 +1,6 @@
 #include "sql/index/index_lists.h"
 
+#include "base/concat.h"
 #include "base/crc32.h"
 #include "base/float_environment.h"
 #include "sql/adapter/interrupt.h"
@@ -15,19 +16,18 @@ constexpr int64_t kLeastAutoK = 10;
 // Lists are trained again if others that suit the rows are so many times as many, or fewer.
 constexpr int64_t kMostGrowth = 2;
 
-// The CPU's backend, the last one, computes the same as any other.
-Result<Analysis*> analysis_of(Connection& connection) {
+}  // namespace
+
+Result<Analysis*> cpu_analysis(Connection& connection) {
   Backend& cpu = *connection.engine().backends().all().back();
   GLOVE_RETURN_IF_ERROR(cpu.available());
   return cpu.analysis();
 }
 
-}  // namespace
-
 void IndexLists::plan(int64_t rows, bool joins_all) {
   if (!config_.lists || index_.lists == 0) return;
   const int64_t lists = *config_.lists;
-  calibrates_ = joins_all && lists > 0;
+  joins_all_ = joins_all && lists > 0;
   if (index_.lists != IndexDefinition::kAutoLists) {
     are_due_ = lists == 0 && live::suits_lists(rows, index_.lists);
     return;
@@ -49,9 +49,18 @@ Status IndexLists::train(const live::Segment& segment) {
   const bool is_auto = index_.lists == IndexDefinition::kAutoLists;
   const int64_t lists = is_auto ? live::lists_for(segment.rows()) : index_.lists;
   if (!live::suits_lists(segment.rows(), lists)) return {};  // rows were gone without a trace in the log
-  GLOVE_ASSIGN_OR_RETURN(Analysis* const analysis, analysis_of(connection_));
+  std::optional<uint64_t> seed;
+  if (index_.certainty) {
+    if (!live::suits_signs(segment.dims()))
+      return {ErrorCode::kInvalidArgument,
+              concat(index_.name, ": certainty='yes' is for vectors of ", live::kLeastSignedDims, " to ",
+                     live::kMostSignedDims, " dimensions, but these have ", segment.dims(),
+                     "; create the index without it")};
+    sqlite3_randomness(sizeof(uint64_t), &seed.emplace());
+  }
+  GLOVE_ASSIGN_OR_RETURN(Analysis* const analysis, cpu_analysis(connection_));
   InterruptPoller interrupted(connection_.db());
-  GLOVE_ASSIGN_OR_RETURN(lists_, live::train_lists(*analysis, segment, lists, interrupted));
+  GLOVE_ASSIGN_OR_RETURN(lists_, live::train_lists(*analysis, segment, lists, seed, interrupted));
   trained_ = !is_auto || lists_->most_k() >= kLeastAutoK;
   config_.lists = trained_ ? lists_->count() : kUselessLists;
   return {};
@@ -61,13 +70,19 @@ Status IndexLists::put(live::SegmentPtr& segment) {
   const ScopedFloatEnvironment float_environment;
   if (are_due_ && lists_ == nullptr) GLOVE_RETURN_IF_ERROR(train(*segment));
   if (!live::suits_lists(segment->rows(), config_.lists.value_or(0))) return {};
-  if (lists_ == nullptr) {
-    GLOVE_ASSIGN_OR_RETURN(lists_, store_.lists(segment->dims()));
-  }
-  GLOVE_ASSIGN_OR_RETURN(Analysis* const analysis, analysis_of(connection_));
+  GLOVE_ASSIGN_OR_RETURN(Analysis* const analysis, cpu_analysis(connection_));
   InterruptPoller interrupted(connection_.db());
+  if (lists_ == nullptr) {
+    GLOVE_ASSIGN_OR_RETURN(const live::ListsPtr stored, store_.lists(segment->dims()));
+    lists_ = stored;
+    if (joins_all_) {
+      GLOVE_ASSIGN_OR_RETURN(lists_, live::adapt_lists(*analysis, *segment, stored, interrupted));
+    }
+    trained_ = lists_ != stored;
+    config_.lists = lists_->count();
+  }
   GLOVE_ASSIGN_OR_RETURN(segment, live::in_lists(*analysis, *segment, lists_, interrupted));
-  return (are_due_ || calibrates_) && recall_.empty() ? calibrate(segment) : Status();
+  return (are_due_ || joins_all_) && recall_.empty() ? calibrate(segment) : Status();
 }
 
 Status IndexLists::calibrate(const live::SegmentPtr& segment) {
@@ -84,7 +99,7 @@ Status IndexLists::calibrate(const live::SegmentPtr& segment) {
 }
 
 Status IndexLists::calibrate_again(std::vector<StoredSegment>& segments) {
-  if (!calibrates_ || !recall_.empty()) return {};
+  if (!joins_all_ || !recall_.empty()) return {};
   StoredSegment* largest = nullptr;
   for (StoredSegment& stored : segments)
     if (stored.record.in_lists() && (largest == nullptr || stored.record.rows > largest->record.rows))
@@ -97,7 +112,7 @@ Status IndexLists::calibrate_again(std::vector<StoredSegment>& segments) {
 
 Status IndexLists::write() {
   if (trained_) GLOVE_RETURN_IF_ERROR(store_.set_lists(*lists_));
-  const bool has_too_few_rows = calibrates_ && !config_.recall;  // so the former calibration goes
+  const bool has_too_few_rows = joins_all_ && !config_.recall;  // so the former calibration goes
   return recall_.empty() && !has_too_few_rows ? Status() : store_.set_recall(recall_);
 }
 

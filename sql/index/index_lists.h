@@ -14,6 +14,9 @@
 
 namespace glove::sql {
 
+// The analysis of the CPU's backend, the last one, which computes the same as any other.
+Result<Analysis*> cpu_analysis(Connection& connection);
+
 // Lasts for one command. References outlive it.
 class IndexLists {
  public:
@@ -29,7 +32,8 @@ class IndexLists {
   // True if the command trains lists: the first segment of put() must then have all rows.
   bool are_due() const { return are_due_; }
 
-  // Puts a new segment in lists, if it is large enough for them. Trains them first if they are due.
+  // Puts a new segment in lists, if it is large enough for them. Trains them first if they are due; otherwise
+  // adapts them to the segment if that has the rows of all.
   Status put(live::SegmentPtr& segment);
 
   // Calibrates the lists by the largest segment in them, if put() has not, and writes that. REQUIRES: after
@@ -49,7 +53,7 @@ class IndexLists {
   SegmentStore& store_;
   IndexConfig& config_;
   bool are_due_ = false;
-  bool calibrates_ = false;
+  bool joins_all_ = false;  // segments that are in lists
   bool trained_ = false;
   HugePageBuffer<char> recall_;
   live::ListsPtr lists_;

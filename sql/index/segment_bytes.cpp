@@ -11,7 +11,7 @@ SegmentBytes::SegmentBytes(Connection& connection, const IndexDefinition& index,
     : connection_(connection),
       index_(index),
       record_(record),
-      total_(live::segment_bytes(record.rows, dims, record.in_lists())) {}
+      total_(live::segment_bytes(record.rows, dims, record.planes())) {}
 
 Status SegmentBytes::find_block_size() {
   if (block_bytes_ > 0) return {};

@@ -49,7 +49,7 @@ uint32_t checksum_of(const live::ListsPtr& lists) {
 }
 
 bool has_checksum(const SegmentRecord& record, uint32_t checksum) {
-  return record.crc == int64_t{checksum} + (record.in_lists() ? SegmentRecord::kInLists : 0);
+  return record.crc == int64_t{checksum} + SegmentRecord::flags(record.planes());
 }
 
 Error wrong_checksum(const IndexDefinition& index, const SegmentRecord& record) {
@@ -136,7 +136,7 @@ Result<bool> SegmentStore::has_room(int64_t bytes) const {
 Status SegmentStore::load(StoredSegment& stored, int64_t dims) {
   if (stored.segment != nullptr) return {};
   GLOVE_ASSIGN_OR_RETURN(const bool room,
-                         has_room(live::segment_bytes(stored.record.rows, dims, stored.record.in_lists())));
+                         has_room(live::segment_bytes(stored.record.rows, dims, stored.record.planes())));
   GLOVE_ASSIGN_OR_RETURN(stored.segment, read(stored.record, dims));
   if (room) stored.segment = live::share_segment(shared_key(stored.record, dims), stored.segment);
   return {};
@@ -151,7 +151,7 @@ Status SegmentStore::load_for_search(StoredSegment& stored, int64_t dims) {
   find_searched(stored, dims);
   if (stored.segment != nullptr) return {};
   GLOVE_ASSIGN_OR_RETURN(const bool room,
-                         has_room(live::segment_bytes(stored.record.rows, dims, stored.record.in_lists())));
+                         has_room(live::segment_bytes(stored.record.rows, dims, stored.record.planes())));
   if (room) return load(stored, dims);
   GLOVE_ASSIGN_OR_RETURN(const int64_t most, connection_.engine().settings().index_memory());
   live::ListsPtr in_lists;
@@ -181,7 +181,7 @@ Result<HugePageBuffer<char>> SegmentStore::read_bytes(const SegmentRecord& recor
   HugePageBuffer<char> bytes;
   bytes.reserve(static_cast<size_t>(std::min(end - begin, kMostReserved)));
   GLOVE_RETURN_IF_ERROR(reader.append(begin, end, bytes));
-  if (end == live::segment_bytes(record.rows, dims, record.in_lists()))
+  if (end == live::segment_bytes(record.rows, dims, record.planes()))
     GLOVE_RETURN_IF_ERROR(reader.expect_end());
   return bytes;
 }
@@ -193,9 +193,11 @@ Result<live::SegmentPtr> SegmentStore::read(const SegmentRecord& record, int64_t
   }
   GLOVE_ASSIGN_OR_RETURN(
       HugePageBuffer<char> bytes,
-      read_bytes(record, dims, 0, live::segment_bytes(record.rows, dims, record.in_lists())));
+      read_bytes(record, dims, 0, live::segment_bytes(record.rows, dims, record.planes())));
   if (!has_checksum(record, crc32_continue(checksum_of(in_lists), bytes)))
     return wrong_checksum(index_, record);
+  if (in_lists != nullptr && in_lists->kind() != record.planes())
+    return damaged(name_of(record) + " has other planes than its lists");
   auto segment = live::Segment::parse(std::move(bytes), record.rows, dims, name_of(record), in_lists);
   if (!segment.ok()) return damaged(segment.error().message);
   return segment;
@@ -233,8 +235,10 @@ Status SegmentStore::check_length(size_t bytes) const {
 }
 
 Status SegmentStore::add(int64_t id, const live::SegmentPtr& segment) {
-  const int64_t in_lists = segment->planes() == nullptr ? 0 : SegmentRecord::kInLists;
-  SegmentRecord record{id, std::string(16, '\0'), segment->rows(), segment->checksum() + in_lists};
+  const auto planes =
+      segment->planes() == nullptr ? live::PlaneKind::kNone : segment->planes()->lists()->kind();
+  SegmentRecord record{id, std::string(16, '\0'), segment->rows(),
+                       segment->checksum() + SegmentRecord::flags(planes)};
   sqlite3_randomness(static_cast<int>(record.uuid.size()), record.uuid.data());
   OwnStatement insert;
   GLOVE_RETURN_IF_ERROR(prepare(

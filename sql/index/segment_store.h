@@ -41,10 +41,20 @@ struct SegmentRecord {
   int64_t id = 0;
   std::string uuid;
   int64_t rows = 0;
-  int64_t crc = 0;  // live::Segment::checksum(), plus kInLists if there are planes
+  int64_t crc = 0;  // live::Segment::checksum(), plus kInLists if there are planes, and kSigned if also signs
 
   static constexpr int64_t kInLists = int64_t{1} << 32;
+  static constexpr int64_t kSigned = int64_t{1} << 33;
+  static int64_t flags(live::PlaneKind planes) {
+    return (planes == live::PlaneKind::kNone ? 0 : kInLists) +
+           (planes == live::PlaneKind::kSigned ? kSigned : 0);
+  }
   bool in_lists() const { return (crc & kInLists) != 0; }
+  live::PlaneKind planes() const {
+    return !in_lists()            ? live::PlaneKind::kNone
+           : (crc & kSigned) == 0 ? live::PlaneKind::kPlanes
+                                  : live::PlaneKind::kSigned;
+  }
 };
 
 // Names the segment in messages.

@@ -50,8 +50,7 @@ RankedScan::RankedScan(Engine& engine, const RankedSource& source, const FilterC
     range_.last_rank = std::min(range_.last_rank, inputs_.k);
     range_.nothing = range_.nothing || inputs_.k == 0;
     if (inputs_.k <= kMostRecallK) options_.recall = inputs_.recall;
-    if (source_.words != nullptr && inputs_.k <= kMostRecallK && !inputs_.has(kAmong))
-      options_.certainty = inputs_.certainty;
+    if (inputs_.k <= kMostRecallK) options_.certainty = inputs_.certainty;
   }
   look_ids_up();
   strategy_ = choose_strategy();

@@ -96,7 +96,7 @@ ModelPtr with_coarse_codes(const ModelPtr& model, std::vector<int8_t> codes, std
 void sign(const ModelPart& part, PlaneArrays& planes, uint64_t seed) {
   RowMap map;
   map.dims_in = map.dims_out = part.dims;
-  map.matrix = random_rotation(part.dims, seed, 1).value();
+  map.matrix = random_rotation(part.dims, part.dims, seed, 1).value();
   const auto rotate = [&](std::span<const float> rows, int64_t count, std::span<float> rotated) -> Status {
     for (int64_t i = 0; i < count; ++i)
       map.apply(rows.data() + i * part.dims, rotated.data() + i * part.dims);

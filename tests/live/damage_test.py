@@ -1,10 +1,11 @@
 """Changes what a small index stores, one byte or value at a time, and uses the index: an error or an answer, never a crash.
 
-    damage_test.py EXTENSION [--most N] [--seed S] [--lists N]
+    damage_test.py EXTENSION [--most N] [--seed S] [--lists N] [--sealed]
 
 Every byte of every stored BLOB and text is inverted, every value is replaced by some that do not belong there, and every
 row is left out; at most N of these, chosen at random (all by default). Each runs in a process of its own, because a process
-keeps the segments that it has read.
+keeps the segments that it has read. With --sealed it damages segments and lists only, and stores the checksums of what they
+have then, as the author of a hostile file can: what reads and searches them meets the damage.
 """
 import argparse
 import os
@@ -13,10 +14,12 @@ import signal
 import sqlite3
 import sys
 import tempfile
+import zlib
 
 import fixture
 
 DIMS, ROWS = 3, 12
+IN_LISTS = 1 << 32
 OTHER_VALUES = (None, 0, 1, -1, 1 << 62, -(1 << 63), 0.5, b"", b"\0" * 9, "", "text", b"\xff" * 4096)
 
 
@@ -45,15 +48,28 @@ def damages(connection):
     return found
 
 
-def use(image, extension, sql, parameters, seed):
+def seal(connection):
+    """Gives each segment the checksum of its bytes, and of the lists that it may be in."""
+    def content(segment):
+        blocks = connection.execute("SELECT data FROM doc_vec_block WHERE segment = ? ORDER BY number", (segment,)).fetchall()
+        return b"".join(data for data, in blocks if isinstance(data, bytes))
+    for rowid, segment, crc in connection.execute("SELECT rowid, id, crc FROM doc_vec_segment").fetchall():
+        if isinstance(crc, int):
+            start = zlib.crc32(content(0)) if crc & IN_LISTS else 0
+            connection.execute("UPDATE doc_vec_segment SET crc = ? WHERE rowid = ?", ((crc & IN_LISTS) + zlib.crc32(content(segment), start), rowid))
+
+
+def use(image, options, sql, parameters):
     """Damages a copy of the database and uses the index in every way. Returns the number of errors."""
-    source = random.Random(seed)
-    connection = fixture.connect(":memory:", extension)
+    source = random.Random(options.seed)
+    connection = fixture.connect(":memory:", options.extension)
     connection.deserialize(image)
     try:
         connection.execute(sql, parameters)
     except sqlite3.Error:
         return 0  # the table itself does not take it
+    if options.sealed:
+        seal(connection)
     query, errors = fixture.vector(source, DIMS), 0
     for statement in ("SELECT * FROM doc_vec WHERE query = ? AND k = 3", "SELECT * FROM doc_vec WHERE query = ? AND k = 1", "SELECT id, similarity, rank FROM doc_vec WHERE query = ?",
                       "SELECT ? NOT NULL, * FROM glove_indexes", "INSERT INTO doc_vec(doc_vec) SELECT 'integrity-check' WHERE ? NOT NULL",
@@ -78,7 +94,7 @@ def in_child(image, options, damage):
         status = "an exception"
         signal.alarm(120)
         try:
-            status = str(use(image, options.extension, damage[1], damage[2], options.seed))
+            status = str(use(image, options, damage[1], damage[2]))
         except BaseException as error:  # whatever it is, the parent reports it
             status = "%s: %s" % (type(error).__name__, error)
         os.write(write, status.encode())
@@ -108,6 +124,8 @@ def make_image(options):
         plain = sqlite3.connect(path)
         found = damages(plain)
         plain.close()
+        if options.sealed:
+            found = [damage for damage in found if damage[0].startswith(("doc_vec_block", "doc_vec_segment"))]
         return image, found
 
 
@@ -116,6 +134,7 @@ def main():
     parser.add_argument("extension", type=os.path.abspath)
     parser.add_argument("--most", type=int)
     parser.add_argument("--lists", default="auto", help="of the index")
+    parser.add_argument("--sealed", action="store_true")
     parser.add_argument("--seed", default=os.environ.get("GLOVE_TEST_SEED") or str(random.randrange(1 << 31)))
     options = parser.parse_args()
     fixture.skip_without_index(options.extension)

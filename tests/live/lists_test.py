@@ -5,6 +5,7 @@
 import os
 import random
 import sqlite3
+import struct
 import sys
 import tempfile
 import unittest
@@ -94,7 +95,7 @@ class Lists(unittest.TestCase):
 
     def test_a_version_that_is_too_new_asks_for_the_newer_extension(self):
         db = self.create(5)
-        db.execute("UPDATE doc_vec_config SET value = 4 WHERE key = 'version'")
+        db.execute("UPDATE doc_vec_config SET value = 5 WHERE key = 'version'")
         with self.assertRaisesRegex(sqlite3.Error, "use the newer extension that wrote it"):
             db.execute(NEAREST, (fixture.vector(self.source, DIMS),)).fetchall()
 
@@ -177,6 +178,34 @@ class Lists(unittest.TestCase):
                 db.set_progress_handler(None, 0)
                 self.assertEqual(fixture.shadow_rows(db), before)
             db.set_progress_handler(None, 0)
+        fixture.expect_sound(db, self.source, DIMS)
+
+    def sizes(self, db):
+        """{centroid: rows in its list}, of the only segment."""
+        block, rows = db.execute("SELECT data, rows FROM doc_vec_block b, doc_vec_segment s WHERE segment = id").fetchone()
+        lists, = db.execute("SELECT data FROM doc_vec_block WHERE segment = 0").fetchone()
+        tiles = -(-rows // 32)
+        at = tiles * 32 * DIMS + 16 * rows + tiles * 192
+        numbers = struct.unpack("<%dH" % rows, block[at:at + 2 * rows])
+        centroids = [lists[i:i + 4 * DIMS] for i in range(16, len(lists), 4 * DIMS)]
+        return {centroid: numbers.count(i) for i, centroid in enumerate(centroids)}
+
+    def test_merge_clusters_the_lists_anew_that_have_too_many_or_too_few_rows(self):
+        db = self.create(10, 300)
+        db.execute("UPDATE doc SET vec = (SELECT vec FROM doc WHERE id = 5) WHERE id % 3 = 0")
+        db.executemany("UPDATE doc SET vec = ? WHERE id = ?", [(fixture.vector(self.source, DIMS), i) for i in range(1, 180, 3)])
+        fixture.command(db, "sync")  # joins the segments in the former lists
+        before = self.sizes(db)
+        self.assertEqual((sum(before.values()), len(before)), (300, 10))
+        self.insert(db, 1)
+        fixture.command(db, "merge")
+        after = self.sizes(db)
+        self.assertEqual(sum(after.values()), 301)
+        for centroid, size in before.items():
+            if 17 <= size <= 58 or size < 14 or size > 62:  # a half and twice of 30, and some room for the new row
+                self.assertEqual(centroid in after, 17 <= size <= 58, size)
+        self.assertTrue(set(after) - set(before), "the list of equal rows must have left")
+        self.assertEqual(self.config(db), {"version": 3, "lists": len(after)})
         fixture.expect_sound(db, self.source, DIMS)
 
     def test_a_reader_with_little_memory(self):

@@ -276,6 +276,33 @@ def test_unreadable_rows(db):
             expect_error(db, "SELECT * FROM raw_vec WHERE query = ? AND k = 3", (query,), "user-defined function raised exception")
 
 
+def test_similar_sets(db):
+    """Sets that differ in one key, or in how they are written, one after the other."""
+    data = random.Random(8)
+    db.execute("CREATE TABLE near(id INTEGER PRIMARY KEY, vec BLOB)")
+    db.executemany("INSERT INTO near VALUES (?, ?)", ((key, blob([data.gauss(0, 1) for _ in range(DIMS)])) for key in range(-300, 1200)))
+    db.execute("CREATE VIRTUAL TABLE near_vec USING glove_index(content='near', rowid='id', vector='vec')")
+
+    def check(among, keys):
+        rows = db.execute("SELECT id FROM near_vec WHERE query = ? AND k = 400 AND among = ?", (blob([1.0] * DIMS), among)).fetchall()
+        if {key for key, in rows} != {key for key in keys if -300 <= key < 1200}:
+            raise Wrong("the rows are not those of the set")
+    for far in (set(), {1 << 62}):
+        keys = sorted(set(data.sample(range(-300, 1200), 250)) | far)
+        check(blob_of_keys(keys), keys)
+        for _ in range(20):
+            other = sorted(set(keys) - {data.choice(keys)} | {data.choice([key for key in range(-300, 1200) if key not in keys])})
+            for one in (keys, other, [key + 1 for key in other], other[:-1]):
+                check(blob_of_keys(one), one)
+            check(json.dumps(other), other)
+    odd = [0, 7, -1, 999999999999999999, -999999999999999999, 10 ** 18, 2 ** 63 - 1, -2 ** 63]
+    for text in ("[0, 7, -1, 999999999999999999, -999999999999999999, 1000000000000000000, 9223372036854775807, -9223372036854775808]",
+                 "[-0,7,-1]", "\n[ 0\t,\r\n7 , -1 ] ", "[7,0,-1,7,0]", "[0,7,-1]"):
+        check(text, odd)
+    for text in ("[]", " [ ] "):
+        check(text, [])
+
+
 # Values and what the message says of them.
 BAD = [("5", "but is 5;"), ("0", "but is 0;"), ("-1", "but is -1;"), ("1.5", "but is 1.5;"), ("9e99", "but is 9.0e+99;"),
        ("''", 'the text ""'), ("'x'", 'the text "x"'), ("'1'", 'the text "1"'), ("'1, 2'", 'the text "1, 2"'), ("'null'", 'the text "null"'),
@@ -356,6 +383,7 @@ def main():
             rows += case.compare()
         test_rows_read(case.db)
         test_unreadable_rows(case.db)
+        test_similar_sets(case.db)
         test_bad_values(case.db)
         test_interrupt(case.db)
     except (Wrong, sqlite3.Error) as error:

@@ -144,6 +144,42 @@ class Certainty(unittest.TestCase):
         alone = sum((self.ask("word = ? AND k = 4 AND model = 'none'", word, columns="word, neighbor, similarity") for word in set(words)), [])
         self.assertEqual(sorted(together), sorted(alone))
 
+    def test_among_some_rows(self):
+        with open(self.path("keyed.w2v"), "wb") as file:
+            file.write(b"%d %d\n" % self.rows.shape)
+            for i, row in enumerate(self.rows):
+                file.write(b"%d " % (7 * i) + row.tobytes())
+        self.convert("keyed.w2v", self.path("keyed.safetensors"), "--lists", "40", "--seed", "5")
+        content = bytearray(self.content(self.path("keyed.safetensors")))
+        start = header_of(self.path("keyed.safetensors"))[1]
+        keys, at = b'"glove.keys":"integer",', content.index(b'"glove.crc32":')  # as glove_save writes it
+        self.assertEqual(content[start - len(keys):start].strip(), b"")
+        content[at:start] = keys + content[at:start - len(keys)]
+        at = content.index(b'"glove.crc32":"') + 15
+        content[at:at + 8] = self.header_crc(content[:start])
+        with open(self.path("keyed.safetensors"), "wb") as file:
+            file.write(content)
+        self.db.execute("SELECT glove_load(?, 'keyed')", (self.path("keyed.safetensors"),)).fetchall()
+        evidence = {}
+        for share in (0.0005, 0.01, 0.1, 0.3, 0.6, 1):
+            for _ in range(6):
+                count, query = max(1, int(share * ROWS)), self.rows[self.random.integers(100, ROWS)].tobytes()
+                if self.random.random() < 0.5:  # rows that are alike
+                    likeness = self.rows @ self.rows[self.random.integers(0, ROWS)]
+                    chosen = numpy.argsort(likeness)[-count:]
+                else:
+                    chosen = self.random.permutation(ROWS)[:count]
+                among = numpy.sort(chosen * 7).astype("<i8").tobytes()
+                where = "expr = ? AND k = 8 AND among = ? AND model = 'keyed'"
+                exact = self.ask(where, query, among)
+                self.assertGreaterEqual(len(exact), min(8, count - 1))  # one row is zero
+                rows = self.ask(where + " AND certainty = ?", query, among, 1 - 1e-9, columns="neighbor, similarity, evidence")
+                self.assertEqual([row[:2] for row in rows], exact)
+                evidence.setdefault(share, set()).update(row[2] for row in rows)
+        self.assertEqual(evidence[0.0005], {"proof"})
+        self.assertIn("1-1e-09", evidence[1])
+        self.assertLessEqual(set().union(*evidence.values()), {"proof", "1-1e-09"})
+
     def test_values_that_are_none(self):
         for value in (0, 0.99, 0.998999, 1.0000001, -1, 2, "high", b"0.9999", float("inf")):
             with self.assertRaisesRegex(sqlite3.Error, "certainty must be a number from 0.999 to 1, or NULL for a proved answer; but it is "):
@@ -163,8 +199,8 @@ class Certainty(unittest.TestCase):
         self.db.execute("CREATE VIRTUAL TABLE doc_vec USING glove_index(content='doc', rowid='id', vector='v')")
         with self.assertRaises(sqlite3.Error) as raised:
             self.db.execute("SELECT id FROM doc_vec WHERE query = ? AND k = 3 AND certainty = 0.999", (self.rows[3].tobytes(),)).fetchall()
-        self.assertEqual(str(raised.exception), "doc_vec: certainty must be 1 or NULL, because an index keeps no random rotation; "
-                                                "omit it, and the answer is exact")
+        self.assertEqual(str(raised.exception), "doc_vec: certainty must be 1 or NULL, because the index keeps no random rotation; "
+                                                "create it with certainty='yes', or omit it, and the answer is exact")
 
     def test_damage_is_found(self):
         header, start = header_of(self.few)
