@@ -7,7 +7,7 @@
 
 #include "analysis/points.h"
 #include "base/cancel.h"
-#include "base/progress_log.h"
+#include "base/log.h"
 #include "base/status.h"
 #include "search/engine.h"
 #include "search/statistics.h"

@@ -1,7 +1,9 @@
 // Text from pieces, such as the messages of errors.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -10,33 +12,67 @@
 
 namespace glove {
 
-// Returns the pieces one after the other. Each is text, a char, or a number as std::to_string() writes it.
+// A piece of a text, which it does not own: text, a char, or a number, which is written as by
+// std::to_string().
+class TextPiece {
+ public:
+  template <class Value>
+  explicit TextPiece(const Value& value) {
+    if constexpr (std::is_same_v<Value, char>) {
+      text_ = &value;
+      size_ = 1;
+    } else if constexpr (std::is_floating_point_v<Value>) {
+      real_ = value;
+      size_ = kReal;
+    } else if constexpr (std::is_arithmetic_v<Value> && std::is_signed_v<Value>) {
+      integer_ = value;
+      size_ = kInteger;
+    } else if constexpr (std::is_arithmetic_v<Value>) {
+      natural_ = value;
+      size_ = kNatural;
+    } else {
+      const std::string_view text(value);
+      text_ = text.data();
+      size_ = text.size();
+    }
+  }
+
+  void append_to(std::string& text) const;
+
+ private:
+  // In the place of a size: no text is as long.
+  static constexpr size_t kReal = SIZE_MAX, kInteger = SIZE_MAX - 1, kNatural = SIZE_MAX - 2;
+
+  union {
+    const char* text_;
+    double real_;
+    int64_t integer_;
+    uint64_t natural_;
+  };
+  size_t size_;
+};
+
+// concat(), out of line.
+[[gnu::cold]] std::string concat_pieces(std::span<const TextPiece> pieces);
+// The same for invalid_argument().
+[[gnu::cold]] Error invalid_argument_pieces(std::span<const TextPiece> pieces);
+
+// Returns the pieces one after the other.
 template <class... Pieces>
 std::string concat(const Pieces&... pieces) {
-  std::string text;
-  const auto append = [&text]<class Piece>(const Piece& piece) {
-    if constexpr (std::is_same_v<Piece, char>)
-      text += piece;
-    else if constexpr (std::is_arithmetic_v<Piece>)
-      text += std::to_string(piece);
-    else
-      text += std::string_view(piece);
-  };
-  (append(pieces), ...);
-  return text;
+  const TextPiece list[] = {TextPiece(pieces)...};
+  return concat_pieces(list);
 }
 
 // Returns the number and the noun, in the plural unless there is one: "1 row", "2 rows". The plural must end
 // in s.
-inline std::string counted(int64_t count, std::string_view plural) {
-  if (count == 1) plural.remove_suffix(1);
-  return concat(count, ' ', plural);
-}
+std::string counted(int64_t count, std::string_view plural);
 
 // An error about an argument, with such a message.
 template <class... Pieces>
 Error invalid_argument(const Pieces&... pieces) {
-  return {ErrorCode::kInvalidArgument, concat(pieces...)};
+  const TextPiece list[] = {TextPiece(pieces)...};
+  return invalid_argument_pieces(list);
 }
 
 }  // namespace glove

@@ -138,6 +138,12 @@ std::string json_text(double number) {
   return Json(number).dump();
 }
 
+std::string number_text(double number) {
+  std::string text = json_text(number);
+  if (text.ends_with(".0")) text.resize(text.size() - 2);
+  return text;
+}
+
 std::string json_text(std::string_view text) {
   return Json(text).dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
 }

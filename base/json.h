@@ -54,6 +54,8 @@ Result<bool> read_json(std::string_view json, JsonHandler& handler, const Interr
 
 // A finite number as JSON: the fewest digits that read as the same number.
 std::string json_text(double number);
+// The same, without a fraction that is zero: "0.95", "1".
+std::string number_text(double number);
 // A string as JSON, with quotes. Bytes that are not valid UTF-8 become U+FFFD, because JSON has none.
 std::string json_text(std::string_view text);
 

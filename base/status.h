@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cassert>
-#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -27,22 +26,53 @@ struct Error {
   std::string message;
 };
 
-// Success, or an Error.
-class [[nodiscard]] Status {
+// An error on its way to the caller, or none. It is one pointer, and all that is done with an error is out of
+// line and cold, so that functions which can fail stay small.
+class Failure {
  public:
-  Status() = default;  // success
-  Status(Error error) : error_(std::move(error)) {}
-  Status(ErrorCode code, std::string message) : error_(Error{code, std::move(message)}) {}
+  Failure() = default;  // none
+  [[gnu::cold]] explicit Failure(Error&& error);
+  [[gnu::cold]] Failure(ErrorCode code, std::string&& message);
+  Failure(const Failure& other) : error_(other.error_ == nullptr ? nullptr : copy(*other.error_)) {}
+  Failure(Failure&& other) noexcept : error_(std::exchange(other.error_, nullptr)) {}
+  Failure& operator=(Failure other) noexcept {
+    std::swap(error_, other.error_);
+    return *this;
+  }
+  ~Failure() {
+    if (error_ != nullptr) destroy(error_);
+  }
 
-  bool ok() const { return !error_.has_value(); }
-  // REQUIRES: !ok()
+  bool none() const { return error_ == nullptr; }
+  // REQUIRES: !none()
   const Error& error() const {
-    assert(!ok());
+    assert(!none());
     return *error_;
   }
 
  private:
-  std::optional<Error> error_;
+  [[gnu::cold]] static Error* copy(const Error& error);
+  [[gnu::cold]] static void destroy(Error* error) noexcept;
+
+  Error* error_ = nullptr;  // owned
+};
+
+// Success, or an Error.
+class [[nodiscard]] Status {
+ public:
+  Status() = default;  // success
+  Status(Error error) : failure_(std::move(error)) {}
+  Status(ErrorCode code, std::string message) : failure_(code, std::move(message)) {}
+  Status(Failure failure) : failure_(std::move(failure)) {}
+
+  bool ok() const { return failure_.none(); }
+  // REQUIRES: !ok()
+  const Error& error() const { return failure_.error(); }
+  const Failure& failure() const& { return failure_; }
+  Failure&& failure() && { return std::move(failure_); }
+
+ private:
+  Failure failure_;
 };
 
 // A value, or the Error that prevented it.
@@ -51,40 +81,47 @@ class [[nodiscard]] Result {
  public:
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
-  Result(ErrorCode code, std::string message)
-      : state_(std::in_place_index<1>, Error{code, std::move(message)}) {}
+  Result(ErrorCode code, std::string message) : state_(std::in_place_index<1>, code, std::move(message)) {}
+  // REQUIRES: !failure.none()
+  Result(Failure failure) : state_(std::in_place_index<1>, std::move(failure)) {}
 
   bool ok() const { return state_.index() == 0; }
   // REQUIRES: ok()
   T& value() & {
     assert(ok());
-    return std::get<0>(state_);
+    return *std::get_if<0>(&state_);
   }
   const T& value() const& {
     assert(ok());
-    return std::get<0>(state_);
+    return *std::get_if<0>(&state_);
   }
   T&& value() && {
     assert(ok());
-    return std::get<0>(std::move(state_));
+    return std::move(*std::get_if<0>(&state_));
   }
   // REQUIRES: !ok()
-  const Error& error() const {
+  const Error& error() const { return failure().error(); }
+  const Failure& failure() const& {
     assert(!ok());
-    return std::get<1>(state_);
+    return *std::get_if<1>(&state_);
   }
-  Status status() const { return ok() ? Status() : Status(error()); }
+  Failure&& failure() && {
+    assert(!ok());
+    return std::move(*std::get_if<1>(&state_));
+  }
+  Status status() const { return ok() ? Status() : Status(failure()); }
 
  private:
-  std::variant<T, Error> state_;
+  std::variant<T, Failure> state_;
 };
 
 }  // namespace glove
 
 // Returns the error of `expression` (a Status or a Result) from the enclosing function.
-#define GLOVE_RETURN_IF_ERROR(expression)                                                            \
-  do {                                                                                               \
-    if (const auto& glove_status_ = (expression); !glove_status_.ok()) return glove_status_.error(); \
+#define GLOVE_RETURN_IF_ERROR(expression)                                    \
+  do {                                                                       \
+    if (auto&& glove_status_ = (expression); !glove_status_.ok())            \
+      return std::forward<decltype(glove_status_)>(glove_status_).failure(); \
   } while (false)
 
 #define GLOVE_CONCAT_INNER(a, b) a##b
@@ -95,5 +132,5 @@ class [[nodiscard]] Result {
   GLOVE_ASSIGN_OR_RETURN_INNER(GLOVE_CONCAT(glove_result_, __LINE__), declaration, expression)
 #define GLOVE_ASSIGN_OR_RETURN_INNER(result, declaration, expression) \
   auto result = (expression);                                         \
-  if (!result.ok()) return result.error();                            \
+  if (!result.ok()) return std::move(result).failure();               \
   declaration = std::move(result).value()

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstring>
 #include <deque>
 #include <initializer_list>
-#include <iterator>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -14,6 +12,7 @@
 
 #include "base/concat.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/replacement_file.h"
 #include "lists/planes.h"
 #include "lists/sign_plane.h"
@@ -201,9 +200,7 @@ struct ModelWriter::State {
 
   Status add_components_and_counts(int64_t rows, int64_t dims) {
     if (components != nullptr) {
-      char a[32] = {};
-      const auto end = std::to_chars(std::begin(a), std::end(a), components->a).ptr;
-      layout.add_metadata(kComponentsAKey, {a, static_cast<size_t>(end - a)});
+      layout.add_metadata(kComponentsAKey, number_text(components->a));
       layout.add_metadata(kComponentsWeightsKey, kZipfWeights);
       layout.add_metadata(kComponentsWordsKey, std::to_string(components->words));
       GLOVE_RETURN_IF_ERROR(add_tensor(kCommonComponents, "F32", {components->count, dims},

@@ -48,7 +48,11 @@ bool has_neondotprod() {
 #endif
 
 std::vector<const Kernels*> find_usable() {
+#if defined(__wasm_simd128__)
+  std::vector<const Kernels*> usable = {&simd128::kKernels};  // the rest of the module needs them, too
+#else
   std::vector<const Kernels*> usable = {&kScalarKernels};
+#endif
 #if defined(__x86_64__)
   // Each target needs the features that its functions' attributes name (kernels_simd.cpp), and the system's
   // support.
@@ -66,8 +70,6 @@ std::vector<const Kernels*> find_usable() {
 #if defined(GLOVE_HAS_NEONDOTPROD)
   if (has_neondotprod()) usable.push_back(&neondotprod::kKernels);
 #endif
-#elif defined(__wasm_simd128__)
-  usable.push_back(&simd128::kKernels);
 #endif
   return usable;
 }

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/cancel.h"
-#include "base/progress_log.h"
+#include "base/log.h"
 #include "sql/adapter/connection.h"
 #include "sql/adapter/interrupt.h"
 

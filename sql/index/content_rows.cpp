@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "base/crc32.h"
-#include "base/progress_log.h"
+#include "base/log.h"
 #include "base/timer.h"
 #include "base/utf8.h"
 #include "model/byte_sink.h"

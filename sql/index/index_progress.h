@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/progress_log.h"
+#include "base/log.h"
 #include "base/status.h"
 #include "sql/adapter/connection.h"
 #include "sql/adapter/interrupt.h"

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <iterator>
 
 #include "base/float_from_chars.h"
+#include "base/json.h"
 #include "base/utf8.h"
 #include "search/backend.h"
 #include "search/expression.h"
@@ -300,8 +300,7 @@ class FilterCallReader {
 };
 
 std::string Inputs::recall_text() const {
-  char text[32] = {};
-  return {text, std::to_chars(std::begin(text), std::end(text), recall).ptr};
+  return number_text(recall);
 }
 
 std::string Inputs::certainty_text() const {
@@ -317,7 +316,7 @@ std::string Inputs::key() const {
   key += expr.blob ? 'b' : 't';
   for (const std::string* text : {&word, &expr.bytes, &model, &backend})
     key += std::to_string(text->size()) + ':' + *text;
-  return key + std::to_string(k) + ' ' + recall_text() + ' ' +
+  return key + std::to_string(k) + ' ' + std::to_string(std::bit_cast<uint64_t>(recall)) + ' ' +
          std::to_string(std::bit_cast<uint64_t>(certainty));
 }
 

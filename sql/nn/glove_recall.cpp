@@ -12,14 +12,15 @@
 // queries whose second answer was exact, too. `exact_ms` is of the exact answers that the cache of answers
 // did not have; null if it had all. Returns NULL if there is no query.
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <iterator>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/concat.h"
+#include "base/json.h"
 #include "base/timer.h"
 #include "sql/adapter/aggregate.h"
 #include "sql/adapter/direct_call.h"
@@ -30,11 +31,6 @@ namespace glove::sql {
 namespace {
 
 constexpr std::string_view kFunction = "glove_recall";
-
-std::string number_text(double value) {
-  char text[32] = {};
-  return {text, std::to_chars(std::begin(text), std::end(text), value).ptr};
-}
 
 // Rounds to six digits after the point.
 std::string short_text(double value) {

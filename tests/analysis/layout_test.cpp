@@ -9,7 +9,7 @@
 
 #include "analysis/plane.h"
 #include "base/float_environment.h"
-#include "base/progress_log.h"
+#include "base/log.h"
 #include "tests/analysis/analyses.h"
 #include "tests/cpu/test_support.h"
 

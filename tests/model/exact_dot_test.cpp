@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "tests/cosine_similarity.h"
 #include "tests/loader/random.h"

@@ -7,8 +7,6 @@
 #include <bit>
 #include <charconv>
 #include <compare>
-#include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <iterator>
 #include <string>
@@ -148,24 +146,6 @@ inline strong_ordering operator<=>(string_view a, string_view b) {
 }
 inline strong_ordering operator<=>(const string& a, const string& b) {
   return a.compare(b) <=> 0;
-}
-
-// The shortest text that reads back as the same number; of two that are equally short, the one without an
-// exponent.
-inline to_chars_result to_chars(char* first, char* last, double value) {
-  char text[32];
-  int length = 32;
-  for (const char* format : {"%.*f", "%.*e"}) {
-    char candidate[512];
-    for (int digits = 0; digits < 20; ++digits) {
-      const int size = std::snprintf(candidate, sizeof(candidate), format, digits, value);
-      if (std::strtod(candidate, nullptr) != value) continue;
-      if (size < length) std::copy_n(candidate, length = size, text);
-      break;
-    }
-  }
-  if (length > last - first) return {last, errc::value_too_large};
-  return {std::copy_n(text, length, first), errc{}};
 }
 
 }  // namespace std

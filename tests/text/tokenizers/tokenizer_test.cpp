@@ -6,6 +6,7 @@
 #include <fstream>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 

@@ -1,0 +1,50 @@
+#include "base/status.h"
+
+#include "base/concat.h"
+
+namespace glove {
+
+Failure::Failure(Error&& error) : error_(new Error(std::move(error))) {}
+
+Failure::Failure(ErrorCode code, std::string&& message) : error_(new Error{code, std::move(message)}) {}
+
+Error* Failure::copy(const Error& error) {
+  return new Error(error);
+}
+
+void Failure::destroy(Error* error) noexcept {
+  delete error;
+}
+
+void TextPiece::append_to(std::string& text) const {
+  switch (size_) {
+    case kReal:
+      text += std::to_string(real_);
+      break;
+    case kInteger:
+      text += std::to_string(integer_);
+      break;
+    case kNatural:
+      text += std::to_string(natural_);
+      break;
+    default:
+      text.append(text_, size_);
+  }
+}
+
+std::string concat_pieces(std::span<const TextPiece> pieces) {
+  std::string text;
+  for (const TextPiece& piece : pieces) piece.append_to(text);
+  return text;
+}
+
+std::string counted(int64_t count, std::string_view plural) {
+  if (count == 1) plural.remove_suffix(1);
+  return concat(count, ' ', plural);
+}
+
+Error invalid_argument_pieces(std::span<const TextPiece> pieces) {
+  return {ErrorCode::kInvalidArgument, concat_pieces(pieces)};
+}
+
+}  // namespace glove
