@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -80,6 +81,14 @@ class SymbolTable : public SymbolStore {
 
   // A proof took sums not to wrap: of an index that was extended or compared, or of an address in 64 bits.
   enum class NoWrap : uint8_t { kIndex, kAddress };
+  // A condition that is declared to hold everywhere, and whether anything was concluded from it.
+  struct Declared {
+    PredicateId condition = 0;
+    std::string text;
+    bool used = false;
+  };
+  void declare(PredicateId condition, std::string text) { declared_.push_back({condition, std::move(text)}); }
+  std::vector<Declared>& declared() { return declared_; }
   bool assumed(NoWrap which) const { return assumed_[static_cast<size_t>(which)]; }
   void assume(NoWrap which) { assumed_[static_cast<size_t>(which)] = true; }
 
@@ -102,6 +111,7 @@ class SymbolTable : public SymbolStore {
   std::unordered_map<SymbolId, DistinctNumbers> distinct_;
   std::unordered_map<SymbolId, SymbolId> lower_halves_;  // of tickets of 64 bits
   std::array<bool, 2> assumed_{};
+  std::vector<Declared> declared_;
 };
 
 // The part of a linear form that counts votes of ballots, vote by vote: the votes below two lanes differ by
