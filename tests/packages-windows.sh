@@ -23,7 +23,7 @@ python=/usr/bin/python3
 root=build/windows sqlite=build/windows/node_modules/better-sqlite3/deps/sqlite3
 compiler=(x86_64-w64-mingw32-gcc-posix -O1 "-I$sqlite")
 command -v npm >/dev/null || { echo "packages-windows.sh: npm was not found; it has the sources of SQLite" >&2 && exit 1; }
-[[ -d $sqlite ]] || npm install --prefix $root --no-audit --no-fund --ignore-scripts better-sqlite3@12.11.1 >/dev/null
+[[ -d $sqlite ]] || packaging/npm_install.sh $root better-sqlite3@12.11.1
 [[ -f $root/sqlite3.o ]] || "${compiler[@]}" -c "$sqlite/sqlite3.c" -o "$root/sqlite3.o"
 for program in shell server; do
   "${compiler[@]}" "tests/packages/$program.c" "$root/sqlite3.o" -static -o "$root/$program.exe"

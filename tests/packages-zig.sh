@@ -42,7 +42,7 @@ build_shell() {
     *-macos) return 0 ;;  # nothing here runs it
   esac
   [[ ! $shell -nt tests/packages/shell.c ]] || return 0
-  [[ -d $sqlite ]] || npm install --prefix build/zig --no-audit --no-fund --ignore-scripts better-sqlite3@12.11.1 >/dev/null
+  [[ -d $sqlite ]] || packaging/npm_install.sh build/zig better-sqlite3@12.11.1
   mkdir -p build/zig/shell
   case "$target" in
     x86_64-linux-musl) compiler=(musl-gcc) ;;

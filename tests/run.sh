@@ -11,4 +11,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 preset=${1:-release}
 shift || true
 ./build.sh --preset "$preset" --tests
+# As many tests as there are cores run at a time, so NumPy needs no threads.
+export OPENBLAS_NUM_THREADS=1
 ctest --preset "$preset" -j "$(nproc)" "$@"

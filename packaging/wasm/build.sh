@@ -18,7 +18,7 @@ export NODE_PATH=/usr/share/nodejs${NODE_PATH:+:$NODE_PATH}
 # SQLite's amalgamation, as npm's better-sqlite3 carries it.
 fetch_sqlite() {
   [[ ! -f $root/sqlite/sqlite3.c ]] || return 0
-  quietly npm install --prefix "$root" --no-audit --no-fund --ignore-scripts better-sqlite3@12.11.1
+  packaging/npm_install.sh "$root" better-sqlite3@12.11.1
   mkdir -p "$root/sqlite"
   cp "$root"/node_modules/better-sqlite3/deps/sqlite3/sqlite3.{c,h} "$root/sqlite"
 }

@@ -235,7 +235,8 @@ def argument_counts(signature):
 def documented(text):
     entries = {"function": set(), "column": set(), "setting": set(), "option": set(), "environment variable": set()}
     for heading, body in sections_of(text):
-        rows = set(re.findall(r"^\| `(\w+)`", body, re.MULTILINE))
+        cells = re.findall(r"^\| (`\w+`(?:, `\w+`)*)", body, re.MULTILINE)  # one row may describe several names
+        rows = {name for cell in cells for name in re.findall(r"\w+", cell)}
         table = re.fullmatch(r"`(glove_\w+)`", heading.split(" ")[0])
         calls = re.findall(r"`(\w+)\(([^`]*)\)`", heading)
         for name, signature in calls:
