@@ -107,11 +107,11 @@ void tile(Instruction& out, const Parts& parts) {
   if (!known || out.type == Type::kNone) return reject(out, "an unknown form of wmma");
   const uint16_t rows = which == "b" ? shape->k : shape->m, columns = which == "a" ? shape->k : shape->n;
   out.op = loads ? Op::kMatrixLoad : Op::kMatrixStore;
-  out.tile.lines = by_rows ? rows : columns;
-  out.tile.elements = by_rows ? columns : rows;
-  out.tile.bits = type == "b1"                   ? 1
-                  : type == "s4" || type == "u4" ? 4
-                                                 : static_cast<uint8_t>(bits_of(out.type));
+  out.collective.tile.lines = by_rows ? rows : columns;
+  out.collective.tile.elements = by_rows ? columns : rows;
+  out.collective.tile.bits = type == "b1"                   ? 1
+                             : type == "s4" || type == "u4" ? 4
+                                                            : static_cast<uint8_t>(bits_of(out.type));
   find_space(out, Family::kMatrix, parts);
 }
 
@@ -225,8 +225,8 @@ OperandForm form_of_opcode(const OpcodeEntry& entry, const Instruction& in) {
     default:
       break;
   }
-  if (in.tile.lines != 0 && in.op == Op::kMatrixLoad) return {{1, 8}, {0, 1}, kOfType};
-  if (in.tile.lines != 0 && in.op == Op::kMatrixStore) return {0, {2, 9}, kOfType};
+  if (in.collective.tile.lines != 0 && in.op == Op::kMatrixLoad) return {{1, 8}, {0, 1}, kOfType};
+  if (in.collective.tile.lines != 0 && in.op == Op::kMatrixStore) return {0, {2, 9}, kOfType};
   if (in.op != entry.op) return {};  // kPure or kUnsupported
   OperandForm form = entry.form;
   if (in.op == Op::kBarrier && in.collective.barrier == BarrierOp::kArrive) form.operands = 2;

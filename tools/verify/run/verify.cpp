@@ -106,7 +106,7 @@ Verdict Run::verdict() {
     report_.assume("addresses do not wrap in 64 bits");
   if (learned_.table.assumed(SymbolTable::NoWrap::kIndex))
     report_.assume("index arithmetic in 32 bits does not wrap");
-  for (const SymbolTable::Declared& declared : learned_.table.declared())
+  for (const SymbolTable::Declared& declared : learned_.table.declared)
     if (declared.used) report_.assume(declared.text);
   return report_.verdict();
 }

@@ -180,7 +180,8 @@ void declare_relations(const Setup& setup, Learned& learned) {
     const Value holds =
         table.compare(kind, false, as_signed, bits, swapped ? right : left, swapped ? left : right);
     const bool negated = relation.compare == "!=";
-    table.declare((negated ? SymbolTable::logical_not(holds) : holds).form, as_assumption(relation));
+    table.declared.push_back(
+        {(negated ? SymbolTable::logical_not(holds) : holds).form, as_assumption(relation)});
   }
 }
 

@@ -244,7 +244,7 @@ void MemorySteps::step_tile(BlockState& state, Warp& warp, Lanes lanes, const In
   const int first = std::countr_zero(lanes);
   const PtxOperand* const given = tile_stride(in);
   const auto stride_of = [&](int lane) {
-    return given == nullptr ? Value{in.tile.elements, 0} : read(state, warp, *given, lane);
+    return given == nullptr ? Value{in.collective.tile.elements, 0} : read(state, warp, *given, lane);
   };
   const Value base = read(state, warp, in.address, first), stride = stride_of(first);
   each_lane(lanes, [&](int lane) {
@@ -252,17 +252,18 @@ void MemorySteps::step_tile(BlockState& state, Warp& warp, Lanes lanes, const In
       report_.unproved(in, "the lanes of a warp name different matrices", &state);
   });
   if (report_.ended()) return;
-  if (in.tile.bits < 8 && !stride.known())
+  if (in.collective.tile.bits < 8 && !stride.known())
     return report_.unsupported(in, "lines of elements of less than a byte at a distance that is not known");
   Instruction line = in;
   line.type = Type::kB8;
-  line.vector = static_cast<uint8_t>(in.tile.elements * in.tile.bits / 8);
+  line.vector = static_cast<uint8_t>(in.collective.tile.elements * in.collective.tile.bits / 8);
   const uint64_t tile = 1 | InternHash()(InternKey{{base.form, base.constant, stride.form, stride.constant}})
                                 << 1;
-  const Value step = in.tile.bits < 8 ? Value{stride.constant * in.tile.bits / 8, 0}
-                                      : table_.scale(table_.zero_extended(stride, 32), in.tile.bits / 8, 64);
+  const Value step = in.collective.tile.bits < 8
+                         ? Value{stride.constant * in.collective.tile.bits / 8, 0}
+                         : table_.scale(table_.zero_extended(stride, 32), in.collective.tile.bits / 8, 64);
   const bool certain = !open_.under_conditions(state, warp);
-  for (int i = 0; i < in.tile.lines; ++i) {
+  for (int i = 0; i < in.collective.tile.lines; ++i) {
     std::array<Place, 32> places;
     places.fill(place_of(state, warp, line, table_.add(base, table_.scale(step, i, 64), 64), first));
     const Place& place = places[0];
@@ -299,7 +300,7 @@ void MemorySteps::step_matrix_memory(BlockState& state, Warp& warp, Lanes lanes,
                                      const Guarded& guard) {
   if (guard.possible != 0)
     return report_.unproved(in, "a matrix is moved under a condition that is not known", &state);
-  if (in.tile.lines != 0) return step_tile(state, warp, lanes, in);
+  if (in.collective.tile.lines != 0) return step_tile(state, warp, lanes, in);
   const Lanes rows = in.vector == 4 ? ~Lanes{0} : in.vector == 2 ? 0xffffu : 0xffu;
   std::array<Place, 32> places;
   const Lanes active = lanes & rows;

@@ -52,7 +52,7 @@ std::optional<bool> Reasoner::truth(PredicateId id, int depth) const {
     found = fact == id;
     return true;
   });
-  for (SymbolTable::Declared& declared : table_.declared())
+  for (SymbolTable::Declared& declared : table_.declared)
     if (!found && (declared.condition ^ id) <= 1) found = declared.condition == id, declared.used = true;
   if (found || depth > kDepth) return found;
   const Predicate& predicate = table_.predicate(id);

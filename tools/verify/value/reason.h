@@ -96,7 +96,7 @@ class Reasoner {
       return false;
     };
     any_fact(visit);
-    for (SymbolTable::Declared& declared : table_.declared()) {
+    for (SymbolTable::Declared& declared : table_.declared) {
       const Interval before = known;
       visit_parts(declared.condition, visit);
       declared.used |= !(before == known);

@@ -87,8 +87,7 @@ class SymbolTable : public SymbolStore {
     std::string text;
     bool used = false;
   };
-  void declare(PredicateId condition, std::string text) { declared_.push_back({condition, std::move(text)}); }
-  std::vector<Declared>& declared() { return declared_; }
+  std::vector<Declared> declared;
   bool assumed(NoWrap which) const { return assumed_[static_cast<size_t>(which)]; }
   void assume(NoWrap which) { assumed_[static_cast<size_t>(which)] = true; }
 
@@ -111,7 +110,6 @@ class SymbolTable : public SymbolStore {
   std::unordered_map<SymbolId, DistinctNumbers> distinct_;
   std::unordered_map<SymbolId, SymbolId> lower_halves_;  // of tickets of 64 bits
   std::array<bool, 2> assumed_{};
-  std::vector<Declared> declared_;
 };
 
 // The part of a linear form that counts votes of ballots, vote by vote: the votes below two lanes differ by
