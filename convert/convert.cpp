@@ -171,6 +171,7 @@ Result<ConvertReport> convert(const std::string& input_path, const std::string& 
   pipeline.file_bytes = input.bytes_to_read();
   const int64_t max_rows = options.top > 0 ? options.top : kMaxRows + 1;
   ModelAssembler& assembler = writer->assembler();
+  writer->set_key_type(reader->key_type());
   if (reader->tokenizer() != nullptr) {
     writer->set_tokenizer(reader->tokenizer());
     assembler.keep_every_row();

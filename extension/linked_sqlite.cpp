@@ -2,8 +2,13 @@
 #define SQLITE_CORE
 #include "extension/linked_sqlite.h"
 
-// Null in a program that links an older SQLite, for which sqlite_has() returns false.
+// Null in a program that links an older SQLite, for which sqlite_has() returns false, or one without
+// blob_open.
 #pragma weak sqlite3_bind_pointer
+#pragma weak sqlite3_blob_bytes
+#pragma weak sqlite3_blob_close
+#pragma weak sqlite3_blob_open
+#pragma weak sqlite3_blob_read
 #pragma weak sqlite3_create_window_function
 #pragma weak sqlite3_is_interrupted
 #pragma weak sqlite3_set_last_insert_rowid
@@ -64,6 +69,10 @@ void set_other_calls(sqlite3_api_routines& routines) {
   SET(bind_int64);
   SET(bind_pointer);
   SET(bind_text);
+  SET(blob_bytes);
+  SET(blob_close);
+  SET(blob_open);
+  SET(blob_read);
   SET(clear_bindings);
   SET(column_count);
   SET(column_int64);

@@ -118,13 +118,14 @@ int64_t rows_at_once(const Segment& segment) {
 Result<std::optional<Answers>> candidates_by_blocks(const PartSet& set, std::span<const int64_t> segment_ids,
                                                     CodeSource& source, std::span<const Query> queries,
                                                     int64_t k, const SearchOptions& options,
-                                                    SearchReport& report) {
+                                                    SearchReport& report, const std::vector<bool>& omitted) {
   const Timer timer;
   report.queries = static_cast<int64_t>(queries.size());
   report.k = k;
   BlockScan scan(set, queries, k, options, report);
   std::shared_ptr<HugePageBuffer<char>> spare;
   for (size_t i = 0; i < segment_ids.size(); ++i) {
+    if (!omitted.empty() && omitted[i]) continue;
     const Segment& segment = *set.segments()[i];
     const int64_t rows = rows_at_once(segment);
     if (segment.is_outline()) CodeCache::instance().begin_scan(segment);

@@ -33,8 +33,13 @@ CodeBlock CodeCache::find(const Segment& segment, int64_t number) const {
 }
 
 void CodeCache::keep(const Segment& segment, int64_t number, const CodeBlock& block, int64_t most) {
-  std::map<int64_t, CodeBlock> dropped;  // freed when no lock is held
+  std::map<int64_t, CodeBlock> dropped, displaced;  // freed when no lock is held
   const Lock lock(mutex_);
+  auto& own = kept_[&segment].blocks;
+  while (number < 0 && bytes_ + size_of(block) > most && !own.empty() && own.rbegin()->first >= 0) {
+    bytes_ -= size_of(own.rbegin()->second);
+    displaced.insert(own.extract(std::prev(own.end())));
+  }
   if (bytes_ + size_of(block) > most) {
     const auto oldest = std::min_element(kept_.begin(), kept_.end(), [](const auto& a, const auto& b) {
       return !a.second.blocks.empty() && (b.second.blocks.empty() || a.second.last_scan < b.second.last_scan);

@@ -18,7 +18,8 @@ using CodeBlock = std::shared_ptr<const HugePageBuffer<char>>;
 
 // Thread-safe. A scan reads the blocks of a segment in order, so a full cache keeps those that it has: one
 // that replaced the block that has waited longest would have dropped each before it is read again. It drops
-// the blocks of a segment that the last scans have not read.
+// the blocks of a segment that the last scans have not read. Blocks with negative numbers, of which a search
+// reads few, take the places of the others.
 class CodeCache {
  public:
   static CodeCache& instance();

@@ -8,6 +8,7 @@
 #include "base/mutex.h"
 #include "base/timer.h"
 #include "live/block_scan.h"
+#include "live/outline_probe.h"
 #include "model/exact_dot.h"
 
 namespace glove::live {
@@ -92,32 +93,23 @@ PartSet::PartSet(Engine& engine, Segments segments, IndexRecallPtr recall) : rec
   searchers_ = std::make_shared<ModelSearchers>(engine, model_of(owner));
 }
 
-namespace {
-
-// `recall` is the calibration that the set must have; null: any.
-PartSetPtr find_shared_set(Engine& engine, const std::vector<SegmentPtr>& segments,
-                           const IndexRecallPtr* recall) {
+PartSetPtr find_part_set(Engine& engine, const std::vector<SegmentPtr>& segments,
+                         const IndexRecallPtr& recall) {
   std::vector<PartSetPtr> held;  // released when no lock is held
   const Lock lock(shared_sets().mutex);
   held.reserve(shared_sets().sets.size());
   for (const auto& [owner, set] : shared_sets().sets) {
     held.push_back(set.lock());
     if (owner == &engine && held.back() != nullptr && held.back()->segments() == segments &&
-        (recall == nullptr || held.back()->recall() == *recall))
+        held.back()->recall() == recall)
       return held.back();
   }
   return nullptr;
 }
 
-}  // namespace
-
-PartSetPtr find_part_set(Engine& engine, const std::vector<SegmentPtr>& segments) {
-  return find_shared_set(engine, segments, nullptr);
-}
-
 PartSetPtr share_part_set(Engine& engine, const std::vector<SegmentPtr>& segments,
                           const IndexRecallPtr& recall) {
-  if (PartSetPtr found = find_shared_set(engine, segments, &recall)) return found;
+  if (PartSetPtr found = find_part_set(engine, segments, recall)) return found;
   auto fresh = std::make_shared<const PartSet>(engine, segments, recall);
   const Lock lock(shared_sets().mutex);
   std::erase_if(shared_sets().sets, [](const auto& entry) { return entry.second.expired(); });
@@ -255,6 +247,8 @@ Result<std::optional<Answers>> LiveRelation::candidates(std::span<const Query> q
     CodeSource& codes;
     ~Reading() { codes.end_reading(); }
   } const reading{codes_};
+  if (options.recall < 1 && k <= kMostRecallK && parts.recall() != nullptr)
+    return candidates_by_probes(state_, source_, codes_, queries, k, options, report);
   return candidates_by_blocks(parts, state_.segment_ids, codes_, queries, k, options, report);
 }
 

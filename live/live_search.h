@@ -61,8 +61,9 @@ using PartSetPtr = std::shared_ptr<const PartSet>;
 PartSetPtr share_part_set(Engine& engine, const std::vector<SegmentPtr>& segments,
                           const IndexRecallPtr& recall);
 
-// Returns a set of these segments, with any calibration, or null if nobody holds one.
-PartSetPtr find_part_set(Engine& engine, const std::vector<SegmentPtr>& segments);
+// The same if somebody holds it; null otherwise.
+PartSetPtr find_part_set(Engine& engine, const std::vector<SegmentPtr>& segments,
+                         const IndexRecallPtr& recall);
 
 // Returns the rows of the set that have a key of `keys` as their id. Errors: an interrupt.
 Result<RowMaskPtr> admissible_rows(const KeySet& keys, const PartSet& set, const InterruptCheck& interrupted);
@@ -95,6 +96,9 @@ class CodeSource {
   // are an error. Fast if blocks are read in order.
   virtual Result<bool> read_codes(const Segment& segment, int64_t id, int64_t number,
                                   HugePageBuffer<char>& codes) = 0;
+  // The same for plane one of blocks [first, last) of plane_block_tiles().
+  virtual Result<bool> read_planes(const Segment& segment, int64_t id, int64_t first, int64_t last,
+                                   HugePageBuffer<char>& bytes) = 0;
   // Must be called after the last block of a search.
   virtual void end_reading() = 0;
   // The most bytes of codes that the process keeps.

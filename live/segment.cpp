@@ -96,18 +96,17 @@ Segment::Segment(HugePageBuffer<char> bytes, CodeBlocks blocks, int64_t rows, in
   if (lists != nullptr)
     planes_ = std::make_unique<SegmentPlanes>(
         std::span(place, bytes_.size() - static_cast<size_t>(place - bytes_.data())), rows, lists);
-  if (!is_outline()) loaded_bytes() += memory();
+  loaded_bytes() += memory();
 }
 
 Segment::~Segment() {
-  if (is_outline())
-    CodeCache::instance().forget(*this);
-  else
-    loaded_bytes() -= memory();
+  if (is_outline()) CodeCache::instance().forget(*this);
+  loaded_bytes() -= memory();
 }
 
 int64_t Segment::memory() const {
-  return static_cast<int64_t>(bytes_.size()) + (planes_ == nullptr ? 0 : planes_->bytes());
+  const int64_t own = is_outline() ? code_bytes(rows_, dims_) - segment_bytes(rows_, dims_) : 0;
+  return static_cast<int64_t>(bytes_.size()) + own + (planes_ == nullptr ? 0 : planes_->bytes());
 }
 
 uint32_t Segment::checksum() const {
@@ -158,11 +157,14 @@ Result<SegmentPtr> Segment::parse(HugePageBuffer<char> bytes, int64_t rows, int6
 }
 
 Result<SegmentPtr> Segment::parse_outline(HugePageBuffer<char> bytes, CodeBlocks blocks, int64_t rows,
-                                          int64_t dims, const std::string& name) {
-  const int64_t expected = segment_bytes(rows, dims) - code_bytes(rows, dims);
+                                          int64_t dims, const std::string& name, const ListsPtr& lists) {
+  const int64_t expected = segment_bytes(rows, dims) - code_bytes(rows, dims) +
+                           (lists == nullptr ? 0 : PlaneArrayPlaces(rows, dims).plane1);
   if (static_cast<int64_t>(bytes.size()) != expected) return wrong_length(name, bytes.size(), rows, expected);
-  const SegmentPtr segment(new Segment(std::move(bytes), std::move(blocks), rows, dims, {}));
+  const SegmentPtr segment(new Segment(std::move(bytes), std::move(blocks), rows, dims, lists));
   if (const std::string fault = segment->fault_of_rows(); !fault.empty()) return corrupt(name, fault);
+  if (lists != nullptr && !segment->planes()->fault().empty())
+    return corrupt(name, segment->planes()->fault());
   return segment;
 }
 

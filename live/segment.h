@@ -19,16 +19,17 @@ namespace glove::live {
 
 // How the codes of a segment are read that are not in memory.
 struct CodeBlocks {
-  int64_t tiles = 0;                // of a block; the last one may have fewer
-  std::vector<uint32_t> checksums;  // of the blocks (base/crc32.h)
-  uint32_t checksum = 0;            // of all bytes of the segment, as Segment::checksum() says
-  bool in_lists = false;            // there are planes behind them
+  int64_t tiles = 0;                      // of a block; the last one may have fewer
+  std::vector<uint32_t> checksums;        // of the blocks (base/crc32.h)
+  std::vector<uint32_t> plane_checksums;  // the same of those of plane one (plane_block_tiles())
+  uint32_t checksum = 0;                  // of all bytes of the segment, as Segment::checksum() says
+  bool in_lists = false;                  // there are planes behind them
 };
 
 // Immutable; any thread may use it. Its bytes are, little-endian and without gaps: the codes in the tiles of
 // model/quantize.h, the ids (int64, ascending), the scales and the residuals (float32); and those of
-// PlaneArrayPlaces if its rows are in lists. An outline is a segment whose codes are not in memory, nor its
-// planes.
+// PlaneArrayPlaces if its rows are in lists. An outline is a segment whose codes are not in memory, nor the
+// codes of its planes.
 class Segment {
  public:
   // Takes the bytes of a segment, whose rows are in `lists` unless that is null. It is an error, kCorrupt, if
@@ -37,11 +38,12 @@ class Segment {
   static Result<std::shared_ptr<const Segment>> parse(HugePageBuffer<char> bytes, int64_t rows, int64_t dims,
                                                       const std::string& name, const ListsPtr& lists = {});
 
-  // Makes an outline. `bytes` are those of a segment from its ids on, without planes. Errors and requirements
-  // as for parse().
+  // Makes an outline. `bytes` are those of a segment from its ids on, up to plane one. Errors and
+  // requirements as for parse().
   static Result<std::shared_ptr<const Segment>> parse_outline(HugePageBuffer<char> bytes, CodeBlocks blocks,
                                                               int64_t rows, int64_t dims,
-                                                              const std::string& name);
+                                                              const std::string& name,
+                                                              const ListsPtr& lists = {});
   ~Segment();
   Segment(const Segment&) = delete;
   Segment& operator=(const Segment&) = delete;
@@ -53,7 +55,7 @@ class Segment {
   const CodeBlocks& blocks() const { return blocks_; }
   // The codes of an outline are empty.
   const CodeLevel& level() const { return level_; }
-  // Null if the rows are in no lists, or this is an outline.
+  // Null if the rows are in no lists. Those of an outline have no plane.
   const SegmentPlanes* planes() const { return planes_.get(); }
   // Those in memory.
   std::span<const char> bytes() const { return bytes_; }
@@ -139,7 +141,8 @@ SegmentPtr find_segment(std::string_view key);
 // Makes the segment the one with this key, unless there is one, and returns the one.
 SegmentPtr share_segment(std::string key, SegmentPtr segment);
 
-// Returns the bytes of all segments of the process that have their codes in memory.
+// Returns the bytes of all segments of the process that have their codes in memory, and of the lists of the
+// others.
 int64_t bytes_of_loaded_segments();
 
 }  // namespace glove::live

@@ -13,6 +13,7 @@
 namespace glove::live {
 namespace {
 
+constexpr int64_t kPlaneBlockBytes = int64_t{32} << 10;
 constexpr int64_t kHeaderBytes = 2 * sizeof(int64_t);
 
 template <class T>
@@ -78,6 +79,14 @@ PlaneArrayPlaces::PlaneArrayPlaces(int64_t rows, int64_t dims)
       plane2(plane1 + plane1_bytes(rows, dims)),
       end(plane2 + rows * plane2_row_bytes(dims)) {}
 
+int64_t plane_block_tiles(int64_t dims) {
+  return std::max<int64_t>(1, kPlaneBlockBytes / plane1_bytes(kTileRows, dims));
+}
+
+int64_t plane_block_bytes(int64_t dims) {
+  return plane1_bytes(plane_block_tiles(dims) * kTileRows, dims);
+}
+
 ListOrder::ListOrder(std::span<const uint16_t> list_of, int64_t count)
     : offsets(static_cast<size_t>(count) + 1), rows(list_of.size()) {
   for (const uint16_t list : list_of) ++offsets[size_t{list} + 1];
@@ -97,13 +106,13 @@ SegmentPlanes::SegmentPlanes(std::span<const char> bytes, int64_t rows, const Li
     return;
   }
   order_ = ListOrder(list_of_, lists->count());
-  level_ = {lists->centroids(),
-            order_.offsets,
-            order_.rows,
-            view<uint8_t>(bytes, at.plane1, at.plane2),
-            view<uint16_t>(bytes, at.bounds1, at.lists),
-            view<uint8_t>(bytes, at.plane2, at.end),
-            lists->most_k()};
+  level_ = {
+      lists->centroids(), order_.offsets, order_.rows, {}, view<uint16_t>(bytes, at.bounds1, at.lists), {},
+      lists->most_k()};
+  if (static_cast<int64_t>(bytes.size()) > at.plane1) {
+    level_.plane1 = view<uint8_t>(bytes, at.plane1, at.plane2);
+    level_.plane2 = view<uint8_t>(bytes, at.plane2, at.end);
+  }
   fault_ = fault_of_bounds();
 }
 
@@ -111,10 +120,9 @@ std::string SegmentPlanes::fault_of_bounds() const {
   for (size_t position = 0; position < order_.rows.size(); ++position) {
     const uint16_t* const first =
         level_.bounds1.data() + position / kTileRows * kPlaneBounds * kTileRows + position % kTileRows;
-    const uint8_t* const row =
-        level_.plane2.data() + static_cast<int64_t>(position) * plane2_row_bytes(lists_->dims());
+    const int64_t row2 = static_cast<int64_t>(position) * plane2_row_bytes(lists_->dims());
     if (!usable({first[0], first[kTileRows], first[2 * kTileRows]}) ||
-        !usable(plane2_bound(row, lists_->dims())))
+        (has_planes() && !usable(plane2_bound(level_.plane2.data() + row2, lists_->dims()))))
       return "has numbers of its planes that no row has";
   }
   return {};

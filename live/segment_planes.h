@@ -62,6 +62,11 @@ struct PlaneArrayPlaces {
   int64_t end;
 };
 
+// Plane one of a segment whose codes are not in memory is read in blocks of so many tiles, the last of which
+// may have fewer: about the bytes of a list.
+int64_t plane_block_tiles(int64_t dims);
+int64_t plane_block_bytes(int64_t dims);
+
 // Returns the order of rows by list, ascending within each, and where each of `count` lists begins in it.
 // REQUIRES: every number is below `count`.
 struct ListOrder {
@@ -76,8 +81,8 @@ struct ListOrder {
 // refers to the order.
 class SegmentPlanes {
  public:
-  // REQUIRES: `bytes`, which outlive the object, are as long as PlaneArrayPlaces says, and begin at an even
-  // place.
+  // REQUIRES: `bytes`, which outlive the object, are as long as PlaneArrayPlaces says, or end where plane one
+  // begins, and begin at an even place. The level has no planes then.
   SegmentPlanes(std::span<const char> bytes, int64_t rows, const ListsPtr& lists);
   SegmentPlanes(const SegmentPlanes&) = delete;
   SegmentPlanes& operator=(const SegmentPlanes&) = delete;
@@ -92,6 +97,7 @@ class SegmentPlanes {
 
  private:
   std::string fault_of_bounds() const;
+  bool has_planes() const { return !level_.plane1.empty(); }
 
   ListsPtr lists_;
   std::span<const uint16_t> list_of_;

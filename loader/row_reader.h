@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "model/row_block.h"
 #include "model/stored_tokenizer.h"
+#include "model/vocabulary.h"
 
 namespace glove {
 
@@ -26,6 +27,9 @@ class RowReader {
   // Returns how the model encodes texts, and nullptr if its words are no tokens. If there is one, every row
   // is kept, and words may be empty.
   virtual StoredTokenizerPtr tokenizer() const { return nullptr; }
+
+  // Returns what the words are.
+  virtual KeyType key_type() const { return KeyType::kText; }
 
   // Serial stage: fetches the file's next rows. Returns false at the end.
   virtual Result<bool> fetch(RawBlock& raw) = 0;

@@ -8,6 +8,7 @@
 #include "base/cancel.h"
 #include "base/status.h"
 #include "model/row_block.h"
+#include "model/vocabulary.h"
 #include "model/word_set.h"
 
 namespace glove {
@@ -20,6 +21,7 @@ class WordSource {
   virtual Result<int64_t> next(int64_t count, WordBlock& words) = 0;
   // Says where the words come from, for messages.
   virtual const std::string& name() const = 0;
+  virtual KeyType key_type() const { return KeyType::kText; }
 };
 
 // Opens a file with one word per line: plain, gzip or zip. Lines end with \n or \r\n. A byte-order mark is

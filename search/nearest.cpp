@@ -90,6 +90,7 @@ Status nearest_by_scan(Searcher& searcher, std::span<const Query> queries, int64
       if (!may_approximate) continue;
       requests[i].recall = options.recall;
       requests[i].certainty = options.certainty;
+      requests[i].source = options.source;
     }
     GLOVE_RETURN_IF_ERROR(searcher.search(requests));
     for (SearchRequest& request : requests) {

@@ -29,12 +29,14 @@ inline bool wants_full_pass(const Model& model, int64_t k) {
 // reason. Under 'auto' the setting "backend" may name the backend to use.
 //
 // `recall` and `certainty` are those of each SearchRequest of nearest(), for k up to kMostRecallK; a model
-// with a mask, or one that was not calibrated or has no sign plane, is searched exactly all the same.
+// that was not calibrated or has no sign plane is searched exactly all the same, as is one with a mask if
+// only the certainty is below 1.
 struct SearchOptions {
   std::string backend = "auto";
   InterruptCheck interrupted;
   double recall = 1;
   double certainty = 1;
+  ProbeSource* source = nullptr;  // as in SearchRequest
   // Whether queries may be audited now (nearest_with_audits()); empty: no.
   std::function<bool()> may_audit = {};
 

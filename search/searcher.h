@@ -8,6 +8,7 @@
 
 #include "base/cancel.h"
 #include "base/status.h"
+#include "search/probe_source.h"
 #include "search/query.h"
 
 namespace glove {
@@ -49,6 +50,9 @@ struct SearchRequest {
   double certainty = 1;
   // True if the searcher made use of `recall`.
   bool approximate = false;
+  // Not null if this reads the codes of those parts of the model that have none in memory. The answer is
+  // approximate then, or there is none, and lacks the rows of such parts that are in no lists.
+  ProbeSource* source = nullptr;
   // True if the searcher made use of `certainty`.
   bool uncertain = false;
 };

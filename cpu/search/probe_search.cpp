@@ -1,7 +1,6 @@
 #include "cpu/search/probe_search.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -10,11 +9,8 @@
 #include "base/thread_interrupt.h"
 #include "base/thread_pool.h"
 #include "base/timer.h"
-#include "cpu/kernels/wide_query.h"
 #include "cpu/search/plane_parts.h"
-#include "cpu/search/segment_probe.h"
 #include "lists/planes.h"
-#include "search/nearest.h"
 
 namespace glove::cpu {
 namespace {
@@ -56,69 +52,50 @@ PlaneCodes packed_codes(const ScanContext& context, const SplitQuery& query) {
   return codes;
 }
 
-}  // namespace
-
-bool wants_probe_search(const ScanContext& context, const SearchRequest& request) {
-  const Model& model = context.model;
-  if (!(request.recall < 1) || request.query->among != nullptr || model.parts().size() != 1 ||
-      !has_vectors(model))
-    return false;
-  const PlaneLevel* const planes = model.parts().front().planes;
-  const int which = recall_class(request.k);
-  return planes != nullptr && planes->recall != nullptr && !planes->recall->is_damaged && which >= 0 &&
-         !wants_full_pass(model, kRecallKs[static_cast<size_t>(which)]);
+std::vector<std::vector<uint64_t>> no_tiles(std::span<const ModelPart> parts) {
+  std::vector<std::vector<uint64_t>> taken;
+  for (const ModelPart& part : parts) taken.emplace_back(static_cast<size_t>(tile_count(part.rows) / 64 + 1));
+  return taken;
 }
 
-ProbeQuery::ProbeQuery(const ScanContext& context, const Query& query, const PlaneLevel& level)
+}  // namespace
+
+ProbeQuery::ProbeQuery(const ScanContext& context, const Query& query, const RecallTable& table)
     : split(split_query(query.vector, query.norm_squared)),
       codes(packed_codes(context, split)),
-      order(products_with_centroids(context, level.recall->lists, query)),
-      products(scaled(order, level.recall->lists.factors)),
+      order(products_with_centroids(context, table.lists, query)),
+      products(scaled(order, table.lists.factors)),
       planes(plane_query(split, codes, products, context.model.dims())) {}
 
-ProbeSearch::ProbeSearch(const ScanContext& context, const SearchRequest& request)
+ProbeSearch::ProbeSearch(const ScanContext& context, const SearchRequest& request, const ProbePlan& plan)
     : context_(context),
       request_(request),
-      part_(context.model.parts().front()),
-      level_(*part_.planes),
-      which_(recall_class(request.k)),
-      margin_(level_.recall->margin(which_)),
-      wide_(widen(request.query->vector)),
-      query_(context, *request.query, level_),
-      taken_(static_cast<size_t>(tile_count(part_.rows) / 64 + 1)),
-      order_(query_.order, level_.offsets),
+      plan_(plan),
+      scores_(make_probe_scores(context, request)),
+      margin_(plan.table->margin(plan.which)),
+      query_(context, *request.query, *plan.table),
+      own_offsets_(calibrated_offsets(parts(), plan)),
+      offsets_(own_offsets_.empty() ? parts().front().planes->offsets : own_offsets_),
+      taken_(no_tiles(parts())),
+      order_(query_.order, offsets_),
       next_list_(order_.next()),
-      best_(k()),
+      best_(plan.k),
       share_(margin_),
       limit_(kNoLimit) {}
-
-namespace {
-
-// Runs a search for a request, and takes its answer unless that must be exact.
-template <class Search>
-Status run_probe(Search& search, const InterruptCheck& interrupted, SearchRequest& request) {
-  const Timer timer;
-  ScanCost cost;
-  GLOVE_ASSIGN_OR_RETURN(request.approximate, search.run(interrupted, cost));
-  if (request.approximate) request.rows = search.take_rows();
-  cost.scan_us = timer.microseconds();
-  request.cost.add(cost);
-  return {};
-}
-
-}  // namespace
 
 Status search_approximately(const ScanContext& context, std::span<SearchRequest> requests) {
   const SharedInterrupt shared(requests);
   const auto answer = [&](SearchRequest& request, const InterruptCheck& interrupted) -> Status {
-    if (wants_probe_search(context, request)) {
-      ProbeSearch search(context, request);
-      return run_probe(search, interrupted, request);
-    }
-    const std::optional<ProbePlan> plan = plan_segment_probe(context, request);
+    const std::optional<ProbePlan> plan = plan_probe(context, request);
     if (!plan) return {};
-    SegmentProbe search(context, request, *plan);
-    return run_probe(search, interrupted, request);
+    const Timer timer;
+    ProbeSearch search(context, request, *plan);
+    GLOVE_ASSIGN_OR_RETURN(auto rows, search.run(interrupted));
+    request.cost.add(search.cost());
+    request.cost.scan_us += timer.microseconds();
+    request.approximate = rows.has_value();
+    if (rows) request.rows = std::move(*rows);
+    return {};
   };
   if (requests.size() == 1) return answer(requests.front(), shared.check());
   ThreadInterrupt interrupt(shared.check());
@@ -131,137 +108,163 @@ Status search_approximately(const ScanContext& context, std::span<SearchRequest>
   return {};
 }
 
-Result<bool> ProbeSearch::run(const InterruptCheck& interrupted, ScanCost& cost) {
-  const int64_t first = recall_rows(k(), 0);
-  GLOVE_RETURN_IF_ERROR(read_lists(std::max(first / 4, std::min(4 * k(), first)), interrupted));
-  score_first();
+Result<std::optional<std::vector<Neighbor>>> ProbeSearch::run(const InterruptCheck& interrupted) {
+  const int64_t k = kRecallKs[static_cast<size_t>(plan_.which)];
+  const int64_t first = recall_rows(k, 0);
+  GLOVE_RETURN_IF_ERROR(read_lists(std::max(first / 4, std::min(4 * k, first)), interrupted));
+  GLOVE_RETURN_IF_ERROR(score_first());
   GLOVE_RETURN_IF_ERROR(read_lists(first, interrupted));
-  score_first();
-  score_kept();
-  bool known = best_.threshold() > kNoSimilarity;
-  if (known) {
-    const int64_t rows = level_.recall->rows_to_read(which_, measurements(), request_.recall, part_.rows);
-    known = rows >= 0;
-    if (known) {
-      GLOVE_RETURN_IF_ERROR(read_lists(rows, interrupted));
-      score_kept();
-    }
-  }
-  cost.add(cost_);
-  return known;
-}
-
-std::vector<Neighbor> ProbeSearch::take_rows() {
-  std::vector<Neighbor> rows = std::move(best_).take();
-  rows.resize(std::min(rows.size(), static_cast<size_t>(request_.k)));
-  return rows;
+  GLOVE_RETURN_IF_ERROR(score_first());
+  GLOVE_RETURN_IF_ERROR(score_kept());
+  if (!(best_.threshold() > kNoSimilarity)) return std::optional<std::vector<Neighbor>>();
+  const int64_t rows = plan_.table->rows_to_read(plan_.which, measurements(), request_.recall, plan_.rows);
+  if (rows < 0) return std::optional<std::vector<Neighbor>>();
+  GLOVE_RETURN_IF_ERROR(read_lists(rows, interrupted));
+  GLOVE_RETURN_IF_ERROR(score_kept());
+  GLOVE_ASSIGN_OR_RETURN(auto answer, scores_->finish(std::move(best_).take(), interrupted, cost_));
+  return std::optional(std::move(answer));
 }
 
 RecallMeasurements ProbeSearch::measurements() const {
   std::vector<double> similarities;
   for (const Neighbor& row : best_.rows()) similarities.push_back(row.similarity);
   std::ranges::sort(similarities, std::greater<>());
-  return measure_recall(order_, level_.recall->lists.scale, k(), similarities);
+  return measure_recall(order_, plan_.table->lists.scale, kRecallKs[static_cast<size_t>(plan_.which)],
+                        similarities);
 }
 
 Status ProbeSearch::read_lists(int64_t rows, const InterruptCheck& interrupted) {
-  int64_t next_check = list_rows_;
+  int64_t next_check = cost_.rows_scanned;
   while (list_rows_ < rows) {
-    if (list_rows_ >= next_check) {
+    if (cost_.rows_scanned >= next_check) {
       GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
-      next_check = list_rows_ + kRowsPerCheck;
+      next_check = cost_.rows_scanned + kRowsPerCheck;
     }
     const int64_t list = std::exchange(next_list_, order_.next());
     if (list < 0) break;
-    read_list(list);
-    if (list_rows_ >= score_after_) score_kept();
+    list_rows_ += offsets_[static_cast<size_t>(list) + 1] - offsets_[static_cast<size_t>(list)];
+    for (size_t part = 0; part < parts().size(); ++part)
+      if (table_of(parts()[part]) != nullptr) GLOVE_RETURN_IF_ERROR(read_list(part, list));
+    if (list_rows_ >= score_after_) GLOVE_RETURN_IF_ERROR(score_kept());
   }
   return {};
 }
 
 // Reads the positions of a list. Only its first and its last tile may have been read with another list.
-void ProbeSearch::read_list(int64_t list) {
-  const int64_t begin = level_.offsets[static_cast<size_t>(list)];
-  const int64_t end = level_.offsets[static_cast<size_t>(list) + 1];
-  if (begin == end) return;
-  list_rows_ += end - begin;
+Status ProbeSearch::read_list(size_t part, int64_t list) {
+  const std::span<const int64_t> offsets = parts()[part].planes->offsets;
+  const int64_t begin = offsets[static_cast<size_t>(list)];
+  const int64_t end = offsets[static_cast<size_t>(list) + 1];
+  if (begin == end) return {};
   int64_t first = begin / kTileRows;
   int64_t last = tile_count(end);
-  if (last - first > 1 && !take_tile(last - 1)) --last;
-  if (!take_tile(first)) ++first;
-  if (first == last) return;
+  if (last - first > 1 && !take_tile(part, last - 1)) --last;
+  if (!take_tile(part, first)) ++first;
+  if (first == last) return {};
   PlaneTiles tiles = {first, last, list};
   if (next_list_ >= 0) {
     const auto next = static_cast<size_t>(next_list_);
-    tiles.next_first = level_.offsets[next] / kTileRows;
-    tiles.next_last = std::min(tile_count(level_.offsets[next + 1]), tiles.next_first + kMostFetchedTiles);
+    tiles.next_first = offsets[next] / kTileRows;
+    tiles.next_last = std::min(tile_count(offsets[next + 1]), tiles.next_first + kMostFetchedTiles);
   }
-  read_tiles(tiles);
+  return read_tiles(part, tiles);
 }
 
-bool ProbeSearch::take_tile(int64_t tile) {
-  uint64_t& word = taken_[static_cast<size_t>(tile / 64)];
+bool ProbeSearch::take_tile(size_t part, int64_t tile) {
+  uint64_t& word = taken_[part][static_cast<size_t>(tile / 64)];
   const uint64_t bit = uint64_t{1} << tile % 64;
   const bool is_new = (word & bit) == 0;
   word |= bit;
   return is_new;
 }
 
-void ProbeSearch::read_tiles(const PlaneTiles& tiles) {
-  context_.kernels.planes->estimate(part_, tiles, query_.planes, share_, limit_, kept_);
-  const int64_t read = std::min(part_.rows, tiles.last * kTileRows) - tiles.first * kTileRows;
+Status ProbeSearch::read_tiles(size_t number, const PlaneTiles& tiles) {
+  const ModelPart& part = parts()[number];
+  const size_t before = kept_.count;
+  if (part.planes->plane1.empty()) {
+    GLOVE_ASSIGN_OR_RETURN(const auto bytes, request_.source->read_plane1(number, tiles.first, tiles.last));
+    const PlanePiece piece(part, tiles, bytes);
+    PlaneQuery query = query_.planes;
+    query.products = query.products.subspan(piece.first_list());
+    context_.kernels.planes->estimate(piece.part(), {0, tiles.last - tiles.first}, query, share_, limit_,
+                                      kept_);
+    for (size_t i = before; i < kept_.count; ++i)
+      kept_.positions[i] += static_cast<int32_t>(tiles.first * kTileRows);
+  } else {
+    context_.kernels.planes->estimate(part, tiles, query_.planes, share_, limit_, kept_);
+  }
+  keep_admissible(part, before);
+  const int64_t read = std::min(part.rows, tiles.last * kTileRows) - tiles.first * kTileRows;
   cost_.rows_scanned += read;
-  cost_.bytes_scanned += read * plane1_row_bytes(part_.dims);
+  cost_.bytes_scanned += read * plane1_row_bytes(part.dims);
   if (score_after_ < kNever) fetch_kept();
+  return {};
 }
 
-int32_t ProbeSearch::row_at(int32_t position) const {
-  if (position >= part_.rows) return -1;
-  const int32_t row = level_.rows[static_cast<size_t>(position)];
-  return row < part_.rows ? row : -1;
+// Makes positions in one part, from `first` on, positions in all parts, and drops those whose rows the
+// request does not admit.
+void ProbeSearch::keep_admissible(const ModelPart& part, size_t first) {
+  const RowMask* const among = request_.query->among.get();
+  size_t left = first;
+  for (size_t i = first; i < kept_.count; ++i) {
+    if (kept_.positions[i] >= part.rows) continue;
+    const auto position = static_cast<int32_t>(part.first_row + kept_.positions[i]);
+    if (among != nullptr) {
+      const int64_t row = row_at(position);
+      if (row < 0 || !among->admits(row)) continue;
+    }
+    kept_.positions[left] = position;
+    kept_.estimates[left++] = std::isnan(kept_.estimates[i]) ? 1 : kept_.estimates[i];
+  }
+  kept_.count = left;
 }
 
-// Fetches the vectors of the rows whose numbers were fetched before, and the numbers of the others.
+int64_t ProbeSearch::row_at(int32_t position) const {
+  const ModelPart& part = context_.model.part_of(position);
+  const int32_t row = part.planes->rows[static_cast<size_t>(position - part.first_row)];
+  return row >= 0 && row < part.rows ? part.first_row + row : -1;
+}
+
+// Fetches what the rows are scored by whose numbers were fetched before, and the numbers of the others.
 void ProbeSearch::fetch_kept() {
   for (; kept_.fetched < kept_.numbered; ++kept_.fetched)
-    if (const int32_t row = row_at(kept_.positions[kept_.fetched]); row >= 0)
-      fetch_row(context_.model, part_.first_row + row);
-  for (; kept_.numbered < kept_.count; ++kept_.numbered)
-    if (kept_.positions[kept_.numbered] < part_.rows)
-      __builtin_prefetch(level_.rows.data() + kept_.positions[kept_.numbered]);
+    if (const int64_t row = row_at(kept_.positions[kept_.fetched]); row >= 0) scores_->fetch(row);
+  for (; kept_.numbered < kept_.count; ++kept_.numbered) {
+    const int32_t position = kept_.positions[kept_.numbered];
+    const ModelPart& part = context_.model.part_of(position);
+    __builtin_prefetch(part.planes->rows.data() + (position - part.first_row));
+  }
 }
 
 // Scores rows that were kept. What is kept and scored before a row is read does not depend on the recall, so
 // a larger one scores every row that a smaller one does.
-void ProbeSearch::score_kept() {
+Status ProbeSearch::score_kept() {
   std::vector<Survivor> rows;
   for (size_t i = 0; i < kept_.count; ++i)
-    if (const int32_t row = row_at(kept_.positions[i]); row >= 0)
-      rows.push_back({row, 0, std::isnan(kept_.estimates[i]) ? 1 : kept_.estimates[i]});
+    if (const int64_t row = row_at(kept_.positions[i]); row >= 0)
+      rows.push_back({static_cast<int32_t>(row), 0, kept_.estimates[i]});
   kept_.count = kept_.fetched = kept_.numbered = 0;
   score_after_ = list_rows_ + list_rows_ / kRowsPerScores;
-  score(rows);
+  return score(rows);
 }
 
 // Scores the most promising of the first rows, so that there is a threshold, and drops those below it.
-void ProbeSearch::score_first() {
+Status ProbeSearch::score_first() {
   std::vector<size_t> order(kept_.count);
   std::iota(order.begin(), order.end(), size_t{0});
-  for (float& estimate : std::span(kept_.estimates).first(kept_.count))
-    if (std::isnan(estimate)) estimate = 1;
   const auto first =
-      order.begin() + std::min<int64_t>(kFirstScores * k() + kMoreFirstScores, std::ssize(order));
+      order.begin() + std::min<int64_t>(kFirstScores * plan_.k + kMoreFirstScores, std::ssize(order));
   std::nth_element(order.begin(), first, order.end(), [this](size_t a, size_t b) {
     const float estimate_a = kept_.estimates[a], estimate_b = kept_.estimates[b];
     return estimate_a != estimate_b ? estimate_a > estimate_b : a < b;
   });
   std::vector<Survivor> rows;
   for (auto i = order.begin(); i != first; ++i) {
-    if (const int32_t row = row_at(kept_.positions[*i]); row >= 0)
-      rows.push_back({row, 0, kept_.estimates[*i]});
+    if (const int64_t row = row_at(kept_.positions[*i]); row >= 0)
+      rows.push_back({static_cast<int32_t>(row), 0, kept_.estimates[*i]});
     kept_.positions[*i] = -1;
   }
-  score(rows);
+  GLOVE_RETURN_IF_ERROR(score(rows));
   size_t left = 0;
   for (size_t i = 0; i < kept_.count; ++i) {
     if (kept_.positions[i] < 0 || kept_.estimates[i] < limit_) continue;
@@ -269,25 +272,26 @@ void ProbeSearch::score_first() {
     kept_.estimates[left++] = kept_.estimates[i];
   }
   kept_.count = left;
+  return {};
 }
 
 // Scores those rows that may reach the threshold, and raises it.
-void ProbeSearch::score(std::span<const Survivor> survivors) {
+Status ProbeSearch::score(std::span<const Survivor> survivors) {
   const std::vector<int32_t>& excluded = request_.query->excluded;
   scored_.clear();
   for (const Survivor& survivor : survivors) {
-    const int64_t id = part_.first_row + survivor.row;
-    if (!(survivor.upper < limit_) && !std::binary_search(excluded.begin(), excluded.end(), id))
-      scored_.push_back({id, kNoSimilarity});
+    if (!(survivor.upper < limit_) && !std::binary_search(excluded.begin(), excluded.end(), survivor.row))
+      scored_.push_back({survivor.row, kNoSimilarity});
   }
-  if (scored_.empty()) return;
-  score_rows(context_, *request_.query, wide_.data(), scored_);
+  if (scored_.empty()) return {};
+  GLOVE_RETURN_IF_ERROR(scores_->score(scored_));
   cost_.candidates += std::ssize(scored_);
   for (const Neighbor& row : scored_) best_.offer(row);
   const double threshold = best_.threshold();
-  if (!(threshold > kNoSimilarity)) return;
+  if (!(threshold > kNoSimilarity)) return {};
   limit_ = round_down_to_float(threshold);
   share_ = margin_ * static_cast<float>(std::sqrt(std::max(0.0, 1 - threshold * threshold)));
+  return {};
 }
 
 }  // namespace glove::cpu

@@ -1,13 +1,18 @@
 // An approximate search for one query: it reads the lists whose centroids are nearest to the query, as many
-// as the model's calibration asks for (lists/recall_table.h).
+// as a calibration asks for (lists/recall_table.h). The rows in lists are those of a model, or of the
+// segments of a live index.
 #pragma once
 
 #include <cstdint>
 #include <limits>
+#include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "cpu/kernels/kernels.h"
+#include "cpu/search/probe_plan.h"
+#include "cpu/search/probe_scores.h"
 #include "cpu/search/scan.h"
 #include "lists/probe_order.h"
 #include "lists/recall_table.h"
@@ -16,16 +21,13 @@
 
 namespace glove::cpu {
 
-// Returns true if the request allows an approximate search and the model was calibrated for it.
-bool wants_probe_search(const ScanContext& context, const SearchRequest& request);
-
 // Answers those requests that want it by such a search, several at a time, and marks them as approximate.
 // REQUIRES: the requests have the same mask.
 Status search_approximately(const ScanContext& context, std::span<SearchRequest> requests);
 
 // What a search knows of its query. Not copied, because parts refer to others.
 struct ProbeQuery {
-  ProbeQuery(const ScanContext& context, const Query& query, const PlaneLevel& level);
+  ProbeQuery(const ScanContext& context, const Query& query, const RecallTable& table);
   ProbeQuery(const ProbeQuery&) = delete;
   ProbeQuery& operator=(const ProbeQuery&) = delete;
 
@@ -36,55 +38,53 @@ struct ProbeQuery {
   PlaneQuery planes;
 };
 
-// Rows that are to be scored.
+// Rows that are to be scored, by their positions in the lists of all parts, one part after the other.
 struct RowsToScore : PlaneEstimates {
   size_t numbered = 0;  // of these, those whose row numbers were fetched,
-  size_t fetched = 0;   // and whose vectors
+  size_t fetched = 0;   // and what they are scored by
 };
 
 // One search, on the calling thread: it takes about as long as waking another one. The rows that it reads,
-// and so its answer, depend on nothing but the model, the query, k and the recall. References outlive it.
+// and so its answer, depend on nothing but the lists, the query, k and the recall. References outlive it.
 class ProbeSearch {
  public:
-  // REQUIRES: wants_probe_search(context, request)
-  ProbeSearch(const ScanContext& context, const SearchRequest& request);
+  ProbeSearch(const ScanContext& context, const SearchRequest& request, const ProbePlan& plan);
 
-  // Reads the lists. Returns false if the calibration does not know such queries: the answer must be exact.
-  // `cost` is added to either way. An error is an interrupt.
-  Result<bool> run(const InterruptCheck& interrupted, ScanCost& cost);
+  // Reads the lists, and returns SearchRequest::rows; nullopt if the calibration does not know such queries:
+  // the answer must be exact. Errors: an interrupt, and those of the request's source.
+  Result<std::optional<std::vector<Neighbor>>> run(const InterruptCheck& interrupted);
 
-  // Returns the best rows of those lists, best first, with exact similarities. REQUIRES: run() returned true.
-  std::vector<Neighbor> take_rows();
+  const ScanCost& cost() const { return cost_; }
 
  private:
-  // Reads lists until `rows` rows of lists were read or there are none left, and scores those that may be
-  // among the best.
+  // Reads lists until `rows` rows of the calibration were read or there are none left, and scores those that
+  // may be among the best.
   Status read_lists(int64_t rows, const InterruptCheck& interrupted);
-  void read_list(int64_t list);
-  void read_tiles(const PlaneTiles& tiles);
-  bool take_tile(int64_t tile);
-  // Returns the row at a position, or -1 if there is none.
-  int32_t row_at(int32_t position) const;
+  Status read_list(size_t part, int64_t list);
+  Status read_tiles(size_t part, const PlaneTiles& tiles);
+  bool take_tile(size_t part, int64_t tile);
+  void keep_admissible(const ModelPart& part, size_t first);
+  // Returns the row of the model at a position, or -1 if there is none.
+  int64_t row_at(int32_t position) const;
   void fetch_kept();
-  void score_first();
-  void score_kept();
-  void score(std::span<const Survivor> survivors);
+  Status score_first();
+  Status score_kept();
+  Status score(std::span<const Survivor> survivors);
   RecallMeasurements measurements() const;
-  // The rows that are looked for: those of the class.
-  int64_t k() const { return kRecallKs[static_cast<size_t>(which_)]; }
+  std::span<const ModelPart> parts() const { return context_.model.parts(); }
 
   const ScanContext& context_;
   const SearchRequest& request_;
-  const ModelPart& part_;
-  const PlaneLevel& level_;
-  const int which_;  // class of the calibration
+  const ProbePlan plan_;
+  const std::unique_ptr<ProbeScores> scores_;
   const float margin_;
-  const std::vector<double> wide_;
   const ProbeQuery query_;
-  std::vector<uint64_t> taken_;  // a bit for each tile that was read
+  const std::vector<int64_t> own_offsets_;    // if no part has those of the calibration
+  const std::span<const int64_t> offsets_;    // of the lists, in rows of the calibration
+  std::vector<std::vector<uint64_t>> taken_;  // [part], a bit for each tile that was read
   ProbeOrder order_;
   int64_t next_list_;      // -1: there is none
-  int64_t list_rows_ = 0;  // of the lists that were read
+  int64_t list_rows_ = 0;  // of the calibration, in the lists that were read
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
   int64_t score_after_ = kNever;  // so many rows of lists
   RowsToScore kept_;

@@ -294,14 +294,17 @@ Status search_alike(const ScanContext& context, std::span<SearchRequest> request
   if (std::ranges::none_of(requests, [](const SearchRequest& request) { return request.recall < 1; }))
     return search_exactly(context, requests);
   GLOVE_RETURN_IF_ERROR(search_approximately(context, requests));
+  const auto is_left = [](const SearchRequest& request) {
+    return !request.approximate && request.source == nullptr;
+  };
   std::vector<SearchRequest> others;
   for (SearchRequest& request : requests)
-    if (!request.approximate) others.push_back(std::move(request));
+    if (is_left(request)) others.push_back(std::move(request));
   if (others.empty()) return {};
   Status status = search_exactly(context, others);
   auto next = others.begin();
   for (SearchRequest& request : requests)
-    if (!request.approximate) request = std::move(*next++);
+    if (is_left(request)) request = std::move(*next++);
   return status;
 }
 

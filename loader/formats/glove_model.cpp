@@ -29,6 +29,7 @@ class ModelWords final : public WordSource {
     return given;
   }
   const std::string& name() const override { return model_->path(); }
+  KeyType key_type() const override { return model_->vocabulary().key_type(); }
 
  private:
   ModelPtr model_;

@@ -43,6 +43,7 @@ class MatrixReader : public RowReader {
   int64_t dims() const override { return layout_.columns - layout_.leading_columns; }
   int64_t promised_rows() const override { return layout_.rows; }
   int64_t least_row_bytes() const override { return row_bytes_; }
+  KeyType key_type() const override { return words_->key_type(); }
 
   Result<bool> fetch(RawBlock& raw) override {
     raw.first_row = rows_done_ + 1;

@@ -18,10 +18,14 @@ class CodeReader final : public live::CodeSource {
 
   Result<bool> read_codes(const live::Segment& segment, int64_t id, int64_t number,
                           HugePageBuffer<char>& codes) override;
+  Result<bool> read_planes(const live::Segment& segment, int64_t id, int64_t first, int64_t last,
+                           HugePageBuffer<char>& bytes) override;
   void end_reading() override { bytes_.reset(); }
   Result<int64_t> most_bytes() override { return connection_.engine().settings().index_memory(); }
 
  private:
+  SegmentBytes& bytes_of(const live::Segment& segment, int64_t id);
+  Result<bool> found(const live::Segment& segment, int64_t id, const Status& status);
   Result<bool> is_stored(const live::Segment& segment, int64_t id);
 
   Connection& connection_;

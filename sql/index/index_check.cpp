@@ -108,6 +108,13 @@ Result<std::string> IndexCommands::problem() {
       return damaged_index(index_, name_of(stored.record) + " has planes that are not those of its codes")
           .message;
   }
+  if (is_calibrated(config, segments.value())) {
+    GLOVE_ASSIGN_OR_RETURN(const auto recall, store_.segments().read_recall(dims, *config.recall));
+    if (recall == nullptr)
+      return index_.name +
+             " is damaged: its calibration for approximate answers cannot be one of its lists, " +
+             "so that all are exact; run " + index_.command("merge");
+  }
   std::vector<LivingRow> living = living_rows(segments.value());
   const auto twice = std::adjacent_find(living.begin(), living.end(),
                                         [](const LivingRow& a, const LivingRow& b) { return a.id == b.id; });

@@ -116,13 +116,9 @@ Result<std::vector<StoredSegment>> IndexStore::loaded_segments(int64_t dims) {
   return stored;
 }
 
-// Returns null if the index has no calibration that can be used.
-Result<live::IndexRecallPtr> IndexStore::recall_of(const IndexConfig& config,
-                                                   const std::vector<StoredSegment>& segments) {
+bool is_calibrated(const IndexConfig& config, const std::vector<StoredSegment>& segments) {
   const auto in_lists = [](const StoredSegment& stored) { return stored.record.in_lists(); };
-  if (!config.recall || std::none_of(segments.begin(), segments.end(), in_lists))
-    return live::IndexRecallPtr();
-  return segments_.recall(config.dims, *config.recall);
+  return config.recall && std::any_of(segments.begin(), segments.end(), in_lists);
 }
 
 live::PartSetPtr IndexStore::parts_of(const std::vector<StoredSegment>& segments,
@@ -148,7 +144,12 @@ Result<live::PartSetPtr> IndexStore::searched_parts() {
     if (one.segment == nullptr) return live::PartSetPtr();
     parts.push_back(one.segment);
   }
-  return parts.empty() ? nullptr : live::find_part_set(connection_.engine(), parts);
+  if (parts.empty()) return live::PartSetPtr();
+  // A statement that has begun before may still search the same segments with a former calibration.
+  live::IndexRecallPtr recall;
+  if (is_calibrated(stored_config, stored))
+    recall = segments_.find_recall(stored_config.dims, *stored_config.recall);
+  return live::find_part_set(connection_.engine(), parts, recall);
 }
 
 // Returns a number that identifies what the running statement sees of the index and its content; nullopt if
@@ -196,7 +197,10 @@ Result<live::IndexState> IndexStore::read_state(const IndexConfig& config, Conte
   GLOVE_ASSIGN_OR_RETURN(auto stored, segments_.list(state.dims));
   for (StoredSegment& segment : stored) GLOVE_RETURN_IF_ERROR(segments_.load_for_search(segment, state.dims));
   GLOVE_RETURN_IF_ERROR(rows.begin(state.dims, config));
-  GLOVE_ASSIGN_OR_RETURN(const live::IndexRecallPtr recall, recall_of(config, stored));
+  live::IndexRecallPtr recall;
+  if (is_calibrated(config, stored)) {
+    GLOVE_ASSIGN_OR_RETURN(recall, segments_.recall(config.dims, *config.recall));
+  }
   state.parts = parts_of(stored, recall);
   for (size_t i = 0; i < stored.size(); ++i) {
     state.segment_ids.push_back(stored[i].record.id);

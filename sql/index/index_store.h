@@ -18,6 +18,9 @@ namespace glove::sql {
 
 constexpr int64_t kUselessLists = -1;
 
+// Whether an index of this state has a calibration of its lists.
+bool is_calibrated(const IndexConfig& config, const std::vector<StoredSegment>& segments);
+
 // More logged rows than this make queries slow enough to tell that a 'sync' is due.
 constexpr int64_t kMostLogged = 10'000;
 
@@ -60,8 +63,6 @@ class IndexStore {
   Status prepare(OwnStatement& statement, const std::string& sql);
   std::optional<uint32_t> committed_version();
   Result<live::IndexState> read_state(const IndexConfig& config, ContentRows& rows, const KeySet* among);
-  Result<live::IndexRecallPtr> recall_of(const IndexConfig& config,
-                                         const std::vector<StoredSegment>& segments);
   live::PartSetPtr parts_of(const std::vector<StoredSegment>& segments, const live::IndexRecallPtr& recall);
   void tell_that_sync_is_due(size_t logged);
 

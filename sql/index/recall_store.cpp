@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/crc32.h"
 #include "base/float_environment.h"
 #include "sql/index/segment_store.h"
 
@@ -15,17 +16,32 @@ constexpr size_t kMostRecallBytes = size_t{64} << 20;
 
 }  // namespace
 
+// Names a calibration for the whole process (live::find_recall).
+std::string SegmentStore::recall_key(int64_t dims, uint32_t checksum) const {
+  return shared_key({kRecallNumber, "recall", 1, checksum}, dims);
+}
+
+live::IndexRecallPtr SegmentStore::find_recall(int64_t dims, uint32_t checksum) const {
+  return live::find_recall(recall_key(dims, checksum));
+}
+
+Result<live::IndexRecallPtr> SegmentStore::read_recall(int64_t dims, uint32_t checksum) {
+  GLOVE_ASSIGN_OR_RETURN(const live::ListsPtr in_lists, lists(dims));
+  HugePageBuffer<char> bytes;
+  GLOVE_ASSIGN_OR_RETURN(const bool fits, read_numbered(kRecallNumber, kMostRecallBytes, bytes));
+  if (!fits || crc32_continue(0, bytes) != checksum) return live::IndexRecallPtr();
+  const ScopedFloatEnvironment float_environment;
+  return live::IndexRecall::parse(std::move(bytes), *in_lists,
+                                  live::audit_of_recall(recall_key(dims, checksum)));
+}
+
 Result<live::IndexRecallPtr> SegmentStore::recall(int64_t dims, uint32_t checksum) {
-  const std::string key = shared_key({kRecallNumber, "recall", 1, checksum}, dims);
+  const std::string key = recall_key(dims, checksum);
   if (recall_ != nullptr && recall_key_ == key) return recall_;
   live::IndexRecallPtr found = live::find_recall(key);
   if (found == nullptr) {
-    GLOVE_ASSIGN_OR_RETURN(const live::ListsPtr in_lists, lists(dims));
-    HugePageBuffer<char> bytes;
-    GLOVE_ASSIGN_OR_RETURN(const bool fits, read_numbered(kRecallNumber, kMostRecallBytes, bytes));
-    const ScopedFloatEnvironment float_environment;
-    if (fits) found = live::IndexRecall::parse(std::move(bytes), *in_lists, live::audit_of_recall(key));
-    if (found == nullptr || found->checksum() != checksum) {
+    GLOVE_ASSIGN_OR_RETURN(found, read_recall(dims, checksum));
+    if (found == nullptr) {
       connection_.engine().log().write_once(
           key, index_.name +
                    ": its calibration for approximate answers is damaged, so that all are exact; run " +
@@ -45,11 +61,16 @@ Status SegmentStore::set_recall(std::span<const char> bytes) {
 
 Status SegmentStore::add_query(std::span<const float> vector) {
   const std::string blocks = index_.object("_block");
+  // A number that so many queries would take is one of a table that somebody else has written to.
+  constexpr int64_t kMostNumber = int64_t{1} << 53;
+  OwnQuery forged(connection_.db(), index_.name,
+                  "DELETE FROM " + blocks + " WHERE segment = ? AND number NOT BETWEEN 0 AND ?",
+                  kQueriesNumber, kMostNumber);
+  GLOVE_RETURN_IF_ERROR(forged.finish());
   OwnQuery last(connection_.db(), index_.name, "SELECT max(number) FROM " + blocks + " WHERE segment = ?",
                 kQueriesNumber);
   GLOVE_ASSIGN_OR_RETURN(const bool found, last.next());
-  constexpr int64_t kMostNumber = int64_t{1} << 62;  // only a forged table has it
-  const int64_t number = found ? std::clamp(last.integer(0), int64_t{0}, kMostNumber) + 1 : 1;
+  const int64_t number = found ? last.integer(0) + 1 : 1;
   OwnStatement insert;
   GLOVE_RETURN_IF_ERROR(prepare(insert, "INSERT INTO " + blocks + " VALUES (?, ?, ?)"));
   GLOVE_RETURN_IF_ERROR(OwnStatement::Run(insert)

@@ -1,6 +1,7 @@
 #include "sql/index/segment_bytes.h"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 
 namespace glove::sql {
@@ -63,12 +64,49 @@ Status SegmentBytes::go_to(int64_t number) {
   return status;
 }
 
+int64_t SegmentBytes::size_of(int64_t number) const {
+  return std::clamp<int64_t>(total_ - number * block_bytes_, 0, block_bytes_);
+}
+
+Error SegmentBytes::wrong_block(int64_t number) const {
+  return damaged_index(
+      index_, name_of(record_) + " has a block that does not belong to it, number " + std::to_string(number));
+}
+
 Status SegmentBytes::check_block() {
-  const int64_t size = std::clamp<int64_t>(total_ - number_ * block_bytes_, 0, block_bytes_);
+  const int64_t size = size_of(number_);
   if (run_->integer(0) == number_ && size > 0 && static_cast<int64_t>(run_->blob(1).size()) == size)
     return {};
-  return damaged_index(index_, name_of(record_) + " has a block that does not belong to it, number " +
-                                   std::to_string(run_->integer(0)));
+  return wrong_block(run_->integer(0));
+}
+
+Status SegmentBytes::append_piece(int64_t begin, int64_t end, HugePageBuffer<char>& bytes) {
+  if (sqlite3_api->blob_open == nullptr) return append(begin, end, bytes);  // SQLITE_OMIT_INCRBLOB
+  GLOVE_RETURN_IF_ERROR(find_block_size());
+  sqlite3* const db = connection_.db();
+  for (int64_t at = begin; at < end;) {
+    const int64_t number = at / block_bytes_;
+    OwnQuery place(db, index_.name,
+                   "SELECT rowid FROM " + index_.object("_block") + " WHERE segment = ? AND number = ?",
+                   record_.id, number);
+    GLOVE_ASSIGN_OR_RETURN(const bool found, place.next());
+    if (!found) return wrong_block(number);
+    sqlite3_blob* opened = nullptr;
+    int code = sqlite3_blob_open(db, index_.schema.c_str(), (index_.name + "_block").c_str(), "data",
+                                 place.integer(0), 0, &opened);
+    const std::unique_ptr<sqlite3_blob, int (*)(sqlite3_blob*)> blob(opened, sqlite3_blob_close);
+    if (code != SQLITE_OK) return database_error(db, code, index_.name);
+    if (sqlite3_blob_bytes(blob.get()) != size_of(number)) return wrong_block(number);
+    const int64_t last = std::min(end, number * block_bytes_ + size_of(number));
+    if (last <= at) return wrong_block(number);
+    const size_t before = bytes.size();
+    bytes.resize(before + static_cast<size_t>(last - at));
+    code = sqlite3_blob_read(blob.get(), bytes.data() + before, static_cast<int>(last - at),
+                             static_cast<int>(at - number * block_bytes_));
+    if (code != SQLITE_OK) return database_error(db, code, index_.name);
+    at = last;
+  }
+  return {};
 }
 
 }  // namespace glove::sql

@@ -24,6 +24,9 @@ class SegmentBytes {
   // Appends the bytes from `begin` to `end`. It is an error, kCorrupt, if a block lacks or is too short.
   Status append(int64_t begin, int64_t end, HugePageBuffer<char>& bytes);
 
+  // The same for bytes that are a small part of a block, without reading the rest of it.
+  Status append_piece(int64_t begin, int64_t end, HugePageBuffer<char>& bytes);
+
   // An error if there are blocks behind the last byte. REQUIRES: that byte was read last.
   Status expect_end();
 
@@ -31,6 +34,8 @@ class SegmentBytes {
   Status find_block_size();
   Status go_to(int64_t number);
   Status check_block();
+  int64_t size_of(int64_t number) const;
+  Error wrong_block(int64_t number) const;
 
   Connection& connection_;
   const IndexDefinition& index_;

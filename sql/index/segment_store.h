@@ -113,6 +113,10 @@ class SegmentStore {
 
   // Returns the calibration with this checksum; null, which is logged, if it is damaged.
   Result<live::IndexRecallPtr> recall(int64_t dims, uint32_t checksum);
+  // The same if the process has it; null otherwise.
+  live::IndexRecallPtr find_recall(int64_t dims, uint32_t checksum) const;
+  // The same, read again from the database, for this caller alone; null if it is damaged.
+  Result<live::IndexRecallPtr> read_recall(int64_t dims, uint32_t checksum);
   Status set_recall(std::span<const char> bytes);
   // Keeps a query for the calibration, and forgets the oldest if there are more than kMostOwnQueries.
   Status add_query(std::span<const float> vector);
@@ -132,6 +136,7 @@ class SegmentStore {
   Result<std::vector<StoredSegment>> records();
   Status read_dead(std::vector<StoredSegment>& segments);
   std::string shared_key(const SegmentRecord& record, int64_t dims) const;
+  std::string recall_key(int64_t dims, uint32_t checksum) const;
   Result<bool> has_room(int64_t bytes) const;
   Result<HugePageBuffer<char>> read_bytes(const SegmentRecord& record, int64_t dims, int64_t begin,
                                           int64_t end);

@@ -15,6 +15,7 @@
 #include "search/nearest.h"
 #include "search/recall_calibration.h"
 #include "tests/cpu/test_support.h"
+#include "tests/search/random_mask.h"
 
 namespace glove::cpu {
 namespace {
@@ -302,6 +303,57 @@ TEST_F(ApproximateSearch, KeepsItsRecall) {
     EXPECT_GE(found, recall - 0.05);  // over 60 queries
     EXPECT_TRUE(recall < 1 || std::abs(found - 1) < 1e-9);
   }
+}
+
+// With any set of admissible rows, an answer has as many of them as there are, with exact similarities; the
+// share of the true rows is as asked for, and a larger recall loses none of them.
+TEST_F(ApproximateSearch, ChoosesAmongTheAdmissibleRows) {
+  SCOPED_TRACE(test::seed_text());
+  std::mt19937_64 random = test::make_random(83);
+  const auto backends = test::all_variants({1, 3});
+  const auto any = [&]() -> Backend& { return *backends[random() % backends.size()].backend; };
+  constexpr int64_t kK = 10;
+  std::vector<std::vector<Row>> all;
+  for (const Query& query : queries_) all.push_back(test::reference_rows(matrix_, query, kRows));
+  int64_t approximate = 0;
+  for (int trial = 0; trial < 12; ++trial) {
+    std::vector<Query> queries = queries_;
+    const RowMaskPtr mask = testing::random_mask(random, *model_);
+    for (Query& query : queries) query.among = mask;
+    std::vector<std::set<int64_t>> right(queries.size());
+    for (const double recall : {0.5, 0.9, 0.99}) {
+      const auto requests = ask(any(), model_, queries, kK, recall);
+      const auto others = ask(any(), model_, queries, kK, recall);
+      int64_t found = 0, sought = 0;
+      for (size_t i = 0; i < queries.size(); ++i) {
+        std::vector<Row> best;
+        std::set<int64_t> now;
+        const std::vector<Row> rows = rows_of(requests[i]);
+        ASSERT_EQ(rows, rows_of(others[i])) << trial << ", recall = " << recall;
+        int64_t admitted = 0;
+        for (const Row& row : all[i]) {
+          if (!mask->admits(row.id)) continue;
+          if (std::ssize(best) < kK) best.push_back(row);
+          const auto same = std::ranges::find_if(rows, [&](const Row& other) { return other.id == row.id; });
+          if (same == rows.end()) continue;
+          ++admitted;
+          ASSERT_EQ(same->similarity, row.similarity);
+          if (std::ranges::find(best, row) != best.end()) now.insert(row.id);
+        }
+        ASSERT_EQ(admitted, std::ssize(rows));
+        ASSERT_EQ(rows.size(), best.size());
+        ASSERT_TRUE(requests[i].approximate || rows == best);
+        ASSERT_TRUE(std::ranges::includes(now, right[i])) << trial << ", recall = " << recall;
+        approximate += requests[i].approximate;
+        found += std::ssize(now);
+        sought += std::ssize(best);
+        right[i] = std::move(now);
+      }
+      // Over 60 queries.
+      EXPECT_GE(static_cast<double>(found), (recall - 0.06) * static_cast<double>(sought)) << trial;
+    }
+  }
+  EXPECT_GT(approximate, 0);
 }
 
 TEST_F(ApproximateSearch, AnswersExactlyWhatItDoesNotKnow) {

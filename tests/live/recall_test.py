@@ -6,6 +6,7 @@ GLOVE_TEST_RUNS=N asks N times as many queries.
 """
 import os
 import random
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -157,16 +158,48 @@ class Recall(unittest.TestCase):
                                     "AND v.k = 10 AND v.recall = 0.9 AND v.backend = 'cpu'").fetchall()
             self.assertEqual(sorted(row[1:] for row in batch), sorted(expected))
         self.db.execute("SELECT glove_config('threads', '0')").fetchall()
-        script = ("import sys; sys.path.insert(0, %r); import fixture; db = fixture.connect(%r, %r)\n"
-                  "for query in sys.stdin.read().split(): print(*db.execute(%r, (bytes.fromhex(query), 10, 0.9)).fetchall(), sep='\\n')" % (
-                      os.path.dirname(os.path.abspath(__file__)), self.path, EXTENSION, ASK))
         for target in ("scalar", "avx2", "neon"):
-            done = subprocess.run([sys.executable, "-c", script], input=" ".join(query.hex() for query in queries), text=True,
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "GLOVE_CPU_TARGET": target})
-            if "is not one that this machine runs" in done.stderr:
+            found, errors = self.ask_elsewhere(self.path, ASK, [(query, 10, 0.9) for query in queries], GLOVE_CPU_TARGET=target)
+            if "is not one that this machine runs" in errors:
                 print("skipped: this machine cannot run", target)
                 continue
-            self.assertEqual(done.stdout, "".join("%s\n" % (row,) for row in expected), done.stderr)
+            self.assertEqual(found, [str(row) for row in expected], errors)
+
+    @staticmethod
+    def ask_elsewhere(path, statement, values, **environment):
+        """The rows that another process returns for the statement with each of the values, as text, and its errors."""
+        script = ("import sys; sys.path.insert(0, %r); import fixture; db = fixture.connect(%r, %r)\n"
+                  "for values in eval(sys.stdin.read()): print(*db.execute(%r, values).fetchall(), sep='\\n')" % (
+                      os.path.dirname(os.path.abspath(__file__)), path, EXTENSION, statement))
+        done = subprocess.run([sys.executable, "-c", script], input=repr(values), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              env={**os.environ, **environment})
+        return done.stdout.splitlines(), done.stderr
+
+    def test_the_same_rows_with_index_memory(self):
+        """Of segments in lists and of others, with rows that are dead and logged."""
+        path = self.path + ".memory"
+        shutil.copy(self.path, path)
+        db = fixture.connect(path, EXTENSION)
+        self.addCleanup(db.close)
+        for rows in (3000, 90):
+            db.executemany("INSERT OR REPLACE INTO doc VALUES (?, ?)", zip(self.random.permutation(2 * ROWS)[:rows].tolist(), self.vectors(rows)))
+            fixture.command(db, "sync")
+        in_lists = {row[0] > 1 << 32 for row in db.execute("SELECT crc FROM doc_vec_segment")}
+        self.assertEqual(in_lists, {False, True})
+        db.execute("DELETE FROM doc WHERE id % 50 = 1")
+        queries = self.queries(36)
+        values = [(query, k, recall) for query in queries for k, recall in ((10, 0.9), (30, 0.6), (2000, 0.9))]
+        among = ASK.replace(" ORDER BY", " AND among = (SELECT glove_keys(id) FROM doc WHERE id % 2) ORDER BY")
+        for statement in (ASK, among):
+            expected, errors = self.ask_elsewhere(path, statement, values)
+            self.assertGreater(sum("calibrated" in row for row in expected), 300, errors)
+            for limit in ("1", "300K", "1M"):
+                found, errors = self.ask_elsewhere(path, statement, values, GLOVE_INDEX_MEMORY=limit)
+                self.assertEqual(found, expected, limit + errors)
+        db.execute("DELETE FROM doc WHERE id % 3 = 2")
+        db.execute("DELETE FROM doc_vec_log")
+        found, errors = self.ask_elsewhere(path, ASK, [(query, 10, 0.9) for query in queries], GLOVE_INDEX_MEMORY="1")
+        self.assertEqual([eval(row)[0] % 3 != 2 for row in found], [True] * 10 * len(queries), errors)
 
     def test_conditions_choose_among_the_rows(self):
         for query in self.queries(9):
@@ -199,7 +232,10 @@ class Recall(unittest.TestCase):
             rows = self.db.execute(ASK, (query, 10, 0.5)).fetchall()
             self.assertEqual({row[2] for row in rows}, {"proof"}, change)
             self.assertEqual([row[:2] for row in rows], self.exact(query, 10))
+            with self.assertRaisesRegex(sqlite3.Error, "its calibration for approximate answers.*'merge'"):
+                fixture.command(self.db, "integrity-check")
         fixture.command(self.db, "merge")
+        fixture.command(self.db, "integrity-check")
         self.expect_kept("after merge", count=30)
 
     def test_an_index_that_shrank_loses_its_calibration(self):
@@ -232,6 +268,10 @@ class Recall(unittest.TestCase):
         self.assertEqual(self.db.execute(stored).fetchone(), (512, 96))
         self.assertEqual(self.db.execute(size).fetchone()[0], before + 512 * 5 * (9 + 96) * 2)
         self.expect_kept("with own queries", count=30)
+        for number in ("4611686018427387904", "9223372036854775807", "-1", "'x'"):
+            self.db.execute("INSERT INTO doc_vec_block SELECT -2, %s, data FROM doc_vec_block WHERE segment = -2 LIMIT 1" % number)
+        self.db.execute(add, (self.vectors(1)[0],))
+        self.assertEqual(self.db.execute(stored).fetchone(), (512, 97))
         self.db.execute("ROLLBACK")
         self.assertEqual(self.db.execute(stored).fetchone(), (0, None))
         for value, words in ((None, "needs a query"), (b"abc", "the query is a BLOB of 3 bytes"), ("[1, 2]", "the query has 2 components")):
@@ -255,6 +295,16 @@ class Recall(unittest.TestCase):
         self.db.execute("UPDATE doc SET vec = vec WHERE id = 5")
         self.db.execute(ASK, (self.vectors(1)[0], 10, 0.85)).fetchall()
         self.assertEqual(self.db.execute(columns).fetchone()[4], audits)
+        self.db.execute("ROLLBACK")
+        # Another connection still has the calibration that 'merge' replaces.
+        other = self.connect()
+        self.addCleanup(other.close)
+        other.execute(ASK, (self.vectors(1)[0], 10, 0.85)).fetchall()
+        self.db.execute("INSERT INTO doc_vec(doc_vec, query) VALUES ('calibrate', ?)", (self.vectors(1)[0],))
+        fixture.command(self.db, "merge")
+        self.assertFalse(self.db.execute(columns).fetchone()[4])
+        self.db.execute("DELETE FROM doc_vec_block WHERE segment = -2")
+        fixture.command(self.db, "merge")
 
 
 if __name__ == "__main__":

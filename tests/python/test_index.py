@@ -7,6 +7,7 @@ import argparse
 import array
 import datetime
 import importlib
+import json
 import math
 import os
 import random
@@ -162,6 +163,12 @@ class Index(unittest.TestCase):
         index.sync()
         self.check(index, rows)
         index.command("integrity-check")
+        for query in (vectors[0], json.dumps(vectors[1])):
+            index.command("calibrate", query)
+        kept = self.conn.execute("SELECT data FROM doc_vec_block WHERE segment = -2 ORDER BY number").fetchall()
+        self.assertEqual([list(array.array("f", data)) for data, in kept], [float32(vector) for vector in vectors[:2]])
+        with self.assertRaisesRegex(Exception, "needs a query"):
+            index.command("calibrate")
         self.assertEqual(self.conn.execute("SELECT tag, count(*) FROM doc GROUP BY tag ORDER BY tag").fetchall(),
                          [(None, 9), ("new", 20), ("old", 57)])
         index.upsert([100], columns={"tag": ["changed"]})

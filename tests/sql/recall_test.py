@@ -74,6 +74,34 @@ class Recall(unittest.TestCase):
     def ask(self, where, *values, db=None, columns="neighbor, similarity"):
         return (db or self.db).execute("SELECT %s FROM glove_nn WHERE backend = 'cpu' AND %s" % (columns, where), values).fetchall()
 
+    def test_among(self):
+        """On a model with integer keys: k rows of the set, or all, and enough of the right ones."""
+        saved, listed = self.path("saved.safetensors"), self.path("keys.safetensors")
+        db = self.connect()
+        self.addCleanup(db.close)
+        db.execute("CREATE TABLE row(id INTEGER PRIMARY KEY, vector BLOB)")
+        db.executemany("INSERT INTO row VALUES (?, ?)", ((3 * i, row.tobytes()) for i, row in enumerate(self.rows[100:8100])))
+        db.execute("SELECT glove_load_table('table', 'SELECT id, vector FROM row')").fetchall()
+        db.execute("SELECT glove_save('table', ?)", (saved,)).fetchall()
+        subprocess.run([CONVERT, "-q", saved, listed, "--lists", "100"], check=True)
+        db.execute("SELECT glove_load(?, 'keys')", (listed,)).fetchall()
+        ask = ("SELECT neighbor, similarity, evidence FROM glove_nn WHERE model = 'keys' AND word = ? AND k = 10 AND recall = ? AND backend = 'cpu' "
+               "AND among = (SELECT glove_keys(id) FROM row WHERE id % ? = 0)")
+        for step, least in ((2, 0.5), (9, 0.5), (300, 0), (6000, 0)):  # of ids that are multiples of 3
+            found, approximate = [], 0
+            for word in (self.random.integers(0, 8000, 40) * 3).tolist():
+                exact = db.execute(ask, (word, 1, step)).fetchall()
+                rows = db.execute(ask, (word, 0.9, step)).fetchall()
+                self.assertEqual((len(rows), len({key for key, _, _ in rows})), (len(exact), len(exact)))
+                self.assertEqual({key % step for key, _, _ in rows}, {0})
+                self.assertEqual([row for row in rows if row[0] in {key for key, _, _ in exact}], [row[:2] + rows[0][2:] for row in exact if row[0] in {key for key, _, _ in rows}])
+                found.append(len({row[0] for row in rows} & {row[0] for row in exact}) / len(exact))
+                approximate += rows[0][2] == "calibrated 0.9"
+            print("one in %d: recall %.3f, %d of 40 approximate" % (step, sum(found) / 40, approximate), flush=True)
+            self.assertGreaterEqual(sum(found) / 40, 0.85)
+            self.assertGreaterEqual(approximate, least * 40)
+        db.execute("SELECT glove_unload('keys'), glove_unload('table')").fetchall()
+
     def test_the_file_is_calibrated_and_verified(self):
         header, _ = header_of(self.lists)
         self.assertLessEqual(TENSORS, header.keys())

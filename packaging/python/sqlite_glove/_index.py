@@ -313,9 +313,14 @@ class Index:
         """Makes searches as fast as they can be after changes. add(), upsert() and delete() do so after 10,000 changed rows."""
         self.command("sync")
 
-    def command(self, command: str) -> None:
-        """Runs a command of the index: sync, merge, rebuild or integrity-check."""
-        _execute(self.conn, f"INSERT INTO {_quoted(self.name)}({_quoted(self.name)}) VALUES (?)", (command,))
+    def command(self, command: str, query: Any = None) -> None:
+        """Runs a command of the index: sync, merge, rebuild, integrity-check, or calibrate with a query as search() takes it."""
+        name = _quoted(self.name)
+        if query is None:
+            _execute(self.conn, f"INSERT INTO {name}({name}) VALUES (?)", (command,))
+        else:
+            _execute(self.conn, f"INSERT INTO {name}({name}, query) VALUES (?, ?)",
+                     (command, query if isinstance(query, str) else _blob(query)))
 
     def _sync_if_due(self) -> None:
         if _execute(self.conn, f"SELECT count(*) FROM {_quoted(self.name + '_log')}").fetchall()[0][0] > _MOST_LOGGED:
