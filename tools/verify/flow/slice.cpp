@@ -181,6 +181,7 @@ class Slicer {
     need(in.source);
     const bool moves_data = in.op == Op::kStore || in.op == Op::kMatrix || in.op == Op::kMatrixStore;
     const bool collective = in.op == Op::kShuffle || in.op == Op::kReduce;
+    if (const PtxOperand* stride = tile_stride(in)) need(*stride);
     if (moves_data) return;
     for (size_t i = 0; i < in.operands.size(); ++i)
       if (!(collective && i == 0)) need(in.operands[i]);  // the data only if the result is read

@@ -87,6 +87,28 @@ std::string mark_of(std::string_view comment) {
   return "";
 }
 
+// Reads the relations, and drops those that name a parameter that is not among these.
+Status fit_relations(Launch* launch, const std::vector<ParameterValue>& parameters) {
+  const auto wrong = [&](const Relation& relation, const std::string& what) {
+    const std::string place =
+        relation.line == 0 ? "" : launch->file + ":" + std::to_string(relation.line) + ": ";
+    return Error{ErrorCode::kLaunch, place + "assume = \"" + relation.text + "\"" + what};
+  };
+  Launch fitted = *launch;
+  fitted.parameters = parameters;
+  fitted.relations.clear();
+  for (Relation relation : launch->relations) {
+    if (const auto problem = read_relation(&relation, *launch))
+      return wrong(relation, ", at letter " + std::to_string(problem->at + 1) + ": " + problem->what);
+    if (read_relation(&relation, fitted)) continue;
+    if (holds(relation, fitted) == false)
+      return wrong(relation, " does not hold for this launch; correct one of them");
+    fitted.relations.push_back(std::move(relation));
+  }
+  *launch = std::move(fitted);
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<size_t>> matching_kernels(const Launch& launch, const Program& program) try {
@@ -107,8 +129,8 @@ Status fit_launch(Launch* launch, const Kernel& kernel) {
     else if (value.own)
       return lacks(*launch, value, kernel.name + " does not have");
   }
-  launch->parameters = std::move(parameters);
   if (launch->block[0] == 0) launch->block = kernel.max_threads;
+  if (const Status status = fit_relations(launch, parameters); !status.ok()) return status;
   if (const std::string problem = block_problem(kernel, launch->block); !problem.empty())
     return Error{ErrorCode::kLaunch, kernel.name + problem};
   if (const uint64_t bytes = kernel.shared_bytes + launch->dynamic_shared.value_or(0);

@@ -20,15 +20,16 @@ namespace {
 using Keys = std::span<const std::string_view>;
 
 // The keys that each kind of table may have.
-constexpr std::string_view kSetKeys[] = {"name",       "kernel", "block",  "grid",     "dynamic_shared",
-                                         "parameters", "lemmas", "ranges", "constants"};
-constexpr std::string_view kLaunchKeys[] = {"with",           "name",       "kernel", "block",  "grid",
-                                            "dynamic_shared", "parameters", "lemmas", "ranges", "constants"};
+constexpr std::string_view kSetKeys[] = {"name",       "kernel", "block",  "grid",      "dynamic_shared",
+                                         "parameters", "lemmas", "ranges", "constants", "assume"};
+constexpr std::string_view kLaunchKeys[] = {"with",   "name",           "kernel",     "block",
+                                            "grid",   "dynamic_shared", "parameters", "lemmas",
+                                            "ranges", "constants",      "assume"};
 constexpr std::string_view kFileKeys[] = {"launch", "choices", "name",           "kernel",
                                           "block",  "grid",    "dynamic_shared", "parameters",
-                                          "lemmas", "ranges",  "constants"};
-constexpr std::string_view kParameterKeys[] = {"at",       "index", "buffer",   "bytes", "zeroed",
-                                               "distinct", "every", "pointers", "u32",   "u64"};
+                                          "lemmas", "ranges",  "constants",      "assume"};
+constexpr std::string_view kParameterKeys[] = {"at",    "index",    "buffer", "bytes", "zeroed", "distinct",
+                                               "every", "pointers", "u32",    "u64",   "s32",    "s64"};
 constexpr std::string_view kRangeKeys[] = {"name", "file", "line", "least", "most", "reason"};
 constexpr std::string_view kLemmaKeys[] = {"name", "file", "line", "reason"};
 
@@ -74,6 +75,16 @@ class Reader {
     each(table, "parameters", [&](const toml::table& entry) { parameter(entry, own, out); });
     each(table, "ranges", [&](const toml::table& entry) { range(entry, out); });
     each(table, "lemmas", [&](const toml::table& entry) { lemma(entry, out); });
+    if (const toml::node* node = table.get("assume")) relations(*node, out);
+  }
+
+  // Once all parameters of a launch are known.
+  void check_relations(const Launch& launch) {
+    for (Relation relation : launch.relations)
+      if (const auto wrong = read_relation(&relation, launch); wrong && error_.empty())
+        error_ = path_ + ":" + std::to_string(relation.line) + ":" +
+                 std::to_string(relation.column + static_cast<int>(wrong->at)) + ": assume = \"" +
+                 relation.text + "\": " + wrong->what;
   }
 
   // The tables of an array, if there is one with this key.
@@ -159,11 +170,24 @@ class Reader {
     if (!number(table, "at", 0, 65535, &value.offset) && !value.index)
       return fail(table, "a parameter needs its offset or its index; add at = ... or index = ...");
     value.is_buffer = text(table, "buffer", &value.buffer);
-    const bool small = number(table, "u32", 0, UINT32_MAX, &value.value);
-    const bool large = number(table, "u64", 0, INT64_MAX, &value.value);
-    if (int{value.is_buffer} + int{small} + int{large} != 1)
-      return fail(table, "a parameter must have one of the keys buffer, u32 and u64");
-    value.bytes = small ? 4 : 8;
+    int kinds = int{value.is_buffer};
+    value.bytes = 8;
+    for (const char* key : {"u32", "s32", "u64", "s64"}) {
+      if (!table.contains(key)) continue;
+      ++kinds;
+      value.is_signed = key[0] == 's';
+      value.bytes = key[1] == '3' ? 4 : 8;
+      const int64_t most = value.bytes == 8 ? INT64_MAX : value.is_signed ? INT32_MAX : UINT32_MAX;
+      if (table.get(key)->is_string())
+        text(table, key, &value.name);
+      else
+        number(table, key, value.is_signed ? -most - 1 : 0, most, &value.value);
+    }
+    if (kinds != 1) return fail(table, "a parameter must have one of the keys buffer, u32, s32, u64 and s64");
+    if (const auto other = std::ranges::find(launch->parameters, value.name, &ParameterValue::name);
+        !value.name.empty() && other != launch->parameters.end())
+      return fail(table, "the parameter of line " + std::to_string(other->line) + " is called '" +
+                             value.name + "', too; give one of them another name");
     if (value.offset % value.bytes != 0)
       return fail(table, "at = " + std::to_string(value.offset) + " must be a multiple of " +
                              std::to_string(value.bytes) + ", which are the bytes of this parameter");
@@ -223,6 +247,19 @@ class Reader {
     launch->lemmas.push_back(lemma);
   }
 
+  void relations(const toml::node& node, Launch* launch) {
+    if (const toml::array* array = node.as_array()) {
+      for (const toml::node& item : *array) relations(item, launch);
+    } else if (const toml::value<std::string>* text = node.as_string()) {
+      const auto at = node.source().begin;
+      launch->relations.push_back({.text = text->get(),
+                                   .line = static_cast<int>(at.line),
+                                   .column = static_cast<int>(at.column) + 1});
+    } else {
+      fail(node, "assume must be a string, or an array of strings");
+    }
+  }
+
   std::string path_;
   std::string error_;
 };
@@ -278,6 +315,7 @@ void read_launch(const toml::table& root, const toml::table& own, Reader* reader
   }
   add(own);
   if (launch.name.empty()) launch.name = names;
+  reader->check_relations(launch);
   launches->push_back(std::move(launch));
 }
 

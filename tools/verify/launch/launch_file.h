@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,9 +19,21 @@ Result<std::vector<Launch>> read_spec(const std::string& path);
 // The kernels that a launch is for, by their places. An error if launch.kernel is no regular expression.
 Result<std::vector<size_t>> matching_kernels(const Launch& launch, const Program& program);
 
+// What is wrong in the text of a relation, and at which of its letters.
+struct RelationError {
+  size_t at = 0;
+  std::string what;
+};
+
+// Reads the text of a relation, whose names are those of the launch's parameters.
+std::optional<RelationError> read_relation(Relation* relation, const Launch& launch);
+// Whether it holds in the launch's grid; nullopt if a parameter decides.
+std::optional<bool> holds(const Relation& relation, const Launch& launch);
+
 // Puts the parameters that the launch names by their index at their offsets, drops shared ones that the
-// kernel lacks, and takes its block from .maxntid if it has none. An error if the kernel cannot have these
-// blocks, or lacks a parameter of the launch's own.
+// kernel lacks, with the relations that name them, takes its block from .maxntid if it has none, and reads
+// the relations. An error if the kernel cannot have these blocks, lacks a parameter of the launch's own, or
+// if a relation is wrong.
 Status fit_launch(Launch* launch, const Kernel& kernel);
 
 // Checks the parameters that the launches of a file share: one is wrong if no kernel that the file launches

@@ -32,6 +32,7 @@ struct AccessRecord {
   uint32_t warp = 0;
   uint32_t block = 0;
   uint32_t bytes = 4;
+  uint64_t tile = 0;  // of wmma: the same number for the same place; 0: each lane has an address of its own
   uint32_t acquired = 0;                // grid barriers that all its lanes have seen full
   uint32_t seen = 0;                    // and those that they have seen full, whether a fence followed or not
   uint32_t uncovered = 0;               // grid barriers at which the block had arrived before

@@ -36,7 +36,7 @@ void add_conditions(const Path* path, int lane, const std::function<std::string(
 }  // namespace
 
 uint32_t AccessLog::add(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, AccessKind kind,
-                        unsigned bytes, PathPointer path, bool certain, Flight flight) {
+                        unsigned bytes, PathPointer path, bool certain, Flight flight, uint64_t tile) {
   AccessRecord record = {.kind = kind,
                          .certain = certain,
                          .flight = flight,
@@ -46,6 +46,7 @@ uint32_t AccessLog::add(BlockState& state, Warp& warp, Lanes lanes, const Instru
                          .warp = warp.index,
                          .block = state.block,
                          .bytes = bytes,
+                         .tile = tile,
                          .acquired = ~0u,
                          .seen = ~0u,
                          .uncovered = state.arrived_before,
@@ -67,7 +68,7 @@ uint32_t AccessLog::add(BlockState& state, Warp& warp, Lanes lanes, const Instru
     const AccessRecord& last = records_[found->second];
     if (last.warp_path == record.warp_path && last.block_path == record.block_path &&
         last.block == record.block && last.acquired == record.acquired && last.seen == record.seen &&
-        last.uncovered == record.uncovered && last.bytes == bytes &&
+        last.uncovered == record.uncovered && last.bytes == bytes && last.tile == tile &&
         last.last_barrier == record.last_barrier && last.may_hold_lock == record.may_hold_lock)
       return found->second;
   }

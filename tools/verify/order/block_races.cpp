@@ -14,8 +14,8 @@ SymbolId object_at(const Place& place) {
 }  // namespace
 
 void BlockRaces::access(BlockState& state, Warp& warp, const Instruction& in, AccessKind kind, unsigned bytes,
-                        Lanes lanes, const std::array<Place, 32>& places, const Guarded& guard,
-                        Flight flight) {
+                        Lanes lanes, const std::array<Place, 32>& places, const Guarded& guard, Flight flight,
+                        uint64_t tile) {
   order_.grid.acquire_seen(state, warp, lanes);
   Lanes shared = 0, global = 0;
   each_lane(lanes, [&](int lane) {
@@ -44,7 +44,7 @@ void BlockRaces::access(BlockState& state, Warp& warp, const Instruction& in, Ac
       guard.possible != 0 ? lane_path(warp.path, guard.possible, guard.condition, false, 0) : warp.path;
   const bool certain = open_.innermost == nullptr && state.path == nullptr && path == nullptr;
   const uint32_t id =
-      order_.records.add(state, warp, shared | global, in, kind, bytes, path, certain, flight);
+      order_.records.add(state, warp, shared | global, in, kind, bytes, path, certain, flight, tile);
   order_.records[id].strong = in.order.strong || in.order.acquire || in.order.release ||
                               (in.order.is_volatile && (shared != 0 ? setup_.options.volatile_shared_strong
                                                                     : setup_.options.volatile_global_strong));
@@ -136,6 +136,10 @@ bool BlockRaces::ordered(const BlockState& state, const AccessRecord& other, int
   if (end == AsyncGroups::kElsewhere)  // on another way, which other lanes may go meanwhile
     return open_.innermost == nullptr || open_.innermost->running->uniform || other.warp != warp.index ||
            other_lane == lane;
+  // A warp stores a tile together: each of its bytes once, and when all have loaded what they do before.
+  if (mine.tile != 0 && other.tile != 0 && other.warp == warp.index &&
+      (&mine == &other || other.kind == AccessKind::kRead))
+    return true;
   const uint32_t thread = other.warp * 32 + static_cast<uint32_t>(other_lane);
   if (mine.flight == Flight::kProduct) return state.clocks.before_proxy(thread, end, warp.thread(lane));
   if (setup_.options.lockstep && other.warp == warp.index) return true;
@@ -287,7 +291,7 @@ void BlockRaces::range_access(BlockState& state, Warp& warp, uint32_t record, La
 // Lanes of one instruction against each other.
 void BlockRaces::compare_lanes(const RangeAccess& a, const RangeAccess& b) {
   const AccessRecord& record = order_.records[a.record];
-  if (record.kind != AccessKind::kWrite || a.object != b.object ||
+  if (record.kind != AccessKind::kWrite || record.tile != 0 || a.object != b.object ||
       apart(a.shape, record.bytes, b.shape, record.bytes, table_))
     return;
   const bool same = &a == &b;

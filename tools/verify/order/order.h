@@ -242,7 +242,7 @@ class AccessLog : private Part {
   explicit AccessLog(const Part& run) : Part(run) {}
 
   uint32_t add(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, AccessKind kind,
-               unsigned bytes, PathPointer path, bool certain, Flight flight);
+               unsigned bytes, PathPointer path, bool certain, Flight flight, uint64_t tile);
   // The same access under counters of grid barriers that do not cover it.
   uint32_t uncovered(uint32_t record, uint32_t counters);
   AccessRecord& operator[](uint32_t record) { return records_[record]; }
@@ -297,7 +297,7 @@ class BlockRaces : private OrderPart {
   // Lanes of a warp access memory. The path may end, and the run may begin again.
   void access(BlockState& state, Warp& warp, const Instruction& in, AccessKind kind, unsigned bytes,
               Lanes lanes, const std::array<Place, 32>& places, const Guarded& guard,
-              Flight flight = Flight::kNone);
+              Flight flight = Flight::kNone, uint64_t tile = 0);
 
  private:
   void note_stored(const BlockState& state, const Warp& warp, uint32_t record, const Instruction& in,

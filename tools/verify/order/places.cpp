@@ -96,7 +96,7 @@ std::string OrderPart::outside(const Instruction& in, const Place& place) const 
   if (place.space == Space::kShared) {
     if (address > kMostShared || address + bytes > setup_.shared_end())
       return "shared memory at " + at + ", which ends at " + std::to_string(setup_.shared_end());
-    if (address % bytes != 0 && in.op != Op::kMatrixLoad)
+    if (address % bytes != 0 && in.op != Op::kMatrixLoad && in.collective.tile.lines == 0)
       return "shared memory at " + at + ", which is not aligned to " + std::to_string(bytes) + " bytes";
   } else if (place.space == Space::kGlobal && place.object != 0) {
     const Symbol& symbol = table_.symbol(place.object);

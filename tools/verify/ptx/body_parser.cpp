@@ -9,26 +9,35 @@ namespace glove::verify {
 namespace {
 
 constexpr size_t kMostRegisters = 4'000'000;
+constexpr size_t kMostInlined = 200'000;  // instructions; from here on calls are not inlined
+constexpr size_t kMostCallsDeep = 64;     // calls
 
 class BodyParser {
  public:
-  BodyParser(Cursor& in, LineTable& lines, Kernel& kernel) : in_(in), lines_(lines), kernel_(kernel) {}
+  BodyParser(Cursor& in, LineTable& lines, const Functions& functions, Kernel& kernel)
+      : in_(in), lines_(lines), functions_(functions), kernel_(kernel), passed_(kernel) {}
 
   void run() {
-    in_.expect("{");
     scopes_.emplace_back();
     for (uint32_t i = 0; i < kernel_.variables.size(); ++i)
       scopes_[0].variables[kernel_.variables[i].name] = i;
-    while (!in_.at_end() && !scopes_.empty()) statement();
-    if (!scopes_.empty()) in_.fail("the kernel's body does not end");
-    resolve_targets();
-    place_variables();
+    body();
+    passed_.forget_torn_parts();
+    if (const auto wrong = labels_.resolve(kernel_)) in_.fail(*wrong);
     // Falling off the end is a return.
     kernel_.code.push_back(decode("ret").in);
     kernel_.code.back().site = site();
   }
 
  private:
+  void body() {
+    const size_t outside = scopes_.size();
+    in_.expect("{");
+    scopes_.emplace_back();
+    while (!in_.at_end() && scopes_.size() > outside) statement();
+    if (scopes_.size() > outside) in_.fail("the kernel's body does not end");
+  }
+
   void statement() {
     if (in_.accept("{")) {
       scopes_.emplace_back();
@@ -36,7 +45,7 @@ class BodyParser {
       scopes_.pop_back();
     } else if (in_.accept(";")) {
     } else if (in_.peek().kind == PtxToken::kWord && in_.peek(1).text == ":") {
-      labels_[std::string(in_.take().text)] = static_cast<int>(kernel_.code.size());
+      labels_.define(label(in_.take().text), kernel_.code.size());
       in_.take();
       if (in_.is(".branchtargets"))
         branch_targets();
@@ -53,13 +62,11 @@ class BodyParser {
     in_.take();
     std::vector<std::string> names;
     while (!in_.at_end() && !in_.is(";")) {
-      names.emplace_back(in_.take().text);
+      names.push_back(label(in_.take().text));
       in_.accept(",");
     }
     in_.accept(";");
-    // The label that names the table is the last one seen.
-    for (const auto& [name, at] : labels_)
-      if (at == static_cast<int>(kernel_.code.size())) named_tables_.emplace(name, names);
+    labels_.list(std::move(names), kernel_.code.size());
   }
 
   void directive() {
@@ -68,16 +75,24 @@ class BodyParser {
       declare_registers();
     } else if (word.text == ".loc") {
       chain_ = lines_.location(in_);
+      if (!calls_.empty() && chain_.size() < 64)
+        chain_.insert(chain_.end(), calls_.back().chain.begin(), calls_.back().chain.end());
       site_is_stale_ = true;
     } else if (word.text == ".shared" || word.text == ".local") {
       for (auto& variable :
            parse_variables(in_, word.text == ".shared" ? Space::kShared : Space::kLocal, false)) {
-        scopes_.back().variables[variable.name] = static_cast<uint32_t>(kernel_.variables.size());
+        uint32_t& index = scopes_.back().variables[variable.name];
+        index = static_cast<uint32_t>(kernel_.variables.size());
+        if (!calls_.empty() && variable.space == Space::kShared) {  // one for all calls
+          const auto [known, added] = statics_.try_emplace({calls_.back().function, variable.name}, index);
+          index = known->second;
+          if (!added) continue;
+        }
         kernel_.variables.push_back(std::move(variable));
       }
     } else if (word.text == ".param") {
       for (const auto& variable : parse_variables(in_, Space::kParam, false))
-        scopes_.back().call_parameters[variable.name] = 0;
+        scopes_.back().call_parameters[variable.name] = passed_.add(variable.size);
     } else if (word.text == ".pragma" || word.text == ".branchtargets" || word.text == ".callprototype") {
       in_.skip_to(";");
     } else {
@@ -128,16 +143,19 @@ class BodyParser {
     if (name == "_") return {};
     if (const auto found = find(name, &Scope::registers))
       return {.kind = OperandKind::kRegister, .index = *found};
+    if (const auto found = find(name, &Scope::call_parameters)) {
+      touched_.push_back(*found);
+      return {};
+    }
     if (name == "WARP_SZ") return {.kind = OperandKind::kImmediate, .immediate = 32};
     if (name[0] == '%') return {.kind = OperandKind::kSpecial, .special = find_special(name)};
     for (const Parameter& parameter : kernel_.parameters)
-      if (parameter.name == name) return {.kind = OperandKind::kImmediate, .immediate = parameter.offset};
+      if (calls_.empty() && parameter.name == name)
+        return {.kind = OperandKind::kImmediate, .immediate = parameter.offset};
     if (const auto found = find(name, &Scope::variables))
       return {.kind = OperandKind::kVariable, .index = *found};
-    if (find(name, &Scope::call_parameters))
-      touches_call_ = true;
-    else
-      in_.fail("'" + std::string(name) + "' is not declared");
+    names_function_ = functions_.find(name) != functions_.end();
+    if (!names_function_) in_.fail("'" + std::string(name) + "' is not declared");
     return {};
   }
 
@@ -213,43 +231,52 @@ class BodyParser {
     if (in_.peek().kind != PtxToken::kWord)
       return in_.fail("'" + std::string(in_.peek().text) + "' is no instruction");
     const PtxToken opcode = in_.take();
-    touches_call_ = false;
-    uint32_t groups = 0;
-    DecodedOpcode decoded;
-    Instruction& out = decoded.in;
-    if (opcode.text.starts_with("call")) {
-      out = call();
+    if (opcode.text.starts_with("call")) return call(place, guard);
+    touched_.clear();
+    names_function_ = false;
+    DecodedOpcode decoded = decode(opcode.text);
+    if (decoded.in.op == Op::kReturn && opcode.text.starts_with("ret") && !calls_.empty()) {
+      decoded = decode("bra");
+      labels_.jump(kernel_.code.size(), label(kBehindCall));
     } else {
-      decoded = decode(opcode.text);
-      groups = operands(decoded);
+      const uint32_t groups = operands(decoded);
+      if (touched_.empty() && !names_function_) check_counts(decoded, groups);
     }
-    if (touches_call_) {  // the arguments and the result of a call
-      out.op = out.op == Op::kLoad ? Op::kPure : Op::kNothing;
-      decoded.form = {};
-      out.operands.clear();
-      out.address = {};
-    }
+    Instruction& out = decoded.in;
     out.site = place;
     out.guard = guard;
-    check_counts(decoded, groups);
-    if (in_.is(";") && !has_right_classes(decoded, kernel_.registers))
-      in_.fail("'" + out.text + "' has a predicate where a number belongs, or a number for a predicate");
+    if (!touched_.empty()) {
+      if (!passed_.pass(out, touched_)) in_.fail("'" + out.text + "' has a register that does not fit");
+    } else {
+      if (names_function_) take_function_address(decoded);
+      if (in_.is(";") && !has_right_classes(decoded, kernel_.registers))
+        in_.fail("'" + out.text + "' has a predicate where a number belongs, or a number for a predicate");
+      kernel_.code.push_back(std::move(out));
+    }
     in_.expect(";");
-    kernel_.code.push_back(std::move(out));
+  }
+
+  // Nobody knows which number it is.
+  static void take_function_address(DecodedOpcode& decoded) {
+    decoded.form = {};
+    decoded.in.operands.clear();
+    if (decoded.in.op == Op::kMove)
+      decoded.in.op = Op::kPure;
+    else
+      reject(decoded.in, "it has the address of a function as an operand");
   }
 
   // Returns how many there are as they are written.
   uint32_t operands(DecodedOpcode& decoded) {
     Instruction& out = decoded.in;
-    const int index = static_cast<int>(kernel_.code.size());
     if (out.op == Op::kBranch) {
-      jumps_[index] = std::string(in_.take().text);
+      labels_.jump(kernel_.code.size(), label(in_.take().text));
       return 0;
     }
     if (out.op == Op::kBranchIndexed) {
       out.operands.push_back(scalar());
       in_.expect(",");
-      jumps_[index] = std::string(in_.take().text);
+      labels_.jump(kernel_.code.size(), label(in_.take().text));
       return 0;
     }
     if (out.op == Op::kUnsupported)  // its operands may have any form
@@ -265,78 +292,128 @@ class BodyParser {
     return groups;
   }
 
-  // call.uni (result), name, (arguments);
-  Instruction call() {
-    std::string name;
-    for (int depth = 0; !in_.at_end() && !in_.is(";");) {
-      const PtxToken token = in_.take();
-      depth += token.text == "(" ? 1 : token.text == ")" ? -1 : 0;
-      if (depth == 0 && token.kind == PtxToken::kWord && name.empty()) name = std::string(token.text);
+  // In an inlined function, the label of this copy of it.
+  std::string label(std::string_view name) const {
+    return (calls_.empty() ? "" : calls_.back().prefix) + std::string(name);
+  }
+
+  // The names between parentheses, of which the first was taken, as call parameters; ~0: something else.
+  std::vector<uint32_t> call_parameters() {
+    std::vector<uint32_t> parameters;
+    while (!in_.at_end() && !in_.accept(")")) {
+      parameters.push_back(find(in_.take().text, &Scope::call_parameters).value_or(~0u));
+      in_.accept(",");
     }
+    return parameters;
+  }
+
+  // call.uni (result), name, (arguments), prototype;
+  void call(uint32_t place, const std::optional<PtxOperand>& guard) {
+    std::vector<uint32_t> results, arguments;
+    if (in_.accept("(")) results = call_parameters(), in_.accept(",");
+    const std::string name(in_.take().text);
+    in_.accept(",");
+    if (in_.accept("(")) arguments = call_parameters();
+    in_.skip_to(";");
     Instruction out;
     out.text = "call " + name;
+    out.site = place;
+    out.guard = guard;
+    const auto function = functions_.find(name);
+    const bool known = function != functions_.end() && function->second != 0;
     if (name == "__assertfail")
       out.op = Op::kAssertFail;
     else if (name == "vprintf")
       out.op = Op::kNothing;
+    else if (find(name, &Scope::registers))
+      out.reason = "a function is called through a pointer";
+    else if (!known)
+      out.reason = "the function " + name + " is called, which the file does not define";
+    else if (std::ranges::count(calls_, name, &Call::function) > 0)
+      out.reason = "the function " + name + " calls itself";
+    else if (calls_.size() >= kMostCallsDeep || kernel_.code.size() >= kMostInlined)
+      out.reason = "the function " + name + " is called, and there is too much to inline";
+    else if (inline_function(*function, results, arguments, guard))
+      return;
     else
-      out.reason = "the function " + name + " is called and not inlined";
-    return out;
+      out.reason = "the parameters of the function " + name + " are not those that it is called with";
+    kernel_.code.push_back(std::move(out));
   }
 
-  void resolve_targets() {
-    const auto target = [&](const std::string& name, Instruction& out) {
-      const auto found = labels_.find(name);
-      if (found == labels_.end()) return in_.fail("the label '" + name + "' is not declared");
-      out.targets.push_back(found->second);
+  // Puts a function's body here. Returns false, and does nothing, if its parameters are not the call's.
+  bool inline_function(const Functions::value_type& function, const std::vector<uint32_t>& results,
+                       const std::vector<uint32_t>& arguments, const std::optional<PtxOperand>& guard) {
+    const size_t back = in_.place();
+    Scope formals;
+    bool fits = true;
+    const auto bind = [&](const std::vector<uint32_t>& actual) {
+      std::vector<Parameter> names;
+      if (in_.accept("(")) fits &= !in_.is(".reg"), names = parse_parameters(in_);
+      fits &= names.size() == actual.size();
+      for (size_t i = 0; i < names.size() && fits; ++i) {
+        fits &= passed_.has(actual[i], names[i].size);
+        formals.call_parameters[names[i].name] = actual[i];
+      }
     };
-    for (const auto& [index, name] : jumps_) {
-      Instruction& out = kernel_.code[index];
-      if (out.op == Op::kBranch) {
-        target(name, out);
-      } else if (const auto table = named_tables_.find(name); table != named_tables_.end()) {
-        for (const std::string& label : table->second) target(label, out);
-      } else {
-        in_.fail("the branch targets '" + name + "' are not declared");
+    in_.go_to(function.second);
+    bind(results);
+    in_.take();  // the name
+    bind(arguments);
+    while (!in_.at_end() && !in_.is("{")) in_.take();
+    if (fits) {
+      calls_.push_back({function.first, std::to_string(++copies_) + ":", chain_});
+      if (guard) {
+        kernel_.code.push_back(decode("bra").in);
+        kernel_.code.back().guard = guard;
+        kernel_.code.back().guard->negated ^= true;
+        kernel_.code.back().site = site();
+        labels_.jump(kernel_.code.size() - 1, label(kBehindCall));
       }
+      std::vector<Scope> outer;
+      outer.swap(scopes_);
+      scopes_.push_back(std::move(outer[0]));  // the module's
+      scopes_.push_back(std::move(formals));
+      site_is_stale_ = true;
+      body();
+      outer[0] = std::move(scopes_[0]);
+      scopes_.swap(outer);
+      labels_.define(label(kBehindCall), kernel_.code.size());
+      chain_ = calls_.back().chain;
+      calls_.pop_back();
+      site_is_stale_ = true;
     }
+    in_.go_to(back);
+    return fits;
   }
 
-  // Shared and local variables get their places; dynamic shared memory lies behind the static one.
-  void place_variables() {
-    uint64_t local = 0;
-    for (Variable& variable : kernel_.variables) {
-      if (variable.is_extern) continue;
-      if (variable.space != Space::kShared && variable.space != Space::kLocal) continue;
-      uint64_t& end = variable.space == Space::kShared ? kernel_.shared_bytes : local;
-      end = (end + variable.align - 1) / variable.align * variable.align;
-      variable.offset = end;
-      end += variable.size;
-      if (end > (uint64_t{1} << 30)) return in_.fail("variables of an impossible size");
-    }
-    for (Variable& variable : kernel_.variables)
-      if (variable.space == Space::kShared && variable.is_extern) {
-        const uint64_t align = std::max<uint64_t>(variable.align, 16);
-        variable.offset = (kernel_.shared_bytes + align - 1) / align * align;
-      }
-  }
+  // A function that is being inlined.
+  struct Call {
+    std::string function;
+    std::string prefix;             // of its labels
+    std::vector<SourceLine> chain;  // of the call
+  };
+  static constexpr std::string_view kBehindCall = ")";  // a label, in place of a function's returns
 
   Cursor& in_;
   LineTable& lines_;
+  const Functions& functions_;
   Kernel& kernel_;
   std::vector<Scope> scopes_;
-  std::map<std::string, int> labels_;
-  std::map<std::string, std::vector<std::string>> named_tables_;
-  std::map<int, std::string> jumps_;
+  Labels labels_;
   std::vector<SourceLine> chain_;
   bool site_is_stale_ = true;
-  bool touches_call_ = false;
+  std::vector<Call> calls_;
+  size_t copies_ = 0;
+  PassedParameters passed_;
+  std::map<std::pair<std::string, std::string>, uint32_t> statics_;  // shared variables of functions
+  std::vector<uint32_t> touched_;                                    // of passed_, by the present instruction
+  bool names_function_ = false;                                      // the present instruction does
 };
 
 }  // namespace
 
-void parse_body(Cursor& in, LineTable& lines, Kernel& kernel) {
-  BodyParser(in, lines, kernel).run();
+void parse_body(Cursor& in, LineTable& lines, const Functions& functions, Kernel& kernel) {
+  BodyParser(in, lines, functions, kernel).run();
 }
 
 }  // namespace glove::verify

@@ -88,9 +88,35 @@ void proxy_fence(Instruction& out, const Parts& parts, size_t at) {
   if (asynchronous && (space.empty() || space.substr(0, 6) == "shared")) out.space = Space::kShared;
 }
 
+// wmma.load and wmma.store.
+void tile(Instruction& out, const Parts& parts) {
+  struct Shape {
+    std::string_view name;
+    uint16_t m, n, k;
+  };
+  constexpr Shape kShapes[] = {{"m16n16k16", 16, 16, 16}, {"m8n32k16", 8, 32, 16}, {"m32n8k16", 32, 8, 16},
+                               {"m16n16k8", 16, 16, 8},   {"m8n8k4", 8, 8, 4},     {"m8n8k32", 8, 8, 32},
+                               {"m8n8k128", 8, 8, 128}};
+  const auto shape = std::ranges::find_if(kShapes, [&](const Shape& one) { return has(parts, one.name); });
+  const std::string_view which = parts.size() > 2 ? parts[2] : "", type = parts.back();
+  const bool by_rows = has(parts, "row"), loads = has(parts, "load");
+  if (shape == std::end(kShapes) || by_rows == has(parts, "col") || loads == has(parts, "store"))
+    return reject(out, "an unknown form of wmma");
+  const bool known = which == "a" || which == "b" || which == "c" || which == "d";
+  out.type = type == "s4" || type == "u4" || type == "b1" ? Type::kB8 : type_of(type);
+  if (!known || out.type == Type::kNone) return reject(out, "an unknown form of wmma");
+  const uint16_t rows = which == "b" ? shape->k : shape->m, columns = which == "a" ? shape->k : shape->n;
+  out.op = loads ? Op::kMatrixLoad : Op::kMatrixStore;
+  out.collective.tile.lines = by_rows ? rows : columns;
+  out.collective.tile.elements = by_rows ? columns : rows;
+  out.collective.tile.bits = type == "b1"                   ? 1
+                             : type == "s4" || type == "u4" ? 4
+                                                            : static_cast<uint8_t>(bits_of(out.type));
+  find_space(out, Family::kMatrix, parts);
+}
+
 void matrix(Instruction& out, const Parts& parts) {
-  if (parts[0] == "wmma" && !has(parts, "mma"))
-    return reject(out, "wmma.load and wmma.store are not modelled");
+  if (parts[0] == "wmma" && !has(parts, "mma")) return tile(out, parts);
   for (const auto part : parts)
     if (part == "x1" || part == "x2" || part == "x4") out.vector = static_cast<uint8_t>(part[1] - '0');
   if (parts[0] == "ldmatrix" || parts[0] == "stmatrix") {
@@ -199,6 +225,8 @@ OperandForm form_of_opcode(const OpcodeEntry& entry, const Instruction& in) {
     default:
       break;
   }
+  if (in.collective.tile.lines != 0 && in.op == Op::kMatrixLoad) return {{1, 8}, {0, 1}, kOfType};
+  if (in.collective.tile.lines != 0 && in.op == Op::kMatrixStore) return {0, {2, 9}, kOfType};
   if (in.op != entry.op) return {};  // kPure or kUnsupported
   OperandForm form = entry.form;
   if (in.op == Op::kBarrier && in.collective.barrier == BarrierOp::kArrive) form.operands = 2;

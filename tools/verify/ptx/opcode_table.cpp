@@ -149,7 +149,7 @@ constexpr Modifier kModifiers[] = {
     {"global", kSpaces, set<Space::kGlobal>},
     {"local", kSpaces, set<Space::kLocal>},
     {"const", kSpaces, set<Space::kConst>},
-    {"param param::entry", kSpaces, set<Space::kParam>},
+    {"param param::entry param::func", kSpaces, set<Space::kParam>},
     {"volatile", kOrder, [](Instruction& in, Word) { in.order.is_volatile = true; }},
     {"relaxed mmio", kOrder, [](Instruction& in, Word) { in.order.strong = true; }},
     {"acquire", kOrder, [](Instruction& in, Word) { in.order.strong = in.order.acquire = true; }},

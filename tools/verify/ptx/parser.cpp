@@ -1,5 +1,6 @@
 #include "ptx/parser.h"
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 
@@ -108,12 +109,32 @@ std::optional<Space> space_of(std::string_view word) {
   return std::nullopt;
 }
 
+// Shared and local variables get their places; dynamic shared memory lies behind the static one.
+void place_variables(Cursor& in, Kernel& kernel) {
+  uint64_t local = 0;
+  for (Variable& variable : kernel.variables) {
+    if (variable.is_extern) continue;
+    if (variable.space != Space::kShared && variable.space != Space::kLocal) continue;
+    uint64_t& end = variable.space == Space::kShared ? kernel.shared_bytes : local;
+    end = (end + variable.align - 1) / variable.align * variable.align;
+    variable.offset = end;
+    end += variable.size;
+    if (end > (uint64_t{1} << 30)) return in.fail("variables of an impossible size");
+  }
+  for (Variable& variable : kernel.variables)
+    if (variable.space == Space::kShared && variable.is_extern) {
+      const uint64_t align = std::max<uint64_t>(variable.align, 16);
+      variable.offset = (kernel.shared_bytes + align - 1) / align * align;
+    }
+}
+
 class ProgramParser {
  public:
   explicit ProgramParser(std::string_view source) : in_(tokenize(source)) {}
 
   Result<Program> run(const std::string& file) {
     if (!in_.is(".version")) in_.fail("PTX begins with .version");
+    find_functions();
     while (!in_.at_end()) directive();
     if (!in_.failed() && program_.target.empty()) in_.fail("no .target");
     if (in_.failed())
@@ -156,6 +177,21 @@ class ProgramParser {
     is_extern_ = false;
   }
 
+  // A function may be defined behind what calls it.
+  void find_functions() {
+    const size_t begin = in_.place();
+    while (!in_.at_end()) {
+      if (in_.is("{")) in_.skip_braces();
+      if (in_.take().text != ".func") continue;
+      const size_t place = in_.place();
+      if (in_.accept("(")) in_.skip_to(")");
+      const std::string name(in_.take().text);
+      while (!in_.at_end() && !in_.is(";") && !in_.is("{")) in_.take();
+      functions_[name] = std::max(functions_[name], in_.is("{") ? place : 0);
+    }
+    in_.go_to(begin);
+  }
+
   // A function's declaration ends with ';', its definition with a brace.
   void skip_declaration() {
     while (!in_.at_end() && !in_.is(";") && !in_.is("{")) in_.take();
@@ -165,40 +201,10 @@ class ProgramParser {
       in_.accept(";");
   }
 
-  void parameters(Kernel& kernel) {
-    uint64_t offset = 0;
-    while (!in_.at_end() && !in_.is(")")) {
-      Parameter parameter;
-      uint64_t align = 0, unit = 0;
-      while (in_.peek().kind == PtxToken::kWord && in_.peek().text[0] == '.') {
-        const PtxToken word = in_.take();
-        if (word.text == ".align")
-          align = in_.number().value_or(1);
-        else if (word.text == ".ptr")
-          parameter.is_pointer = true, in_.accept(".global") || in_.accept(".shared") || in_.accept(".const");
-        else if (const Type type = type_of(word.text); type != Type::kNone)
-          unit = bits_of(type) / 8, parameter.type = word.text.substr(1);
-      }
-      parameter.name = std::string(in_.take().text);
-      parameter.size = unit;
-      if (in_.accept("[")) {
-        parameter.size = unit * in_.number().value_or(0);
-        in_.expect("]");
-      }
-      if (parameter.size > 65536 || align > 65536) in_.fail("a parameter of an impossible size");
-      offset = aligned(offset, align > 0 ? align : unit);
-      parameter.offset = offset;
-      offset += parameter.size;
-      kernel.parameters.push_back(parameter);
-      if (!in_.accept(",")) break;
-    }
-    in_.expect(")");
-  }
-
   void entry() {
     Kernel kernel;
     kernel.name = std::string(in_.take().text);
-    if (in_.accept("(")) parameters(kernel);
+    if (in_.accept("(")) kernel.parameters = parse_parameters(in_);
     while (!in_.at_end() && !in_.is("{")) {
       const PtxToken word = in_.take();
       if (word.text == ";") return;  // a declaration
@@ -212,13 +218,15 @@ class ProgramParser {
       }
     }
     kernel.variables = program_variables_;
-    parse_body(in_, lines_, kernel);
+    parse_body(in_, lines_, functions_, kernel);
+    place_variables(in_, kernel);
     if (!in_.failed()) program_.kernels.push_back(std::move(kernel));
   }
 
   Cursor in_;
   Program program_;
   LineTable lines_;
+  Functions functions_;
   std::vector<Variable> program_variables_;
   bool is_extern_ = false;
 };
@@ -250,6 +258,38 @@ std::vector<uint8_t> initializer(Cursor& in, uint64_t unit, uint64_t size) {
 
 std::vector<PtxToken> tokenize(std::string_view source) {
   return Lexer(source).run();
+}
+
+std::vector<Parameter> parse_parameters(Cursor& in) {
+  std::vector<Parameter> parameters;
+  uint64_t offset = 0;
+  while (!in.at_end() && !in.is(")")) {
+    Parameter parameter;
+    uint64_t align = 0, unit = 0;
+    while (in.peek().kind == PtxToken::kWord && in.peek().text[0] == '.') {
+      const PtxToken word = in.take();
+      if (word.text == ".align")
+        align = in.number().value_or(1);
+      else if (word.text == ".ptr")
+        parameter.is_pointer = true, in.accept(".global") || in.accept(".shared") || in.accept(".const");
+      else if (const Type type = type_of(word.text); type != Type::kNone)
+        unit = bits_of(type) / 8, parameter.type = word.text.substr(1);
+    }
+    parameter.name = std::string(in.take().text);
+    parameter.size = unit;
+    if (in.accept("[")) {
+      parameter.size = unit * in.number().value_or(0);
+      in.expect("]");
+    }
+    if (parameter.size > 65536 || align > 65536) in.fail("a parameter of an impossible size");
+    offset = aligned(offset, align > 0 ? align : unit);
+    parameter.offset = offset;
+    offset += parameter.size;
+    parameters.push_back(parameter);
+    if (!in.accept(",")) break;
+  }
+  in.expect(")");
+  return parameters;
 }
 
 std::vector<Variable> parse_variables(Cursor& in, Space space, bool is_extern) {

@@ -192,6 +192,14 @@ struct MemoryOrder {
   FenceScope scope = FenceScope::kNone;  // of a fence, and of an access that acquires or releases
 };
 
+// What wmma loads or stores: so many lines, rows or columns, of elements that lie one behind the other. Which
+// lane has which of them is not specified.
+struct TileShape {
+  uint16_t lines = 0;  // 0: the instruction is another
+  uint16_t elements = 0;
+  uint8_t bits = 0;  // of an element
+};
+
 // What threads do together.
 struct Collective {
   BarrierOp barrier = BarrierOp::kSync;
@@ -199,6 +207,7 @@ struct Collective {
   ShuffleKind shuffle = ShuffleKind::kIndex;
   VoteKind vote = VoteKind::kUniform;  // of match: kAll or kAny
   bool names_lanes = false;            // .sync: an operand has the lanes that take part
+  TileShape tile;
 };
 
 // A decoded instruction.
@@ -230,6 +239,12 @@ struct Instruction {
 // How many operands of a barrier are its number and its count; bar.red's condition is its last operand.
 inline size_t barrier_numbers(const Instruction& in) {
   return in.operands.size() - (in.collective.barrier == BarrierOp::kReduce && in.operands.size() > 1 ? 1 : 0);
+}
+
+// The elements from one line of a tile to the next; null: lines lie one behind the other. The registers of a
+// tile that is stored are 2, 4 or 8.
+inline const PtxOperand* tile_stride(const Instruction& in) {
+  return in.collective.tile.lines != 0 && in.operands.size() % 2 == 1 ? &in.operands.back() : nullptr;
 }
 
 // A virtual register.

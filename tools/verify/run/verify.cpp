@@ -106,6 +106,8 @@ Verdict Run::verdict() {
     report_.assume("addresses do not wrap in 64 bits");
   if (learned_.table.assumed(SymbolTable::NoWrap::kIndex))
     report_.assume("index arithmetic in 32 bits does not wrap");
+  for (const SymbolTable::Declared& declared : learned_.table.declared)
+    if (declared.used) report_.assume(declared.text);
   return report_.verdict();
 }
 
@@ -162,6 +164,7 @@ struct HeldRun {
   // Runs until the run need not begin again.
   Verdict verdict() {
     const auto begin = std::chrono::steady_clock::now();
+    declare_relations(setup, learned);
     do {
       run.reset();
       run = std::make_unique<Run>(setup, learned);

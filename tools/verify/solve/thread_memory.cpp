@@ -20,6 +20,12 @@ void ThreadModel::step_address(const Instruction& in, Term active) {
   write(in.results[0], value, active, false);
 }
 
+Term open_byte(Formulas& formulas, SharedInputs& inputs, uint64_t offset) {
+  Term& open = inputs.parameters[offset];
+  if (open == nullptr) open = formulas.unknown(8);
+  return open;
+}
+
 Number ThreadModel::parameter(uint64_t offset, unsigned bytes) {
   const Z3_context z3 = formulas_.context();
   Term whole = nullptr;
@@ -27,16 +33,15 @@ Number ThreadModel::parameter(uint64_t offset, unsigned bytes) {
   for (unsigned i = 0; i < bytes; ++i) {
     const uint64_t at = offset + i;
     const auto value = std::ranges::find_if(setup_.launch.parameters, [&](const ParameterValue& parameter) {
-      return !parameter.is_buffer && at >= parameter.offset && at < parameter.offset + parameter.bytes;
+      return !parameter.is_buffer && parameter.name.empty() && at >= parameter.offset &&
+             at < parameter.offset + parameter.bytes;
     });
     Term byte = nullptr;
     if (value != setup_.launch.parameters.end()) {
       byte = formulas_.number(value->value >> (8 * (at - value->offset)) & 0xff, 8);
     } else {
       given = false;
-      Term& open = inputs_.parameters[at];
-      if (open == nullptr) open = formulas_.unknown(8);
-      byte = open;
+      byte = open_byte(formulas_, inputs_, at);
     }
     whole = whole == nullptr ? byte : Z3_mk_concat(z3, byte, whole);
   }

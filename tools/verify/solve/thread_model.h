@@ -20,6 +20,9 @@ struct SharedInputs {
   std::set<uint32_t> written;           // objects that some thread writes
 };
 
+// The byte of a parameter that the launch leaves open.
+Term open_byte(Formulas& formulas, SharedInputs& inputs, uint64_t offset);
+
 // What a register holds: a bit vector or, of a predicate, a condition.
 struct Number {
   Term bits = nullptr;

@@ -31,6 +31,7 @@ class Pair {
   }
 
   TwoThreads decide() {
+    for (const Relation& relation : setup_.launch.relations) relations_.push_back(formula(relation));
     ThreadModel survey(setup_, formulas_, inputs_, {thread_[0], block_[0]});
     if (!survey.run()) return undecided(survey.why());
     ThreadModel one(setup_, formulas_, inputs_, {thread_[0], block_[0]});
@@ -43,6 +44,9 @@ class Pair {
     if (formulas_.failed()) return undecided("Z3 has failed");
     if (one.uses_objects())
       found.assumptions.emplace_back("different pointer parameters point to different buffers");
+    if (needs_relations_)
+      for (const Relation& relation : setup_.launch.relations)
+        found.assumptions.push_back(as_assumption(relation));
     if (one.loops()) found.assumptions.emplace_back("loop counters do not wrap");
     return found;
   }
@@ -95,9 +99,45 @@ class Pair {
     return open;
   }
 
+  // With the relations if it can hold without.
   Answer3 ask(std::vector<Term> conditions) {
     conditions.insert(conditions.end(), required_.begin(), required_.end());
-    return formulas_.can_hold(conditions);
+    const Answer3 answer = formulas_.can_hold(conditions);
+    if (answer == Answer3::kNo || relations_.empty()) return answer;
+    conditions.insert(conditions.end(), relations_.begin(), relations_.end());
+    const Answer3 related = formulas_.can_hold(conditions);
+    needs_relations_ |= related == Answer3::kNo;
+    return related;
+  }
+
+  Term sum(const std::vector<Relation::Product>& side) {
+    constexpr unsigned kBits = 112;  // products have at most 96 with their factor
+    Term total = formulas_.number(0, kBits);
+    for (const Relation::Product& product : side) {
+      Term number =
+          formulas_.resized(formulas_.number(static_cast<uint64_t>(product.factor), 64), kBits, true);
+      for (const Relation::Unknown& unknown : product.unknowns) {
+        Term value = unknown.axis ? inputs_.grid[*unknown.axis] : nullptr;
+        for (unsigned i = 0; i < unknown.bytes && !unknown.axis; ++i) {
+          const Term byte = open_byte(formulas_, inputs_, unknown.offset + i);
+          value = value == nullptr ? byte : Z3_mk_concat(formulas_.context(), byte, value);
+        }
+        number = formulas_.multiply(number, formulas_.resized(value, kBits, unknown.is_signed));
+      }
+      total = formulas_.add(total, number);
+    }
+    return total;
+  }
+
+  Term formula(const Relation& relation) {
+    const Term a = sum(relation.left), b = sum(relation.right);
+    const Term equal = formulas_.equal(a, b), less = formulas_.below(a, b, true);
+    if (relation.compare == "==") return equal;
+    if (relation.compare == "!=") return formulas_.negation(equal);
+    if (relation.compare == "<") return less;
+    if (relation.compare == ">=") return formulas_.negation(less);
+    const Term at_most = formulas_.either(less, equal);
+    return relation.compare == "<=" ? at_most : formulas_.negation(at_most);
   }
 
   // The 4-byte parameters that the launch leaves open, by offset. What is a pointer has no number to show.
@@ -163,7 +203,8 @@ class Pair {
   Formulas formulas_;
   SharedInputs inputs_;
   std::array<std::array<Term, 3>, 2> thread_{}, block_{};
-  std::vector<Term> required_;
+  std::vector<Term> required_, relations_;
+  bool needs_relations_ = false;
   size_t asked_ = 0, open_pairs_ = 0;
 };
 

@@ -127,6 +127,64 @@ Verdict Reporter::verdict() const {
   return verdict;
 }
 
+void declare_relations(const Setup& setup, Learned& learned) {
+  SymbolTable& table = learned.table;
+  struct Sum {
+    Value narrow, wide;  // in 32 and in 64 bits
+    Interval range = Interval::exactly(0);
+  };
+  for (const Relation& relation : setup.launch.relations) {
+    bool linear = true;
+    const auto sum = [&](const std::vector<Relation::Product>& side) {
+      Sum total;
+      for (const auto& [given, unknowns] : side) {
+        int64_t factor = given;
+        Value narrow = {1, 0}, wide = narrow;
+        Interval range = Interval::exactly(1);
+        for (const Relation::Unknown& unknown : unknowns) {
+          const auto size = static_cast<Special>(BlockPair::kFirst + 3 + unknown.axis.value_or(0));
+          if (unknown.axis && !learned.pair) {
+            factor *= setup.launch.grid[*unknown.axis];
+            continue;
+          }
+          linear = linear && wide.known();
+          const unsigned bits = unknown.bytes * 8;
+          narrow = wide = unknown.axis
+                              ? *learned.pair->value(0, size)
+                              : table.input(SymbolKind::kInput, static_cast<uint32_t>(unknown.offset), bits,
+                                            Scope::kGrid);
+          range = unknown.axis        ? table.base_range(narrow, 32, false)
+                  : unknown.is_signed ? Interval::of_signed(bits)
+                                      : Interval::of_unsigned(bits);
+          if (!unknown.axis && bits == 32 && !unknown.is_signed)
+            wide = table.operation(Op::kConvert, Type::kU64, 32, 64, {narrow, {}, {}});
+        }
+        total.narrow = table.add(total.narrow, table.scale(narrow, factor, 32), 32);
+        total.wide = table.add(total.wide, table.scale(wide, factor, 64), 64);
+        total.range = total.range.plus(range.times(factor));
+      }
+      return total;
+    };
+    const Sum a = sum(relation.left), b = sum(relation.right);
+    const Interval both = a.range.hull(b.range);
+    const bool narrow = Interval::of_unsigned(32).contains(both) || Interval::of_signed(32).contains(both);
+    const unsigned bits = narrow ? 32 : 64;
+    const bool as_signed = Interval::of_signed(bits).contains(both);
+    if (!linear || !(as_signed || Interval::of_unsigned(bits).contains(both))) continue;
+    const Value left = narrow ? a.narrow : a.wide, right = narrow ? b.narrow : b.wide;
+    const bool swapped = relation.compare[0] == '>',
+               equal = relation.compare[0] == '=' || relation.compare[0] == '!';
+    const CompareKind kind = equal                          ? CompareKind::kEq
+                             : relation.compare.size() == 2 ? CompareKind::kLe
+                                                            : CompareKind::kLt;
+    const Value holds =
+        table.compare(kind, false, as_signed, bits, swapped ? right : left, swapped ? left : right);
+    const bool negated = relation.compare == "!=";
+    table.declared.push_back(
+        {(negated ? SymbolTable::logical_not(holds) : holds).form, as_assumption(relation)});
+  }
+}
+
 std::string Part::parameter_in(Value value, bool predicate) const {
   uint64_t offset = ~uint64_t{0};
   ValueInputs inputs(table_, 0, false);

@@ -92,6 +92,14 @@ enum class Ended : uint8_t {
   kAgain,    // what was taken to be so turned out not to be: the run begins again
 };
 
+// "w >= 32, as the launch declares"
+inline std::string as_assumption(const Relation& relation) {
+  return relation.text + ", as the launch declares";
+}
+
+// The table learns what the launch declares of parameters and of the grid.
+void declare_relations(const Setup& setup, Learned& learned);
+
 // Collects findings and assumptions. After the end, nothing is added.
 class Reporter {
  public:

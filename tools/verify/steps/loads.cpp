@@ -32,7 +32,8 @@ std::optional<uint64_t> MemorySteps::given_number(uint64_t offset, unsigned byte
     const auto given = std::ranges::find_if(setup_.launch.parameters, [&](const ParameterValue& value) {
       return at >= value.offset && at < value.offset + value.bytes;
     });
-    if (given == setup_.launch.parameters.end() || given->is_buffer) return std::nullopt;
+    if (given == setup_.launch.parameters.end() || given->is_buffer || !given->name.empty())
+      return std::nullopt;
     number |= (given->value >> (8 * (at - given->offset)) & 0xff) << (8 * i);
   }
   return number;
@@ -56,7 +57,10 @@ Value MemorySteps::load_parameter(const Place& place, Type type, unsigned bits) 
     }
     if (const auto number = given_number(offset, bits_of(type) / 8))
       return {mask_bits(extend(*number, type), bits), 0};
-    if (setup_.options.data_seed && bits_of(type) == 32) return sampled(type, bits, 0, offset);
+    const bool named = std::ranges::any_of(setup_.launch.parameters, [&](const ParameterValue& value) {
+      return value.offset == offset && !value.name.empty();
+    });  // then relations are about it, which a random number may break
+    if (setup_.options.data_seed && bits_of(type) == 32 && !named) return sampled(type, bits, 0, offset);
     if (bits_of(type) >= 32)
       return table_.input(SymbolKind::kInput, static_cast<uint32_t>(offset), bits_of(type), Scope::kGrid);
   }

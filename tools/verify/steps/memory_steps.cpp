@@ -239,10 +239,68 @@ void MemorySteps::step_load(BlockState& state, Warp& warp, const Instruction& in
   order_.block_races.access(state, warp, in, AccessKind::kRead, bytes * in.vector, active, places, guard);
 }
 
+void MemorySteps::step_tile(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
+  const bool stores = in.op == Op::kMatrixStore;
+  const int first = std::countr_zero(lanes);
+  const PtxOperand* const given = tile_stride(in);
+  const auto stride_of = [&](int lane) {
+    return given == nullptr ? Value{in.collective.tile.elements, 0} : read(state, warp, *given, lane);
+  };
+  const Value base = read(state, warp, in.address, first), stride = stride_of(first);
+  each_lane(lanes, [&](int lane) {
+    if (!(read(state, warp, in.address, lane) == base) || !(stride_of(lane) == stride))
+      report_.unproved(in, "the lanes of a warp name different matrices", &state);
+  });
+  if (report_.ended()) return;
+  if (in.collective.tile.bits < 8 && !stride.known())
+    return report_.unsupported(in, "lines of elements of less than a byte at a distance that is not known");
+  Instruction line = in;
+  line.type = Type::kB8;
+  line.vector = static_cast<uint8_t>(in.collective.tile.elements * in.collective.tile.bits / 8);
+  const uint64_t tile = 1 | InternHash()(InternKey{{base.form, base.constant, stride.form, stride.constant}})
+                                << 1;
+  const Value step = in.collective.tile.bits < 8
+                         ? Value{stride.constant * in.collective.tile.bits / 8, 0}
+                         : table_.scale(table_.zero_extended(stride, 32), in.collective.tile.bits / 8, 64);
+  const bool certain = !open_.under_conditions(state, warp);
+  for (int i = 0; i < in.collective.tile.lines; ++i) {
+    std::array<Place, 32> places;
+    places.fill(place_of(state, warp, line, table_.add(base, table_.scale(step, i, 64), 64), first));
+    const Place& place = places[0];
+    if (!check_bounds(state, warp, line, place, first, certain) || report_.ended()) return;
+    const bool shared = place.space == Space::kShared && place.kind == Place::kNumber;
+    for (uint64_t at = place.address.constant; shared && !stores && at < place.address.constant + line.vector;
+         at += 4)
+      if (undefined(state, at))
+        undefined_read(state, warp, in, true, first, "shared memory at " + std::to_string(at) + " is read");
+    if (stores && place.space == Space::kGlobal && order_.waits.logs())
+      return report_.unsupported(in, "it stores to global memory, in which the kernel waits");
+    order_.block_races.access(state, warp, in, stores ? AccessKind::kWrite : AccessKind::kRead, line.vector,
+                              lanes, places, {.certain = lanes}, Flight::kNone, tile);
+    if (report_.ended()) return;
+    if (!stores) continue;
+    forget_location(state, warp, place, first, line.vector);
+    Place part = place;
+    Instruction word = line;
+    word.type = Type::kB32;
+    for (unsigned byte = 0; byte < line.vector; byte += 4) {
+      store_value(state, warp, word, part, first, {}, false, 0);
+      part.address = table_.add(part.address, {4, 0}, 64);
+    }
+  }
+  each_lane(lanes, [&](int lane) {
+    for (const PtxOperand& result : in.results)
+      if (result.kind == OperandKind::kRegister)
+        write(state, warp, result, lane,
+              table_.fresh_of(setup_.kernel.registers[result.index].type, Scope::kThread), 0);
+  });
+}
+
 void MemorySteps::step_matrix_memory(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in,
                                      const Guarded& guard) {
   if (guard.possible != 0)
     return report_.unproved(in, "a matrix is moved under a condition that is not known", &state);
+  if (in.collective.tile.lines != 0) return step_tile(state, warp, lanes, in);
   const Lanes rows = in.vector == 4 ? ~Lanes{0} : in.vector == 2 ? 0xffffu : 0xffu;
   std::array<Place, 32> places;
   const Lanes active = lanes & rows;

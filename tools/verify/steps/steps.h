@@ -25,6 +25,8 @@ class MemorySteps : private StepsPart {
   void step_atomic(BlockState& state, Warp& warp, const Instruction& in, const Guarded& guard);
   void step_matrix_memory(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in,
                           const Guarded& guard);
+  // wmma: each lane may read or write each byte of the tile.
+  void step_tile(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
   // Writes what a lane stores at a place; known: the value is.
   void store_value(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
                    Value value, bool known, PredicateId condition);

@@ -1,7 +1,8 @@
 """Checks that what nobody gave is no defect: not_given.py PROGRAM FOLDER
 
 Each kernel of CASES is wrong for some blocks or parameters. Where the command line does not say which it gets, it is not proved,
-and the message names what is to be given.
+and the message names what is to be given. What a launch file assumes of it can be enough, and then the proof says so. The last cases are
+without Z3, or for all grids.
 """
 
 import os
@@ -52,7 +53,22 @@ END:
 ret;
 }
 """
+# Two rows of n numbers; each block writes 64 of both.
+WIDTH = """ld.param.u64 %rd1, [p];
+mov.u32 %r3, %ctaid.x;
+mad.lo.u32 %r1, %r3, 64, %r1;
+mul.wide.s32 %rd2, %r1, 4;
+add.s64 %rd1, %rd1, %rd2;
+st.global.u32 [%rd1], %r1;
+mul.wide.s32 %rd2, %r2, 4;
+add.s64 %rd1, %rd1, %rd2;
+st.global.u32 [%rd1], %r1;
+ret;
+}
+"""
 PARAMETER = "parameter 1 (offset 8)"
+LAUNCH = "[[launch]]\nkernel = 'k'\ngrid = %s\nparameters = [{ index = 1, s32 = 'w' }]\nassume = %r\n"
+ASSUMED = "  assumed: %s, as the launch declares\n"
 # (kernel, options, exit status, what the output says)
 CASES = [
     (ROWS, [], 2, "give its shape with --block"),
@@ -64,22 +80,50 @@ CASES = [
     (SHUFFLE, [], 2, PARAMETER),
     (SHUFFLE, ["--param", "1=7"], 1, "do not come to 'shfl.sync.idx.b32' together"),
     (SHUFFLE, ["--param", "1=6"], 0, "proved"),
+    (WIDTH, ["--grid", "2"], 2, PARAMETER),
+]
+# (kernel, grid, what is assumed, options, exit status, what the output says)
+RELATIONS = [
+    (WIDTH, 2, "w >= 128", ["--no-solver"], 0, ASSUMED % "w >= 128"),
+    (WIDTH, 2, "w >= 64 * grid_x", ["--no-solver"], 0, ASSUMED % "w >= 64 * grid_x"),
+    (WIDTH, 2, "block_x * grid_x <= w", ["--no-solver"], 0, ASSUMED % "block_x * grid_x <= w"),
+    (WIDTH, 2, "w > 64 * grid_x - 1", ["--no-solver"], 0, ASSUMED % "w > 64 * grid_x - 1"),
+    (WIDTH, 2, "w == 128", ["--no-solver"], 0, ASSUMED % "w == 128"),
+    (WIDTH, 2, "w + 128 <= 0", ["--no-solver"], 0, ASSUMED % "w + 128 <= 0"),
+    (WIDTH, 2, "w >= 127", [], 2, PARAMETER),
+    (WIDTH, 2, "w != 128", [], 2, PARAMETER),
+    (WIDTH, 2, "w >= 63 * grid_x", [], 2, PARAMETER),
+    (BARRIER, 2, "w == 6", ["--allow", "race-of-equal-values", "--shared-only"], 0, ASSUMED % "w == 6"),
+    (BARRIER, 2, "w == 7", ["--allow", "race-of-equal-values", "--shared-only"], 1, "gone past the barrier"),
+]
+SOLVED = [
+    (WIDTH, 60, "w >= 64 * grid_x", [], 0, "for all grids"),
+    (WIDTH, 60, "w >= 64 * grid_x", [], 0, ASSUMED % "w >= 64 * grid_x"),
+    (WIDTH, 60, "w >= grid_x * grid_x", [], 2, PARAMETER),
 ]
 
 
-def main(program, folder):
+def main(program, folder, solver):
     os.makedirs(folder, exist_ok=True)
     ptx = os.path.join(folder, "not_given.ptx")
+    launches = os.path.join(folder, "not_given.launch.toml")
     bad = 0
-    for body, options, status, says in CASES:
+    cases = list(CASES)
+    for body, grid, assumed, options, status, says in RELATIONS + (SOLVED if solver == "1" else []):
+        cases.append((body, [*options, "--launch", LAUNCH % (grid, assumed)], status, says))
+    for body, options, status, says in cases:
         with open(ptx, "w", encoding="utf-8") as file:
             file.write(HEAD + body)
+        if options[-2:-1] == ["--launch"]:
+            with open(launches, "w", encoding="utf-8") as file:
+                file.write(options[-1])
+            options = [*options[:-1], launches]
         result = subprocess.run([program, *options, ptx], capture_output=True, text=True)
         output = result.stdout + result.stderr
         if result.returncode != status or says not in output:
             bad += 1
             print(f"{options}: status {result.returncode}, wanted {status} and {says!r}\n{body}{output}")
-    print(f"{len(CASES)} cases, {bad} wrong")
+    print(f"{len(cases)} cases, {bad} wrong")
     return bad != 0
 
 

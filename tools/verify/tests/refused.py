@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 OWN = '[[launch]]\nkernel = "^ok_barrier$"\n'
-KEYS = "name, kernel, block, grid, dynamic_shared, parameters, lemmas, ranges, constants"
+KEYS = "name, kernel, block, grid, dynamic_shared, parameters, lemmas, ranges, constants, assume"
 # (the file, the line that the message names, what it says)
 LAUNCHES = [
     ("", None, r"there is no launch in this file; add one, which begins with \[\[launch\]\]"),
@@ -28,8 +28,8 @@ LAUNCHES = [
     (OWN + "parameters = [{ u32 = 1 }]\n", 3, "a parameter needs its offset"),
     (OWN + "parameters = [{ at = -1, u32 = 1 }]\n", 3, "at must be an integer from 0 to 65535"),
     (OWN + "parameters = [{ at = 2, u32 = 1 }]\n", 3, "at = 2 must be a multiple of 4"),
-    (OWN + "parameters = [{ at = 0 }]\n", 3, "must have one of the keys buffer, u32 and u64"),
-    (OWN + "parameters = [{ at = 0, u32 = 1, u64 = 1 }]\n", 3, "must have one of the keys buffer, u32 and u64"),
+    (OWN + "parameters = [{ at = 0 }]\n", 3, "must have one of the keys buffer, u32, s32, u64 and s64"),
+    (OWN + "parameters = [{ at = 0, u32 = 1, u64 = 1 }]\n", 3, "must have one of the keys buffer, u32, s32, u64 and s64"),
     (OWN + "parameters = [{ at = 0, u32 = 99999999999 }]\n", 3, "u32 must be an integer from 0 to 4294967295"),
     (OWN + "parameters = [{ at = 0, u32 = -1 }]\n", 3, "u32 must be an integer from 0 to 4294967295"),
     (OWN + "parameters = [{ at = 0, u64 = -1 }]\n", 3, "u64 must be an integer from 0 to 9223372036854775807"),
@@ -70,6 +70,19 @@ LAUNCHES = [
     (OWN + 'ranges = [{ file = "x.cu", line = 3, least = 0, reason = "r" }]\n', 3, "a range has a name, or a file and a line; the least and the most"),
     (OWN + 'ranges = [{ file = "x.cu", line = 3, least = 1, most = 0, reason = "r" }]\n', 3, "least = 1 must not be above most = 0"),
     (OWN + 'ranges = [{ file = "x.cu", line = 3, least = 0, most = 1, reason = "r", x = 1 }]\n', 3, "a range has no key 'x'"),
+    (OWN + "assume = 3\n", 3, "assume must be a string, or an array of strings"),
+    (OWN + 'assume = "w >= 2"\n', "3:11", "nothing is called 'w'; there are block_x to grid_z, and parameters with u32"),
+    (OWN + 'assume = "2 <= 32 * w"\n', "3:21", "nothing is called 'w'"),
+    (OWN + 'assume = "grid_x => 2"\n', "3:18", "one of <, <=, >, >=, == and != belongs here"),
+    (OWN + 'assume = "grid_x"\n', "3:17", "one of <, <=, >, >=, == and != belongs here"),
+    (OWN + 'assume = ["grid_x > 0",\n"2 * > 3"]\n', "4:6", "a number or a name belongs here"),
+    (OWN + 'assume = "grid_x > 0 0"\n', "3:22", "a relation ends before this"),
+    (OWN + 'assume = "grid_x > 0x10"\n', "3:20", "'0x10' is no number in decimal digits"),
+    (OWN + 'assume = "65536 * 65536 > grid_x"\n', "3:19", "the numbers of a product must not make more than 2\\^31"),
+    (OWN + 'assume = "grid_x * grid_y * grid_z > 1"\n', "3:11", "a product has at most two numbers that are not known"),
+    (OWN + 'assume = "block_x * 2 >= 32 * grid_x + 100000"\n', 3, "does not hold for this launch"),
+    (OWN + 'parameters = [{ at = 0, u32 = "w" }, { at = 4, s32 = "w" }]\n', 3, "the parameter of line 3 is called 'w', too"),
+    (OWN + "parameters = [{ at = 0, s32 = 2147483648 }]\n", 3, "s32 must be an integer from -2147483648 to 2147483647"),
     (OWN + "grid = \n", 3, ""),
 ]
 # (options, what the message says)

@@ -52,6 +52,8 @@ std::optional<bool> Reasoner::truth(PredicateId id, int depth) const {
     found = fact == id;
     return true;
   });
+  for (SymbolTable::Declared& declared : table_.declared)
+    if (!found && (declared.condition ^ id) <= 1) found = declared.condition == id, declared.used = true;
   if (found || depth > kDepth) return found;
   const Predicate& predicate = table_.predicate(id);
   const bool negated = (id & 1) != 0;
@@ -194,16 +196,16 @@ Interval Reasoner::symbol_range(SymbolId id, int depth) const {
   Interval before;
   for (int round = 0; round < kRounds && !(before == known); ++round) {
     before = known;
-    any_fact([&](PredicateId fact) {
+    narrow(known, [&](PredicateId fact, Interval now) {
       const Predicate& predicate = table_.predicate(fact);
-      if ((predicate.only_a != id && predicate.only_b != id) || predicate.is_float) return false;
+      if ((predicate.only_a != id && predicate.only_b != id) || predicate.is_float) return now;
       for (const bool left : {true, false}) {
         if ((left ? predicate.only_a : predicate.only_b) != id) continue;
         const FormId form = (left ? predicate.a : predicate.b).form;
         const int64_t factor = table_.terms(form)[0].factor;
-        known = known.meet(solve(bound(fact, form, known.times(factor), depth), factor));
+        now = now.meet(solve(bound(fact, form, now.times(factor), depth), factor));
       }
-      return false;
+      return now;
     });
   }
   return known;
@@ -216,10 +218,9 @@ Interval Reasoner::exact_range(Value value) const {
     if (!votes.add(term, table_)) sum = sum.plus(symbol_range(term.symbol, 1).times(term.factor));
   if (!votes.empty()) sum = sum.plus(votes.range(facts(), table_));
   if (value.form != 0)
-    any_fact([&](PredicateId fact) {
-      sum = sum.meet(bound(fact, value.form, sum, 1));
-      if (table_.terms(value.form).size() > 1) sum = sum.meet(difference_bound(fact, value.form));
-      return false;
+    narrow(sum, [&](PredicateId fact, const Interval& now) {
+      const Interval bounded = now.meet(bound(fact, value.form, now, 1));
+      return table_.terms(value.form).size() > 1 ? bounded.meet(difference_bound(fact, value.form)) : bounded;
     });
   return sum.plus(static_cast<int64_t>(value.constant));
 }
@@ -263,10 +264,8 @@ Interval Reasoner::range(Value value, unsigned bits, bool as_signed, int depth) 
   }
   if (!votes.empty()) sum = sum.plus(votes.range(facts(), table_));
   if (depth <= kFactDepth)
-    any_fact([&](PredicateId fact) {
-      sum = sum.meet(bound(fact, value.form, sum, depth + 1));
-      return false;
-    });
+    narrow(sum,
+           [&](PredicateId fact, const Interval& now) { return bound(fact, value.form, now, depth + 1); });
   sum = sum.plus(sign_extend(value.constant, bits));
   const Interval whole = as_signed ? Interval::of_signed(bits) : Interval::of_unsigned(bits);
   if (whole.contains(sum)) return sum.meet(base);

@@ -88,6 +88,20 @@ class Reasoner {
     if (predicate.kind != PredicateKind::kAnd || (id & 1) != 0) return false;
     return visit_parts(predicate.p, visit) || visit_parts(predicate.q, visit);
   }
+  // Meets a range with what each condition that holds or is declared says: by(condition, range).
+  template <class By>
+  void narrow(Interval& known, By by) const {
+    const auto visit = [&](PredicateId fact) {
+      known = known.meet(by(fact, known));
+      return false;
+    };
+    any_fact(visit);
+    for (SymbolTable::Declared& declared : table_.declared) {
+      const Interval before = known;
+      visit_parts(declared.condition, visit);
+      declared.used |= !(before == known);
+    }
+  }
   Interval range(Value value, unsigned bits, bool as_signed, int depth) const;
   // The same, where a condition holds in addition. REQUIRES: this outlives it.
   Reasoner under(PredicateId condition) const;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -80,6 +81,13 @@ class SymbolTable : public SymbolStore {
 
   // A proof took sums not to wrap: of an index that was extended or compared, or of an address in 64 bits.
   enum class NoWrap : uint8_t { kIndex, kAddress };
+  // A condition that is declared to hold everywhere, and whether anything was concluded from it.
+  struct Declared {
+    PredicateId condition = 0;
+    std::string text;
+    bool used = false;
+  };
+  std::vector<Declared> declared;
   bool assumed(NoWrap which) const { return assumed_[static_cast<size_t>(which)]; }
   void assume(NoWrap which) { assumed_[static_cast<size_t>(which)] = true; }
 

@@ -20,6 +20,8 @@ struct ParameterValue {
   std::optional<size_t> index;  // the parameter, counted from 0; verify() puts it into `offset`
   uint64_t bytes = 0;           // of the value; 0: as many as the parameter has
   uint64_t value = 0;           // of a number
+  std::string name;             // of a number that may be any, as relations call it; else empty
+  bool is_signed = false;       // that number
   bool is_buffer = false;
   std::string buffer;         // its name
   uint64_t buffer_bytes = 0;  // 0: unknown
@@ -54,6 +56,28 @@ struct DataRange {
   std::string reason;
 };
 
+// A relation between parameters and the sizes of block and grid that is declared and not proved, such as
+// "w >= 32 * grid_x". Only the text is to be given; verify() reads it.
+struct Relation {
+  // A size of the grid, or bytes of the kernel's parameters.
+  struct Unknown {
+    std::optional<size_t> axis = {};
+    uint64_t offset = 0;
+    unsigned bytes = 4;
+    bool is_signed = false;
+  };
+  struct Product {
+    int64_t factor = 1;
+    std::vector<Unknown> unknowns;  // two of 32 bits, or one, or none
+  };
+
+  std::string text;
+  int line = 0;                                // of the launch file; 0: none
+  int column = 0;                              // of the text's first letter
+  std::vector<Product> left = {}, right = {};  // sums
+  std::string compare = {};
+};
+
 // One launch of a kernel. What is not fixed may have any value.
 struct Launch {
   std::string file;  // that it comes from
@@ -66,6 +90,7 @@ struct Launch {
   std::vector<ParameterValue> parameters;
   std::vector<Lemma> lemmas;
   std::vector<DataRange> ranges;
+  std::vector<Relation> relations;
 };
 
 // What a run looks for, and for how long.
@@ -85,8 +110,8 @@ struct Options {
   // Instead of any data: numbers that this seed decides in memory that nobody writes and in 32-bit parameters
   // that the launch leaves open.
   std::optional<uint64_t> data_seed;
-  bool every_grid = false;      // tries to prove the kernel for all grids first, however small the grid
-  bool solver = true;           // asks Z3 what it cannot decide itself, if the build has it
+  bool every_grid = false;     // tries to prove the kernel for all grids first, however small the grid
+  bool solver = true;          // asks Z3 what it cannot decide itself, if the build has it
   bool name_all_data = false;  // also what arithmetic in floats makes of data, to see equal values
 };
 

@@ -147,8 +147,28 @@ TEST_F(SpecFileTest, NumbersMustFitTheirParameter) {
   EXPECT_EQ(parameter_problem("at = 65536, u32 = 1"), ":2: at must be an integer from 0 to 65535");
 }
 
+TEST_F(SpecFileTest, ParametersThatMayBeAnythingHaveNames) {
+  const Launch read = launch(
+      "[[launch]]\nparameters = [{at = 0, s32 = \"w\"}, {at = 4, s32 = -2}, {at = 8, u64 = \"n\"}]\n"
+      "assume = [\"w >= 32 * grid_x\",\n \"n != 0\"]\n");
+  ASSERT_EQ(read.parameters.size(), 3u);
+  EXPECT_EQ(read.parameters[0].name, "w");
+  EXPECT_TRUE(read.parameters[0].is_signed);
+  EXPECT_EQ(read.parameters[0].bytes, 4u);
+  EXPECT_EQ(static_cast<int32_t>(read.parameters[1].value), -2);
+  EXPECT_EQ(read.parameters[2].name, "n");
+  EXPECT_FALSE(read.parameters[2].is_signed);
+  ASSERT_EQ(read.relations.size(), 2u);
+  EXPECT_EQ(read.relations[0].text, "w >= 32 * grid_x");
+  EXPECT_EQ(read.relations[0].line, 3);
+  EXPECT_EQ(read.relations[0].column, 12);
+  EXPECT_EQ(read.relations[1].line, 4);
+  EXPECT_EQ(problem("[[launch]]\nassume = \"grid_x > w\"\n").substr(0, 31),
+            ":2:20: assume = \"grid_x > w\": n");
+}
+
 TEST_F(SpecFileTest, AParameterHasOneKindAndAPlace) {
-  const std::string one = ":2: a parameter must have one of the keys buffer, u32 and u64";
+  const std::string one = ":2: a parameter must have one of the keys buffer, u32, s32, u64 and s64";
   EXPECT_EQ(parameter_problem("at = 0"), one);
   EXPECT_EQ(parameter_problem("at = 0, u32 = 1, u64 = 1"), one);
   EXPECT_EQ(parameter_problem("u32 = 1"),
