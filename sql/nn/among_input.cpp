@@ -214,9 +214,9 @@ bool AmongValue::has_gaps_of(std::string_view bytes) const {
   constexpr size_t kTogether = 128;
   constexpr size_t kAhead = 8192;  // bytes: the processor's own fetching ends with each page
   const auto key = [&bytes](size_t i) {
-    uint64_t key;
-    std::memcpy(&key, bytes.data() + i * sizeof(key), sizeof(key));
-    return key;
+    uint64_t number;
+    std::memcpy(&number, bytes.data() + i * sizeof(number), sizeof(number));
+    return number;
   };
   if (bytes.size() != keys_->keys().size_bytes() || static_cast<int64_t>(key(0)) != keys_->keys().front())
     return false;
