@@ -50,7 +50,8 @@ TEST_F(LongValues, AreShortenedInMessages) {
       {"CREATE VIRTUAL TABLE w USING glove_index(content='doc', rowid='id', vector='e', dims='@')", "n...'"},
       {"CREATE VIRTUAL TABLE w USING glove_index(content='doc', rowid='id', vector='e', invalid='@')",
        "n...'"},
-      {"CREATE VIRTUAL TABLE w USING glove_index(content='doc', rowid='id', vector='e', @='x')", "lists"},
+      {"CREATE VIRTUAL TABLE w USING glove_index(content='doc', rowid='id', vector='e', @='x')",
+       "lists, certainty"},
   };
   for (const auto& [sql, end] : kCases) {
     const std::string found = message(sql);
