@@ -90,9 +90,9 @@ std::string mark_of(std::string_view comment) {
 // Reads the relations, and drops those that name a parameter that is not among these.
 Status fit_relations(Launch* launch, const std::vector<ParameterValue>& parameters) {
   const auto wrong = [&](const Relation& relation, const std::string& what) {
-    const std::string place =
-        relation.line == 0 ? "" : launch->file + ":" + std::to_string(relation.line) + ": ";
-    return Error{ErrorCode::kLaunch, place + "assume = \"" + relation.text + "\"" + what};
+    const std::string text = "assume = \"" + relation.text + "\"" + what;
+    if (relation.line == 0) return Error{ErrorCode::kLaunch, text};
+    return Error{ErrorCode::kLaunchFile, launch->file + ":" + std::to_string(relation.line) + ": " + text};
   };
   Launch fitted = *launch;
   fitted.parameters = parameters;
