@@ -314,6 +314,7 @@ TEST_F(ApproximateSearch, ChoosesAmongTheAdmissibleRows) {
   const auto any = [&]() -> Backend& { return *backends[random() % backends.size()].backend; };
   constexpr int64_t kK = 10;
   std::vector<std::vector<Row>> all;
+  all.reserve(queries_.size());
   for (const Query& query : queries_) all.push_back(test::reference_rows(matrix_, query, kRows));
   int64_t approximate = 0;
   for (int trial = 0; trial < 12; ++trial) {
