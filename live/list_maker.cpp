@@ -86,7 +86,8 @@ std::vector<int32_t> rows_from(int64_t first, int64_t count) {
 // So many of the rows, evenly spread, as suffice to train `lists` lists.
 std::vector<int32_t> sample_of(const std::vector<int32_t>& rows, int64_t lists, int64_t dims) {
   const int64_t most = kTrainingBytes / (dims * static_cast<int64_t>(sizeof(float)));
-  const int64_t count = std::min<int64_t>({std::ssize(rows), kTrainingRows * lists, std::max(most, 4 * lists)});
+  const int64_t count =
+      std::min<int64_t>({std::ssize(rows), kTrainingRows * lists, std::max(most, 4 * lists)});
   const double step = static_cast<double>(rows.size()) / static_cast<double>(count);
   std::vector<int32_t> sample(static_cast<size_t>(count));
   for (size_t i = 0; i < sample.size(); ++i)
