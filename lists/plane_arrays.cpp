@@ -41,11 +41,7 @@ struct Encoding {
                       plane1, planes.plane2.data() + position * plane2_row_bytes(dims));
     for (int64_t byte = 0; byte < plane_row_bytes(dims); ++byte)
       planes.plane1[static_cast<size_t>(plane1_index(position, byte, dims))] = plane1[byte];
-    uint16_t* const tile = planes.bounds1.data() + position / kTileRows * kPlaneBounds * kTileRows;
-    const auto lane = position % kTileRows;
-    tile[lane] = bound.centroid;
-    tile[kTileRows + lane] = bound.code;
-    tile[2 * kTileRows + lane] = bound.distance;
+    store_bound(bound, position, planes.bounds1.data());
   }
 
   void encode_tiles(int64_t first, int64_t last) const {

@@ -72,6 +72,14 @@ struct PlaneBound {
 };
 constexpr double kMostPlaneTerm = 8;
 
+// Stores the bound of the row at `position` in `bounds`, uint16 [tiles, kPlaneBounds, kTileRows].
+inline void store_bound(const PlaneBound& bound, int64_t position, uint16_t* bounds) {
+  uint16_t* const tile = bounds + position / kTileRows * kPlaneBounds * kTileRows + position % kTileRows;
+  tile[0] = bound.centroid;
+  tile[kTileRows] = bound.code;
+  tile[2 * kTileRows] = bound.distance;
+}
+
 // Plane two has the bytes of each row, one of padding if their number is odd, and then its bound of both
 // planes, so that whoever reads a row of at most 100 components reads one line of memory.
 constexpr int64_t plane2_bound_offset(int64_t dims) {

@@ -7,6 +7,7 @@
 
 #include "base/cores.h"
 #include "base/thread_pool.h"
+#include "lists/planes.h"
 #include "lists/sign_plane.h"
 #include "model/exact_dot.h"
 
@@ -80,11 +81,7 @@ class SignMaker {
       uint8_t& byte = planes_.signs[static_cast<size_t>(place.byte)];
       byte = static_cast<uint8_t>(byte | (codes[j] ? 1 : 0) << place.shift);
     }
-    uint16_t* const tile = planes_.sign_bounds.data() + position / kTileRows * kPlaneBounds * kTileRows;
-    const auto lane = position % kTileRows;
-    tile[lane] = bound.centroid;
-    tile[kTileRows + lane] = bound.code;
-    tile[2 * kTileRows + lane] = bound.distance;
+    store_bound(bound, position, planes_.sign_bounds.data());
   }
 
   std::span<const float> vectors_;

@@ -183,10 +183,7 @@ class PlaneEncoder {
     }
     for (int64_t byte = 0; byte < plane_row_bytes(dims); ++byte)
       at<uint8_t>(places_.plane1)[plane1_index(position, byte, dims)] = plane1[byte];
-    uint16_t* const tile = at<uint16_t>(places_.bounds1) + position / kTileRows * kPlaneBounds * kTileRows;
-    tile[position % kTileRows] = bound.centroid;
-    tile[kTileRows + position % kTileRows] = bound.code;
-    tile[2 * kTileRows + position % kTileRows] = bound.distance;
+    store_bound(bound, position, at<uint16_t>(places_.bounds1));
   }
 
   Analysis& analysis_;

@@ -8,6 +8,7 @@
 #include "base/cores.h"
 #include "base/thread_pool.h"
 #include "lists/half.h"
+#include "lists/planes.h"
 #include "lists/sign_plane.h"
 #include "model/exact_dot.h"
 #include "model/row_map.h"
@@ -121,10 +122,7 @@ class SignEncoder {
       const SignPlace place = sign_place(position, j, bits_);
       signs_[place.byte] = static_cast<uint8_t>(signs_[place.byte] | (codes[j] ? 1 : 0) << place.shift);
     }
-    uint16_t* const tile = bounds_ + position / kTileRows * kPlaneBounds * kTileRows;
-    tile[position % kTileRows] = bound.centroid;
-    tile[kTileRows + position % kTileRows] = bound.code;
-    tile[2 * kTileRows + position % kTileRows] = bound.distance;
+    store_bound(bound, position, bounds_);
   }
 
   Analysis& analysis_;
