@@ -52,7 +52,7 @@ Status RowMask::admit(const KeySet& keys, std::span<const int64_t> ids, int64_t 
   // The positions ascend, so that a word is complete once another one begins.
   size_t at = static_cast<size_t>(first_row) / kWordBits;
   uint64_t bits = 0;
-  const Status status = for_common(keys, ids, interrupted, [&](size_t i) {
+  Status status = for_common(keys, ids, interrupted, [&](size_t i) {
     const size_t row = static_cast<size_t>(first_row) + i;
     if (row / kWordBits != at) {
       words_[at] |= std::exchange(bits, 0);
