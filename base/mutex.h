@@ -7,6 +7,15 @@
 #include <condition_variable>
 #include <mutex>
 
+#if defined(_WIN32)
+#include "base/windows/locks.h"
+#else
+namespace glove {
+using SystemMutex = std::mutex;
+using SystemCondition = std::condition_variable;
+}  // namespace glove
+#endif
+
 #if defined(__clang__)
 #define GLOVE_THREAD_ATTRIBUTE(attribute) __attribute__((attribute))
 #else
@@ -27,6 +36,7 @@
 
 namespace glove {
 
+// Not recursive.
 class GLOVE_MUTEX Mutex {
  public:
   Mutex() = default;
@@ -38,7 +48,7 @@ class GLOVE_MUTEX Mutex {
 
  private:
   friend class ConditionVariable;
-  std::mutex mutex_;
+  SystemMutex mutex_;
 };
 
 // Holds a Mutex or a ForkSafeMutex from its creation to the end of its scope, but for what lies between
@@ -98,7 +108,7 @@ class ConditionVariable {
   void notify_all() { condition_.notify_all(); }
 
  private:
-  std::condition_variable condition_;
+  SystemCondition condition_;
 };
 
 // A mutex that is never locked in a forked child by a thread that the child does not have. For state that
@@ -116,7 +126,7 @@ class GLOVE_MUTEX ForkSafeMutex {
   void unlock() GLOVE_RELEASES() { mutex_.unlock(); }
 
  private:
-  std::mutex mutex_;  // without attributes, because lock() and unlock() carry them
+  SystemMutex mutex_;  // without attributes, because lock() and unlock() carry them
 };
 
 }  // namespace glove

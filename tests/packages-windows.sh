@@ -19,7 +19,7 @@ python=/usr/bin/python3
 [[ -f build/$preset/glove.so ]] || ./build.sh --preset "$preset"
 ./packaging/windows.sh
 
-# A shell and a server over the SQLite that npm's better-sqlite3 carries, each for Windows.
+# A shell and a server over the SQLite that npm's better-sqlite3 carries, and a test of locks, each for Windows.
 root=build/windows sqlite=build/windows/node_modules/better-sqlite3/deps/sqlite3
 compiler=(x86_64-w64-mingw32-gcc-posix -O1 "-I$sqlite")
 command -v npm >/dev/null || { echo "packages-windows.sh: npm was not found; it has the sources of SQLite" >&2 && exit 1; }
@@ -28,6 +28,7 @@ command -v npm >/dev/null || { echo "packages-windows.sh: npm was not found; it 
 for program in shell server; do
   "${compiler[@]}" "tests/packages/$program.c" "$root/sqlite3.o" -static -o "$root/$program.exe"
 done
+x86_64-w64-mingw32-g++-posix -std=c++20 -O1 -I. -DNOMINMAX tests/packages/locks.cpp base/windows/locks.cpp -static -o $root/locks.exe
 
 rm -rf $root/dist
 "$python" packaging/windows.py $root/x64 $root/dist >/dev/null

@@ -73,6 +73,12 @@ def check_stack(path, functions):
     print(f"{wide} aligned accesses of 32 and 64 bytes to the stack, all in functions that align it")
 
 
+def check_locks(program):
+    done = subprocess.run([WINE, program], capture_output=True, text=True, check=False, timeout=300)
+    assert (done.returncode, done.stdout) == (0, ""), done
+    print("mutexes and conditions: no two owners, no number or notification lost, no wait too short")
+
+
 class Case:
     """The two machines, and a folder."""
 
@@ -320,6 +326,7 @@ def main():
     test_zig.run(WINE, "wineboot", "-i")
     check_files(os.path.join(root, "x64"))
     check_packages(os.path.join(root, "x64"), options.dist)
+    check_locks(os.path.join(root, "locks.exe"))
     with tempfile.TemporaryDirectory(prefix="glove-windows-") as folder:
         case = Case(options, folder)
         test_zig.run_readme(case.there, case.shell, folder)
