@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "base/spin.h"
 #include "base/windows/windows.h"
 
 namespace glove {
@@ -21,7 +22,13 @@ CONDITION_VARIABLE* condition(void*& state) {
 
 }  // namespace
 
+// Tries for a while first: mutexes are held for moments, and to sleep costs more, above all under wine.
 void SystemMutex::lock() {
+  constexpr int kTurns = 100;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    if (TryAcquireSRWLockExclusive(srw_lock(state_)) != FALSE) return;
+    spin_pause();
+  }
   AcquireSRWLockExclusive(srw_lock(state_));
 }
 

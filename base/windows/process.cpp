@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <atomic>
 #include <bit>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 
@@ -7,6 +9,18 @@
 #include "base/windows/windows.h"
 
 namespace glove::system_calls {
+namespace {
+
+// A process that has not chosen its processors may use all groups of them.
+int system_cores() {
+  DWORD_PTR process = 0, system = 0;
+  if (GetActiveProcessorGroupCount() == 1 &&
+      GetProcessAffinityMask(GetCurrentProcess(), &process, &system) != FALSE && process != 0)
+    return std::popcount(static_cast<uint64_t>(process));
+  return std::max<int>(static_cast<int>(GetActiveProcessorCount(ALL_PROCESSOR_GROUPS)), 1);
+}
+
+}  // namespace
 
 int64_t process_number() {
   return GetCurrentProcessId();
@@ -27,13 +41,16 @@ SignalMask block_signals() {
 
 void restore_signals(const SignalMask& /*mask*/) {}
 
-// A process that has not chosen its processors may use all groups of them.
+// Asking the system takes a message to another process under wine, and queries ask often.
 int usable_cores() {
-  DWORD_PTR process = 0, system = 0;
-  if (GetActiveProcessorGroupCount() == 1 &&
-      GetProcessAffinityMask(GetCurrentProcess(), &process, &system) != FALSE && process != 0)
-    return std::popcount(static_cast<uint64_t>(process));
-  return std::max<int>(static_cast<int>(GetActiveProcessorCount(ALL_PROCESSOR_GROUPS)), 1);
+  static std::atomic<uint64_t> last{0};  // when it was asked, in seconds from 1, and the answer
+  const uint64_t second = GetTickCount64() / 1000 + 1;
+  uint64_t known = last.load(std::memory_order_relaxed);
+  if (known >> 32 != second) {
+    known = second << 32 | static_cast<uint64_t>(system_cores());
+    last.store(known, std::memory_order_relaxed);
+  }
+  return static_cast<int>(known & UINT32_MAX);
 }
 
 // Windows would save the registers (EnableProcessOptionalXStateFeatures), but no test has run the kernels
