@@ -7,8 +7,9 @@
 #include <condition_variable>
 #include <mutex>
 
-#if defined(_WIN32)
-#include "base/windows/locks.h"
+// Where the C++ library's are slow, CMakeLists.txt names a header with the system's.
+#if defined(GLOVE_SYSTEM_LOCKS)
+#include GLOVE_SYSTEM_LOCKS
 #else
 namespace glove {
 using SystemMutex = std::mutex;

@@ -28,7 +28,8 @@ command -v npm >/dev/null || { echo "packages-windows.sh: npm was not found; it 
 for program in shell server; do
   "${compiler[@]}" "tests/packages/$program.c" "$root/sqlite3.o" -static -o "$root/$program.exe"
 done
-x86_64-w64-mingw32-g++-posix -std=c++20 -O1 -I. -DNOMINMAX tests/packages/locks.cpp base/windows/locks.cpp -static -o $root/locks.exe
+x86_64-w64-mingw32-g++-posix -std=c++20 -O1 -I. -DNOMINMAX '-DGLOVE_SYSTEM_LOCKS="base/windows/locks.h"' \
+  tests/packages/locks.cpp base/windows/locks.cpp -static -o $root/locks.exe
 
 rm -rf $root/dist
 "$python" packaging/windows.py $root/x64 $root/dist >/dev/null
