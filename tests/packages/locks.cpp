@@ -36,6 +36,7 @@ void test_exclusion() {
     }
   };
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int i = 0; i < kThreads; ++i) threads.emplace_back(change);
   for (std::thread& thread : threads) thread.join();
   expect(same && first == int64_t{kThreads} * kTurns && second == first,
@@ -60,6 +61,7 @@ void test_conditions() {
     }
   };
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int i = 0; i < kThreads; ++i) threads.emplace_back(take);
   for (int value = 1; value <= kTurns; ++value) {
     glove::Lock lock(mutex);
