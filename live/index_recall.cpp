@@ -173,6 +173,7 @@ IndexRecallPtr IndexRecall::parse(HugePageBuffer<char> bytes, const Lists& lists
                                   std::shared_ptr<RecallAudit> audit) {
   const std::shared_ptr<IndexRecall> recall(new IndexRecall);
   recall->checksum_ = crc32_continue(0, bytes);
+  recall->loaded_.set(std::ssize(bytes));
   recall->audit_ = std::move(audit);
   std::span<const char> left = bytes;
   std::vector<int64_t> header;
