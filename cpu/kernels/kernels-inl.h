@@ -8,6 +8,8 @@
 //   GLOVE_KERNELS_ONE         the ScanKernel for one query
 //   GLOVE_KERNELS_FEW         the ClusterKernels for few clusters
 //   GLOVE_KERNELS_AMX         the file with a scan for batches with AMX; not defined if there is none
+//   GLOVE_KERNELS_FLOATS      the namespace of the copy whose loops over floats serve this one, too; not
+//                             defined if it has its own
 //
 // A dot_*-inl.h defines `struct Dot`: how row codes and query codes are laid out in vectors, and how products
 // are summed.
@@ -260,81 +262,32 @@ void scan(const ModelPart& part, const CodeLevel& level, int64_t first_tile, int
   }
 }
 
-// At most four lanes: for rows that come from memory in order, one after another in a single stream was
-// fastest, even with vectors of half the width.
-const hn::CappedTag<double, 4> kDoubles;
-constexpr int kDoubleLanes = HWY_MIN(HWY_LANES(double), 4);
-constexpr int kSumVectors = 8 / kDoubleLanes;  // vectors that hold the eight partial sums
-using DoubleVector = hn::VFromD<decltype(kDoubles)>;
-using SumIndices = std::make_index_sequence<kSumVectors>;
+#if defined(GLOVE_KERNELS_FLOATS)
+using GLOVE_KERNELS_FLOATS::add_fixed;
+using GLOVE_KERNELS_FLOATS::cached_dots;
+using GLOVE_KERNELS_FLOATS::convolve_rows;
+using GLOVE_KERNELS_FLOATS::exact_dots;
+using GLOVE_KERNELS_FLOATS::kMoment;
+using GLOVE_KERNELS_FLOATS::nearest_by_floats;
+using GLOVE_KERNELS_FLOATS::widen;
+#else
+#include "cpu/kernels/exact_dots-inl.h"
+#include "cpu/kernels/moment_kernels-inl.h"
 
-// The eight partial sums of one dot product.
-struct EightSums {
-  DoubleVector sums[kSumVectors];
-
-  template <size_t... I>
-  HWY_INLINE void add(const double* query, const float* row, std::index_sequence<I...>) {
-    const hn::Rebind<float, decltype(kDoubles)> floats;
-    ((sums[I] = hn::MulAdd(hn::LoadU(kDoubles, query + I * kDoubleLanes),
-                           hn::PromoteTo(kDoubles, hn::LoadU(floats, row + I * kDoubleLanes)), sums[I])),
-     ...);
-  }
-  // Adds eight products.
-  HWY_INLINE void add(const double* query, const float* row) { add(query, row, SumIndices()); }
-
-  HWY_INLINE double combine() const {
-    double p[8];
-    for (int i = 0; i < kSumVectors; ++i) hn::StoreU(sums[i], kDoubles, p + i * kDoubleLanes);
-    return ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));
-  }
-};
-
-// The products of kRows rows, so that additions of one row do not wait for each other only.
-template <int kRows, size_t... R>
-HWY_INLINE void dots_of_rows(const double* query, const float* const* rows, int64_t dims, double* dots,
-                             std::index_sequence<R...>) {
-  EightSums partial[kRows];
-  for (EightSums& row : partial)
-    for (DoubleVector& sum : row.sums) sum = hn::Zero(kDoubles);
-  int64_t j = 0;
-  for (; j + 8 <= dims; j += 8) (partial[R].add(query + j, rows[R] + j), ...);
-  for (int r = 0; r < kRows; ++r) {
-    if (j < dims) {
-      // Partial sums are never -0.0, so adding products of zeros changes nothing.
-      float padded[8] = {};
-      std::copy(rows[r] + j, rows[r] + dims, padded);
-      partial[r].add(query + j, padded);
-    }
-    dots[r] = partial[r].combine();
-  }
-}
-
-template <int kRows>
-void dots_in_groups(const double* query, const float* const* rows, int64_t count, int64_t dims,
-                    double* dots) {
-  int64_t i = 0;
-  for (; i + kRows <= count; i += kRows)
-    dots_of_rows<kRows>(query, rows + i, dims, dots + i, std::make_index_sequence<kRows>());
-  for (; i < count; ++i) dots_of_rows<1>(query, rows + i, dims, dots + i, std::make_index_sequence<1>());
-}
-
-constexpr auto exact_dots = dots_in_groups<1>;
-constexpr int kCachedRows = kDoubleLanes == 4 ? 4 : 2;  // whose sums fit in the registers
-constexpr auto cached_dots = dots_in_groups<kCachedRows>;
+#include "cpu/kernels/convolve_kernels-inl.h"  // uses the types of the one above
+#include "cpu/kernels/nearest_kernels-inl.h"
+#endif
 
 extern const ScanKernel kScan = {Dot::kMaxQueryCode, Dot::kChunkProducts, pack, scan};
 
 #include "cpu/kernels/coarse_scan-inl.h"
 #include "cpu/kernels/planes_scan-inl.h"
 
+#include "cpu/kernels/list_scan-inl.h"
 #include "cpu/kernels/plane_estimates-inl.h"
 #include "cpu/kernels/sign_scan-inl.h"
-#include "cpu/kernels/list_scan-inl.h"
 
 #include "cpu/kernels/cluster_kernels-inl.h"
-#include "cpu/kernels/moment_kernels-inl.h"
-
-#include "cpu/kernels/convolve_kernels-inl.h"  // uses the types of the one above
 
 extern constexpr Kernels kKernels = {.name = GLOVE_KERNELS_NAME,
                                      .single_query = &GLOVE_KERNELS_ONE,

@@ -60,6 +60,7 @@
 #define GLOVE_KERNELS_DOT "cpu/kernels/dot_vnni-inl.h"
 #define GLOVE_KERNELS_ONE avx512::kScan
 #define GLOVE_KERNELS_FEW avx512::kCluster
+#define GLOVE_KERNELS_FLOATS avx512
 #define GLOVE_KERNELS_NAMESPACE avx512vnni
 #define GLOVE_KERNELS_NAME "avx512vnni"
 #include "cpu/kernels/kernels-inl.h"
@@ -97,6 +98,7 @@
 #define GLOVE_KERNELS_DOT "cpu/kernels/dot_neon_dotprod-inl.h"
 #define GLOVE_KERNELS_ONE neon::kScan
 #define GLOVE_KERNELS_FEW neon::kCluster
+#define GLOVE_KERNELS_FLOATS neon
 #define GLOVE_KERNELS_NAMESPACE neondotprod
 #define GLOVE_KERNELS_NAME "neondotprod"
 #include "cpu/kernels/kernels-inl.h"
