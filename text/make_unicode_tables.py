@@ -9,6 +9,33 @@ import sys
 import unicodedata
 
 JOINERS = (0x200C, 0x200D)  # ZERO WIDTH NON-JOINER and ZERO WIDTH JOINER, which spell words of some languages
+KINDS = "LDMI"  # CharacterClass's, from 1 on
+RANGES = """template <class Range>
+std::vector<Range> ranges_of(std::span<const uint8_t> packed, size_t columns, Range (*range)(const uint32_t* row)) {
+  std::vector<Range> ranges;
+  const std::vector<uint32_t> numbers = unpack_numbers(packed, columns);
+  for (size_t i = 0; i < numbers.size(); i += columns) ranges.push_back(range(&numbers[i]));
+  return ranges;
+}
+
+}  // namespace
+
+std::span<const ClassRange> class_ranges() {
+  // Never freed: worker threads may outlive destructors.
+  static const auto& ranges = *new auto(ranges_of<ClassRange>(kClasses, 3, [](const uint32_t* row) {
+    return ClassRange{row[0], row[1], static_cast<CharacterClass>(row[2])};
+  }));
+  return ranges;
+}
+
+std::span<const LowerRange> lower_ranges() {
+  static const auto& ranges = *new auto(ranges_of<LowerRange>(kLower, 4, [](const uint32_t* row) {
+    return LowerRange{row[0], row[1], static_cast<int>(row[2]), static_cast<int>(row[3])};
+  }));
+  return ranges;
+}
+
+}  // namespace glove::unicode"""
 ALONE = ("CJK UNIFIED IDEOGRAPH", "CJK COMPATIBILITY IDEOGRAPH", "HIRAGANA LETTER")
 
 
@@ -60,22 +87,32 @@ def lower_ranges():
     return ranges
 
 
+def packed(rows):
+    """The table, as unpack_numbers() of text/packed_numbers.h reads it."""
+    numbers, above = [], [0] * len(rows[0])
+    for row in rows:
+        for value, last in zip(row, above):
+            rest = 2 * (value - last) if value >= last else 2 * (last - value) - 1
+            while rest >= 128:
+                numbers.append(128 | rest & 127)
+                rest >>= 7
+            numbers.append(rest)
+        above = row
+    return ",".join(map(str, numbers))
+
+
 def main():
     print('#include "text/unicode_tables.h"\n')
+    print("#include <cstddef>\n#include <cstdint>\n#include <span>\n#include <vector>\n")
+    print('#include "text/packed_numbers.h"\n')
     print("// Written by text/make_unicode_tables.py from the Unicode Character Database, version "
           + unicodedata.unidata_version + ".")
     print("// The data are copyright Unicode, Inc., under the Unicode License: https://www.unicode.org/license.txt")
     print("namespace glove::unicode {\nnamespace {\n")
-    for kind in ("Letter", "Mark", "Digit", "Ideograph"):
-        print("constexpr auto %s = CharacterClass::k%s;" % (kind[0], kind))
-    print("\nconstexpr ClassRange kClasses[] = {")
-    print(",".join("{0x%X,0x%X,%s}" % tuple(entry) for entry in class_ranges()))
-    print("};\n\nconstexpr LowerRange kLower[] = {")
-    print(",".join("{0x%X,0x%X,%d,%d}" % tuple(entry) for entry in lower_ranges()))
-    print("};\n\n}  // namespace\n")
-    print("std::span<const ClassRange> class_ranges() {\n  return kClasses;\n}\n")
-    print("std::span<const LowerRange> lower_ranges() {\n  return kLower;\n}\n")
-    print("}  // namespace glove::unicode")
+    classes = [(first, last, 1 + KINDS.index(kind)) for first, last, kind in class_ranges()]
+    print("constexpr uint8_t kClasses[] = {%s};\n" % packed(classes))
+    print("constexpr uint8_t kLower[] = {%s};\n" % packed(lower_ranges()))
+    print(RANGES)
 
 
 if __name__ == "__main__":

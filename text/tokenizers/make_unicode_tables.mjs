@@ -186,16 +186,29 @@ for (const [code, to] of lowers) {
   } else lower_ranges.push([code, code, 1, to - code]);
 }
 function decompositions(name, list) {
-  const pool = [], known = new Map();
-  const rows = list.map(([code, string]) => {
-    const utf8 = [...Buffer.from(string)];
-    const key = utf8.join();
-    if (!known.has(key)) known.set(key, pool.push(...utf8) - utf8.length);
-    return [code, known.get(key), utf8.length];
-  });
-  if (pool.length > 65535) throw 'the offsets are too small';
-  return array('uint32_t', `${name}Codes`, rows.map((r) => r[0])) + array('uint16_t', `${name}Offsets`, rows.map((r) => r[1])) +
-    array('uint8_t', `${name}Lengths`, rows.map((r) => r[2])) + array('uint8_t', `${name}Text`, pool);
+  const rows = list.map(([code, string]) => [code, Buffer.byteLength(string)]);
+  return packed(`${name}Rows`, rows) + array('uint8_t', `${name}Text`, [...Buffer.from(list.map((r) => r[1]).join(''))]);
+}
+// The runs of at most 255 equal values, as [value, length].
+function runs(values) {
+  const found = [];
+  for (const value of values) {
+    const last = found.at(-1);
+    if (last && last[0] === value && last[1] < 255) last[1]++;
+    else found.push([value, 1]);
+  }
+  return found;
+}
+// A table of numbers, as unpack_numbers() of text/packed_numbers.h reads it.
+function packed(name, rows) {
+  const bytes = [];
+  rows.forEach((row, i) => row.forEach((value, column) => {
+    const difference = value - (i ? rows[i - 1][column] : 0);
+    let rest = difference < 0 ? -2 * difference - 1 : 2 * difference;
+    for (; rest >= 128; rest >>= 7) bytes.push(128 | rest & 127);
+    bytes.push(rest);
+  }));
+  return array('uint8_t', name, bytes);
 }
 // An array in lines of at most 120 characters.
 function array(type, name, values) {
@@ -208,10 +221,10 @@ function array(type, name, values) {
 }
 compositions.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
 process.stdout.write('// Written by make_unicode_tables.mjs, and included by unicode_tables.cpp only.\n' +
-  array('uint8_t', 'Blocks', block_index) + array('uint16_t', 'Pages', blocks.flat()) + array('uint8_t', 'Records', pages.flat()) +
+  array('uint8_t', 'Blocks', block_index) + array('uint16_t', 'Pages', blocks.flat()) +
+  array('uint8_t', 'RecordRuns', runs(pages.flat()).flat()) +
   array('Character', 'Characters', records.map((r) => `{${r[0]},${r[1]},ClusterKind(${r[2]}),ConjunctKind(${r[3]})}`)) +
   decompositions('Canonical', canonical) + decompositions('Compatible', compatible) +
-  array('Composition', 'Compositions', compositions.map((r) => `{${r}}`)) +
-  array('LowerCaseRange', 'LowerRanges', lower_ranges.map((r) => `{${r}}`)));
+  packed('Compositions', compositions) + packed('LowerRanges', lower_ranges));
 console.error(`${records.length} records, ${pages.length} pages, ${canonical.length} + ${compatible.length} decompositions, ` +
   `${compositions.length} compositions, ${lower_ranges.length} lower-case ranges`);

@@ -20,7 +20,8 @@ std::string_view decomposition(char32_t code, bool compatible) {
   const auto found = std::lower_bound(table.codes.begin(), table.codes.end(), code);
   if (found == table.codes.end() || *found != code) return {};
   const auto row = static_cast<size_t>(found - table.codes.begin());
-  return {reinterpret_cast<const char*>(table.text.data()) + table.offsets[row], table.lengths[row]};
+  const size_t begin = table.offsets[row];
+  return {reinterpret_cast<const char*>(table.text.data()) + begin, table.offsets[row + 1] - begin};
 }
 
 // Returns 0 if the two characters do not compose.

@@ -1,5 +1,6 @@
 // The tables that text/tokenizers/unicode.cpp searches. make_unicode_tables.mjs writes them from the
-// reference.
+// reference. Each is unpacked when it is first asked for, and never freed: worker threads may outlive
+// destructors.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +19,11 @@ struct CharacterTable {
   std::span<const Character> characters;
 };
 
-// The full decompositions, as UTF-8, of code points in rising order, without those of Hangul syllables.
+// The full decompositions, as UTF-8, of code points in rising order, without those of Hangul syllables. That
+// of codes[i] is the text from offsets[i] to offsets[i + 1].
 struct DecompositionTable {
   std::span<const uint32_t> codes;
   std::span<const uint16_t> offsets;
-  std::span<const uint8_t> lengths;
   std::span<const uint8_t> text;
 };
 

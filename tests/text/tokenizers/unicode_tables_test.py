@@ -21,15 +21,30 @@ def numbers(body):
     return [int(number) for number in re.findall(r"-?\d+", body)]
 
 
+def rows(body, columns):
+    """The rows of a packed table (text/packed_numbers.h)."""
+    found, value, shift = [], 0, 0
+    for byte in numbers(body):
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            above = found[-columns] if len(found) >= columns else 0
+            found.append(above + (-(value + 1) // 2 if value & 1 else value // 2))
+            value = shift = 0
+    assert shift == 0 and len(found) % columns == 0, "a packed table is cut off"
+    return list(zip(*[iter(found)] * columns))
+
+
 def main():
     found = arrays(os.path.join(sys.argv[1], "text", "tokenizers", "unicode_tables.inc"))
     wrong, checked, newer = [], 0, 0
     known = {}
     for name, form in (("Canonical", "NFD"), ("Compatible", "NFKD")):
         text = bytes(numbers(found[name + "Text"]))
-        table = known[form] = {}
-        for code, offset, length in zip(*(numbers(found[name + part]) for part in ("Codes", "Offsets", "Lengths"))):
+        table, offset = known.setdefault(form, {}), 0
+        for code, length in rows(found[name + "Rows"], 2):
             table[code] = text[offset: offset + length].decode()
+            offset += length
             checked += 1
             if unicodedata.normalize(form, chr(code)) != table[code]:
                 wrong.append(f"{form} of {code:X}")
@@ -39,11 +54,13 @@ def main():
         canonical, compatible = (unicodedata.normalize(form, chr(code)) for form in ("NFD", "NFKD"))
         newer += canonical != chr(code) and code not in known["NFD"]
         newer += compatible != canonical and code not in known["NFKD"]
-    for first, second, composed in zip(*[iter(numbers(found["Compositions"]))] * 3):
+    for first, second, composed in rows(found["Compositions"], 3):
         checked += 1
         if unicodedata.normalize("NFC", chr(first) + chr(second)) != chr(composed):
             wrong.append(f"{first:X} + {second:X}")
-    blocks, pages, records = (numbers(found[name]) for name in ("Blocks", "Pages", "Records"))
+    blocks, pages = (numbers(found[name]) for name in ("Blocks", "Pages"))
+    runs = zip(*[iter(numbers(found["RecordRuns"]))] * 2)
+    records = [record for record, length in runs for _ in range(length)]
     characters = [numbers(entry) for entry in re.findall(r"\{([^{}]*)\}", found["Characters"])]
     for code in range(0x110000):
         page = pages[blocks[code // 16384] * 128 + code // 128 % 128]
