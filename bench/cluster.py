@@ -107,7 +107,7 @@ def median_ms(action, rounds):
 
 
 def print_costs(conn, model, source):
-    """The table of docs/cluster.md. Every query is a new one, because answers are cached."""
+    """The table of bench/RESULTS.md, "A Dask cluster". Every query is a new one, because answers are cached."""
     known = [word for word, in conn.execute("SELECT word FROM glove_words WHERE model = 'whole'")]
 
     def distinct(count):

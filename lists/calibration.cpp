@@ -97,11 +97,17 @@ Plane1Estimate estimate_by_plane1(const ModelPart& part, int64_t position, const
                                   double centroid_product) {
   const PlaneLevel& level = *part.planes;
   double sum = 0;
-  for (int64_t j = 0; j < part.dims; ++j) {
-    const PlanePlace place = plane_place(j, part.dims);
-    const int bits =
-        place.bits(level.plane1[static_cast<size_t>(plane1_index(position, place.byte, part.dims))]);
-    sum += static_cast<double>(unit[j]) * (2 * bits - 3);
+  const int64_t bytes = plane_row_bytes(part.dims);
+  int64_t j = 0;
+  for (int64_t first = 0; first < bytes; first += kPlaneWordBytes) {
+    std::array<int, kPlaneWordBytes> word{};
+    const int64_t width = std::min(kPlaneWordBytes, bytes - first);
+    for (int64_t i = 0; i < width; ++i)
+      word[static_cast<size_t>(i)] =
+          level.plane1[static_cast<size_t>(plane1_index(position, first + i, part.dims))];
+    for (int shift = 0; shift < 8; shift += 2)
+      for (int64_t i = 0; i < width && j < part.dims; ++i, ++j)
+        sum += static_cast<double>(unit[j]) * (2 * (word[static_cast<size_t>(i)] >> shift & 3) - 3);
   }
   const uint16_t* const bound =
       level.bounds1.data() + position / kTileRows * kPlaneBounds * kTileRows + position % kTileRows;

@@ -6,6 +6,7 @@
 
 #include "base/timer.h"
 #include "live/code_cache.h"
+#include "live/loaded_bytes.h"
 #include "search/engine.h"
 
 namespace glove::live {
@@ -83,7 +84,7 @@ Result<CodeBlock> read_block(const Segment& segment, int64_t id, int64_t number,
   GLOVE_ASSIGN_OR_RETURN(const bool is_there, source.read_codes(segment, id, number, *spare));
   if (!is_there) return CodeBlock();
   GLOVE_ASSIGN_OR_RETURN(const int64_t most, source.most_bytes());
-  CodeCache::instance().keep(segment, number, spare, most - bytes_of_loaded_segments());
+  CodeCache::instance().keep(segment, number, spare, most - LoadedBytes::all());
   return CodeBlock(spare);
 }
 

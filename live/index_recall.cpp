@@ -65,26 +65,44 @@ SharedRecalls& shared_recalls() {
   return *instance;
 }
 
-// The rows of a segment, known by their codes.
+// The rows of a segment, known by their codes. Keeps a copy of these in which a row's are adjacent, because a
+// calibration multiplies each row many times.
 class SegmentRows final : public CalibrationRows {
  public:
-  SegmentRows(Engine& engine, const SegmentPtr& segment) : segment_(*segment), set_(engine, {segment}) {}
+  SegmentRows(Engine& engine, const SegmentPtr& segment)
+      : segment_(*segment), set_(engine, {segment}), stride_((dims() + kStep - 1) / kStep * kStep) {}
+
+  // Copies the codes, which must come first. Errors: an interrupt.
+  Status copy_codes(const InterruptCheck& interrupted) {
+    codes_.resize(static_cast<size_t>(rows() * stride_));
+    const auto copy = [&](int, int64_t tile) {
+      const int64_t last = std::min(rows(), (tile + 1) * kTileRows);
+      for (int64_t row = tile * kTileRows; row < last; ++row)
+        for (int64_t i = 0; i < dims(); i += kTileComponents)
+          std::memcpy(&codes_[static_cast<size_t>(row * stride_ + i)],
+                      &segment_.level().codes[static_cast<size_t>(code_index(row, i, dims()))],
+                      kTileComponents);
+    };
+    if (!ThreadPool::instance().run(thread_count(0), tile_count(rows()), copy, interrupted))
+      return interrupted_error();
+    return {};
+  }
 
   const ModelPart& part() const override { return set_.model().parts().front(); }
   bool read(int64_t row, float* vector) const override {
-    const int8_t* const codes = segment_.level().codes.data();
-    bool has_direction = false;
-    for (int64_t i = 0; i < dims(); ++i) {
-      vector[i] = static_cast<float>(codes[code_index(row, i, dims())]);
-      has_direction = has_direction || vector[i] != 0;
-    }
-    return has_direction;
+    const int8_t* const codes = codes_of(row);
+    std::copy_n(codes, dims(), vector);
+    return std::any_of(codes, codes + dims(), [](int8_t code) { return code != 0; });
   }
   void score(const Query& query, std::span<Neighbor> rows) const override {
-    const QuantizedQuery codes = quantize_query(query.vector, query.norm_squared, kEstimateQueryCode);
-    for (Neighbor& row : rows)
-      if (std::isfinite(segment_.level().residuals[static_cast<size_t>(row.id)]))
-        row.similarity = code_estimate(segment_.level(), row.id, dims(), codes);
+    QuantizedQuery codes = quantize_query(query.vector, query.norm_squared, kEstimateQueryCode);
+    codes.codes.resize(static_cast<size_t>(stride_));
+    for (Neighbor& row : rows) {
+      const auto place = static_cast<size_t>(row.id);
+      if (std::isfinite(segment_.level().residuals[place]))
+        row.similarity = codes.bound.estimate(static_cast<float>(product(row.id, codes.codes.data())),
+                                              segment_.level().scales[place]);
+    }
   }
   Status search(std::span<SearchRequest> requests) override {
     const InterruptCheck& interrupted = *requests.front().interrupted;
@@ -102,8 +120,23 @@ class SegmentRows final : public CalibrationRows {
   }
 
  private:
+  static constexpr int64_t kStep =
+      32;  // the components that one step of a product takes, which a compiler makes vectors of
+
+  const int8_t* codes_of(int64_t row) const { return codes_.data() + row * stride_; }
+  // The same number as code_product().
+  int32_t product(int64_t row, const int16_t* query) const {
+    const int8_t* const codes = codes_of(row);
+    int32_t sum = 0;
+    for (int64_t first = 0; first < stride_; first += kStep)
+      for (int64_t i = first; i < first + kStep; ++i) sum += int32_t{codes[i]} * query[i];
+    return sum;
+  }
+
   const Segment& segment_;
   PartSet set_;
+  const int64_t stride_;
+  HugePageBuffer<int8_t> codes_;  // [rows, stride]
 };
 
 }  // namespace
@@ -140,6 +173,7 @@ IndexRecallPtr IndexRecall::parse(HugePageBuffer<char> bytes, const Lists& lists
                                   std::shared_ptr<RecallAudit> audit) {
   const std::shared_ptr<IndexRecall> recall(new IndexRecall);
   recall->checksum_ = crc32_continue(0, bytes);
+  recall->loaded_.set(std::ssize(bytes));
   recall->audit_ = std::move(audit);
   std::span<const char> left = bytes;
   std::vector<int64_t> header;
@@ -163,6 +197,7 @@ IndexRecallPtr IndexRecall::parse(HugePageBuffer<char> bytes, const Lists& lists
 Result<RecallArrays> calibrate_segment(Engine& engine, const SegmentPtr& segment, std::span<const Query> own,
                                        const InterruptCheck& interrupted) {
   SegmentRows rows(engine, segment);
+  GLOVE_RETURN_IF_ERROR(rows.copy_codes(interrupted));
   std::vector<Query> usable;
   for (const Query& query : own)
     if (std::ssize(query.vector) == segment->dims()) usable.push_back(query);

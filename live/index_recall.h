@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "lists/recall_audit.h"
 #include "lists/recall_table.h"
+#include "live/loaded_bytes.h"
 #include "live/segment.h"
 #include "search/engine.h"
 #include "search/query.h"
@@ -40,6 +41,7 @@ class IndexRecall {
   RecallArrays arrays_;
   RecallTable table_;
   uint32_t checksum_ = 0;
+  LoadedBytes loaded_;
   std::shared_ptr<RecallAudit> audit_;
 };
 

@@ -7,6 +7,7 @@
 #include "lists/planes.h"
 #include "live/block_scan.h"
 #include "live/code_cache.h"
+#include "live/loaded_bytes.h"
 #include "model/exact_dot.h"
 #include "search/engine.h"
 
@@ -47,7 +48,7 @@ Status OutlineSource::read_blocks(size_t part, int64_t first, int64_t last) {
     const int64_t size = std::min(block_bytes, std::ssize(read_) - begin);
     const auto bytes =
         std::make_shared<const HugePageBuffer<char>>(read_.begin() + begin, read_.begin() + begin + size);
-    CodeCache::instance().keep(segment, cache_number(block), bytes, most - bytes_of_loaded_segments());
+    CodeCache::instance().keep(segment, cache_number(block), bytes, most - LoadedBytes::all());
   }
   return {};
 }

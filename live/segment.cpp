@@ -1,7 +1,6 @@
 #include "live/segment.h"
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -47,11 +46,6 @@ SharedSegments& shared_segments() {
   return *instance;
 }
 
-std::atomic<int64_t>& loaded_bytes() {
-  static std::atomic<int64_t> bytes = 0;
-  return bytes;
-}
-
 Error corrupt(const std::string& name, const std::string& what) {
   return {ErrorCode::kCorrupt, name + " " + what};
 }
@@ -62,10 +56,6 @@ Error wrong_length(const std::string& name, size_t bytes, int64_t rows, int64_t 
 }
 
 }  // namespace
-
-int64_t bytes_of_loaded_segments() {
-  return loaded_bytes();
-}
 
 int64_t segment_bytes(int64_t rows, int64_t dims, PlaneKind planes) {
   return code_bytes(rows, dims) + rows * static_cast<int64_t>(sizeof(int64_t) + 2 * sizeof(float)) +
@@ -96,17 +86,11 @@ Segment::Segment(HugePageBuffer<char> bytes, CodeBlocks blocks, int64_t rows, in
   if (lists != nullptr)
     planes_ = std::make_unique<SegmentPlanes>(
         std::span(place, bytes_.size() - static_cast<size_t>(place - bytes_.data())), rows, lists);
-  loaded_bytes() += memory();
+  loaded_.set(std::ssize(bytes_) + (planes_ == nullptr ? 0 : planes_->bytes()));
 }
 
 Segment::~Segment() {
   if (is_outline()) CodeCache::instance().forget(*this);
-  loaded_bytes() -= memory();
-}
-
-int64_t Segment::memory() const {
-  const int64_t own = is_outline() ? code_bytes(rows_, dims_) - segment_bytes(rows_, dims_) : 0;
-  return static_cast<int64_t>(bytes_.size()) + own + (planes_ == nullptr ? 0 : planes_->bytes());
 }
 
 uint32_t Segment::checksum() const {

@@ -12,6 +12,7 @@
 
 #include "base/huge_pages.h"
 #include "base/status.h"
+#include "live/loaded_bytes.h"
 #include "live/segment_planes.h"
 #include "model/model_part.h"
 
@@ -72,7 +73,6 @@ class Segment {
 
  private:
   Segment(HugePageBuffer<char> bytes, CodeBlocks blocks, int64_t rows, int64_t dims, const ListsPtr& lists);
-  int64_t memory() const;
   std::string fault_of_rows() const;
   bool padding_is_zero() const;
 
@@ -83,6 +83,7 @@ class Segment {
   std::span<const int64_t> ids_;
   CodeLevel level_;
   std::unique_ptr<const SegmentPlanes> planes_;
+  LoadedBytes loaded_;
 };
 
 // Segments are shared by the connections of a process.
@@ -140,9 +141,5 @@ SegmentPtr find_segment(std::string_view key);
 
 // Makes the segment the one with this key, unless there is one, and returns the one.
 SegmentPtr share_segment(std::string key, SegmentPtr segment);
-
-// Returns the bytes of all segments of the process that have their codes in memory, and of the lists of the
-// others.
-int64_t bytes_of_loaded_segments();
 
 }  // namespace glove::live

@@ -40,7 +40,10 @@ bool usable(const PlaneBound& bound) {
 }  // namespace
 
 Lists::Lists(HugePageBuffer<char> bytes, int64_t count, int64_t dims)
-    : bytes_(std::move(bytes)), dims_(dims), checksum_(crc32_continue(0, bytes_)) {
+    : bytes_(std::move(bytes)),
+      dims_(dims),
+      checksum_(crc32_continue(0, bytes_)),
+      loaded_(std::ssize(bytes_)) {
   std::memcpy(&most_k_, bytes_.data() + sizeof(int64_t), sizeof(most_k_));
   const int64_t end = kHeaderBytes + count * dims * static_cast<int64_t>(sizeof(float));
   centroids_ = view<float>(bytes_, kHeaderBytes, end);
@@ -49,6 +52,7 @@ Lists::Lists(HugePageBuffer<char> bytes, int64_t count, int64_t dims)
   const ScopedFloatEnvironment float_environment;
   // Without an InterruptCheck nothing stops this, which takes a fraction of a second.
   rotation_ = random_rotation(dims, live_sign_bits(dims), *seed_, 0).value();
+  loaded_.set(std::ssize(bytes_) + static_cast<int64_t>(rotation_.size() * sizeof(float)));
 }
 
 int64_t Lists::most_bytes(int64_t dims) {

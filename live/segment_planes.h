@@ -11,6 +11,7 @@
 
 #include "base/huge_pages.h"
 #include "base/status.h"
+#include "live/loaded_bytes.h"
 #include "model/model_part.h"
 
 namespace glove::live {
@@ -70,6 +71,7 @@ class Lists {
   std::optional<uint64_t> seed_;
   std::vector<float> rotation_;
   uint32_t checksum_;
+  LoadedBytes loaded_;
 };
 
 // Shared by the segments that are in them.

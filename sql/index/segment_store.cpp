@@ -131,7 +131,7 @@ Result<std::vector<StoredSegment>> SegmentStore::list(int64_t dims) {
 // True if a whole segment may be kept in memory.
 Result<bool> SegmentStore::has_room(int64_t bytes) const {
   GLOVE_ASSIGN_OR_RETURN(const int64_t most, connection_.engine().settings().index_memory());
-  return most == 0 || live::bytes_of_loaded_segments() + bytes <= most;
+  return most == 0 || live::LoadedBytes::all() + bytes <= most;
 }
 
 Status SegmentStore::load(StoredSegment& stored, int64_t dims) {

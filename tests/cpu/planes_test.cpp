@@ -96,6 +96,33 @@ void expect_promises(const ModelPart& part) {
       }
 }
 
+TEST(Planes, EstimatesByPlaneOneAreThoseOfItsCodes) {
+  SCOPED_TRACE(test::seed_text());
+  std::mt19937_64 random = test::make_random(64);
+  const ScopedFloatEnvironment environment;
+  for (const int64_t dims : {1, 2, 3, 4, 5, 13, 15, 16, 17, 22, 31, 33, 100, 257}) {
+    SCOPED_TRACE(dims);
+    const ModelPtr model = test::with_planes(test::make_model(test::gaussian(70, dims, random)), 5, random);
+    const ModelPart& part = model->parts().front();
+    const Matrix query = test::gaussian(1, dims, random);
+    for (int64_t list = 0; list < part.planes->lists(); ++list) {
+      double centroid_product = 0;
+      for (int64_t j = 0; j < dims; ++j)
+        centroid_product +=
+            double{part.planes->centroids[static_cast<size_t>(list * dims + j)]} * query.row(0)[j];
+      for (int64_t p = part.planes->offsets[static_cast<size_t>(list)];
+           p < part.planes->offsets[static_cast<size_t>(list) + 1]; ++p) {
+        const std::vector<long double> b = represented(part, p, list, false);
+        long double product = 0;
+        for (int64_t j = 0; j < dims; ++j) product += b[static_cast<size_t>(j)] * query.row(0)[j];
+        const Plane1Estimate estimate = estimate_by_plane1(part, p, query.row(0), centroid_product);
+        ASSERT_NEAR(estimate.product, static_cast<double>(product), 1e-9) << "position " << p;
+        ASSERT_EQ(estimate.distance, static_cast<double>(b.back()));
+      }
+    }
+  }
+}
+
 // A scan returns a row unless its similarity is below the threshold, with an upper bound that holds, on every
 // target.
 TEST(Planes, ScansKeepEveryRowAboveTheThreshold) {

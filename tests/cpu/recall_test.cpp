@@ -165,7 +165,7 @@ class ApproximateSearch : public ::testing::Test {
     ASSERT_TRUE(arrays.ok());
     arrays_ = std::move(arrays).value();
     model_ = with_recall(listed_, arrays_);
-    for (int64_t i = 0; i < 60; ++i) {
+    for (int64_t i = 0; i < (test::kShare == 1 ? 60 : 16); ++i) {
       const auto row = static_cast<int64_t>(random() % kRows);
       if (row == 17) continue;
       std::vector<float> sum(matrix_.row(row), matrix_.row(row) + kWidth);
@@ -218,11 +218,13 @@ TEST_F(ApproximateSearch, TheCalibrationIsTheSameWithEveryNumberOfThreads) {
   EXPECT_TRUE(is_possible(arrays_.table()));
   const auto backend = make_cpu_backend({.target = {}, .threads = 1});
   const auto searcher = backend->open(listed_, {}).value();
-  const Result<RecallArrays> other = calibrate_recall(listed_, *searcher, 1, {});
-  ASSERT_TRUE(other.ok());
-  EXPECT_EQ(other.value().transform, arrays_.transform);
-  EXPECT_EQ(other.value().features, arrays_.features);
-  EXPECT_EQ(other.value().found, arrays_.found);
+  if (test::kShare == 1) {
+    const Result<RecallArrays> other = calibrate_recall(listed_, *searcher, 1, {});
+    ASSERT_TRUE(other.ok());
+    EXPECT_EQ(other.value().transform, arrays_.transform);
+    EXPECT_EQ(other.value().features, arrays_.features);
+    EXPECT_EQ(other.value().found, arrays_.found);
+  }
   EXPECT_FALSE(calibrate_recall(listed_, *searcher, 1, [] { return true; }).ok());
   // A file with a margin that rules out everything is damaged.
   for (const double margin : {0.0, 1.5, -0.5, std::numeric_limits<double>::quiet_NaN()}) {
@@ -300,7 +302,7 @@ TEST_F(ApproximateSearch, KeepsItsRecall) {
       ASSERT_EQ(rows_of(fewer[i]), first);
       ASSERT_FALSE(recall == 1.0 && requests[i].approximate);
     }
-    EXPECT_GE(found, recall - 0.05);  // over 60 queries
+    EXPECT_GE(found, recall - (test::kShare == 1 ? 0.05 : 0.15));  // over 60 or 16 queries
     EXPECT_TRUE(recall < 1 || std::abs(found - 1) < 1e-9);
   }
 }

@@ -3,7 +3,7 @@
 # there are cores.
 #
 #   tests/fuzz/run.sh [SECONDS [FUZZER...]]     20 seconds each by default; FUZZER: glove-text, expression, ...
-#   tests/fuzz/run.sh --fixed [FUZZER...]       the same inputs each time, about ten seconds each
+#   tests/fuzz/run.sh --fixed [FUZZER...]       the same inputs each time, about five seconds each
 #
 # A finding ends the run and is kept in build/fuzz/findings. KEEP=yes adds new inputs, minimised, to the corpora
 # in the tree.
@@ -13,10 +13,10 @@ seconds=${1:-20}
 shift || true
 build=build/fuzz
 
-# Executions with --fixed, about ten seconds of a processor each; 20,000 for a fuzzer that is not named here.
-declare -A fixed=([expression]=300000 [glove-model]=30000 [glove-shards]=15000 [glove-text]=80000 [launch]=60000
-  [norm-binary]=25000 [norm-text]=80000 [number]=3000000 [numpy]=80000 [ptx]=8000 [safetensors]=100000 [search]=600
-  [tokenizer]=250000 [tokenizer-json]=8000 [tokenizer-text]=8000 [word2vec-binary]=80000 [word2vec-text]=80000 [wrapped]=80000)
+# Executions with --fixed, about five seconds of a processor each; 10,000 for a fuzzer that is not named here.
+declare -A fixed=([expression]=150000 [glove-model]=15000 [glove-shards]=7500 [glove-text]=40000 [launch]=30000
+  [norm-binary]=12500 [norm-text]=40000 [number]=1500000 [numpy]=40000 [ptx]=4000 [safetensors]=50000 [search]=300
+  [tokenizer]=125000 [tokenizer-json]=4000 [tokenizer-text]=4000 [word2vec-binary]=40000 [word2vec-text]=40000 [wrapped]=40000)
 
 command -v clang++ >/dev/null || { echo "tests/fuzz/run.sh: skipped, because there is no clang++ (./build.sh --packages-only fuzz installs it)"; exit 0; }
 mkdir -p build
@@ -38,7 +38,7 @@ run_fuzzer() {
   if [[ "$seconds" == --fixed ]]; then
     # One seed, and one order of the inputs in the tree. The limit of time is no error.
     inputs=("$corpus"/*)
-    how=(-seed=1 -runs="${fixed[$name]:-20000}" -max_total_time=120 -timeout=60 -seed_inputs="$(IFS=,; echo "${inputs[*]}")")
+    how=(-seed=1 -runs="${fixed[$name]:-10000}" -max_total_time=120 -timeout=60 -seed_inputs="$(IFS=,; echo "${inputs[*]}")")
   else
     mkdir -p "$learned"
     how=("$learned" "$corpus" -max_total_time="$seconds" -timeout=10)

@@ -1,4 +1,4 @@
-"""Reads and writes model files from docs/format.md alone, with NumPy and the standard library.
+"""Reads and writes model files from docs/format.md alone (D: docs/exactness.md), with NumPy and the standard library.
 
 Independent of the project's code on purpose: what it accepts and makes is what the page specifies.
 """
@@ -103,7 +103,7 @@ class ModelFile:
 
 
 def dot_of_rows(a, b):
-    """D(a, b) of docs/format.md, row by row."""
+    """D(a, b) of docs/exactness.md, row by row."""
     partial = [numpy.zeros(len(a)) for _ in range(8)]
     for j in range(a.shape[1]):
         partial[j % 8] = partial[j % 8] + a[:, j].astype(float) * b[:, j].astype(float)
