@@ -188,7 +188,8 @@ const Region& Flow::region(int branch) const {
     for (const int successor : blocks_[block].successors) work.push_back(successor);
     for (int i = blocks_[block].first; i < blocks_[block].last; ++i) {
       const Instruction& in = kernel_.code[i];
-      region.block_barrier |= in.op == Op::kBarrier;
+      region.mbarriers |= kOfMbarriers.has(in.op);
+      region.block_barrier |= in.op == Op::kBarrier || kOfMbarriers.has(in.op);
       region.orders |=
           in.op == Op::kWarpBarrier || in.op == Op::kFence || in.order.acquire || in.order.release;
       for (const PtxOperand& result : in.results)

@@ -24,6 +24,7 @@ struct BasicBlock {
 struct Region {
   int join = 0;  // the post-dominator's first instruction; Flow::end() for the kernel's end
   bool block_barrier = false;
+  bool mbarriers = false;         // or bulk copies, which count as barriers of the block
   bool loops = false;             // a way leads back to the branch
   bool orders = false;            // fences, and what else lets threads know of others
   std::vector<uint32_t> written;  // registers

@@ -13,7 +13,7 @@ bool has_effect(const Instruction& in, bool shared_only) {
       (in.space == Space::kParam || in.space == Space::kConst || in.space == Space::kLocal))
     return false;
   if (in.op == Op::kLoad || in.op == Op::kStore) return !(shared_only && in.space == Space::kGlobal);
-  return kAlways.has(in.op) || kWarpSynchronisation.has(in.op);
+  return kAlways.has(in.op) || kWarpSynchronisation.has(in.op) || kOfMbarriers.has(in.op);
 }
 
 // For each block, the branches that decide whether it runs (Ferrante, Ottenstein and Warren: the program

@@ -17,8 +17,9 @@ namespace glove::verify {
 
 using Lanes = uint32_t;
 
-// Asynchronous accesses last until their thread has waited for them.
-enum class Flight : uint8_t { kNone, kCopy, kProduct };
+// Asynchronous accesses last until their thread has waited for them; kBulk: until the phase of their mbarrier
+// is known to have ended.
+enum class Flight : uint8_t { kNone, kCopy, kProduct, kBulk, kBulkRead, kBulkWrite };
 
 // What all accesses of a warp by one instruction have in common.
 struct AccessRecord {
@@ -28,6 +29,7 @@ struct AccessRecord {
   Flight flight = Flight::kNone;
   bool block_scope = false;    // strong for its own block only
   bool may_hold_lock = false;  // comes after a loop around an atomic exchange
+  bool in_global = false;      // of some lane
   uint32_t instruction = 0;
   uint32_t warp = 0;
   uint32_t block = 0;
@@ -128,6 +130,16 @@ inline bool conflict(const AccessRecord& a, const AccessRecord& b) {
   const bool strong_b = b.strong || b.kind == AccessKind::kAtomic;
   const bool in_scope = a.block == b.block || (!a.block_scope && !b.block_scope);
   return !(strong_a && strong_b && in_scope && a.bytes == b.bytes);
+}
+
+// Whether the access is made in the asynchronous proxy, and another in the generic one before must have been
+// shown to it: products read what was written, bulk copies read or replace it.
+inline bool needs_proxy_fence(const AccessRecord& mine, const AccessRecord& other) {
+  const bool bulk =
+      mine.flight == Flight::kBulk || mine.flight == Flight::kBulkRead || mine.flight == Flight::kBulkWrite;
+  return mine.flight == Flight::kProduct ||
+         (bulk && (other.flight == Flight::kNone || other.flight == Flight::kCopy) &&
+          other.kind != AccessKind::kRead);
 }
 
 // Whether two stores, which touch common bytes, store the same number.

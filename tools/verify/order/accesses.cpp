@@ -21,6 +21,13 @@ std::string text_of(const Access& access, bool name_block) {
          " by " + thread_name(access, name_block);
 }
 
+const AsyncGroups& groups_of(const Warp& warp, Flight flight) {
+  return flight == Flight::kCopy        ? warp.copies
+         : flight == Flight::kBulkRead  ? warp.bulk_reads
+         : flight == Flight::kBulkWrite ? warp.bulk_writes
+                                        : warp.products;
+}
+
 constexpr uint32_t kMostAttempts = 100;  // of two instructions that could not be told apart
 constexpr int kMostConditions = 8;
 
@@ -79,15 +86,20 @@ uint32_t AccessLog::add(BlockState& state, Warp& warp, Lanes lanes, const Instru
 uint32_t AccessLog::epoch_of(const BlockState& state, const AccessRecord& record, int lane,
                              uint32_t epoch) const {
   if (record.flight == Flight::kNone) return epoch;
-  const Warp& warp = state.warps[record.warp];
-  return (record.flight == Flight::kCopy ? warp.copies : warp.products).completed(epoch, lane);
+  if (record.flight == Flight::kBulk) {  // the threads that go on know alike, where this is asked
+    const auto reader = std::ranges::find_if(state.warps, [](const Warp& warp) { return warp.alive != 0; });
+    const bool over = reader == state.warps.end() ||
+                      Mbarriers::over(epoch, reader->thread(std::countr_zero(reader->alive)), state.clocks);
+    return over ? AsyncGroups::kElsewhere : AsyncGroups::kInFlight;
+  }
+  return groups_of(state.warps[record.warp], record.flight).completed(epoch, lane);
 }
 
 uint32_t AccessLog::epoch_now(const BlockState& state, const Warp& warp, const AccessRecord& record,
                               int lane) const {
   return record.flight == Flight::kNone   ? state.clocks.epoch(warp.thread(lane))
-         : record.flight == Flight::kCopy ? warp.copies.current()
-                                          : warp.products.current();
+         : record.flight == Flight::kBulk ? state.mbarriers.flight()
+                                          : groups_of(warp, record.flight).current();
 }
 
 std::vector<uint64_t> AccessLog::flights(const BlockState& state) const {
@@ -173,8 +185,9 @@ void AccessLog::begin_phase(BlockState& state, bool alone) {
         return;
       }
       if (!outlasts || end == AsyncGroups::kInFlight || end == AsyncGroups::kElsewhere) return;
-      if (state.clocks.published(access.warp * 32 + static_cast<uint32_t>(lane), end,
-                                 reader->thread(std::countr_zero(reader->alive))))
+      const bool fenced = !(access.in_global && setup_.fences_shared_alone);
+      if (fenced && state.clocks.published(access.warp * 32 + static_cast<uint32_t>(lane), end,
+                                           reader->thread(std::countr_zero(reader->alive))))
         return;
       open |= 1u << lane;
       latest = std::max(latest, end);
@@ -198,6 +211,8 @@ void AccessLog::begin_phase(BlockState& state, bool alone) {
   for (Warp& warp : state.warps) {
     warp.copies.forget_completed();
     warp.products.forget_completed();
+    warp.bulk_reads.forget_completed();
+    warp.bulk_writes.forget_completed();
   }
 }
 
@@ -290,6 +305,10 @@ void RaceReports::explain(const AccessRecord& a, int lane_a, const AccessRecord&
     finding.explanation.push_back(
         "a copy by cp.async lasts until its own thread has waited for the group, and others need a barrier "
         "behind that");
+  if (flies(Flight::kBulk) || flies(Flight::kBulkRead) || flies(Flight::kBulkWrite))
+    finding.explanation.push_back(
+        "a bulk copy lasts until a thread has waited for its mbarrier's phase or, to global memory, its own "
+        "thread for its group; what it reads or replaces needs fence.proxy.async after it was written");
   if (flies(Flight::kProduct))
     finding.explanation.push_back(
         "wgmma reads until its warp has waited for the group; a thread that writes what it reads must "

@@ -11,6 +11,13 @@ SymbolId object_at(const Place& place) {
   return place.space == Space::kShared ? 0 : place.object;
 }
 
+// Whether a thread made the access before another of its own, which sees it.
+bool of_one_thread(const AccessRecord& other, int other_lane, const Warp& warp, int lane,
+                   const AccessRecord& mine) {
+  return other.warp == warp.index && other_lane == lane && other.flight == Flight::kNone &&
+         !needs_proxy_fence(mine, other);
+}
+
 }  // namespace
 
 void BlockRaces::access(BlockState& state, Warp& warp, const Instruction& in, AccessKind kind, unsigned bytes,
@@ -18,10 +25,14 @@ void BlockRaces::access(BlockState& state, Warp& warp, const Instruction& in, Ac
                         uint64_t tile) {
   order_.grid.acquire_seen(state, warp, lanes);
   Lanes shared = 0, global = 0;
+  const bool of_mbarrier = in.op == Op::kMbarrier || (in.op == Op::kBulkCopy && kind == AccessKind::kAtomic);
   each_lane(lanes, [&](int lane) {
     if (report_.ended()) return;
     const Place& place = places[lane];
     if (place.space == Space::kShared) shared |= 1u << lane;
+    if (setup_.has_mbarriers && kind != AccessKind::kRead && !of_mbarrier &&
+        may_be_mbarrier(state, warp, lane, place, bytes))
+      return report_.unproved(in, "memory is written that may be an mbarrier", &state);
     if (place.space != Space::kGlobal || !setup_.check_global) return;
     if (kind != AccessKind::kRead || place.object != 0) order_.aliases.note_use(place.object, in);
     if (kind == AccessKind::kRead && (place.object == 0 || in.order.read_only))
@@ -45,6 +56,7 @@ void BlockRaces::access(BlockState& state, Warp& warp, const Instruction& in, Ac
   const bool certain = open_.innermost == nullptr && state.path == nullptr && path == nullptr;
   const uint32_t id =
       order_.records.add(state, warp, shared | global, in, kind, bytes, path, certain, flight, tile);
+  order_.records[id].in_global |= global != 0;
   order_.records[id].strong = in.order.strong || in.order.acquire || in.order.release ||
                               (in.order.is_volatile && (shared != 0 ? setup_.options.volatile_shared_strong
                                                                     : setup_.options.volatile_global_strong));
@@ -131,6 +143,7 @@ void BlockRaces::exact_access(BlockState& state, Warp& warp, uint32_t record, in
 
 bool BlockRaces::ordered(const BlockState& state, const AccessRecord& other, int other_lane, uint32_t epoch,
                          const Warp& warp, int lane, const AccessRecord& mine) const {
+  if (other.flight == Flight::kBulk) return Mbarriers::over(epoch, warp.thread(lane), state.clocks);
   const uint32_t end = order_.records.epoch_of(state, other, other_lane, epoch);
   if (end == AsyncGroups::kInFlight) return false;
   if (end == AsyncGroups::kElsewhere)  // on another way, which other lanes may go meanwhile
@@ -141,7 +154,12 @@ bool BlockRaces::ordered(const BlockState& state, const AccessRecord& other, int
       (&mine == &other || other.kind == AccessKind::kRead))
     return true;
   const uint32_t thread = other.warp * 32 + static_cast<uint32_t>(other_lane);
-  if (mine.flight == Flight::kProduct) return state.clocks.before_proxy(thread, end, warp.thread(lane));
+  if (needs_proxy_fence(mine, other)) {
+    if (mine.in_global && setup_.fences_shared_alone) return false;
+    return mine.flight != Flight::kProduct && thread == warp.thread(lane)
+               ? state.clocks.fenced(thread, end)
+               : state.clocks.before_proxy(thread, end, warp.thread(lane));
+  }
   if (setup_.options.lockstep && other.warp == warp.index) return true;
   return state.clocks.before(thread, end, warp.thread(lane));
 }
@@ -174,9 +192,10 @@ void BlockRaces::check_cell(BlockState& state, Warp& warp, uint32_t id, int lane
   bool all_before = true;
   for (AccessEntry& entry : cell.entries) {
     // A thread's groups are complete in their order: the last of its reads stands for those before.
-    if (entry.record == id && (entry.epoch == epoch || (order_.records[id].flight != Flight::kNone &&
-                                                        entry.lanes == Lanes{1} << lane &&
-                                                        order_.records[id].kind == AccessKind::kRead)))
+    if (entry.record == id &&
+        (entry.epoch == epoch ||
+         (order_.records[id].flight != Flight::kNone && order_.records[id].flight != Flight::kBulk &&
+          entry.lanes == Lanes{1} << lane && order_.records[id].kind == AccessKind::kRead)))
       same = &entry;
     const AccessRecord& other = order_.records[entry.record];
     const AccessRecord& mine = order_.records[id];
@@ -186,7 +205,7 @@ void BlockRaces::check_cell(BlockState& state, Warp& warp, uint32_t id, int lane
     each_lane(entry.lanes, [&](int other_lane) {
       open |= Lanes{!ordered(state, other, other_lane, entry.epoch, warp, lane, mine)} << other_lane;
     });
-    if (other.warp == warp.index && other.flight == Flight::kNone && mine.flight != Flight::kProduct)
+    if (other.warp == warp.index && other.flight == Flight::kNone && !needs_proxy_fence(mine, other))
       open &= ~(1u << lane);
     all_before &= open == 0;
     if (open == 0 || !conflicts) continue;
@@ -325,7 +344,7 @@ void BlockRaces::compare_with_ranges(const BlockState& state, const Warp& warp, 
       continue;
     if (!report_.tick()) return;
     each_lane(range.lanes, [&](int other_lane) {
-      if (other.warp == warp.index && other_lane == lane && other.flight == Flight::kNone) return;
+      if (of_one_thread(other, other_lane, warp, lane, order_.records[id])) return;
       if (ordered(state, other, other_lane, range.epoch[other_lane], warp, lane, order_.records[id])) return;
       order_.reports.compare(id, lane, address, range.record, other_lane, range.address[other_lane],
                              other.bytes);
@@ -340,7 +359,7 @@ void BlockRaces::compare_with_cells(BlockState& state, Warp& warp, uint32_t id, 
       if (!conflict(order_.records[entry.record], order_.records[id])) continue;
       each_lane(entry.lanes, [&](int other_lane) {
         const AccessRecord& other = order_.records[entry.record];
-        if (other.warp == warp.index && other_lane == lane && other.flight == Flight::kNone) return;
+        if (of_one_thread(other, other_lane, warp, lane, order_.records[id])) return;
         if (ordered(state, other, other_lane, entry.epoch, warp, lane, order_.records[id])) return;
         order_.reports.compare(id, lane, address, entry.record, other_lane, place, setup_.granule);
       });
@@ -362,25 +381,6 @@ void BlockRaces::compare_with_cells(BlockState& state, Warp& warp, uint32_t id, 
   if (state.shadow.forms.count(object) == 0) return;
   for (const auto& [place, cell] : state.shadow.global)
     if (object_of({0, place.form}) == object) visit(cell, {place.granule * setup_.granule, place.form});
-}
-
-// If all addresses of a group are the same but for distinct numbers, remembers where these come from.
-void BlockRaces::find_distinct(RangeAccess& group) {
-  DistinctPlaces all;
-  Interval offsets;
-  bool same = true;
-  each_lane(group.lanes, [&](int lane) {
-    const DistinctPlaces one = distinct_places(group.address[lane], table_);
-    const auto offset = Wide{static_cast<int64_t>(one.source.constant)};
-    if (lane == std::countr_zero(group.lanes)) all = one, offsets = Interval::exactly(offset);
-    offsets = offsets.hull(Interval::exactly(offset));
-    same &= one.object != 0 && one.object == all.object && one.factor == all.factor && one.rest == all.rest &&
-            one.source.form == all.source.form;
-  });
-  if (!same || offsets.hi - offsets.lo > 65536) return;
-  all.source.constant = static_cast<uint64_t>(offsets.lo);
-  all.source_bytes = static_cast<uint32_t>(offsets.hi - offsets.lo) + 4;
-  group.places = all;
 }
 
 // If the addresses of a group differ by votes of one ballot alone, and each lane's own vote comes after those

@@ -41,6 +41,9 @@ class OrderPart : protected Part {
   // The bytes that a lane may touch; of global memory, counted from the beginning of the object.
   Interval touched_bytes(const BlockState& state, const Warp& warp, int lane, SymbolId object, Value address,
                          unsigned bytes);
+  // Whether some of the bytes are an mbarrier's, as far as it is known where they are.
+  bool may_be_mbarrier(const BlockState& state, const Warp& warp, int lane, const Place& place,
+                       unsigned bytes);
   // "f32 at byte 4 of parameter 1 (offset 8)": global memory, as an instruction accesses it. form: of the
   // address.
   std::string name_of_global(const Instruction& in, FormId form, uint64_t byte) const;

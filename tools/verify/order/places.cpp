@@ -1,5 +1,7 @@
 #include "order/order.h"
 
+#include <algorithm>
+
 namespace glove::verify {
 
 constexpr uint64_t kShared = uint64_t{1} << 60;
@@ -143,6 +145,19 @@ Interval OrderPart::touched_bytes(const BlockState& state, const Warp& warp, int
   return touched;
 }
 
+bool OrderPart::may_be_mbarrier(const BlockState& state, const Warp& warp, int lane, const Place& place,
+                                unsigned bytes) {
+  if (place.space != Space::kShared) return false;
+  if (place.kind == Place::kNumber)
+    return state.mbarriers.find(place.address.constant, bytes) != Clocks::kMbarriers;
+  const Interval touched = touched_bytes(state, warp, lane, 0, place.address, bytes);
+  const auto bound = [](Wide value) {
+    return static_cast<uint64_t>(std::clamp<Wide>(value, 0, kMostShared));
+  };
+  const uint64_t first = bound(touched.lo);
+  return state.mbarriers.find(first, bound(touched.hi) + 1 - first) != Clocks::kMbarriers;
+}
+
 void OrderPart::note_pointer(Value address) {
   if (const SymbolId pointer = table_.single(address); pointer != 0) learned_.pointers.insert(pointer);
 }
@@ -280,6 +295,25 @@ TicketShape Tickets::shape_of(const BlockState& state, const Warp& warp, int lan
     return {location, term.factor, least, rest};
   }
   return {};
+}
+
+// If all addresses of a group are the same but for distinct numbers, remembers where these come from.
+void BlockRaces::find_distinct(RangeAccess& group) {
+  DistinctPlaces all;
+  Interval offsets;
+  bool same = true;
+  each_lane(group.lanes, [&](int lane) {
+    const DistinctPlaces one = distinct_places(group.address[lane], table_);
+    const auto offset = Wide{static_cast<int64_t>(one.source.constant)};
+    if (lane == std::countr_zero(group.lanes)) all = one, offsets = Interval::exactly(offset);
+    offsets = offsets.hull(Interval::exactly(offset));
+    same &= one.object != 0 && one.object == all.object && one.factor == all.factor && one.rest == all.rest &&
+            one.source.form == all.source.form;
+  });
+  if (!same || offsets.hi - offsets.lo > 65536) return;
+  all.source.constant = static_cast<uint64_t>(offsets.lo);
+  all.source_bytes = static_cast<uint32_t>(offsets.hi - offsets.lo) + 4;
+  group.places = all;
 }
 
 }  // namespace glove::verify

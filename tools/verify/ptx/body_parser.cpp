@@ -61,10 +61,7 @@ class BodyParser {
   void branch_targets() {
     in_.take();
     std::vector<std::string> names;
-    while (!in_.at_end() && !in_.is(";")) {
-      names.push_back(label(in_.take().text));
-      in_.accept(",");
-    }
+    for (; !in_.at_end() && !in_.is(";"); in_.accept(",")) names.push_back(label(in_.take().text));
     in_.accept(";");
     labels_.list(std::move(names), kernel_.code.size());
   }
@@ -202,7 +199,12 @@ class BodyParser {
   void group(Instruction& out, bool is_result) {
     auto& list = is_result ? out.results : out.operands;
     if (in_.is("[")) {
-      (out.op == Op::kCopy && out.address.kind != OperandKind::kNone ? out.source : out.address) = address();
+      const bool copies = out.op == Op::kCopy || out.op == Op::kBulkCopy;
+      const bool next = copies && out.address.kind != OperandKind::kNone;
+      if (out.op == Op::kBulkCopy && out.source.kind != OperandKind::kNone)
+        list.push_back(address());
+      else
+        (next ? out.source : out.address) = address();
     } else if (in_.accept("{")) {
       while (!in_.at_end() && !in_.is("}")) {
         list.push_back(scalar());
@@ -300,10 +302,8 @@ class BodyParser {
   // The names between parentheses, of which the first was taken, as call parameters; ~0: something else.
   std::vector<uint32_t> call_parameters() {
     std::vector<uint32_t> parameters;
-    while (!in_.at_end() && !in_.accept(")")) {
+    for (; !in_.at_end() && !in_.accept(")"); in_.accept(","))
       parameters.push_back(find(in_.take().text, &Scope::call_parameters).value_or(~0u));
-      in_.accept(",");
-    }
     return parameters;
   }
 

@@ -9,7 +9,7 @@
 namespace glove::verify {
 namespace {
 
-using Parts = std::vector<std::string_view>;
+using Parts = OpcodeParts;
 
 Parts split(std::string_view text) {
   Parts parts;
@@ -19,10 +19,6 @@ Parts split(std::string_view text) {
     begin = end + 1;
   }
   return parts;
-}
-
-bool has(const Parts& parts, std::string_view word) {
-  return std::ranges::find(parts, word) != parts.end();
 }
 
 // Modifiers that each have their own meaning. The first type is that of the operation.
@@ -38,17 +34,6 @@ void independent(Instruction& out, Family family, const Parts& parts, size_t end
     if (modifier == nullptr) return reject(out, "modifier ." + std::string(parts[i]));
     if (modifier->set != nullptr) modifier->set(out, parts[i]);
   }
-}
-
-// Sets the last space among the modifiers. Returns whether there is one.
-bool find_space(Instruction& out, Family family, const Parts& parts) {
-  bool known = false;
-  for (const auto part : parts)
-    if (const Modifier* modifier = find_modifier(part, family)) {
-      modifier->set(out, part);
-      known = true;
-    }
-  return known;
 }
 
 void arithmetic(Instruction& out, std::string_view name) {
@@ -76,6 +61,7 @@ void fence(Instruction& out, const Parts& parts) {
   out.order.sequential |= parts[0] == "membar";
   // A fence that only acquires or only releases is a part of one; as none at all it is on the safe side.
   if (out.order.acquire != out.order.release) out.order.scope = FenceScope::kNone;
+  if (out.op == Op::kProxyFence) return;
   if (out.order.scope == FenceScope::kNone && parts[0] == "fence" && parts.size() < 3)
     reject(out, "no scope");
 }
@@ -88,35 +74,8 @@ void proxy_fence(Instruction& out, const Parts& parts, size_t at) {
   if (asynchronous && (space.empty() || space.substr(0, 6) == "shared")) out.space = Space::kShared;
 }
 
-// wmma.load and wmma.store.
-void tile(Instruction& out, const Parts& parts) {
-  struct Shape {
-    std::string_view name;
-    uint16_t m, n, k;
-  };
-  constexpr Shape kShapes[] = {{"m16n16k16", 16, 16, 16}, {"m8n32k16", 8, 32, 16}, {"m32n8k16", 32, 8, 16},
-                               {"m16n16k8", 16, 16, 8},   {"m8n8k4", 8, 8, 4},     {"m8n8k32", 8, 8, 32},
-                               {"m8n8k128", 8, 8, 128}};
-  const auto shape = std::ranges::find_if(kShapes, [&](const Shape& one) { return has(parts, one.name); });
-  const std::string_view which = parts.size() > 2 ? parts[2] : "", type = parts.back();
-  const bool by_rows = has(parts, "row"), loads = has(parts, "load");
-  if (shape == std::end(kShapes) || by_rows == has(parts, "col") || loads == has(parts, "store"))
-    return reject(out, "an unknown form of wmma");
-  const bool known = which == "a" || which == "b" || which == "c" || which == "d";
-  out.type = type == "s4" || type == "u4" || type == "b1" ? Type::kB8 : type_of(type);
-  if (!known || out.type == Type::kNone) return reject(out, "an unknown form of wmma");
-  const uint16_t rows = which == "b" ? shape->k : shape->m, columns = which == "a" ? shape->k : shape->n;
-  out.op = loads ? Op::kMatrixLoad : Op::kMatrixStore;
-  out.collective.tile.lines = by_rows ? rows : columns;
-  out.collective.tile.elements = by_rows ? columns : rows;
-  out.collective.tile.bits = type == "b1"                   ? 1
-                             : type == "s4" || type == "u4" ? 4
-                                                            : static_cast<uint8_t>(bits_of(out.type));
-  find_space(out, Family::kMatrix, parts);
-}
-
 void matrix(Instruction& out, const Parts& parts) {
-  if (parts[0] == "wmma" && !has(parts, "mma")) return tile(out, parts);
+  if (parts[0] == "wmma" && !has(parts, "mma")) return decode_tile(out, parts);
   for (const auto part : parts)
     if (part == "x1" || part == "x2" || part == "x4") out.vector = static_cast<uint8_t>(part[1] - '0');
   if (parts[0] == "ldmatrix" || parts[0] == "stmatrix") {
@@ -146,24 +105,6 @@ void wgmma(Instruction& out, const Parts& parts) {
   out.op = found->second;
 }
 
-void copy(Instruction& out, const Parts& parts) {
-  if (has(parts, "bulk") || parts.size() < 3 || parts[1] != "async")
-    return reject(out, "bulk copies and copies of tensors (TMA) are not modelled");
-  if (has(parts, "mbarrier")) return reject(out, "copies that arrive at an mbarrier are not modelled");
-  if (parts[2] == "commit_group" || parts[2] == "wait_group" || parts[2] == "wait_all") {
-    out.op = parts[2] == "commit_group" ? Op::kCopyCommit : Op::kCopyWait;
-    out.wide = parts[2] == "wait_all";
-    return;
-  }
-  const bool from_global = parts.size() > 4 && parts[4] == "global";
-  if (!from_global || !(parts[3] == "shared" || parts[3] == "shared::cta"))
-    return reject(out, "only copies from global memory to the block's shared memory are modelled");
-  out.space = Space::kShared;
-  for (size_t i = 2; i < parts.size(); ++i)
-    if (i != 3 && i != 4 && find_modifier(parts[i], Family::kCopy) == nullptr)
-      return reject(out, "modifier ." + std::string(parts[i]));
-}
-
 // Reads the modifiers of all families, and then what they mean together.
 void decode_modifiers(Instruction& out, Family family, const Parts& parts) {
   size_t end = parts.size();
@@ -181,7 +122,9 @@ void decode_modifiers(Instruction& out, Family family, const Parts& parts) {
   } else if (family == Family::kWgmma) {
     return wgmma(out, parts);
   } else if (family == Family::kCopy) {
-    return copy(out, parts);
+    return decode_copy(out, parts);
+  } else if (family == Family::kMbarrier) {
+    return decode_mbarrier(out, parts);
   } else if (family == Family::kAddress) {
     out.wide = parts.size() > 1 && parts[1] == "to";  // from generic to the space
     if (!find_space(out, family, parts)) reject(out, "an address space that is not modelled");
@@ -217,6 +160,18 @@ OperandForm form_of_opcode(const OpcodeEntry& entry, const Instruction& in) {
       return {0, 0, kOfType};
     case Op::kCopyWait:
       return {0, in.wide ? 0 : 1, kOfType};
+    case Op::kBulkCopy:
+      return {0, {in.wide ? 1 : 2, in.wide ? 2 : 3}, kOfType};
+    case Op::kBulkCommit:
+      return {0, 0, kOfType};
+    case Op::kBulkWait:
+      return {0, 1, kOfType};
+    case Op::kMbarrier:
+      return in.collective.mbarrier == MbarrierOp::kWait ? OperandForm{1, {1, 2}, kTests}
+             : in.collective.mbarrier == MbarrierOp::kArrive
+                 ? OperandForm{{0, 1}, {in.wide ? 1 : 0, 1}, kOfType}
+             : in.collective.mbarrier == MbarrierOp::kInvalidate ? OperandForm{0, 0, kOfType}
+                                                                 : OperandForm{0, 1, kOfType};
     case Op::kProxyFence:
     case Op::kWgmmaFence:
     case Op::kWgmmaCommit:
@@ -326,9 +281,10 @@ void check_counts(DecodedOpcode& decoded, uint32_t groups) {
       in.operands, [](const PtxOperand& operand) { return operand.kind != OperandKind::kNone; }));
   const bool enough = static_cast<size_t>(form.operands.least) <= given &&
                       in.operands.size() <= static_cast<size_t>(form.operands.most);
-  constexpr OpSet kWithAddress = {Op::kLoad,       Op::kStore,       Op::kAtomic,
-                                  Op::kMatrixLoad, Op::kMatrixStore, Op::kCopy};
-  const bool lacks_address = kWithAddress.has(in.op) && in.address.kind == OperandKind::kNone;
+  constexpr OpSet kWithAddress = {Op::kLoad,        Op::kStore, Op::kAtomic,   Op::kMatrixLoad,
+                                  Op::kMatrixStore, Op::kCopy,  Op::kMbarrier, Op::kBulkCopy};
+  const bool lacks_address = (kWithAddress.has(in.op) && in.address.kind == OperandKind::kNone) ||
+                             (in.op == Op::kBulkCopy && in.source.kind == OperandKind::kNone);
   if (form.results.holds(in.results.size()) && enough && form.groups.holds(groups) && !lacks_address &&
       has_place)
     return;

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "ptx/program.h"
 
@@ -71,6 +72,7 @@ enum class Family : uint8_t {
   kMatrix,
   kWgmma,
   kCopy,
+  kMbarrier,
   kAddress
 };
 
@@ -99,6 +101,16 @@ const Modifier* find_modifier(std::string_view word, Family family);
 
 // Makes the instruction kUnsupported. The first reason stays.
 void reject(Instruction& in, std::string reason);
+
+// The name and the modifiers of an opcode.
+using OpcodeParts = std::vector<std::string_view>;
+bool has(const OpcodeParts& parts, std::string_view word);
+// Sets the last space among the modifiers. Returns whether there is one.
+bool find_space(Instruction& out, Family family, const OpcodeParts& parts);
+// wmma.load and wmma.store, mbarriers, and copies.
+void decode_tile(Instruction& out, const OpcodeParts& parts);
+void decode_mbarrier(Instruction& out, const OpcodeParts& parts);
+void decode_copy(Instruction& out, const OpcodeParts& parts);
 
 // "%tid.x" and the like; kUnknown for one that is not known.
 Special find_special(std::string_view name);

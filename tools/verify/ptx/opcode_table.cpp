@@ -75,6 +75,7 @@ constexpr OpcodeEntry kOpcodes[] = {
     {"stmatrix", Op::kMatrixStore, Family::kMatrix, {0, {1, kVector}, kOfType, 2}},
     {"wgmma", Op::kWgmma, Family::kWgmma},
     {"cp", Op::kCopy, Family::kCopy, {0, {1, 3}}},
+    {"mbarrier", Op::kMbarrier, Family::kMbarrier, {{0, 1}, {0, 2}}},
     {"membar fence", Op::kFence, Family::kFence, {0, kAny, kOfType}},
 };
 
@@ -160,7 +161,12 @@ constexpr Modifier kModifiers[] = {
     {"gpu sys gl cluster", kOrder, [](Instruction& in, Word) { in.order.scope = FenceScope::kDevice; }},
     {"weak", kOrder, nullptr},
     {"sc", kFence, [](Instruction& in, Word) { in.order.sequential = true; }},
-    {"mbarrier_init", kFence, [](Instruction& in, Word) { reject(in, "mbarriers are not modelled"); }},
+    {"mbarrier_init", kFence,
+     [](Instruction& in, Word) {
+       in.op = Op::kProxyFence;
+       in.space = Space::kShared;
+       in.wide = true;
+     }},
     {"ca cg cs lu cv wb wt cop L2::cache_hint unified", kHints, nullptr},
     {"add", kAtomic, set<AtomicOp::kAdd>},
     {"inc", kAtomic, set<AtomicOp::kInc>},

@@ -75,6 +75,10 @@ enum class Op : uint8_t {
   kWgmma,
   kWgmmaCommit,
   kWgmmaWait,
+  kMbarrier,
+  kBulkCopy,  // cp.async.bulk between global memory and the block's shared memory
+  kBulkCommit,
+  kBulkWait,
   kAssertFail,  // a call that does not return
   kNothing,     // also a call without effect on the kernel
   kUnsupported,
@@ -84,13 +88,15 @@ enum class Op : uint8_t {
 class OpSet {
  public:
   constexpr OpSet(std::initializer_list<Op> members) {
-    for (const Op op : members) bits_ |= uint64_t{1} << static_cast<unsigned>(op);
+    for (const Op op : members) bits_[word(op)] |= bit(op);
   }
-  constexpr bool has(Op op) const { return (bits_ >> static_cast<unsigned>(op) & 1) != 0; }
+  constexpr bool has(Op op) const { return (bits_[word(op)] & bit(op)) != 0; }
 
  private:
-  static_assert(static_cast<unsigned>(Op::kUnsupported) < 64);
-  uint64_t bits_ = 0;
+  static_assert(static_cast<unsigned>(Op::kUnsupported) < 128);
+  static constexpr size_t word(Op op) { return static_cast<size_t>(op) / 64; }
+  static constexpr uint64_t bit(Op op) { return uint64_t{1} << static_cast<unsigned>(op) % 64; }
+  uint64_t bits_[2] = {0, 0};
 };
 
 // What the lanes of a warp execute together, but for the barriers of a block.
@@ -98,6 +104,8 @@ constexpr OpSet kWarpSynchronisation = {Op::kWarpBarrier, Op::kShuffle, Op::kVot
                                         Op::kReduce,      Op::kElect,   Op::kMatrix,     Op::kMatrixLoad,
                                         Op::kMatrixStore, Op::kWgmma,   Op::kWgmmaFence, Op::kWgmmaCommit,
                                         Op::kWgmmaWait};
+// mbarriers, and what arrives at them or goes on beside them.
+constexpr OpSet kOfMbarriers = {Op::kMbarrier, Op::kBulkCopy, Op::kBulkCommit, Op::kBulkWait};
 // What ends a thread.
 constexpr OpSet kEnds = {Op::kReturn, Op::kTrap, Op::kAssertFail};
 
@@ -132,6 +140,7 @@ bool is_float(Type type);
 enum class Space : uint8_t { kGeneric, kParam, kShared, kGlobal, kLocal, kConst };
 enum class Compare : uint8_t { kEq, kNe, kLt, kLe, kGt, kGe, kNumber, kNan };
 enum class AtomicOp : uint8_t { kAdd, kInc, kDec, kMin, kMax, kAnd, kOr, kXor, kExchange, kCas };
+enum class MbarrierOp : uint8_t { kInit, kInvalidate, kArrive, kExpect, kWait };
 enum class BarrierOp : uint8_t { kSync, kArrive, kReduce };
 enum class MulPart : uint8_t { kLow, kHigh, kWide };
 enum class FenceScope : uint8_t { kNone, kBlock, kDevice };
@@ -203,6 +212,7 @@ struct TileShape {
 // What threads do together.
 struct Collective {
   BarrierOp barrier = BarrierOp::kSync;
+  MbarrierOp mbarrier = MbarrierOp::kInit;
   bool aligned = true;  // barriers
   ShuffleKind shuffle = ShuffleKind::kIndex;
   VoteKind vote = VoteKind::kUniform;  // of match: kAll or kAny
@@ -219,7 +229,8 @@ struct Instruction {
   AtomicOp atomic = AtomicOp::kAdd;
   MulPart part = MulPart::kLow;
   // cvt: rounds towards zero to an integer (rzi); bfind: counts from the top (shiftamt); cvta: from generic
-  // to the space; waits for copies: for all
+  // to the space; waits for copies: for all; an mbarrier's: arrives and expects, or waits for a parity; bulk
+  // copies: to global memory; waits for these: for their reads alone; proxy fences: of mbarriers alone
   bool wide = false;
   uint8_t vector = 1;  // elements of a load or store; of wgmma, columns of the product by 8
   CompareForm comparison;
@@ -227,13 +238,13 @@ struct Instruction {
   Collective collective;
   std::optional<PtxOperand> guard;
   std::vector<PtxOperand> results;
-  std::vector<PtxOperand> operands;
-  PtxOperand address;        // of loads, stores and atomics; of a copy, the destination
-  PtxOperand source;         // of a copy
-  std::vector<int> targets;  // instructions to branch to
-  uint32_t site = 0;         // index into Kernel::sites
-  std::string text;          // the opcode as it was written
-  std::string reason;        // of kUnsupported
+  std::vector<PtxOperand> operands;  // of a bulk copy, the second is the address of its mbarrier
+  PtxOperand address;                // of loads, stores and atomics; of a copy, the destination
+  PtxOperand source;                 // of a copy
+  std::vector<int> targets;          // instructions to branch to
+  uint32_t site = 0;                 // index into Kernel::sites
+  std::string text;                  // the opcode as it was written
+  std::string reason;                // of kUnsupported
 };
 
 // How many operands of a barrier are its number and its count; bar.red's condition is its last operand.

@@ -76,7 +76,7 @@ BlockState Run::initial_state(uint32_t block) {
   state.block = block;
   state.block_index = {block % setup_.launch.grid[0], block / setup_.launch.grid[0] % setup_.launch.grid[1],
                        block / setup_.launch.grid[0] / setup_.launch.grid[1]};
-  state.clocks = Clocks((setup_.threads + 31) / 32 * 32, setup_.has_products);
+  state.clocks = Clocks((setup_.threads + 31) / 32 * 32, setup_.has_products, setup_.has_mbarriers);
   for (uint32_t first = 0; first < setup_.threads; first += 32) {
     Warp warp;
     warp.index = first / 32;
@@ -132,8 +132,7 @@ void Run::run_path(BlockState& state) {
     progress = false;
     for (Warp& warp : state.warps) {
       if ((warp.alive & ~warp.waiting) == 0) continue;
-      progress = true;
-      steps_.scheduler.run_warp(state, warp);
+      progress |= steps_.scheduler.run_warp(state, warp) || state.at_full_barrier;
       if (report_.ended()) return;
       if (state.at_full_barrier) {
         state.at_full_barrier = false;
@@ -149,6 +148,7 @@ void Run::run_path(BlockState& state) {
     }
   if (report_.ended()) return;
   if (setup_.has_products) steps_.async.check_warpgroups(state);
+  if (setup_.has_mbarriers) steps_.mbarriers.check_end(state);
 }
 
 using Deadline = std::chrono::steady_clock::time_point;

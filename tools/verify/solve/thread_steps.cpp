@@ -364,6 +364,10 @@ void ThreadModel::step(const Instruction& in, Term active, bool exact) {
     case Op::kWgmma:
     case Op::kWgmmaCommit:
     case Op::kWgmmaWait:
+    case Op::kMbarrier:
+    case Op::kBulkCopy:
+    case Op::kBulkCommit:
+    case Op::kBulkWait:
     case Op::kUnsupported:
       return refuse("'" + in.text + "' is not modelled");
     default:

@@ -107,7 +107,7 @@ void Reporter::add_uncovered(Verdict& verdict) const {
   for (size_t i = 0; i < effort_.executed.size(); ++i) {
     const Instruction& in = setup_.kernel.code[i];
     const bool matters = in.op == Op::kBarrier || kWarpSynchronisation.has(in.op) || in.op == Op::kStore ||
-                         in.op == Op::kAtomic || in.op == Op::kCopy ||
+                         in.op == Op::kAtomic || in.op == Op::kCopy || kOfMbarriers.has(in.op) ||
                          (in.op == Op::kLoad && in.space != Space::kParam);
     if (matters && !effort_.executed[i] && reached.count(name(in)) == 0)
       verdict.uncovered.push_back(in.text + " at PTX line " +
@@ -342,11 +342,14 @@ Setup::Setup(const Kernel& code, const Launch& how, const Options& asked)
   blocks = launch.grid[0] * launch.grid[1] * launch.grid[2];
   check_global = !options.shared_only;
   for (const Instruction& in : kernel.code) {
+    has_named_barriers |= kOfMbarriers.has(in.op);  // which do not order all threads either
     has_named_barriers |= in.op == Op::kBarrier &&
                           (in.collective.barrier == BarrierOp::kArrive || in.operands.empty() ||
                            in.operands[0].kind != OperandKind::kImmediate || in.operands[0].immediate != 0);
     acquires |= (in.op == Op::kFence || in.order.acquire) && blocks > 1 && check_global;
-    has_products |= in.op == Op::kWgmma;
+    has_products |= in.op == Op::kWgmma || in.op == Op::kBulkCopy;
+    has_mbarriers |= kOfMbarriers.has(in.op);
+    fences_shared_alone |= in.op == Op::kProxyFence && in.text.find(".shared") != std::string::npos;
     if (in.op == Op::kLoad || in.op == Op::kStore || in.op == Op::kAtomic)
       if (in.space != Space::kParam && in.space != Space::kConst && in.space != Space::kLocal)
         granule = std::min(granule, bytes_of(in.type));

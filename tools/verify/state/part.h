@@ -50,7 +50,9 @@ struct Setup {
   bool check_global = true;
   bool has_named_barriers = false;
   bool acquires = false;      // has fences or the like, and blocks that may acquire something
-  bool has_products = false;  // of matrices, by wgmma
+  bool has_products = false;  // of matrices, by wgmma; or bulk copies
+  bool has_mbarriers = false;
+  bool fences_shared_alone = false;  // some fence between the proxies leaves global memory out
 };
 
 // How much was done, in all attempts.

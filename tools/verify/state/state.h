@@ -12,6 +12,7 @@
 #include "memory/contents.h"
 #include "sync/async_groups.h"
 #include "sync/clocks.h"
+#include "sync/mbarriers.h"
 #include "value/reason.h"
 
 namespace glove::verify {
@@ -129,12 +130,13 @@ struct Warp {
   Lanes unfenced_loads = 0;  // no fence of their own follows what they saw last by strong loads or atomics
   Lanes exchanged = 0;       // have been in a loop around an atomic exchange, as in a lock's
   NotedFacts noted;
-  AsyncGroups copies;              // cp.async
-  AsyncGroups products;            // wgmma
-  uint32_t product_count = 0;      // products so far
-  uint32_t last_product = 0;       // its instruction
-  mutable RegisterFile registers;  // reading an unnamed value names it
-  std::vector<Contents> local;     // by lane; empty until it is used
+  AsyncGroups copies;                   // cp.async
+  AsyncGroups products;                 // wgmma
+  AsyncGroups bulk_reads, bulk_writes;  // cp.async.bulk to global memory
+  uint32_t product_count = 0;           // products so far
+  uint32_t last_product = 0;            // its instruction
+  mutable RegisterFile registers;       // reading an unnamed value names it
+  std::vector<Contents> local;          // by lane; empty until it is used
   PathPointer path;
   std::array<int, 32> last_barrier{};  // 1 plus the instruction; 0: none
   std::array<Trail, 32> trails{};      // by lane
@@ -157,6 +159,7 @@ struct BlockState {
   std::vector<Warp> warps;
   Clocks clocks{1};
   NamedBarriers barriers;
+  Mbarriers mbarriers;
   Contents shared;
   Shadow shadow;
   PathPointer path;  // what all warps know

@@ -13,7 +13,7 @@ void AsyncSteps::step_asynchronous(BlockState& state, Warp& warp, Lanes lanes, c
   switch (in.op) {
     case Op::kProxyFence:  // under a condition that is not known, it is not certain to happen
       if (in.space == Space::kShared && open_.innermost == nullptr)
-        state.clocks.fence_proxy(threads_of(warp, guard_of(state, warp, lanes, in).certain));
+        fence_proxy(state, threads_of(warp, guard_of(state, warp, lanes, in).certain), in.wide);
       return;
     case Op::kCopy:
       return step_copy(state, warp, in, guard_of(state, warp, lanes, in));
@@ -23,6 +23,11 @@ void AsyncSteps::step_asynchronous(BlockState& state, Warp& warp, Lanes lanes, c
     default:
       return step_wgmma(state, warp, lanes, in);
   }
+}
+
+void AsyncSteps::fence_proxy(BlockState& state, const std::vector<uint32_t>& threads, bool mbarriers_alone) {
+  for (const uint32_t thread : threads) state.mbarriers.show(thread, state.clocks);
+  if (!mbarriers_alone) state.clocks.fence_proxy(threads);
 }
 
 // The bytes that a copy of `size` bytes reads. Whether it reads at all may not be known: then the guard of

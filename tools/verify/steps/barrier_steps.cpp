@@ -199,6 +199,9 @@ bool BarrierSteps::release_after_exits(BlockState& state) {
 }
 
 void BarrierSteps::report_stuck(BlockState& state) {
+  for (const auto& [thread, text] : state.mbarriers.stuck())
+    report_.find(FindingKind::kDeadlock, !state.path,
+                 setup_.kernel.code[state.warps[thread / 32].pc[thread % 32]], nullptr, text, &state);
   for (uint32_t barrier = 0; barrier < Clocks::kBarriers; ++barrier) {
     const NamedBarrier& stuck = state.barriers[barrier];
     if (stuck.waiting.empty()) continue;

@@ -205,6 +205,13 @@ void Interpreter::step(BlockState& state, Warp& warp, Lanes lanes, int pc) {
       return step_indexed_branch(state, warp, lanes, in);
     case Op::kBarrier:
       return steps_.barriers.step_barrier(state, warp, lanes, pc);
+    case Op::kMbarrier:
+      return steps_.mbarriers.step(state, warp, lanes, pc);
+    case Op::kBulkCopy:
+    case Op::kBulkCommit:
+    case Op::kBulkWait:
+      steps_.mbarriers.step_bulk(state, warp, lanes, in);
+      return next();
     case Op::kUnsupported:
       return report_.unsupported(in, in.reason);
     case Op::kLoad:

@@ -330,9 +330,18 @@ void MemorySteps::step_matrix_memory(BlockState& state, Warp& warp, Lanes lanes,
       store_value(state, warp, row, place, lane, {}, false, 0);
   });
   if (report_.ended()) return;
-  order_.block_races.access(state, warp, in,
-                            in.op == Op::kMatrixLoad ? AccessKind::kRead : AccessKind::kWrite, 16, active,
-                            places, {.certain = active});
+  // Whoever names a row, each lane may get or give some of it.
+  const bool stores = in.op == Op::kMatrixStore;
+  each_lane(active, [&](int lane) {
+    if (report_.ended()) return;
+    const Value at = places[lane].address;
+    const uint64_t number =
+        InternHash()(InternKey{{at.form, at.constant, static_cast<uint64_t>(lane), in.site}});
+    std::array<Place, 32> same;
+    same.fill(places[lane]);
+    order_.block_races.access(state, warp, in, stores ? AccessKind::kWrite : AccessKind::kRead, 16, lanes,
+                              same, {.certain = lanes}, Flight::kNone, stores ? 1 | number << 1 : 0);
+  });
   each_lane(lanes, [&](int lane) {
     for (const PtxOperand& result : in.results)
       write(state, warp, result, lane, table_.fresh(32, Scope::kThread), 0);

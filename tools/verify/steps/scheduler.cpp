@@ -15,9 +15,12 @@ int mask_operand(const Instruction& in) {
 
 }  // namespace
 
-void Scheduler::run_warp(BlockState& state, Warp& warp) {
-  while ((warp.alive & ~warp.waiting) != 0 && !state.at_full_barrier && !report_.ended())
-    run_group(state, warp, ~Lanes{0}, -1);
+bool Scheduler::run_warp(BlockState& state, Warp& warp) {
+  bool moves = false;
+  while ((warp.alive & ~warp.waiting) != 0 && !state.at_full_barrier && !report_.ended() &&
+         run_group(state, warp, ~Lanes{0}, -1))
+    moves = true;
+  return moves;
 }
 
 bool Scheduler::run_group(BlockState& state, Warp& warp, Lanes scope, int stop) {
@@ -44,6 +47,7 @@ bool Scheduler::run_group(BlockState& state, Warp& warp, Lanes scope, int stop) 
   if (!report_.tick()) return false;
   if (best < 0) {
     if (run_complete_group(state, warp, ready, stop) || report_.ended()) return true;
+    if (state.mbarriers.waits(warp.index)) return false;  // the others come when a phase has ended
     lanes_apart(state, warp, group, pc);
     return false;
   }

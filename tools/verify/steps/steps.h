@@ -1,8 +1,11 @@
 // The parts of a run that execute instructions.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "ways/ways.h"
 
@@ -72,6 +75,7 @@ class AsyncSteps : private StepsPart {
   void check_warpgroups(BlockState& state);
 
  private:
+  static void fence_proxy(BlockState& state, const std::vector<uint32_t>& threads, bool mbarriers_alone);
   void step_copy(BlockState& state, Warp& warp, const Instruction& in, const Guarded& guard);
   unsigned copied_bytes(BlockState& state, Warp& warp, const Instruction& in, int lane, unsigned size,
                         Guarded* guard);
@@ -128,6 +132,51 @@ class BarrierSteps : private StepsPart {
   void release(BlockState& state, uint32_t barrier);
 };
 
+// Executes mbarriers and bulk copies. A wait that does nothing but try again until the phase has ended is a
+// wait for that; any other is not modelled. A copy into shared memory arrives at once, as far as its mbarrier
+// counts bytes, and lasts until the phase has ended.
+class MbarrierSteps : private StepsPart {
+ public:
+  using StepsPart::StepsPart;
+
+  void step(BlockState& state, Warp& warp, Lanes lanes, int pc);
+  void step_bulk(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
+  // The block ends: no copy may need its shared memory any more.
+  void check_end(const BlockState& state);
+
+ private:
+  // What a token stands for.
+  struct Token {
+    Mbarriers::Index at = 0;
+    uint32_t phase = 0;
+  };
+  // What a thread does at a wait before it looks again: registers that it changes, and those of the wait's
+  // operands that it sets, and to what.
+  struct WayBack {
+    std::vector<PtxOperand> changed = {};
+    std::vector<std::pair<PtxOperand, PtxOperand>> set = {};
+  };
+
+  const std::optional<WayBack>& way_back(int pc);
+  bool waits_again(const BlockState& state, const Warp& warp, Lanes lanes, int pc);
+  void pass(BlockState& state, Warp& warp, int lane);
+  std::optional<uint32_t> awaited(BlockState& state, Warp& warp, const Instruction& in, Mbarriers::Index at,
+                                  int lane);
+  std::optional<std::vector<int>> ways_on(int at, std::map<uint32_t, uint64_t>& known) const;
+  void init(BlockState& state, Warp& warp, const Instruction& in, uint64_t address, int lane);
+  void step_lane(BlockState& state, Warp& warp, const Instruction& in, uint64_t address, int lane);
+  std::optional<uint64_t> number(BlockState& state, Warp& warp, const Instruction& in,
+                                 const PtxOperand& operand, int lane, const std::string& what);
+  void end_phase(BlockState& state, const Warp& warp, const Instruction& in, Mbarriers::Index at);
+  Mbarriers::Index mbarrier_of_copy(BlockState& state, Warp& warp, const Instruction& in, int lane,
+                                    const Guarded& guard);
+  void copy(BlockState& state, Warp& warp, const Instruction& in, int lane, const Guarded& guard);
+  bool inside(BlockState& state, Warp& warp, const Instruction& in, Place place, uint64_t bytes, int lane);
+
+  std::map<int, std::optional<WayBack>> ways_back_;  // by instruction; nullopt: it has an effect
+  std::map<FormId, Token> tokens_;
+};
+
 // Executes one instruction of some lanes: arithmetic and branches here, the others by their parts.
 class Interpreter : private StepsPart {
  public:
@@ -155,8 +204,9 @@ class Scheduler : private StepsPart {
  public:
   using StepsPart::StepsPart;
 
-  // Until all lanes wait at a barrier of the block or have left the kernel, or the path has ended.
-  void run_warp(BlockState& state, Warp& warp);
+  // Until all lanes wait for other warps or have left the kernel, or the path has ended. Whether any has
+  // moved.
+  bool run_warp(BlockState& state, Warp& warp);
   // One instruction of the lanes that are furthest behind; false if none of `scope` can run before `stop`.
   bool run_group(BlockState& state, Warp& warp, Lanes scope, int stop);
 
@@ -180,6 +230,7 @@ struct Steps {
   MemorySteps memory{*this};
   AsyncSteps async{*this};
   BarrierSteps barriers{*this};
+  MbarrierSteps mbarriers{*this};
   ExchangeSteps exchange{order};
   Regions regions{*this};
   Interpreter interpreter{*this};

@@ -13,7 +13,8 @@ namespace glove::verify {
 // Entry t: all that thread t did in its epochs up to this number came before. Behind the threads: the
 // generation of each named barrier that is known to be complete, then the counters of grid barriers that were
 // seen full. Behind those, for kernels with products of matrices, once more an entry per thread: all that
-// thread t did up to this number came before a fence between the generic and the asynchronous proxy.
+// thread t did up to this number came before a fence between the generic and the asynchronous proxy. At the
+// end, for kernels with mbarriers: how many phases of each are known to have ended.
 using Clock = std::vector<uint32_t>;
 using ClockPointer = std::shared_ptr<const Clock>;
 
@@ -23,12 +24,14 @@ class Clocks {
  public:
   static constexpr uint32_t kBarriers = 16;
   static constexpr uint32_t kCounters = 8;
+  static constexpr uint32_t kMbarriers = 64;
 
-  explicit Clocks(uint32_t threads, bool proxies = false)
+  explicit Clocks(uint32_t threads, bool proxies = false, bool mbarriers = false)
       : threads_(threads),
         own_(threads, 1),
-        known_(threads,
-               std::make_shared<Clock>(threads + kBarriers + kCounters + (proxies ? threads : 0), 0)),
+        known_(threads, std::make_shared<Clock>(threads + kBarriers + kCounters + (proxies ? threads : 0) +
+                                                    (mbarriers ? kMbarriers : 0),
+                                                0)),
         fenced_(proxies ? threads : 0) {}
 
   uint32_t threads() const { return threads_; }
@@ -45,6 +48,8 @@ class Clocks {
     return clock[earlier] >= epoch && (clock[threads_ + kBarriers + kCounters + earlier] >= epoch ||
                                        (fence != nullptr && (*fence)[earlier] >= epoch));
   }
+  // Whether the thread's own last fence between the proxies came behind what it did in the epoch.
+  bool fenced(uint32_t thread, uint32_t epoch) const { return fenced_[thread].epoch >= epoch; }
   // Whether all who know what `later` knows may read through the asynchronous proxy what `earlier` did.
   bool published(uint32_t earlier, uint32_t epoch, uint32_t later) const {
     return fenced_.empty() || (*known_[later])[threads_ + kBarriers + kCounters + earlier] >= epoch;
@@ -55,6 +60,13 @@ class Clocks {
   }
   uint32_t barrier_generation(uint32_t thread, uint32_t barrier) const {
     return (*known_[thread])[threads_ + barrier];
+  }
+  // How many phases of an mbarrier the thread knows to have ended.
+  uint32_t phases_ended(uint32_t thread, uint32_t mbarrier) const {
+    return (*known_[thread])[known_[thread]->size() - kMbarriers + mbarrier];
+  }
+  static void set_phases_ended(Clock& clock, uint32_t mbarrier, uint32_t phases) {
+    clock[clock.size() - kMbarriers + mbarrier] = phases;
   }
   uint32_t seen_counters(uint32_t thread) const {
     uint32_t mask = 0;

@@ -2,7 +2,7 @@
 
 Each kernel of CASES must end with its exit status and a message that the pattern matches, at the last line of the kernel where a
 line is named. Instructions that lack operands, predicates where numbers belong, numbers at the limits of their types,
-results that are not registers, and registers that nobody has written.
+results that are not registers, registers that nobody has written, and what is not modelled.
 """
 
 import os
@@ -88,6 +88,19 @@ CASES = [
     ("mov.b128 %q1, {%rd1, 2};\nmov.b128 {%rd3, %rd4}, %q1;\nsetp.eq.u64 %p2, %rd4, 2;\n" + OUTSIDE, UNPROVED, "shared memory at 4"),
     ("ld.const.b32 %r2, [numbers+-4];\nsetp.eq.u32 %p2, %r2, 5;\n" + OUTSIDE, UNPROVED, "shared memory at 4"),
     ("ld.global.u32 %r2, [%rd1+-4];", DEFECT, "the buffer 'data' at byte -4 of 64"),
+    # mbarriers and bulk copies, and what concerns other blocks of a cluster.
+    ("mbarrier.init.shared.b64 [few];", UNSUPPORTED, "a form with 0 results and 0 operands"),
+    ("mbarrier.init.shared.b64 [few], 1;", DEFECT, "accesses shared memory at 0, which ends at 4"),
+    ("mbarrier.arrive_drop.shared.b64 _, [few];", UNSUPPORTED, "an operation on mbarriers that is not modelled"),
+    ("mbarrier.arrive.noComplete.shared.b64 %rd3, [few], 1;", UNSUPPORTED, "modifier .noComplete"),
+    ("cp.async.bulk.global.shared::cta.bulk_group [%rd1], 16;", UNSUPPORTED, "a form without an address"),
+    ("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [few], [few], 16, [few];", UNSUPPORTED, "only bulk copies"),
+    ("cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [few], [%rd1, {%r1}], [few];", UNSUPPORTED, "tensors"),
+    ("barrier.cluster.arrive.aligned;", UNSUPPORTED, "cluster barriers are not modelled"),
+    ("barrier.cluster.wait.aligned;", UNSUPPORTED, "cluster barriers are not modelled"),
+    ("mapa.shared::cluster.u32 %r2, %r1, 0;", UNSUPPORTED, "'mapa.shared::cluster.u32': an unknown instruction"),
+    ("ld.shared::cluster.u32 %r2, [few];", UNSUPPORTED, "'ld.shared::cluster.u32': modifier .shared::cluster"),
+    ("st.shared::cluster.u32 [few], %r1;", UNSUPPORTED, "'st.shared::cluster.u32': modifier .shared::cluster"),
 ]
 LAUNCH = '[[launch]]\nkernel = "^k$"\nblock = 32\nparameters = [{ at = 0, buffer = "data", bytes = 64 }]\n'
 

@@ -8,6 +8,7 @@ constexpr uint32_t kUnrolled = 4;  // rounds with a fork before a state is gener
 constexpr size_t kMostUnrolled = 16;
 constexpr size_t kRemembered = 4;  // states of a lineage, to find loops of that period
 constexpr size_t kMostSnapshots = 64;
+constexpr uint32_t kMostMbarrierForks = 32;
 
 void Explorer::begin(BlockState state) {
   snapshots_.clear();
@@ -44,6 +45,10 @@ uint64_t Explorer::place_of_state(const BlockState& state) const {
 }
 
 void Explorer::fork(BlockState& state, PredicateId condition, uint32_t site) {
+  if (setup_.has_mbarriers && state.forks >= kMostMbarrierForks)
+    return report_.unproved(setup_.kernel.code[site],
+                            "a loop around mbarriers whose length is not known; give what decides it",
+                            &state);
   if (forks_.size() > 4096)
     return report_.unproved(setup_.kernel.code[site], "too many conditions with barriers behind them",
                             &state);
@@ -77,7 +82,7 @@ void Explorer::at_full_barrier(BlockState& state) {
   // What one thread knows about its own data does not matter to the others, and would tell equal states
   // apart.
   for (Warp& warp : state.warps) warp.path = nullptr;
-  if (state.path == nullptr) return;  // nothing unknown has decided so far
+  if (state.path == nullptr || setup_.has_mbarriers) return;  // nothing unknown has decided, or phases differ
   const uint64_t place = place_of_state(state);
   auto& known = snapshots_[place];
   for (auto& general : known) {

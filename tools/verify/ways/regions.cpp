@@ -23,6 +23,12 @@ void Regions::unknown_branch(BlockState& state, Warp& warp, Lanes lanes, int pc,
       each_lane(lanes, [&](int lane) { warp.pc[lane] = pc; });
       return steps_.explorer.fork(state, condition, static_cast<uint32_t>(pc));
     }
+    if (region.mbarriers)
+      return report_.unproved(
+          setup_.kernel.code[pc],
+          "an mbarrier or a bulk copy stands behind this condition, which is not known to be "
+          "the same for all threads",
+          &state);
     return steps_.barriers.unknown_barrier_condition(state, warp, lanes, pc, condition);
   }
   run_region(state, warp, lanes, pc, region, taken, target, fall);

@@ -214,9 +214,9 @@ BLOCK(64) ok_last_round_waits_for_all(const int* in, int* out, int n) {
 // Not modelled.
 BLOCK(32) unsupported_copy_mbarrier(const int* in, int* out) {
   copy4(s + threadIdx.x, in + threadIdx.x); asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(at(s)) : "memory"); out[threadIdx.x] = 1; }
-BLOCK(32) unsupported_bulk_copy(const int* in, int* out) {
+BLOCK(32) bad_bulk_copy(const int* in, int* out) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 128, [%2];" ::"r"(at(s)), "l"(in), "r"(at(s + 64)) : "memory"); out[threadIdx.x] = 1; }
-BLOCK(32) unsupported_bulk_wait(int* out) { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); out[threadIdx.x] = 1; }
+BLOCK(32) ok_bulk_wait(int* out) { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); out[threadIdx.x] = 1; }
 
 // Products of 64 rows and 8 columns: words 0 to 511 hold A, 512 to 575 B, four words of components per row.
 __device__ __forceinline__ void fill(int value) { for (int i = threadIdx.x; i < 576; i += blockDim.x) s[i] = value; }

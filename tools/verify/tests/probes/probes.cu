@@ -284,7 +284,7 @@ BLOCK(64) ok_inline_arithmetic(int* out) {
   out[threadIdx.x] = s[63 - threadIdx.x]; }
 BLOCK(64) unsupported_mbarrier(int* out) {
   __shared__ uint64_t bar;
-  asm volatile("mbarrier.init.shared.b64 [%0], 64;" :: "r"(static_cast<unsigned>(__cvta_generic_to_shared(&bar))) : "memory");
+  asm volatile("mbarrier.arrive_drop.shared.b64 _, [%0];" :: "r"(static_cast<unsigned>(__cvta_generic_to_shared(&bar))) : "memory");
   out[threadIdx.x] = 1; }
 extern "C" __global__ void race_without_bounds(int* out) { s[threadIdx.x / 2] = threadIdx.x; out[threadIdx.x] = 1; }
 BLOCK(64) race_blocks_block_scope(int* out) {

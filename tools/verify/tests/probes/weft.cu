@@ -97,7 +97,7 @@ BLOCK(64) failure_11_atomic_ok(int* out) {
   atomicAdd(&total, 1);
   __syncthreads();
   out[threadIdx.x] = total; }
-// 12. mbarrier, which is not modelled and said to be so, and selp in inline assembly.
+// 12. mbarrier, which all threads initialise here, and selp in inline assembly.
 BLOCK(64) failure_12_mbarrier(int* out) {
   __shared__ unsigned long long barrier;
   asm volatile("mbarrier.init.shared.b64 [%0], 64;" :: "r"(static_cast<unsigned>(__cvta_generic_to_shared(&barrier))) : "memory");

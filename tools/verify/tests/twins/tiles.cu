@@ -73,7 +73,8 @@ KERNEL tile_in_place(const half* a, const half* b, float* c) {
   load_matrix_sync(right, b, 16);
   mma_sync(sum, left, right, sum);
   store_matrix_sync(c, sum, 16, mem_row_major);
-  WRONGLY(load_matrix_sync(sum, c + 16, 16, mem_row_major); store_matrix_sync(c + 256, sum, 16, mem_row_major);)
+  WRONGLY(load_matrix_sync(sum, c + 16, 16, mem_row_major);
+          store_matrix_sync(c + 256, sum, 16, mem_row_major);)
 }
 
 KERNEL columns_of_warps(const half* a, const half* b, float* out) {
@@ -146,4 +147,44 @@ KERNEL pipeline_of_tiles(const half* a, const half* b, float* out) {
     __syncthreads();
   }
   store_matrix_sync(out + 256 * warp, sum, 16, mem_row_major);
+}
+
+// Each lane names a row, of which others get a part.
+// --block 32
+KERNEL rows_of_others(const int4* in, unsigned* out) {
+  __shared__ alignas(16) int4 s[32];
+  s[threadIdx.x] = in[threadIdx.x];
+  __syncwarp();
+  unsigned part[4];
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(part[0]), "=r"(part[1]), "=r"(part[2]), "=r"(part[3])
+               : "r"(static_cast<unsigned>(__cvta_generic_to_shared(&s[threadIdx.x])))
+               : "memory");
+  RIGHT(__syncwarp();)
+  s[threadIdx.x] = in[32 + threadIdx.x];
+  for (int i = 0; i < 4; ++i) out[32 * i + threadIdx.x] = part[i];
+}
+
+// --block 32
+KERNEL rows_by_others(const unsigned* in, int4* out) {
+  __shared__ alignas(16) int4 s[32];
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
+                   static_cast<unsigned>(__cvta_generic_to_shared(&s[threadIdx.x]))),
+               "r"(in[threadIdx.x]), "r"(in[32 + threadIdx.x]), "r"(in[64 + threadIdx.x]),
+               "r"(in[96 + threadIdx.x])
+               : "memory");
+  RIGHT(__syncwarp();)
+  out[threadIdx.x] = s[threadIdx.x];
+}
+
+// --block 32
+KERNEL rows_that_overlap(const unsigned* in, int4* out) {
+  __shared__ alignas(16) int4 s[32];
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
+                   static_cast<unsigned>(__cvta_generic_to_shared(&s[EITHER(threadIdx.x, threadIdx.x / 2)]))),
+               "r"(in[threadIdx.x]), "r"(in[32 + threadIdx.x]), "r"(in[64 + threadIdx.x]),
+               "r"(in[96 + threadIdx.x])
+               : "memory");
+  __syncwarp();
+  out[threadIdx.x] = s[EITHER(threadIdx.x, threadIdx.x / 2)];
 }
