@@ -165,46 +165,46 @@ TEST(Rotation, FactorsAreUpperQuantiles) {
 // The theorem of docs/exactness.md: Z = <g, v> / (|g| |Qv|) over random rotations, for fixed rows.
 TEST(Signs, ZHasItsLaw) {
   const ScopedFloatEnvironment environment;
-  constexpr int64_t kDims = 24;
+  constexpr int64_t kFewDims = 24;
   constexpr int kSeeds = 3000;
   std::mt19937_64 random(1);
-  const std::vector<float> m = near(std::vector<float>(kDims, 0.0f), 1, random);
+  const std::vector<float> m = near(std::vector<float>(kFewDims, 0.0f), 1, random);
   const std::vector<float> x = near(m, 0.9, random);
   const std::vector<float> v = near(x, 1.2, random);
   // The worst for codes that are not rotated: all signs of the rest are equal.
-  const std::vector<float> even(kDims, 0.2f);
+  const std::vector<float> even(kFewDims, 0.2f);
   std::vector<double> first, second, fewer;
   for (int seed = 0; seed < kSeeds; ++seed) {
-    const RowMap map = rotation_of(kDims, static_cast<uint64_t>(seed));
+    const RowMap map = rotation_of(kFewDims, static_cast<uint64_t>(seed));
     const auto z_of = [&](const std::vector<float>& row, const std::vector<float>& query, int64_t bits) {
-      bool codes[kDims];
+      bool codes[kFewDims];
       const std::vector<float> rotated = applied(map, row.data());
       const std::vector<float> rotated_m = applied(map, m.data());
-      const double norm_squared = exact_dot(row.data(), row.data(), kDims);
+      const double norm_squared = exact_dot(row.data(), row.data(), kFewDims);
       std::vector<float> rotated_unit = rotated;
       for (float& one : rotated_unit) one = static_cast<float>(one / std::sqrt(norm_squared));
       const PlaneBound bound = encode_signs({row.data(), rotated_unit.data(), norm_squared, m.data(),
-                                             rotated_m.data(), exact_dot(m.data(), m.data(), kDims)},
-                                            kDims, bits, codes);
-      const Wide u = unit(widened(row.data(), kDims));
-      const auto rows_of_rotation = std::span(map.matrix).first(static_cast<size_t>(bits * kDims));
-      const Described b = describe(u, widened(m.data(), kDims), rows_of_rotation, codes, bound);
-      Wide rest = unit(widened(query.data(), kDims));
+                                             rotated_m.data(), exact_dot(m.data(), m.data(), kFewDims)},
+                                            kFewDims, bits, codes);
+      const Wide u = unit(widened(row.data(), kFewDims));
+      const auto rows_of_rotation = std::span(map.matrix).first(static_cast<size_t>(bits * kFewDims));
+      const Described b = describe(u, widened(m.data(), kFewDims), rows_of_rotation, codes, bound);
+      Wide rest = unit(widened(query.data(), kFewDims));
       add(rest, -product(rest, u), u);
-      Wide n = widened(m.data(), kDims);
+      Wide n = widened(m.data(), kFewDims);
       add(n, -product(n, u), u);
       n = unit(n);
       add(rest, -product(rest, n), n);
       return static_cast<double>(product(b.g, rest) / std::sqrt(product(b.g, b.g) * product(rest, rest)));
     };
-    first.push_back(z_of(x, v, kDims));
-    second.push_back(z_of(even, near(even, 0.5, random), kDims));
-    fewer.push_back(z_of(x, v, kDims / 3));
+    first.push_back(z_of(x, v, kFewDims));
+    second.push_back(z_of(even, near(even, 0.5, random), kFewDims));
+    fewer.push_back(z_of(x, v, kFewDims / 3));
   }
-  EXPECT_LT(distance_from(fewer, law(kDims - 2)), 1.95);
-  EXPECT_LT(distance_from(first, law(kDims - 2)), 1.95);
-  EXPECT_LT(distance_from(second, law(kDims - 2)), 1.95);
-  EXPECT_GT(distance_from(first, law(kDims + 8)), 1.95);  // the test can fail
+  EXPECT_LT(distance_from(fewer, law(kFewDims - 2)), 1.95);
+  EXPECT_LT(distance_from(first, law(kFewDims - 2)), 1.95);
+  EXPECT_LT(distance_from(second, law(kFewDims - 2)), 1.95);
+  EXPECT_GT(distance_from(first, law(kFewDims + 8)), 1.95);  // the test can fail
 }
 
 // Rows of all kinds, in lists, with a sign plane.
