@@ -102,9 +102,6 @@ def compiler_arguments(generated):
 
 
 def main():
-    if sys.argv[1:] in (["-h"], ["--help"]):
-        print(__doc__.strip())
-        return 0
     if shutil.which("clang-tidy") is None:
         print("skipped: clang-tidy is not installed (./build.sh --packages-only fuzz installs it)")
         return 0
