@@ -120,8 +120,7 @@ class SegmentRows final : public CalibrationRows {
   }
 
  private:
-  static constexpr int64_t kStep =
-      32;  // the components that one step of a product takes, which a compiler makes vectors of
+  static constexpr int64_t kStep = 32;  // components, of which a compiler makes whole vectors
 
   const int8_t* codes_of(int64_t row) const { return codes_.data() + row * stride_; }
   // The same number as code_product().

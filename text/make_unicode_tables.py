@@ -10,26 +10,18 @@ import unicodedata
 
 JOINERS = (0x200C, 0x200D)  # ZERO WIDTH NON-JOINER and ZERO WIDTH JOINER, which spell words of some languages
 KINDS = "LDMI"  # CharacterClass's, from 1 on
-RANGES = """template <class Range>
-std::vector<Range> ranges_of(std::span<const uint8_t> packed, size_t columns, Range (*range)(const uint32_t* row)) {
-  std::vector<Range> ranges;
-  const std::vector<uint32_t> numbers = unpack_numbers(packed, columns);
-  for (size_t i = 0; i < numbers.size(); i += columns) ranges.push_back(range(&numbers[i]));
-  return ranges;
-}
-
-}  // namespace
+RANGES = """}  // namespace
 
 std::span<const ClassRange> class_ranges() {
   // Never freed: worker threads may outlive destructors.
-  static const auto& ranges = *new auto(ranges_of<ClassRange>(kClasses, 3, [](const uint32_t* row) {
+  static const auto& ranges = *new auto(unpack_rows<ClassRange>(kClasses, 3, [](const uint32_t* row) {
     return ClassRange{row[0], row[1], static_cast<CharacterClass>(row[2])};
   }));
   return ranges;
 }
 
 std::span<const LowerRange> lower_ranges() {
-  static const auto& ranges = *new auto(ranges_of<LowerRange>(kLower, 4, [](const uint32_t* row) {
+  static const auto& ranges = *new auto(unpack_rows<LowerRange>(kLower, 4, [](const uint32_t* row) {
     return LowerRange{row[0], row[1], static_cast<int>(row[2]), static_cast<int>(row[3])};
   }));
   return ranges;

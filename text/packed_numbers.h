@@ -27,4 +27,14 @@ inline std::vector<uint32_t> unpack_numbers(std::span<const uint8_t> bytes, size
   return numbers;
 }
 
+// Returns what `row` makes of each row of the table.
+template <class Row>
+std::vector<Row> unpack_rows(std::span<const uint8_t> bytes, size_t columns,
+                             Row (*row)(const uint32_t* numbers)) {
+  std::vector<Row> rows;
+  const std::vector<uint32_t> numbers = unpack_numbers(bytes, columns);
+  for (size_t i = 0; i < numbers.size(); i += columns) rows.push_back(row(&numbers[i]));
+  return rows;
+}
+
 }  // namespace glove

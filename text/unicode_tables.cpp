@@ -224,27 +224,18 @@ constexpr uint8_t kLower[] = {
     186, 28,  0,   50,  192, 48,  154, 48,  0,   63,  192, 214, 2,   192, 214, 2,   0,   0,   128, 235, 3,
     132, 235, 3,   0,   4};
 
-template <class Range>
-std::vector<Range> ranges_of(std::span<const uint8_t> packed, size_t columns,
-                             Range (*range)(const uint32_t* row)) {
-  std::vector<Range> ranges;
-  const std::vector<uint32_t> numbers = unpack_numbers(packed, columns);
-  for (size_t i = 0; i < numbers.size(); i += columns) ranges.push_back(range(&numbers[i]));
-  return ranges;
-}
-
 }  // namespace
 
 std::span<const ClassRange> class_ranges() {
   // Never freed: worker threads may outlive destructors.
-  static const auto& ranges = *new auto(ranges_of<ClassRange>(kClasses, 3, [](const uint32_t* row) {
+  static const auto& ranges = *new auto(unpack_rows<ClassRange>(kClasses, 3, [](const uint32_t* row) {
     return ClassRange{row[0], row[1], static_cast<CharacterClass>(row[2])};
   }));
   return ranges;
 }
 
 std::span<const LowerRange> lower_ranges() {
-  static const auto& ranges = *new auto(ranges_of<LowerRange>(kLower, 4, [](const uint32_t* row) {
+  static const auto& ranges = *new auto(unpack_rows<LowerRange>(kLower, 4, [](const uint32_t* row) {
     return LowerRange{row[0], row[1], static_cast<int>(row[2]), static_cast<int>(row[3])};
   }));
   return ranges;

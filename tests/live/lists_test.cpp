@@ -21,6 +21,7 @@
 #include "lists/planes.h"
 #include "lists/sign_plane.h"
 #include "live/list_maker.h"
+#include "live/loaded_bytes.h"
 #include "model/exact_dot.h"
 #include "search/query.h"
 #include "tests/share.h"
@@ -213,6 +214,19 @@ TEST_F(ListsTest, SearchesFindTheSameRows) {
         }
       }
     }
+}
+
+// What index_memory limits counts segments, their planes and the lists, each while it lives.
+TEST_F(ListsTest, AreCountedWhileTheyAreInMemory) {
+  make_rows(600, 260, 5);
+  const int64_t before = LoadedBytes::all();
+  SegmentPtr segment = listed(10, random_());
+  const ListsPtr lists = segment->planes()->lists();
+  const int64_t of_lists =
+      std::ssize(lists->bytes()) + std::ssize(lists->rotation()) * int64_t{sizeof(float)};
+  EXPECT_GE(LoadedBytes::all(), before + std::ssize(segment->bytes()) + of_lists);
+  segment = nullptr;
+  EXPECT_EQ(LoadedBytes::all(), before + of_lists);
 }
 
 // A search reads the planes of one segment, or its sign plane first, and 8 bits of another.

@@ -32,15 +32,6 @@ struct DecompositionRows {
   std::vector<uint16_t> offsets;
 };
 
-template <class Row>
-std::vector<Row> rows_of(std::span<const uint8_t> packed, size_t columns,
-                         Row (*row)(const uint32_t* numbers)) {
-  std::vector<Row> rows;
-  const std::vector<uint32_t> numbers = unpack_numbers(packed, columns);
-  for (size_t i = 0; i < numbers.size(); i += columns) rows.push_back(row(&numbers[i]));
-  return rows;
-}
-
 }  // namespace
 
 const CharacterTable& character_table() {
@@ -58,14 +49,14 @@ const DecompositionTable& decomposition_table(bool compatible) {
 }
 
 std::span<const Composition> compositions() {
-  static const auto& rows = *new auto(rows_of<Composition>(kCompositions, 3, [](const uint32_t* row) {
+  static const auto& rows = *new auto(unpack_rows<Composition>(kCompositions, 3, [](const uint32_t* row) {
     return Composition{row[0], row[1], row[2]};
   }));
   return rows;
 }
 
 std::span<const LowerCaseRange> lower_ranges() {
-  static const auto& rows = *new auto(rows_of<LowerCaseRange>(kLowerRanges, 4, [](const uint32_t* row) {
+  static const auto& rows = *new auto(unpack_rows<LowerCaseRange>(kLowerRanges, 4, [](const uint32_t* row) {
     return LowerCaseRange{row[0], row[1], static_cast<int>(row[2]), static_cast<int>(row[3])};
   }));
   return rows;
