@@ -248,6 +248,11 @@ TEST(KMeans, FitsAreTheReferencesOnEveryVariant) {
         const float* const mine = fit.value().centroids.vector(row.first);
         ASSERT_TRUE(std::equal(mine, mine + 20, expected.centroids.vector(expected.rows[i].first)));
       }
+      options.centroids_only = true;
+      const auto only = cluster_rows(*variant.analysis, set.points(), 12, options, {});
+      options.centroids_only = false;
+      ASSERT_TRUE(only.ok());
+      ASSERT_EQ(only.value().centroids.vectors, fit.value().centroids.vectors) << variant.name;
     }
   }
 }
