@@ -442,7 +442,7 @@ TEST(KMeans, ALongTileStopsWhenInterrupted) {
   const Matrix matrix = gaussian(kTileRows, 4, random);
   const Matrix many = gaussian(20000, 4, random);
   const PointSet set = PointSet::first_rows(make_model(matrix), matrix.rows);
-  const Points points = set.points();
+  const Points& points = set.points();
   Centroids centroids(Metric::kEuclidean, many.rows, many.dims);
   for (int64_t row = 0; row < many.rows; ++row) centroids.set(row, many.row(row));
   const ScopedFloatEnvironment environment;
