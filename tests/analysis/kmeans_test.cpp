@@ -399,7 +399,7 @@ TEST(KMeans, RefusesWhatItCannotDo) {
   std::fill_n(matrix.row(4), 3, 0.0f);
   const PointSet set = PointSet::first_rows(make_model(matrix), 20);
   const auto analysis = make_analysis();
-  const auto message = [&](int64_t k, KMeansOptions options) {
+  const auto message = [&](int64_t k, const KMeansOptions& options) {
     auto fit = cluster_rows(*analysis, set.points(), k, options, {});
     return fit.ok() ? "ok" : fit.error().message;
   };
