@@ -62,6 +62,13 @@ PlaneBound fit(std::span<const double> u, const float* m, std::span<const int> c
 
 }  // namespace
 
+PlaneLine upper_line(const QueryBound& bound, double scale, int64_t code_sum, double most, int64_t dims) {
+  const double length = most * std::sqrt(static_cast<double>(dims));  // of the longest codes
+  const double start = -most * static_cast<double>(code_sum) / scale;
+  return {static_cast<float>(2 / scale),
+          static_cast<float>(start + length * (static_cast<double>(bound.error_offset) + 0x1p-20))};
+}
+
 PlaneBound encode_planes(const float* x, double norm_squared, const float* centroid,
                          double centroid_norm_squared, int64_t dims, uint8_t* plane1, uint8_t* plane2,
                          double sine) {

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 
+#include "model/bound.h"
 #include "model/quantize.h"
 
 namespace glove {
@@ -121,6 +122,18 @@ inline float largest_similarity(double product, double distance) {
   const double largest = (product + distance * std::sqrt(under_root)) / squares;
   return static_cast<float>(std::max(largest, 0.0)) + 4 * kPlaneSlack;
 }
+
+// The product of a row's codes with the query's unit vector is at most start + step * (sum of the products of
+// the row's bits and the query's codes).
+struct PlaneLine {
+  float step, start;
+
+  float operator()(int32_t sum) const { return static_cast<float>(sum) * step + start; }
+};
+
+// Returns the line for codes that are twice the bits less `most`. `bound` is that of the query's codes Q,
+// with their scale and sum.
+PlaneLine upper_line(const QueryBound& bound, double scale, int64_t code_sum, double most, int64_t dims);
 
 // Encodes one row: writes its plane_row_bytes(dims) bytes of plane one and its plane2_row_bytes(dims) of
 // plane two, and returns the numbers of plane one. The centroid's norm_squared is D(m, m) > 0. REQUIRES: the

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "cpu/kernels/cluster_kernels.h"
 #include "cpu/kernels/collector.h"
+#include "lists/planes.h"
 #include "model/model_part.h"
 #include "model/quantized_query.h"
 
@@ -73,14 +74,6 @@ struct PlaneCodes {
   std::vector<int8_t> high;      // the high halves, for plane one
   std::vector<int8_t> high_row;  // the high halves, for one row of plane two
   std::vector<int16_t> whole;
-};
-
-// The product of a row's codes with the query's unit vector is at most start + step * (sum of the products of
-// the row's bits and the query's codes).
-struct PlaneLine {
-  float step, start;
-
-  float operator()(int32_t sum) const { return static_cast<float>(sum) * step + start; }
 };
 
 // What a scan by planes knows of a query and a part.

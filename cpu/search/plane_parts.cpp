@@ -17,13 +17,6 @@ constexpr int64_t kProductsPerPiece = 1 << 17;
 
 }  // namespace
 
-PlaneLine upper_line(const QueryBound& bound, double scale, int64_t code_sum, double most, int64_t dims) {
-  const double length = most * std::sqrt(static_cast<double>(dims));  // of the longest codes
-  const double start = -most * static_cast<double>(code_sum) / scale;
-  return {static_cast<float>(2 / scale),
-          static_cast<float>(start + length * (static_cast<double>(bound.error_offset) + 0x1p-20))};
-}
-
 PlaneQuery plane_query(const SplitQuery& query, const PlaneCodes& codes, std::span<const float> products,
                        int64_t dims) {
   const QuantizedQuery& high = query.high;

@@ -18,10 +18,6 @@ struct TileRange {
   int64_t last;
 };
 
-// The factor and the offset that make of a sum of v * Q an upper bound of the product of the codes, which are
-// twice the bits v less `most`, and of the query's unit vector v. `bound` is that of the query's codes Q.
-PlaneLine upper_line(const QueryBound& bound, double scale, int64_t code_sum, double most, int64_t dims);
-
 // What a scan by planes knows of a query, whose codes are in `codes`, and of the products of a part's
 // centroids.
 PlaneQuery plane_query(const SplitQuery& query, const PlaneCodes& codes, std::span<const float> products,

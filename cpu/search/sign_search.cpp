@@ -7,6 +7,7 @@
 #include "cpu/search/plane_parts.h"
 #include "cpu/search/search_cost.h"
 #include "lists/list_codes.h"
+#include "lists/planes.h"
 #include "lists/recall_table.h"
 #include "lists/sign_plane.h"
 #include "model/round_up.h"

@@ -14,7 +14,7 @@ namespace glove::gpu {
 struct CoarseScanParams {
   SingleScanParams scan;   // with part.vectors, part.coarse and part.packed_rows
   int32_t code_sum;        // the sum of the query's codes
-  int32_t seeds_per_warp;  // rows that a warp scores for the threshold: 1 to 32 (the host: 0 for single_scan)
+  int32_t seeds_per_warp;  // rows that a warp scores for the threshold: 1 to 32
 };
 
 // Returns how many rows each warp should score for a threshold that admits few rows besides the best

@@ -1,4 +1,4 @@
-// What the two scans for one query share: how tiles are divided among blocks, and how candidates are
+// What the scans for one query share: how tiles are divided among blocks, and how candidates are
 // collected, ranked and announced to the host.
 #pragma once
 
@@ -161,7 +161,7 @@ __device__ inline void write_candidates(const SingleScanParams& scan, const Shar
       similarity = team_similarity(scan, query, row, lane);
     else if (row >= 0)
       // verify: lemma own-bounds
-      // verify: unreached by coarse_scan_kernel, which always has vectors
+      // verify: unreached by coarse_scan_kernel and plane_scan_kernel, which always have vectors
       similarity = upper_of_code(uppers[share.index(scan, row)]);
     if (base == 0) __syncthreads();  // first_slot was fetched while the products were computed
     const uint32_t slot = first_slot + static_cast<uint32_t>(i);
@@ -237,12 +237,13 @@ __device__ inline void finish(const SingleScanParams& scan, const ScanTimes& tim
   done->candidates = sequence | (progress & 0xffffffffu);
 }
 
-// Copies the query to shared memory and clears the block's histogram and the next launch's counters. Called
-// by all threads; ends with a barrier.
-__device__ inline void start_block(const SingleScanParams& scan, std::byte* shared, uint32_t* histogram) {
+// Copies the query of `bytes` bytes to shared memory and clears the block's histogram and the next launch's
+// counters. Called by all threads; ends with a barrier.
+__device__ inline void start_block(const SingleScanParams& scan, int64_t bytes, std::byte* shared,
+                                   uint32_t* histogram) {
   const auto* from =
       reinterpret_cast<const uint32_t*>(scan.long_query != nullptr ? scan.long_query : scan.query);
-  const int words = static_cast<int>(query_bytes(scan.part.dims) / 4);
+  const int words = static_cast<int>(bytes / 4);
   for (int i = static_cast<int>(threadIdx.x); i < words; i += static_cast<int>(blockDim.x))
     reinterpret_cast<uint32_t*>(shared)[i] = from[i];
   for (int i = static_cast<int>(threadIdx.x); i < kBins; i += static_cast<int>(blockDim.x)) histogram[i] = 0;
@@ -258,7 +259,7 @@ inline int64_t upper_bytes_of_block(const ScanShape& shape, int64_t tiles) {
   return Share(tiles, shape.blocks).rows() * static_cast<int64_t>(sizeof(uint16_t));
 }
 
-// Starts one of the two kernels, with shared memory for the query, the histogram and the upper bounds, which
+// Starts one of the kernels, with shared memory for the query, the histogram and the upper bounds, which
 // rows that are ranked use afterwards.
 //   Params  what the kernel takes before the number of staged rows
 template <class Params>

@@ -88,7 +88,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   const Share share(scan.tiles, static_cast<int>(gridDim.x));
   uint16_t* uppers = scan.row_upper != nullptr ? scan.row_upper + share.rows() * blockIdx.x
                                                : reinterpret_cast<uint16_t*>(histogram + kBins);
-  start_block(scan, shared, histogram);
+  start_block(scan, query_bytes(scan.part.dims), shared, histogram);
   if (scan.part.mask.words == nullptr)
     scan_share<false>(scan, share, planes, histogram, uppers, warp, lane);
   else

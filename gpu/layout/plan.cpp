@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gpu/layout/packed_rows.h"
+#include "gpu/layout/plane_tiles.h"
 #include "model/nibbles.h"
 #include "model/quantize.h"
 
@@ -34,6 +35,15 @@ ExactSlots add_exact_arrays(BlockLayout& layout, int64_t rows, int64_t dims, boo
   return slots;
 }
 
+PlaneSlots add_plane_arrays(BlockLayout& layout, int64_t rows, int64_t dims, int64_t lists) {
+  PlaneSlots slots;
+  slots.centroids = layout.add<float>(lists * dims);
+  slots.tiles = layout.add<TileLists>(tile_count(rows));
+  slots.rows = layout.add<int32_t>(rows);
+  slots.plane1 = layout.add<uint32_t>(plane_words(rows, dims));
+  return slots;
+}
+
 MemoryPlan plan_memory(int64_t rows, int64_t dims) {
   BlockLayout scan, exact, all;
   add_level(scan, 8, rows, dims);
@@ -48,6 +58,11 @@ bool count_every_row(int64_t rows, int64_t top_rows) {
 
 bool coarse_worthwhile(int64_t rows, int64_t dims, int64_t top_rows, int64_t from) {
   return code_bytes(rows, dims) >= from && !count_every_row(rows, top_rows);
+}
+
+// Of a mask a scan by positions would have to look up every row.
+bool planes_worthwhile(const DevicePart& part, int64_t top_rows) {
+  return part.planes.plane1 != nullptr && part.mask.words == nullptr && top_rows <= part.planes.most_k;
 }
 
 BatchPlan plan_batch(int64_t rows, int64_t dims, int64_t queries, int64_t top_rows, int64_t rows_to_scan) {

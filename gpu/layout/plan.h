@@ -33,6 +33,19 @@ struct ExactSlots {
 };
 ExactSlots add_exact_arrays(BlockLayout& layout, int64_t rows, int64_t dims, bool with_coarse);
 
+// The arrays of a DevicePlanes.
+struct PlaneSlots {
+  Slot<float> centroids;
+  Slot<TileLists> tiles;
+  Slot<int32_t> rows;
+  Slot<uint32_t> plane1;
+
+  DevicePlanes in(std::byte* block, int32_t lists, int32_t most_k) const {
+    return {centroids.in(block), tiles.in(block), rows.in(block), plane1.in(block), lists, most_k};
+  }
+};
+PlaneSlots add_plane_arrays(BlockLayout& layout, int64_t rows, int64_t dims, int64_t lists);
+
 // Bytes that the arrays of a part take on the device.
 struct MemoryPlan {
   int64_t scan_bytes = 0;   // the 8-bit level: required for any search
@@ -51,6 +64,9 @@ constexpr int64_t kCoarseFrom = int64_t{128} << 20;
 // Returns whether a single search should scan the 4-bit codes if they and the vectors are on the device: the
 // part has at least `from` bytes of 8-bit codes, and top_rows is small compared with the number of tiles.
 bool coarse_worthwhile(int64_t rows, int64_t dims, int64_t top_rows, int64_t from);
+
+// Returns whether it should scan plane one instead, if coarse_worthwhile().
+bool planes_worthwhile(const DevicePart& part, int64_t top_rows);
 
 // How to search a batch: a sample of tiles yields thresholds, and then all tiles yield lists of the rows
 // above them.

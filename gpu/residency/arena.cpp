@@ -13,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "gpu/layout/plane_tiles.h"
 #include "lists/derived_level.h"
 #include "model/quantize.h"
 #include "search/candidates.h"
@@ -65,6 +66,23 @@ class CopyTasks {
     add_padded(level.residuals, to.residuals.at + first_tile * kTileRows * 4, kZeroResiduals);
   }
 
+  // Puts planes into their slots, of the lists only those of `listed`, which must outlive the copy, as must
+  // the words of `plane1`.
+  void add_planes(const PlaneLevel& planes, const ListedTiles& listed, std::span<const uint32_t> plane1,
+                  int64_t dims, const PlaneSlots& to) {
+    const auto row = static_cast<size_t>(dims);
+    for (size_t first = 0, next = 0; first < listed.lists.size(); first = next) {
+      while (next < listed.lists.size() &&
+             listed.lists[next] - listed.lists[first] == static_cast<int64_t>(next - first))
+        ++next;
+      add(planes.centroids.subspan(static_cast<size_t>(listed.lists[first]) * row, (next - first) * row),
+          to.centroids.at + static_cast<int64_t>(first * row) * 4);
+    }
+    add(std::span(listed.tiles), to.tiles.at);
+    add(planes.rows, to.rows.at);
+    add(plane1, to.plane1.at);
+  }
+
   std::vector<CopyTask> take() { return std::move(tasks_); }
 
  private:
@@ -79,6 +97,12 @@ class CopyTasks {
   const Model& model_;
   std::vector<CopyTask> tasks_;
 };
+
+// For up to how many rows a search should read the planes of a part; 0 if it has none.
+int32_t most_k_of(const ModelPart& part) {
+  if (part.planes == nullptr) return 0;
+  return static_cast<int32_t>(std::min<int64_t>(part.planes->most_k, std::numeric_limits<int32_t>::max()));
+}
 
 // Those that may have a thread. Never freed: threads may outlive static destruction.
 struct BackgroundUploads {
@@ -250,6 +274,7 @@ void Arena::plan_rest(int64_t room) {
   room -= scan_bytes_;
   int64_t exact_bytes = 0;
   int64_t coarse_bytes = 0;
+  BlockLayout planes;
   const int64_t coarse_from = device_->device().info().coarse_from;
   bool uses_nibbles = true;
   for (const ModelPart& part : model()->parts()) {
@@ -258,12 +283,15 @@ void Arena::plan_rest(int64_t room) {
     const MemoryPlan plan = plan_memory(part.rows, part.dims);
     exact_bytes += plan.exact_bytes;
     coarse_bytes += plan.coarse_bytes;
+    if (most_k_of(part) > 0) add_plane_arrays(planes, part.rows, part.dims, part.planes->lists());
     uses_nibbles = uses_nibbles && (part.has_level(4) || part.derives_level4) &&
                    coarse_worthwhile(part.rows, part.dims, 1, coarse_from);
   }
   if (exact_bytes > room) return;
   with_coarse_ = uses_nibbles && exact_bytes + coarse_bytes <= room;
-  exact_bytes_ = exact_bytes + (with_coarse_ ? coarse_bytes : 0);
+  if (with_coarse_) exact_bytes += coarse_bytes;
+  with_planes_ = with_coarse_ && exact_bytes + planes.bytes() <= room;
+  exact_bytes_ = exact_bytes + (with_planes_ ? planes.bytes() : 0);
   device_->count_bytes(exact_bytes_);
 }
 
@@ -275,8 +303,14 @@ void Arena::upload_rest() {
 
 // Copies the arrays that spare the host the rescoring and, if they fit, those of the 4-bit scan.
 Status Arena::upload_exact_arrays() {
+  struct Lists {
+    ListedTiles listed;            // until they are copied
+    std::vector<uint32_t> plane1;  // likewise
+    PlaneSlots slots;
+  };
   BlockLayout layout;
   std::vector<ExactSlots> slots;
+  std::deque<Lists> lists;            // of each part
   std::deque<DerivedLevel4> derived;  // until it is copied
   CopyTasks tasks(*model());
   for (const ModelPart& part : model()->parts()) {
@@ -289,6 +323,11 @@ Status Arena::upload_exact_arrays() {
                              derive_level4(part, 0, [&] { return background_.cancelled().load(); }));
     }
     tasks.add_level(part.has_level(4) ? part.level(4) : derived.back().level(), slots.back().coarse, 0);
+    Lists& own = lists.emplace_back();
+    if (!with_planes_ || most_k_of(part) == 0) continue;
+    own = {tiles_of_lists(part.planes->offsets), plane_tiles(*part.planes, part.rows, part.dims),
+           add_plane_arrays(layout, part.rows, part.dims, part.planes->lists())};
+    tasks.add_planes(*part.planes, own.listed, own.plane1, part.dims, own.slots);
   }
   GLOVE_RETURN_IF_ERROR(copy(tasks.take(), *model(), exact_block_, layout.bytes(), {}));
   std::byte* const block = exact_block_.data();
@@ -301,6 +340,8 @@ Status Arena::upload_exact_arrays() {
     GLOVE_RETURN_IF_ERROR(device_->device().pack_rows(part, slots[i].packed_rows.in(block)));
     part.coarse = slots[i].coarse.in(block, 4);
     part.packed_rows = slots[i].packed_rows.in(block);
+    const auto count = static_cast<int32_t>(lists[i].listed.lists.size());
+    if (count > 0) part.planes = lists[i].slots.in(block, count, most_k_of(model()->parts()[i]));
   }
   return {};
 }

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstring>
 
 #include "base/spin.h"
 #include "base/timer.h"
 #include "gpu/layout/plan.h"
+#include "gpu/layout/plane_tiles.h"
 #include "gpu/layout/query_codes.h"
+#include "lists/planes.h"
 #include "model/nibbles.h"
 #include "model/quantize.h"
 
@@ -21,11 +24,16 @@ constexpr int64_t kRankedFrom = 64;
 constexpr int64_t kRankedTo = 16384;
 constexpr int64_t kMostRanked = 4 * kRankedTo;  // candidates; equal rows can be far more than top_rows
 constexpr double kUsBetweenChecks = 2000;       // for interrupts and lost devices
+constexpr double kMostPlane1Code = 3;
 
 }  // namespace
 
 int64_t SingleSearch::bytes_read(const DevicePart& part, Scan scan) {
   const int64_t rows = part.rows_to_scan();
+  if (scan == Scan::kPlanes) {
+    const int64_t centroids = int64_t{part.planes.lists} * part.dims * 4;
+    return plane_words(rows, part.dims) * 4 + centroids;
+  }
   const int64_t codes = scan == Scan::kCoarse ? nibble_bytes(rows, part.dims) : code_bytes(rows, part.dims);
   return codes + tile_count(rows) * kTileRows * 8;
 }
@@ -40,6 +48,7 @@ Status SingleSearch::create() {
 
 Status SingleSearch::reserve(const DevicePart& part, const ScanShape& shape, int64_t capacity) {
   GLOVE_RETURN_IF_ERROR(row_upper_.reserve(row_upper_bytes(shape, tile_count(part.rows)) / 2));
+  GLOVE_RETURN_IF_ERROR(products_.reserve(part.planes.lists));
   if (capacity > capacity_) {
     capacity_ = 0;
     GLOVE_RETURN_IF_ERROR(similarities_.reserve(capacity));
@@ -53,13 +62,14 @@ Status SingleSearch::reserve(const DevicePart& part, const ScanShape& shape, int
 }
 
 // Copies the query to the kernel's parameter or, if it is too long for that, to device memory.
-Status SingleSearch::pack(const DevicePart& part, const Query& query, CoarseScanParams& coarse) {
-  SingleScanParams& scan = coarse.scan;
+Status SingleSearch::pack(const DevicePart& part, const Query& query, Scan codes, PlaneScanParams& params) {
+  SingleScanParams& scan = params.coarse.scan;
   const QuantizedQuery quantized = quantize_query(query.vector, query.norm_squared, kTwoPlaneCode);
   scan.bound = quantized.bound;
   scan.norm_squared = query.norm_squared;
-  coarse.code_sum = quantized.code_sum;
-  const int64_t bytes = query_bytes(part.dims);
+  params.coarse.code_sum = quantized.code_sum;
+  const bool has_planes = codes == Scan::kPlanes;
+  const int64_t bytes = query_bytes(part.dims) + (has_planes ? plane_code_bytes(part.dims) : 0);
   std::byte* to = scan.query;
   if (bytes > kInlineQueryBytes) {
     GLOVE_RETURN_IF_ERROR(long_query_.reserve(bytes));
@@ -68,6 +78,18 @@ Status SingleSearch::pack(const DevicePart& part, const Query& query, CoarseScan
   }
   pack_planes(quantized.codes, reinterpret_cast<int8_t*>(to));
   std::memcpy(to + query_floats_offset(part.dims), query.vector.data(), static_cast<size_t>(part.dims) * 4);
+  if (has_planes) {
+    const QuantizedQuery short_codes = quantize_query(query.vector, query.norm_squared, kOnePlaneCode);
+    const PlaneLine line =
+        upper_line(short_codes.bound, short_codes.scale, short_codes.code_sum, kMostPlane1Code, part.dims);
+    params.step = line.step;
+    params.start = line.start;
+    params.row_words = static_cast<int32_t>(plane_row_words(part.dims));
+    params.inverse_norm = 1 / std::sqrt(query.norm_squared);
+    auto* const plane_codes = reinterpret_cast<int8_t*>(to + query_bytes(part.dims));
+    std::fill_n(plane_codes, plane_code_bytes(part.dims), int8_t{0});
+    pack_plane_codes(short_codes.codes, part.dims, plane_codes);
+  }
   scan.long_query = nullptr;
   if (to == scan.query) return {};
   scan.long_query = long_query_.data();
@@ -127,10 +149,10 @@ Status SingleSearch::wait(const SingleScanParams& scan, const InterruptCheck& in
   return {};
 }
 
-Result<uint32_t> SingleSearch::launch(const DevicePart& part, const ScanShape& shape,
-                                      CoarseScanParams& coarse, bool ranked,
+Result<uint32_t> SingleSearch::launch(const DevicePart& part, const ScanShape& shape, Scan codes,
+                                      PlaneScanParams& params, bool ranked,
                                       const InterruptCheck& interrupted) {
-  SingleScanParams& scan = coarse.scan;
+  SingleScanParams& scan = params.coarse.scan;
   scan.part = part;
   scan.tiles = static_cast<int32_t>(tile_count(part.rows));
   scan.groups = static_cast<int32_t>(component_groups(part.dims));
@@ -144,8 +166,11 @@ Result<uint32_t> SingleSearch::launch(const DevicePart& part, const ScanShape& s
   scan.ranked_similarities = ranked ? similarities_.data() : nullptr;
   scan.ranked_ids = ranked ? ids_.data() : nullptr;
   scan.done = done_.data();
-  const cudaError_t launched = coarse.seeds_per_warp > 0 ? launch_coarse_scan(coarse, shape, stream_.get())
-                                                         : launch_single_scan(scan, shape, stream_.get());
+  params.products = products_.data();
+  const cudaError_t launched = codes == Scan::kPlanes ? launch_plane_scan(params, shape, stream_.get())
+                               : codes == Scan::kCoarse
+                                   ? launch_coarse_scan(params.coarse, shape, stream_.get())
+                                   : launch_single_scan(scan, shape, stream_.get());
   GLOVE_RETURN_IF_ERROR(cuda_status(launched, "launching a scan"));
   ++sequence_;  // a failed launch has not cleared its counters
   if (Status status = wait(scan, interrupted); !status.ok()) {
@@ -155,7 +180,8 @@ Result<uint32_t> SingleSearch::launch(const DevicePart& part, const ScanShape& s
   return static_cast<uint32_t>(done_.data()->candidates);
 }
 
-// Copies the answer and restores what the next launch expects, even if there is no memory for the copy.
+// Copies the answer and restores what the next launch expects, even if there is no memory for the copy. A
+// damaged file that has a row at two positions leaves places of the ranked rows empty.
 void SingleSearch::take_answer(int64_t rows, std::vector<Neighbor>& to) {
   struct Clear {
     SingleSearch& search;
@@ -164,25 +190,29 @@ void SingleSearch::take_answer(int64_t rows, std::vector<Neighbor>& to) {
   } const clear{*this, rows};
   to.clear();
   to.reserve(static_cast<size_t>(rows));
-  for (int64_t i = 0; i < rows; ++i) to.push_back({ids_.data()[i], similarities_.data()[i]});
+  for (int64_t i = 0; i < rows; ++i)
+    if (ids_.data()[i] != kNoRow) to.push_back({ids_.data()[i], similarities_.data()[i]});
 }
 
-Status SingleSearch::run(const DevicePart& part, const ScanShape& shape, Scan codes, int64_t top_rows,
+Status SingleSearch::run(const DevicePart& part, const ScanShape& of_model, Scan codes, int64_t top_rows,
                          bool reversed, const InterruptCheck& interrupted, SearchRequest& request) {
   const Timer timer;
+  const ScanShape shape = codes == Scan::kPlanes ? plane_scan_shape(of_model, part.dims) : of_model;
   GLOVE_RETURN_IF_ERROR(reserve(part, shape, std::max(kFirstCapacity, 4 * top_rows)));
-  CoarseScanParams coarse;
-  SingleScanParams& scan = coarse.scan;
-  GLOVE_RETURN_IF_ERROR(pack(part, *request.query, coarse));
-  coarse.seeds_per_warp = codes == Scan::kCoarse ? seeds_per_warp(shape, top_rows) : 0;
+  PlaneScanParams params;
+  SingleScanParams& scan = params.coarse.scan;
+  GLOVE_RETURN_IF_ERROR(pack(part, *request.query, codes, params));
+  // Four rows are scored as fast as one, and estimates by plane one are rougher.
+  params.coarse.seeds_per_warp = std::max(seeds_per_warp(shape, top_rows), codes == Scan::kPlanes ? 4 : 1);
   scan.top_rows = static_cast<int32_t>(top_rows);
   scan.count_every_row = count_every_row(part.rows_to_scan(), top_rows) ? 1 : 0;
   scan.reversed = reversed ? 1 : 0;
   const bool ranked = part.vectors != nullptr && top_rows >= kRankedFrom && top_rows <= kRankedTo;
-  GLOVE_ASSIGN_OR_RETURN(uint32_t count, launch(part, shape, coarse, ranked, interrupted));
+  GLOVE_ASSIGN_OR_RETURN(uint32_t count, launch(part, shape, codes, params, ranked, interrupted));
   if (count > scan.capacity) {  // never truncated: run again with room for all of them
     GLOVE_RETURN_IF_ERROR(reserve(part, shape, int64_t{count} + kFirstCapacity));
-    GLOVE_ASSIGN_OR_RETURN(count, launch(part, shape, coarse, ranked && count <= kMostRanked, interrupted));
+    GLOVE_ASSIGN_OR_RETURN(count,
+                           launch(part, shape, codes, params, ranked && count <= kMostRanked, interrupted));
   }
   take_answer(answer_rows(scan, count), request.rows);
 

@@ -6,7 +6,7 @@
 
 #include "gpu/device/cuda_memory.h"
 #include "gpu/device/device.h"
-#include "gpu/kernels/coarse_scan.h"
+#include "gpu/kernels/plane_scan.h"
 
 namespace glove::gpu {
 
@@ -16,8 +16,9 @@ class SingleSearch {
  public:
   Status create();
 
-  // Which codes of a part a search scans. kCoarse REQUIRES: part.vectors, part.coarse and part.packed_rows.
-  enum class Scan { kFine, kCoarse };
+  // Which codes of a part a search scans. kCoarse REQUIRES: part.vectors, part.coarse and part.packed_rows;
+  // kPlanes: part.planes besides, and no mask.
+  enum class Scan { kFine, kCoarse, kPlanes };
 
   // Device::propose for one request. `reversed` starts the scan at the last tile.
   Status run(const DevicePart& part, const ScanShape& shape, Scan scan, int64_t top_rows, bool reversed,
@@ -28,18 +29,19 @@ class SingleSearch {
 
  private:
   Status reserve(const DevicePart& part, const ScanShape& shape, int64_t capacity);
-  Status pack(const DevicePart& part, const Query& query, CoarseScanParams& coarse);
+  Status pack(const DevicePart& part, const Query& query, Scan codes, PlaneScanParams& params);
   void take_answer(int64_t rows, std::vector<Neighbor>& to);
   void clear_answer(int64_t rows);
   static int64_t answer_rows(const SingleScanParams& scan, uint32_t candidates);
   bool arrived(const SingleScanParams& scan);
   Status wait(const SingleScanParams& scan, const InterruptCheck& interrupted);
-  Result<uint32_t> launch(const DevicePart& part, const ScanShape& shape, CoarseScanParams& coarse,
+  Result<uint32_t> launch(const DevicePart& part, const ScanShape& shape, Scan codes, PlaneScanParams& params,
                           bool ranked, const InterruptCheck& interrupted);
 
   Stream stream_;
   DeviceArray<ScanCounters> counters_;  // two, used alternately
   DeviceArray<uint16_t> row_upper_;
+  DeviceArray<float> products_;  // of centroids
   DeviceArray<std::byte> long_query_;
   PinnedArray<std::byte> long_query_staging_;
   PinnedArray<ScanDone> done_;

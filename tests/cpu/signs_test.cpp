@@ -12,6 +12,7 @@
 #include "cpu/search/plane_parts.h"
 #include "cpu/search/sign_search.h"
 #include "lists/half.h"
+#include "lists/planes.h"
 #include "lists/rotation.h"
 #include "lists/sign_plane.h"
 #include "model/exact_dot.h"

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -16,7 +17,10 @@
 #include "gpu/layout/bounds.h"
 #include "gpu/layout/packed_rows.h"
 #include "gpu/layout/plan.h"
+#include "gpu/layout/plane_tiles.h"
 #include "gpu/layout/query_codes.h"
+#include "lists/half.h"
+#include "lists/planes.h"
 #include "model/exact_dot.h"
 #include "model/nibbles.h"
 #include "model/quantize.h"
@@ -123,16 +127,59 @@ double similarity_of(const gpu::DevicePart& part, int64_t row, const Query& quer
                           query.norm_squared, part.norms_squared[row]);
 }
 
-// As coarse_scan_kernel, with the rows of the best upper bounds as seeds.
+// The upper bound of each row that has one, and the row.
+using Uppers = std::vector<std::pair<float, int64_t>>;
+
+Uppers uppers_by_4_bits(const gpu::DevicePart& part, const std::vector<int8_t>& planes,
+                        const QueryBound& bound) {
+  Uppers uppers;
+  for (int64_t row = 0; row < part.rows; ++row) {
+    const float upper = coarse_bounds(part, row, planes, bound).upper;
+    if (admits(part, row) && upper > -std::numeric_limits<float>::infinity()) uppers.emplace_back(upper, row);
+  }
+  return uppers;
+}
+
+Uppers uppers_by_planes(const gpu::DevicePart& part, const Query& query) {
+  const gpu::DevicePlanes& planes = part.planes;
+  const QuantizedQuery quantized = quantize_query(query.vector, query.norm_squared, gpu::kOnePlaneCode);
+  const PlaneLine line = upper_line(quantized.bound, quantized.scale, quantized.code_sum, 3, part.dims);
+  Uppers uppers;
+  for (int64_t position = 0; position < part.rows; ++position) {
+    const gpu::TileLists& lists = planes.tiles[position / kTileRows];
+    const auto begun = lists.starts & static_cast<uint32_t>((uint64_t{2} << (position % kTileRows)) - 1);
+    const float* const centroid = planes.centroids + int64_t{lists.first + std::popcount(begun)} * part.dims;
+    const double dot = exact_dot(query.vector.data(), centroid, part.dims);
+    const uint32_t* const tile =
+        planes.plane1 + position / kTileRows * kTileRows * gpu::plane_row_words(part.dims);
+    std::vector<uint32_t> row;
+    for (int64_t word = 0; word < gpu::plane_row_words(part.dims); ++word)
+      row.push_back(tile[gpu::plane_word_index(position % kTileRows, word, part.dims)]);
+    int32_t sum = 0;
+    for (int64_t j = 0; j < part.dims; ++j) {
+      const PlanePlace place = plane_place(j, part.dims);
+      const auto byte =
+          static_cast<int>(row[static_cast<size_t>(place.byte / 4)] >> (place.byte % 4 * 8) & 255);
+      sum += place.bits(byte) * quantized.codes[static_cast<size_t>(j)];
+    }
+    const uint32_t first = row[row.size() - 2];
+    const float product = half_value(static_cast<uint16_t>(first >> 16)) *
+                              static_cast<float>(dot / std::sqrt(query.norm_squared)) +
+                          half_value(static_cast<uint16_t>(row.back() & 0xffffu)) * line(sum);
+    const float distance = half_value(static_cast<uint16_t>(row.back() >> 16));
+    if (distance != 0)
+      uppers.emplace_back(gpu::largest_plane_similarity(product, distance), planes.rows[position]);
+  }
+  return uppers;
+}
+
+// As coarse_scan_kernel and plane_scan_kernel, with the rows of the best upper bounds as seeds.
 std::vector<Neighbor> coarse_search(const gpu::DevicePart& part, const Query& query, int64_t top_rows) {
   const QuantizedQuery quantized = quantize_query(query.vector, query.norm_squared, gpu::kTwoPlaneCode);
   std::vector<int8_t> planes(quantized.codes.size() * 2);
   gpu::pack_planes(quantized.codes, planes.data());
-  std::vector<std::pair<float, int64_t>> uppers;
-  for (int64_t row = 0; row < part.rows; ++row) {
-    const float upper = coarse_bounds(part, row, planes, quantized.bound).upper;
-    if (admits(part, row) && upper > -std::numeric_limits<float>::infinity()) uppers.emplace_back(upper, row);
-  }
+  Uppers uppers = gpu::planes_worthwhile(part, top_rows) ? uppers_by_planes(part, query)
+                                                         : uppers_by_4_bits(part, planes, quantized.bound);
   std::ranges::sort(uppers, std::greater<>());
   std::vector<double> seeds;
   for (size_t i = 0; i < std::min(uppers.size(), static_cast<size_t>(2 * top_rows)); ++i)
@@ -219,7 +266,9 @@ Status FakeDevice::propose(const gpu::DevicePart& part, std::span<SearchRequest>
     if (part.vectors == nullptr && requests.size() > 1)  // as the kernels for batches
       for (Neighbor& row : request.rows) row.similarity = kNoSimilarity;
     request.cost.rows_scanned += part.admissible_rows();
-    knobs_.coarse_searches += coarse ? 1 : 0;
+    const bool planes = coarse && gpu::planes_worthwhile(part, top_rows);
+    knobs_.coarse_searches += coarse && !planes ? 1 : 0;
+    knobs_.plane_searches += planes ? 1 : 0;
     ++knobs_.searches;
   }
   return {};

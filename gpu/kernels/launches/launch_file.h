@@ -199,6 +199,7 @@ LaunchFile kmeans_update();
 LaunchFile kmeans_wgmma();
 LaunchFile moments();
 LaunchFile packed_rows();
+LaunchFile plane_scan();
 LaunchFile score_all();
 LaunchFile single_scan();
 

@@ -1,7 +1,11 @@
-// The kernels of single_scan.cu and coarse_scan.cu.
-#include "gpu/kernels/coarse_scan.h"
+// The kernels of single_scan.cu, coarse_scan.cu and plane_scan.cu.
+#include <functional>
+#include <string>
+
 #include "gpu/kernels/launches/launch_file.h"
+#include "gpu/kernels/plane_scan.h"
 #include "gpu/kernels/single_scan.h"
+#include "gpu/layout/query_codes.h"
 #include "gpu/layout/tile.h"
 
 namespace glove::gpu::launches {
@@ -20,24 +24,23 @@ LaunchSettings settings_of(const SingleScanParams& scan, const int& staged_rows,
                      one_thread_reaches_rank()}};
 }
 
-// The choices of both kernels. The shared memory holds the query, the histogram, and 3,072 bytes of upper
-// bounds.
-std::vector<LaunchChoice> choices_of(const SingleScanParams& scan) {
+// The choices of these kernels. The shared memory holds the query, which has `more` bytes for some
+// dimensions, the histogram, and 3,072 bytes of upper bounds.
+std::vector<LaunchChoice> choices_of(
+    const SingleScanParams& scan, const std::function<int64_t(int64_t)>& more = [](int64_t) { return 0; }) {
   const auto of_dims = [&](int dims) {
-    const auto query = static_cast<int>((query_bytes(dims) + 127) / 128 * 128);
+    const auto query = static_cast<int>((query_bytes(dims) + more(dims) + 127) / 128 * 128);
     return LaunchSettings{.dynamic_shared = query + kBins * 4 + 3072,
                           .parameters = {number(scan.part.dims, dims),
                                          number(scan.groups, static_cast<int32_t>(component_groups(dims)))}};
   };
   return {
-      choice_of("dims", {1, 3, 16, 300}, of_dims),
-      blocks(),
+      choice_of("dims", {1, 3, 16, 300}, of_dims), blocks(),
       choice_of("ranked", "off", {null(scan.ranked_ids), null(scan.ranked_similarities)}, "on",
                 {number(scan.capacity, 48), buffer(scan.ranked_ids, "ranked_ids"),
                  buffer(scan.ranked_similarities, "ranked_similarities")}),
       choice_of("row_upper", "off", {null(scan.row_upper)}, "on", {buffer(scan.row_upper, "row_upper")}),
-      choice_of("long_query", "off", {null(scan.long_query)}, "on", {buffer(scan.long_query, "long_query")}),
-      masks(scan.part.mask)};
+      choice_of("long_query", "off", {null(scan.long_query)}, "on", {buffer(scan.long_query, "long_query")})};
 }
 
 }  // namespace
@@ -50,6 +53,7 @@ LaunchFile single_scan() {
                          buffers("codes", scan.part.level.codes, "scales", scan.part.level.scales,
                                  "residuals", scan.part.level.residuals));
   file.choices = choices_of(scan);
+  file.choices.push_back(masks(scan.part.mask));
   file.choices.push_back(
       {"vectors",
        {{.name = "off",
@@ -98,6 +102,7 @@ LaunchFile coarse_scan() {
                           scan.part.coarse.codes, "scales", scan.part.coarse.scales, "residuals",
                           scan.part.coarse.residuals, "packed_rows", scan.part.packed_rows));
   file.choices = choices_of(scan);
+  file.choices.push_back(masks(scan.part.mask));
   file.choices.push_back(choice_of("seeds", {1, 8}, coarse.seeds_per_warp));
   file.when_run = {{.kernel = "coarse_scan_kernel", .parameters = {number(scan.capacity, 48)}}};
   file.add({},
@@ -121,6 +126,40 @@ LaunchFile coarse_scan() {
        .parameters = {number(scan.part.dims, 340), number(scan.groups, 85), number(coarse.seeds_per_warp, 1),
                       null(scan.part.mask.words), null(scan.row_upper), null(scan.long_query),
                       null(scan.ranked_ids), null(scan.ranked_similarities)}});
+  return file;
+}
+
+// plane_scan_kernel(params, staged_rows)
+LaunchFile plane_scan() {
+  const auto [params, staged_rows] = arguments<PlaneScanParams, int>();
+  const SingleScanParams& scan = params.coarse.scan;
+  const DevicePlanes& planes = scan.part.planes;
+  LaunchFile file = {.source = "plane_scan"};
+  file.all = settings_of(
+      scan, staged_rows, "plane_scan_kernel",
+      buffers("vectors", scan.part.vectors, "norms_squared", scan.part.norms_squared, "packed_rows",
+              scan.part.packed_rows, "centroids", planes.centroids, "tiles", planes.tiles, "rows",
+              planes.rows, "plane1", planes.plane1, "products", params.products));
+  file.all.parameters.push_back(number(planes.lists, 20));
+  file.choices = choices_of(scan, plane_code_bytes);
+  for (LaunchSettings& of_dims : file.choices.front().values)
+    of_dims.parameters.push_back(
+        number(params.row_words, static_cast<int32_t>(plane_row_words(std::stoi(of_dims.name)))));
+  file.choices.push_back(choice_of("seeds", {1, 8}, params.coarse.seeds_per_warp));
+  file.when_run = {{.kernel = "plane_scan_kernel", .parameters = {number(scan.capacity, 48)}}};
+  file.add({}, {{"ci ranked", "dims 16, blocks 2, ranked on, row_upper off, long_query off, seeds 1"},
+                {"ci unranked", "dims 1, blocks 2, ranked off, row_upper on, long_query on, seeds 8"}});
+  file.add_unnamed({}, {"dims 300, blocks 2, ranked off, row_upper on, long_query on, seeds 8",
+                        "dims 3, blocks 1, ranked on, row_upper off, long_query on, seeds 8",
+                        "dims 1, blocks 1, ranked off, row_upper on, long_query off, seeds 1",
+                        "dims 1, blocks 3, ranked on, row_upper on, long_query off, seeds 8",
+                        "dims 300, blocks 3, ranked off, row_upper off, long_query on, seeds 1",
+                        "dims 16, blocks 1, ranked off, row_upper on, long_query on, seeds 8",
+                        "dims 3, blocks 3, ranked off, row_upper on, long_query off, seeds 1",
+                        "dims 1, blocks 2, ranked off, row_upper off, long_query on, seeds 1",
+                        "dims 300, blocks 1, ranked on, row_upper off, long_query off, seeds 8",
+                        "dims 16, blocks 3, ranked off, row_upper on, long_query on, seeds 1",
+                        "dims 3, blocks 2, ranked on, row_upper off, long_query on, seeds 1"});
   return file;
 }
 

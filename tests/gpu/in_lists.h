@@ -1,0 +1,47 @@
+// Models in lists, with planes.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "base/float_environment.h"
+#include "lists/plane_arrays.h"
+#include "model/exact_dot.h"
+
+namespace glove::testing {
+
+// Returns the same rows in lists around some of them. Each row is in the best of a few lists, so some lists
+// may have no rows.
+inline ModelPtr in_lists(const ModelPtr& model, int64_t lists, std::mt19937_64& random, int64_t most_k) {
+  const ModelPart& part = model->parts().front();
+  std::vector<float> centroids;
+  for (int64_t tries = 0; tries < 4 * lists; ++tries) {
+    const auto row = static_cast<int64_t>(random() % static_cast<uint64_t>(part.rows));
+    const double norm = std::sqrt(part.norm_squared(row));
+    if (!(norm > 0) || std::ssize(centroids) == lists * part.dims) continue;
+    for (int64_t j = 0; j < part.dims; ++j)
+      centroids.push_back(static_cast<float>(static_cast<double>(part.vector(row)[j]) / norm));
+  }
+  const auto count = static_cast<uint64_t>(std::ssize(centroids) / part.dims);
+  std::vector<int32_t> list_of(static_cast<size_t>(part.rows));
+  for (int64_t row = 0; row < part.rows; ++row) {
+    double best = -INFINITY;
+    for (int tries = 0; tries < 4; ++tries) {
+      const auto list = static_cast<int64_t>(random() % count);
+      const double dot = exact_dot(part.vector(row), centroids.data() + list * part.dims, part.dims);
+      if (!(dot > best)) continue;
+      best = dot;
+      list_of[static_cast<size_t>(row)] = static_cast<int32_t>(list);
+    }
+  }
+  const ScopedFloatEnvironment environment;
+  PlaneArrays planes =
+      make_planes(part.vectors, part.norms_squared, std::move(centroids), list_of, part.dims, 0).value();
+  planes.most_k = most_k;
+  return with_planes(model, std::move(planes));
+}
+
+}  // namespace glove::testing
