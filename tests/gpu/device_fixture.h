@@ -108,6 +108,7 @@ class DeviceBackendTest : public ::testing::Test {
     }
     queries[1].excluded = {0, 7, 9};
     std::vector<SearchRequest> requests;
+    requests.reserve(queries.size());
     for (const Query& each : queries) requests.push_back({&each, k, nullptr, {}, {}, {}});
     const auto searcher = searchers(model)->open(0, {});
     ASSERT_TRUE(searcher.ok()) << searcher.error().message;
