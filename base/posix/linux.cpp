@@ -205,4 +205,8 @@ int64_t changed_at(const struct stat& info) {
   return nanoseconds(info.st_ctim);
 }
 
+std::string program_path() {
+  return system_calls::resolved_path("/proc/self/exe").value_or("");
+}
+
 }  // namespace glove::posix
