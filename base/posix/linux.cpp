@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
@@ -205,8 +206,10 @@ int64_t changed_at(const struct stat& info) {
   return nanoseconds(info.st_ctim);
 }
 
+// The kernel passes it to each program, also where /proc is not mounted.
 std::string program_path() {
-  return system_calls::resolved_path("/proc/self/exe").value_or("");
+  const auto* const path = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
+  return path == nullptr ? "" : system_calls::resolved_path(path).value_or("");
 }
 
 }  // namespace glove::posix
