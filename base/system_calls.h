@@ -84,8 +84,8 @@ int terminal_columns();
 // too large into an error of the write.
 void on_request_to_end(void (*stop)(int));
 
-// Loads a library of the folder that the running program lies in, and returns the address of a function in
-// it.
-Result<void*> function_beside_program(const char* library, const char* function);
+// Loads the library "NAME.so" (or what the system calls it) from the folder that the running program lies in,
+// and returns the address of a function in it.
+Result<void*> function_beside_program(const char* name, const char* function);
 
 }  // namespace glove::system_calls

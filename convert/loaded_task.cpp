@@ -7,7 +7,7 @@
 namespace glove {
 
 bool run_task(const ConvertTask& task) {
-  const auto entry = system_calls::function_beside_program(GLOVE_LIBRARY_NAME, kTaskEntry);
+  const auto entry = system_calls::function_beside_program("glove", kTaskEntry);
   if (entry.ok()) return reinterpret_cast<TaskEntry*>(entry.value())()(task);
   const std::string& message = entry.error().message;
   task.text(task.context, ConvertTask::Text::kError, message.data(), message.size());

@@ -180,6 +180,8 @@ int64_t nanoseconds(const struct timespec& time) {
 
 }  // namespace
 
+const char* const kLibrarySuffix = ".so";
+
 bool copy_access_control_list(const std::string& from, int to) {
   const ssize_t bytes = ::getxattr(from.c_str(), kAccessControlList, nullptr, 0);
   if (bytes < 0 && errno == ENOTSUP) return true;

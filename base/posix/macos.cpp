@@ -79,6 +79,8 @@ int64_t nanoseconds(const struct timespec& time) {
 
 }  // namespace
 
+const char* const kLibrarySuffix = ".dylib";
+
 bool copy_access_control_list(const std::string& from, int to) {
   acl_t list = acl_get_file(from.c_str(), ACL_TYPE_EXTENDED);
   if (list == nullptr && errno == ENOTSUP) return true;

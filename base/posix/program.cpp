@@ -10,8 +10,8 @@
 
 namespace glove::system_calls {
 
-Result<void*> function_beside_program(const char* library, const char* function) {
-  const std::string path = concat(directory_of(posix::program_path()), "/", library);
+Result<void*> function_beside_program(const char* name, const char* function) {
+  const std::string path = concat(directory_of(posix::program_path()), "/", name, posix::kLibrarySuffix);
   void* const loaded = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   void* const address = loaded == nullptr ? nullptr : ::dlsym(loaded, function);
   if (address != nullptr) return address;

@@ -35,10 +35,10 @@ void on_request_to_end(void (*stop)(int)) {
   for (const int number : {SIGINT, SIGTERM, SIGBREAK}) std::signal(number, stop);
 }
 
-Result<void*> function_beside_program(const char* library, const char* function) {
+Result<void*> function_beside_program(const char* name, const char* function) {
   std::wstring program(32768, L'\0');
   program.resize(GetModuleFileNameW(nullptr, program.data(), static_cast<DWORD>(program.size())));
-  const std::string path = directory_of(windows::narrow(program)) + "\\" + library;
+  const std::string path = directory_of(windows::narrow(program)) + "\\" + name + ".dll";
   const HMODULE loaded = LoadLibraryW(windows::wide_path(path).c_str());
   const auto address = loaded == nullptr ? nullptr : GetProcAddress(loaded, function);
   if (address != nullptr) return reinterpret_cast<void*>(address);
