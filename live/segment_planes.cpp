@@ -63,10 +63,9 @@ Result<ListsPtr> Lists::parse(HugePageBuffer<char> bytes, int64_t dims, const st
   int64_t count = 0;
   const auto size = static_cast<int64_t>(bytes.size());
   if (size >= kHeaderBytes) std::memcpy(&count, bytes.data(), sizeof(count));
-  const int64_t list_bytes = dims * static_cast<int64_t>(sizeof(float));
-  const int64_t end = kHeaderBytes + count * list_bytes;
-  if (dims < 1 || dims > kMaxPlaneDims || count < 1 || count > kMostLists ||
-      (size != end && (size != end + kSeedBytes || !can_rotate(dims))))
+  const bool possible = dims >= 1 && dims <= kMaxPlaneDims && count >= 1 && count <= kMostLists;
+  const int64_t end = possible ? kHeaderBytes + count * dims * static_cast<int64_t>(sizeof(float)) : 0;
+  if (!possible || (size != end && (size != end + kSeedBytes || !can_rotate(dims))))
     return Error{ErrorCode::kCorrupt, name + " have " + std::to_string(size) + " bytes, which cannot be " +
                                           std::to_string(count) + " lists of " + std::to_string(dims) +
                                           " dimensions"};

@@ -274,6 +274,11 @@ TEST_F(ListsTest, BytesAreReadAsTheyWereWritten) {
   EXPECT_FALSE(Segment::parse({bytes.begin(), bytes.end() - 1}, 500, 17, "s", again).ok());
   EXPECT_FALSE(Lists::parse(list_bytes, 16, "l").ok());
   EXPECT_FALSE(Lists::parse({list_bytes.begin(), list_bytes.begin() + 3}, 17, "l").ok());
+  for (const int64_t wrong : {int64_t{0}, int64_t{1} << 62, INT64_MIN}) {
+    HugePageBuffer<char> changed = list_bytes;
+    std::memcpy(changed.data(), &wrong, sizeof(wrong));
+    EXPECT_FALSE(Lists::parse(changed, 17, "l").ok()) << wrong;
+  }
   for (const float wrong : {0.0f, std::nanf(""), INFINITY}) {
     HugePageBuffer<char> changed = list_bytes;
     for (size_t i = 0; i < 17; ++i)

@@ -2,8 +2,8 @@
 """Verifies kernels that others wrote: public.py PROGRAM PTX_FOLDER [--jobs N] [--limit SECONDS] [PROJECT...]
 
 launches.tar.xz has a launch of each kernel; ptx.sh makes PTX_FOLDER. Prints a table per project, and every verdict that is not the
-one that verdicts.txt expects; what that file does not list is to be proved. Fails on such a verdict if it is a defect, or if less than
-BAR of the kernels are proved. --bare leaves the launches out, as someone would who has nothing but the PTX, and --shapes
+one that verdicts.txt expects; what that file does not list is to be proved. Fails on such a verdict if it is a defect, on a proof of
+what has a defect, or if less than BAR of the kernels are proved. --bare leaves the launches out, as someone would who has nothing but the PTX, and --shapes
 gives the block and the grid alone.
 """
 
@@ -24,14 +24,14 @@ VERDICTS = {0: "proved", 1: "defect", 2: "undecided", 3: "unsupported"}
 
 
 def entries_of(folder):
-    """{name of a kernel: its PTX file}"""
+    """{name of a kernel: its PTX file}, of several files the last by its path"""
     found = {}
-    for path, _, names in os.walk(folder):
+    for path, folders, names in os.walk(folder):
+        folders.sort()
         for name in sorted(names):
             if name.endswith(".ptx"):
                 with open(os.path.join(path, name), encoding="utf-8", errors="replace") as file:
-                    for kernel in re.findall(r"\.entry (\w+)\(", file.read()):
-                        found.setdefault(kernel, file.name)
+                    found.update(dict.fromkeys(re.findall(r"\.entry (\w+)\(", file.read()), file.name))
     return found
 
 
@@ -112,7 +112,7 @@ def main():
             counts[project][verdict] += 1
             if verdict != wanted:
                 print(f"{project} {kernel}: {verdict}, and not {wanted}: {first}")
-                failed |= verdict == "defect"
+                failed |= verdict == "defect" or (verdict, wanted) == ("proved", "defect")
     for project, of in counts.items():
         print(f"{project}: {sum(of.values())} kernels: " + ", ".join(f"{count} {verdict}" for verdict, count in of.most_common()))
     total = sum(sum(of.values()) for of in counts.values())
