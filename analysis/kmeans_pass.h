@@ -47,6 +47,16 @@ class KMeansPass {
   virtual Status nearest_two(const Centroids& centroids, std::span<NearestTwo> nearest,
                              const InterruptCheck& interrupted) = 0;
 
+  // clusters[i] = the best cluster of row i, by the same rule; -1 for a zero row under kCosine. REQUIRES: as
+  // for nearest_two().
+  virtual Status nearest(const Centroids& centroids, std::span<int32_t> clusters,
+                         const InterruptCheck& interrupted) {
+    std::vector<NearestTwo> rows(clusters.size());
+    GLOVE_RETURN_IF_ERROR(nearest_two(centroids, rows, interrupted));
+    for (size_t i = 0; i < rows.size(); ++i) clusters[i] = rows[i].first;
+    return {};
+  }
+
   // Analysis::dots for the points of the pass.
   virtual Status dots(std::span<const float> vector, std::span<double> dots,
                       const InterruptCheck& interrupted) = 0;

@@ -136,7 +136,8 @@ def main():
     parser.add_argument("--model", required=True, type=os.path.abspath)
     parser.add_argument("--queries", type=int, default=500)
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--write", help="a file for the curves")
+    parser.add_argument("--write", help="a file for the curves, from which readme_table.py draws README's plot")
+    parser.add_argument("--machine", default="this machine", help="what that file calls the machine")
     options = parser.parse_args()
     rows = model.unit_vectors(options.model)
     queries = np.random.default_rng(options.seed).choice(len(rows), options.queries, replace=False)
@@ -166,7 +167,7 @@ def main():
                 print(f"recall {recall}: {name} {theirs:.3f} ms, {theirs / ours:.1f} times ours")
     if options.write:
         with open(options.write, "w", encoding="utf-8") as file:
-            json.dump({"model": os.path.basename(options.model), "rows": list(rows.shape), "queries": len(queries), "built_s": built, "curves": curves}, file, indent=1)
+            json.dump({"model": os.path.basename(options.model), "rows": list(rows.shape), "machine": options.machine, "queries": len(queries), "built_s": built, "curves": curves}, file, indent=1)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,8 @@ namespace {
 constexpr int64_t kLeastAutoRows = 100'000;
 // More iterations hardly change the number of rows that the planes leave.
 constexpr int64_t kIterations = 8;
-// Rows per list that the centroids are trained on: more hardly change it either.
+// Rows per list that the centroids are trained on: more hardly change it either. Half as many make an
+// approximate search find fewer rows where they are dense.
 constexpr int64_t kTrainingRows = 64;
 // Without lists chosen by the caller, planes must pay for searches for this many rows.
 constexpr int64_t kLeastK = 10;
@@ -40,6 +41,7 @@ Result<Centroids> train(Analysis& analysis, const ModelPtr& model, int64_t lists
   GLOVE_ASSIGN_OR_RETURN(const PointSet points, PointSet::chosen_rows(model, std::move(ids), interrupted));
   KMeansOptions options;
   options.max_iterations = kIterations;
+  options.centroids_only = true;
   GLOVE_ASSIGN_OR_RETURN(Clustering fit,
                          cluster_rows(analysis, points.points(), lists, options, interrupted));
   return std::move(fit.centroids);
@@ -51,11 +53,9 @@ Result<std::vector<int32_t>> assign(Analysis& analysis, const ModelPtr& model, c
   const PointSet points = PointSet::first_rows(model, model->words());
   GLOVE_ASSIGN_OR_RETURN(
       const auto pass, analysis.kmeans_pass(points.points(), centroids.metric, centroids.count, interrupted));
-  std::vector<NearestTwo> nearest(static_cast<size_t>(model->words()));
-  GLOVE_RETURN_IF_ERROR(pass->nearest_two(centroids, nearest, interrupted));
-  std::vector<int32_t> lists;
-  lists.reserve(nearest.size());
-  for (const NearestTwo& row : nearest) lists.push_back(std::max(row.first, 0));
+  std::vector<int32_t> lists(static_cast<size_t>(model->words()));
+  GLOVE_RETURN_IF_ERROR(pass->nearest(centroids, lists, interrupted));
+  for (int32_t& list : lists) list = std::max(list, 0);
   return lists;
 }
 

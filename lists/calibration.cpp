@@ -22,7 +22,7 @@ constexpr std::array<int64_t, 6> kAnswers = {1, 10, 30, 100, 300, kMostPlanesK};
 // that a threshold is at most the true one, and more rows are expected than a search will read.
 constexpr int64_t kNearRows = 4096;
 // The rows of which the share that plane one leaves is counted.
-constexpr int64_t kSampleRows = 4096;
+constexpr int64_t kSampleRows = 2048;
 // Planes pay if they are expected to take at most this share of the time of other codes.
 constexpr double kWorthwhileShare = 0.9;
 
@@ -96,19 +96,20 @@ class Trial {
 Plane1Estimate estimate_by_plane1(const ModelPart& part, int64_t position, const float* unit,
                                   double centroid_product) {
   const PlaneLevel& level = *part.planes;
-  double sum = 0;
-  const int64_t bytes = plane_row_bytes(part.dims);
-  int64_t j = 0;
-  for (int64_t first = 0; first < bytes; first += kPlaneWordBytes) {
-    std::array<int, kPlaneWordBytes> word{};
-    const int64_t width = std::min(kPlaneWordBytes, bytes - first);
-    for (int64_t i = 0; i < width; ++i)
-      word[static_cast<size_t>(i)] =
-          level.plane1[static_cast<size_t>(plane1_index(position, first + i, part.dims))];
-    for (int shift = 0; shift < 8; shift += 2)
-      for (int64_t i = 0; i < width && j < part.dims; ++i, ++j)
-        sum += static_cast<double>(unit[j]) * (2 * (word[static_cast<size_t>(i)] >> shift & 3) - 3);
+  const int64_t whole = part.dims / kPlaneGroup;
+  const uint8_t* word = level.plane1.data() + plane1_index(position, 0, part.dims);
+  std::array<double, kPlaneWordBytes> sums{};  // one for each byte of a word
+  for (int64_t i = 0; i < whole; ++i, word += kTileRows * kPlaneWordBytes)
+    for (int shift = 0; shift < 8; shift += 2, unit += kPlaneWordBytes)
+      for (size_t byte = 0; byte < sums.size(); ++byte)
+        sums[byte] += static_cast<double>(unit[byte]) * (2 * (word[byte] >> shift & 3) - 3);
+  for (int64_t j = whole * kPlaneGroup; j < part.dims; ++j) {
+    const PlanePlace place = plane_place(j, part.dims);
+    const int bits = level.plane1[static_cast<size_t>(plane1_index(position, place.byte, part.dims))];
+    sums[static_cast<size_t>(place.byte % kPlaneWordBytes)] +=
+        static_cast<double>(*unit++) * (2 * (bits >> place.shift & 3) - 3);
   }
+  const double sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
   const uint16_t* const bound =
       level.bounds1.data() + position / kTileRows * kPlaneBounds * kTileRows + position % kTileRows;
   return {static_cast<double>(half_value(bound[0])) * centroid_product +

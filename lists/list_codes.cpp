@@ -1,6 +1,7 @@
 #include "lists/list_codes.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "model/exact_dot.h"
@@ -55,6 +56,16 @@ ListCodes encode_centroids(std::span<const float> centroids, int64_t dims) {
     }
   }
   return lists;
+}
+
+int32_t product_of_codes(const int8_t* codes, const int16_t* query, int64_t lanes) {
+  int32_t sum = 0;
+  for (int64_t first = 0; first < lanes; first += kListCodeLanes) {
+    std::array<int16_t, kListCodeLanes> wide;  // a compiler multiplies numbers of one type faster
+    for (size_t i = 0; i < wide.size(); ++i) wide[i] = int16_t{codes[first + static_cast<int64_t>(i)]};
+    for (size_t i = 0; i < wide.size(); ++i) sum += int32_t{wide[i]} * query[first + static_cast<int64_t>(i)];
+  }
+  return sum;
 }
 
 std::vector<int16_t> encode_query(const ListCodes& lists, std::span<const float> query, double norm_squared) {

@@ -30,6 +30,10 @@ struct ListCodes {
 // REQUIRES: the float environment; the centroids are finite; dims <= kMaxPlaneDims.
 ListCodes encode_centroids(std::span<const float> centroids, int64_t dims);
 
+// Returns the sum of products of codes. REQUIRES: `lanes` is a multiple of kListCodeLanes, and the sum fits
+// 32 bits in any order.
+int32_t product_of_codes(const int8_t* codes, const int16_t* query, int64_t lanes);
+
 // Returns the list_code_stride(dims) codes of a query's direction. No sum of its products with the codes of a
 // centroid exceeds 32 bits, in any order. REQUIRES: the float environment; norm_squared = D(q, q) > 0.
 std::vector<int16_t> encode_query(const ListCodes& lists, std::span<const float> query, double norm_squared);

@@ -91,7 +91,7 @@ int64_t distance_of(std::vector<Nearest>& nearest, int64_t number) {
 }  // namespace
 
 RecallMeasurements measure_recall(const ProbeOrder& order, double scale, int64_t k,
-                                  std::span<const double> similarities) {
+                                  std::span<const double> similarities, std::optional<double> nearest) {
   const int64_t first = recall_rows(k, 0);
   double sum = 0;
   for (const double similarity : similarities) sum += similarity;
@@ -99,7 +99,8 @@ RecallMeasurements measure_recall(const ProbeOrder& order, double scale, int64_t
     return scale > 0 ? static_cast<double>(order.product_at(rows)) / scale : 0;
   };
   return {{similarities.back(), sum / static_cast<double>(similarities.size()), cosine(1), cosine(first),
-           cosine(4 * first), cosine(16 * first), cosine(64 * first), cosine(order.rows() / 2)}};
+           cosine(4 * first), cosine(16 * first),
+           nearest ? std::sqrt(std::max(0.0, 1 - *nearest)) : cosine(64 * first), cosine(order.rows() / 2)}};
 }
 
 std::array<int16_t, kRecallFeatures> recall_features(std::span<const double> transform,
@@ -159,6 +160,10 @@ float RecallTable::margin(int which) const {
   return static_cast<float>(transform[static_cast<size_t>(which * kRecallTransform) + kRecallMargin]);
 }
 
+bool RecallTable::measures_nearest(int which) const {
+  return transform[static_cast<size_t>(which * kRecallTransform) + kRecallNearest] == 1;
+}
+
 ModelPtr with_recall(const ModelPtr& model, RecallArrays arrays) {
   struct Owner {
     ModelPtr model;
@@ -182,6 +187,8 @@ bool is_possible(const RecallTable& table) {
     return false;
   for (size_t i = kRecallMargin; i < table.transform.size(); i += kRecallTransform)
     if (!(table.transform[i] >= kLeastMargin && table.transform[i] <= 1)) return false;
+  for (size_t i = kRecallNearest; i < table.transform.size(); i += kRecallTransform)
+    if (table.transform[i] != 0 && table.transform[i] != 1) return false;
   const auto is_feature = [](int16_t value) { return std::abs(int{value}) <= kLargestFeature; };
   if (!std::ranges::all_of(table.features, is_feature)) return false;
   for (size_t i = 0; i < table.found.size(); ++i) {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -40,9 +41,17 @@ struct RecallMeasurements {
   std::array<double, kCount> values;
 };
 
-// `similarities` are those of the best rows so far, falling: as many as the class has rows.
+// The measurement that tells rows from what is made of them: about the distance from the nearest row.
+constexpr size_t kNearestMeasurement = 6;
+
+// `similarities` are those of the best rows so far, falling: as many as the class has rows. `nearest` is the
+// similarity of the nearest row, which the answer may omit; without a value, as calibrations of older
+// versions want it, kNearestMeasurement is another number.
 RecallMeasurements measure_recall(const ProbeOrder& order, double scale, int64_t k,
-                                  std::span<const double> similarities);
+                                  std::span<const double> similarities, std::optional<double> nearest);
+
+// The rows that an answer omits of which measure_recall() wants to know: the first ones.
+constexpr size_t kMeasuredExcluded = 8;
 
 // Views of a file or of RecallArrays. Immutable.
 struct RecallTable {
@@ -61,10 +70,15 @@ struct RecallTable {
 
   // Returns RecallTransform::margin() of a class.
   float margin(int which) const;
+
+  // Whether a class's measurements have the distance from the nearest row.
+  bool measures_nearest(int which) const;
 };
 
 // Where the transform of a class has the margin, which is from kLeastMargin to 1.
 constexpr size_t kRecallMargin = 3 * RecallMeasurements::kCount + 1;
+// Where it has a 1 if its measurements have the distance from the nearest row, or a 0.
+constexpr size_t kRecallNearest = kRecallMargin + 1;
 constexpr double kLeastMargin = 0x1p-10;
 
 // The transform of a class: for each measurement its mean and the inverse of its deviation, the factors of

@@ -12,6 +12,7 @@
 #include "base/mutex.h"
 #include "base/thread_pool.h"
 #include "lists/code_estimate.h"
+#include "lists/list_codes.h"
 #include "live/live_search.h"
 #include "model/limits.h"
 #include "search/recall_calibration.h"
@@ -70,11 +71,13 @@ SharedRecalls& shared_recalls() {
 class SegmentRows final : public CalibrationRows {
  public:
   SegmentRows(Engine& engine, const SegmentPtr& segment)
-      : segment_(*segment), set_(engine, {segment}), stride_((dims() + kStep - 1) / kStep * kStep) {}
+      : segment_(*segment), set_(engine, {segment}), stride_(list_code_stride(dims())) {}
 
   // Copies the codes, which must come first. Errors: an interrupt.
   Status copy_codes(const InterruptCheck& interrupted) {
     codes_.resize(static_cast<size_t>(rows() * stride_));
+    for (const float residual : segment_.level().residuals)
+      if (std::isfinite(residual)) largest_residual_ = std::max(largest_residual_, residual);
     const auto copy = [&](int, int64_t tile) {
       const int64_t last = std::min(rows(), (tile + 1) * kTileRows);
       for (int64_t row = tile * kTileRows; row < last; ++row)
@@ -97,7 +100,9 @@ class SegmentRows final : public CalibrationRows {
   void score(const Query& query, std::span<Neighbor> rows) const override {
     QuantizedQuery codes = quantize_query(query.vector, query.norm_squared, kEstimateQueryCode);
     codes.codes.resize(static_cast<size_t>(stride_));
-    for (Neighbor& row : rows) {
+    for (size_t i = 0; i < rows.size(); ++i) {
+      if (i + kFetchedRows < rows.size()) fetch(rows[i + kFetchedRows].id);
+      Neighbor& row = rows[i];
       const auto place = static_cast<size_t>(row.id);
       if (std::isfinite(segment_.level().residuals[place]))
         row.similarity = codes.bound.estimate(static_cast<float>(product(row.id, codes.codes.data())),
@@ -106,6 +111,7 @@ class SegmentRows final : public CalibrationRows {
   }
   Status search(std::span<SearchRequest> requests) override {
     const InterruptCheck& interrupted = *requests.front().interrupted;
+    for (SearchRequest& request : requests) request.least -= largest_error(*request.query);
     const size_t cpu = set_.searchers().engine().backends().all().size() - 1;
     GLOVE_ASSIGN_OR_RETURN(Searcher* const searcher, set_.searchers().open(cpu, interrupted));
     GLOVE_RETURN_IF_ERROR(searcher->search(requests));
@@ -120,22 +126,30 @@ class SegmentRows final : public CalibrationRows {
   }
 
  private:
-  static constexpr int64_t kStep = 32;  // components, of which a compiler makes whole vectors
+  static constexpr size_t kFetchedRows = 8;  // ahead, because they are anywhere in memory
+  static constexpr int64_t kLine = 64;
+
+  void fetch(int64_t row) const {
+    for (int64_t i = 0; i < stride_; i += kLine) __builtin_prefetch(codes_of(row) + i);
+  }
+
+  // Of score().
+  double largest_error(const Query& query) const {
+    const QuantizedQuery codes = quantize_query(query.vector, query.norm_squared, kEstimateQueryCode);
+    return double{codes.bound.error(largest_residual_)};
+  }
 
   const int8_t* codes_of(int64_t row) const { return codes_.data() + row * stride_; }
   // The same number as code_product().
   int32_t product(int64_t row, const int16_t* query) const {
-    const int8_t* const codes = codes_of(row);
-    int32_t sum = 0;
-    for (int64_t first = 0; first < stride_; first += kStep)
-      for (int64_t i = first; i < first + kStep; ++i) sum += int32_t{codes[i]} * query[i];
-    return sum;
+    return product_of_codes(codes_of(row), query, stride_);
   }
 
   const Segment& segment_;
   PartSet set_;
   const int64_t stride_;
   HugePageBuffer<int8_t> codes_;  // [rows, stride]
+  float largest_residual_ = 0;    // of the rows that have a direction
 };
 
 }  // namespace

@@ -101,9 +101,9 @@ Status assign(Analysis& analysis, const CodeRows& rows, const Centroids& centroi
               const InterruptCheck& interrupted, std::vector<Number>& lists) {
   GLOVE_ASSIGN_OR_RETURN(const auto pass,
                          analysis.kmeans_pass(rows.points, centroids.metric, centroids.count, interrupted));
-  std::vector<NearestTwo> nearest(static_cast<size_t>(rows.points.rows));
-  GLOVE_RETURN_IF_ERROR(pass->nearest_two(centroids, nearest, interrupted));
-  for (const NearestTwo& row : nearest) lists.push_back(static_cast<Number>(std::max(row.first, 0)));
+  std::vector<int32_t> nearest(static_cast<size_t>(rows.points.rows));
+  GLOVE_RETURN_IF_ERROR(pass->nearest(centroids, nearest, interrupted));
+  for (const int32_t list : nearest) lists.push_back(static_cast<Number>(std::max(list, 0)));
   return {};
 }
 
@@ -226,6 +226,7 @@ Result<ListsPtr> train_lists(Analysis& analysis, const Segment& segment, int64_t
   const CodeRows sample(segment, sample_of(rows_from(0, segment.rows()), count, segment.dims()));
   KMeansOptions options;
   options.max_iterations = kIterations;
+  options.centroids_only = true;
   GLOVE_ASSIGN_OR_RETURN(const Clustering fit,
                          cluster_rows(analysis, sample.points, count, options, interrupted));
   GLOVE_ASSIGN_OR_RETURN(const int64_t most_k, calibrate(analysis, sample, fit.centroids, interrupted));
@@ -259,6 +260,7 @@ Result<ListsPtr> adapt_lists(Analysis& analysis, const Segment& segment, const L
       std::max<int64_t>(kept == 0, (2 * std::ssize(loose) * lists->count() + rows) / (2 * rows));
   KMeansOptions options;
   options.max_iterations = kIterations;
+  options.centroids_only = true;
   if (fresh > 0) {
     const CodeRows sample(segment, sample_of(loose, fresh, dims));
     GLOVE_ASSIGN_OR_RETURN(const Clustering fit,

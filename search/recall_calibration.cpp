@@ -1,9 +1,10 @@
 #include "search/recall_calibration.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
-#include <numeric>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -11,21 +12,13 @@
 #include "base/random.h"
 #include "base/thread_pool.h"
 #include "lists/calibration.h"
+#include "lists/recall_fit.h"
 #include "model/exact_dot.h"
 
 namespace glove {
 namespace {
 
-constexpr size_t kMeasured = RecallMeasurements::kCount;
 constexpr int64_t kQueriesPerBatch = 256;
-// The share of a query's nearest rows whose place the last feature predicts.
-constexpr int64_t kPredictedShare = 20;  // all but one in so many
-// The share of the calibration queries that are nearer to others than the reach.
-constexpr double kWithinReach = 0.99;
-// Of the nearest rows of a query, and the share of them whose estimates may be too low.
-constexpr int64_t kMarginRows = 10;
-constexpr double kBelowMargin = 2e-3;
-constexpr double kRidge = 1e-3;  // of the standardised measurements
 
 int64_t draw_below(SplitMix64& random, int64_t bound) {
   return static_cast<int64_t>(random.next() >> 1) % bound;
@@ -78,39 +71,48 @@ MaybeQuery draw_query(const CalibrationRows& all, std::span<const int32_t> rows,
   return make_query(std::vector<float>(sum.begin(), sum.end()), std::move(used));
 }
 
-// What one query is like, and when a search for it finds its nearest rows.
-struct QueryTrial {
+// What is known of a query before its nearest rows are.
+struct QueryStart {
+  std::vector<int32_t> products;     // [lists], with the codes of the centroids
+  std::vector<int32_t> rows_before;  // [lists], the rows of the lists that are read before
   std::array<RecallMeasurements, kRecallKs.size()> measured{};
   std::array<bool, kRecallKs.size()> is_measured{};
-  // For each of the nearest rows, best first, the rows of the lists before its own.
-  std::vector<int64_t> rows_before;
-  // For kMarginRows of the k nearest rows of each class, the margin that they need.
-  std::vector<float> margins;
+  double least = -std::numeric_limits<double>::infinity();  // of the kRecallKs.back() nearest rows, or less
 };
 
 class Calibration {
  public:
-  Calibration(const CalibrationRows& rows, ListCodes& lists) : rows_(rows), lists_(lists) {}
+  Calibration(const CalibrationRows& rows, const ListCodes& lists) : rows_(rows), lists_(lists) {}
 
-  QueryTrial run(const Query& query, std::span<const Neighbor> nearest) const {
+  QueryStart start(const Query& query) const {
     const PlaneLevel& level = rows_.level();
-    const std::vector<int32_t> products = products_of(query);
-    ProbeOrder order(products, level.offsets);
-    std::vector<int64_t> before(products.size());
+    QueryStart start;
+    start.products = products_of(query);
+    start.rows_before.resize(start.products.size());
+    ProbeOrder order(start.products, level.offsets);
     std::vector<Neighbor> first_rows;
     int64_t rows = 0;
     for (int64_t list = order.next(); list >= 0; list = order.next()) {
-      before[static_cast<size_t>(list)] = rows;
+      start.rows_before[static_cast<size_t>(list)] = static_cast<int32_t>(rows);
       if (rows < recall_rows(kRecallKs.back(), 0)) add_rows(query, list, rows, first_rows);
       rows += level.offsets[static_cast<size_t>(list) + 1] - level.offsets[static_cast<size_t>(list)];
     }
-    QueryTrial trial;
+    measure(order, first_rows, nearest_excluded(query), start);
+    return start;
+  }
+
+  RecallTrial finish(const Query& query, const QueryStart& start, std::span<const Neighbor> nearest) const {
+    RecallTrial trial;
+    trial.measured = start.measured;
     for (const Neighbor& row : nearest)
-      trial.rows_before.push_back(before[static_cast<size_t>(list_of_[static_cast<size_t>(row.id)])]);
-    measure(order, first_rows, trial);
-    for (const int64_t k : kRecallKs)
-      if (k <= std::ssize(nearest))
-        add_margins(query, nearest.first(static_cast<size_t>(k)), products, trial);
+      trial.rows_before.push_back(
+          start.rows_before[static_cast<size_t>(list_of_[static_cast<size_t>(row.id)])]);
+    for (size_t i = 0; i < kRecallKs.size(); ++i) {
+      const bool is_found = kRecallKs[i] <= std::ssize(nearest);
+      trial.is_measured[i] = start.is_measured[i] && is_found;
+      if (is_found)
+        add_margins(query, nearest.first(static_cast<size_t>(kRecallKs[i])), start.products, trial);
+    }
     return trial;
   }
 
@@ -130,12 +132,11 @@ class Calibration {
  private:
   std::vector<int32_t> products_of(const Query& query) const {
     const std::vector<int16_t> codes = encode_query(lists_, query.vector, query.norm_squared);
-    const int64_t stride = list_code_stride(lists_.dims);
     std::vector<int32_t> products(static_cast<size_t>(lists_.lists()));
     const int8_t* list = lists_.codes.data();
     for (int32_t& product : products) {
-      for (int64_t j = 0; j < lists_.dims; ++j) product += int32_t{codes[static_cast<size_t>(j)]} * list[j];
-      list += stride;
+      product = product_of_codes(list, codes.data(), std::ssize(codes));
+      list += codes.size();
     }
     return products;
   }
@@ -156,13 +157,13 @@ class Calibration {
 
   // Adds what some of the nearest rows need, of which the last has the similarity that the others must reach.
   void add_margins(const Query& query, std::span<const Neighbor> nearest, std::span<const int32_t> products,
-                   QueryTrial& trial) const {
+                   RecallTrial& trial) const {
     std::vector<float> unit = query.vector;
     for (float& value : unit) value = static_cast<float>(value / std::sqrt(query.norm_squared));
     const double t = nearest.back().similarity;
     const double sine = std::sqrt(std::max(0.0, 1 - t * t));
-    for (int64_t i = 0; i < kMarginRows; ++i) {
-      const auto number = static_cast<size_t>(i * std::ssize(nearest) / kMarginRows);
+    for (int64_t i = 0; i < kRecallMarginRows; ++i) {
+      const auto number = static_cast<size_t>(i * std::ssize(nearest) / kRecallMarginRows);
       const auto row = static_cast<size_t>(nearest[number].id);
       const auto list = static_cast<size_t>(list_of_[row]);
       const double product = products[list] * double{lists_.factors[list]};
@@ -172,16 +173,30 @@ class Calibration {
     }
   }
 
-  void measure(const ProbeOrder& order, std::vector<Neighbor>& rows, QueryTrial& trial) const {
-    std::ranges::sort(rows, std::greater<>(), &Neighbor::similarity);
+  double nearest_excluded(const Query& query) const {
+    std::vector<Neighbor> rows;
+    for (size_t i = 0; i < std::min(query.excluded.size(), kMeasuredExcluded); ++i)
+      rows.push_back({query.excluded[i], kNoSimilarity});
+    rows_.score(query, rows);
+    double nearest = kNoSimilarity;
+    for (const Neighbor& row : rows) nearest = std::max(nearest, row.similarity);
+    return nearest;
+  }
+
+  void measure(const ProbeOrder& order, std::span<const Neighbor> rows, double nearest_excluded,
+               QueryStart& start) const {
     for (size_t i = 0; i < kRecallKs.size(); ++i) {
       std::vector<double> best;
       for (const Neighbor& row : rows)
-        if (row.id < recall_rows(kRecallKs[i], 0) && std::ssize(best) < kRecallKs[i])
-          best.push_back(row.similarity);
-      trial.is_measured[i] =
-          std::ssize(best) == kRecallKs[i] && std::ssize(trial.rows_before) >= kRecallKs[i];
-      if (trial.is_measured[i]) trial.measured[i] = measure_recall(order, lists_.scale, kRecallKs[i], best);
+        if (row.id < recall_rows(kRecallKs[i], 0)) best.push_back(row.similarity);
+      start.is_measured[i] = std::ssize(best) >= kRecallKs[i];
+      if (!start.is_measured[i]) continue;
+      const auto end = best.begin() + kRecallKs[i];
+      std::nth_element(best.begin(), end - 1, best.end(), std::greater<>());
+      std::sort(best.begin(), end, std::greater<>());
+      if (i + 1 == kRecallKs.size()) start.least = *(end - 1);
+      start.measured[i] = measure_recall(order, lists_.scale, kRecallKs[i], {best.begin(), end},
+                                         std::max(best.front(), nearest_excluded));
     }
   }
 
@@ -190,125 +205,6 @@ class Calibration {
   std::vector<int32_t> list_of_;
   std::vector<int32_t> position_of_;
 };
-
-// Solves a symmetric positive definite system in place by Cholesky's method.
-void solve(std::array<std::array<double, kMeasured>, kMeasured>& a, std::array<double, kMeasured>& b) {
-  for (size_t i = 0; i < kMeasured; ++i) {
-    for (size_t j = 0; j <= i; ++j) {
-      double sum = a[i][j];
-      for (size_t l = 0; l < j; ++l) sum -= a[i][l] * a[j][l];
-      a[i][j] = i == j ? std::sqrt(std::max(sum, 1e-12)) : sum / a[j][j];
-    }
-    for (size_t l = 0; l < i; ++l) b[i] -= a[i][l] * b[l];
-    b[i] /= a[i][i];
-  }
-  for (size_t i = kMeasured; i-- > 0;) {
-    for (size_t l = i + 1; l < kMeasured; ++l) b[i] -= a[l][i] * b[l];
-    b[i] /= a[i][i];
-  }
-}
-
-// Returns the step after which a search has found nearly all of the k nearest rows.
-double need_of(const QueryTrial& trial, int64_t k) {
-  std::vector<int64_t> before(trial.rows_before.begin(), trial.rows_before.begin() + k);
-  const auto at = before.begin() + (k - 1 - k / kPredictedShare);
-  std::nth_element(before.begin(), at, before.end());
-  int64_t step = 0;
-  while (recall_rows(k, step) <= *at) ++step;
-  return static_cast<double>(step);
-}
-
-// Sets a class's numbers, except for the reach, by the trials that were measured.
-void fit_transform(std::span<const QueryTrial* const> trials, size_t which,
-                   const RecallTransform& transform) {
-  const auto count = static_cast<double>(trials.size());
-  std::array<double, kMeasured> squares{};
-  for (const QueryTrial* trial : trials)
-    for (size_t i = 0; i < kMeasured; ++i) transform.mean(i) += trial->measured[which].values[i] / count;
-  double mean_need = 0;
-  for (const QueryTrial* trial : trials) {
-    for (size_t i = 0; i < kMeasured; ++i) {
-      const double off = trial->measured[which].values[i] - transform.mean(i);
-      squares[i] += off * off;
-    }
-    mean_need += need_of(*trial, kRecallKs[which]) / count;
-  }
-  for (size_t i = 0; i < kMeasured; ++i)
-    transform.inverse_deviation(i) = squares[i] > 0 ? std::sqrt(count / squares[i]) : 0;
-  std::array<std::array<double, kMeasured>, kMeasured> products{};
-  std::array<double, kMeasured> factors{};
-  double need_squares = 0;
-  for (const QueryTrial* trial : trials) {
-    std::array<double, kMeasured> standard;
-    for (size_t i = 0; i < kMeasured; ++i)
-      standard[i] = (trial->measured[which].values[i] - transform.mean(i)) * transform.inverse_deviation(i);
-    const double need = need_of(*trial, kRecallKs[which]) - mean_need;
-    need_squares += need * need;
-    for (size_t i = 0; i < kMeasured; ++i) {
-      factors[i] += standard[i] * need;
-      for (size_t j = 0; j < kMeasured; ++j) products[i][j] += standard[i] * standard[j];
-    }
-  }
-  for (size_t i = 0; i < kMeasured; ++i) products[i][i] += kRidge * count;
-  solve(products, factors);
-  const double deviation = std::sqrt(need_squares / count);
-  for (size_t i = 0; i < kMeasured; ++i) transform.factor(i) = deviation > 0 ? factors[i] / deviation : 0;
-}
-
-// Returns the margin that nearly all nearest rows have.
-double margin_of(std::span<const QueryTrial> trials, size_t which) {
-  std::vector<float> needed;
-  const auto first = static_cast<int64_t>(which) * kMarginRows;
-  for (const QueryTrial& trial : trials)
-    if (first + kMarginRows <= std::ssize(trial.margins))
-      needed.insert(needed.end(), trial.margins.begin() + first, trial.margins.begin() + first + kMarginRows);
-  if (needed.empty()) return 1;
-  const auto at = needed.end() - 1 - static_cast<int64_t>(kBelowMargin * static_cast<double>(needed.size()));
-  std::nth_element(needed.begin(), at, needed.end());
-  return std::max(double{*at}, kLeastMargin);
-}
-
-// Fills a class of the arrays from the trials. A trial that was not measured repeats one that was. If fewer
-// than half were measured, the reach is below every distance, so that every search of the class is exact.
-void fill_class(std::span<const QueryTrial> trials, size_t which, RecallArrays& arrays) {
-  const RecallTransform transform = {
-      std::span(arrays.transform).subspan(which * kRecallTransform, kRecallTransform)};
-  transform.reach() = -1, transform.margin() = 1;
-  std::vector<const QueryTrial*> measured;
-  for (const QueryTrial& trial : trials)
-    if (trial.is_measured[which]) measured.push_back(&trial);
-  if (measured.size() < trials.size() / 2) return;
-  fit_transform(measured, which, transform);
-  const size_t queries = trials.size();
-  for (size_t i = 0; measured.size() < queries; ++i) measured.push_back(measured[i]);
-  const auto features_of = [&](const QueryTrial* trial) {
-    return recall_features(transform.numbers, trial->measured[which]);
-  };
-  std::ranges::stable_sort(measured, [&](const QueryTrial* a, const QueryTrial* b) {
-    return features_of(a).back() < features_of(b).back();
-  });
-  for (size_t i = 0; i < queries; ++i) {
-    const auto features = features_of(measured[i]);
-    const auto before = measured[i]->rows_before.begin();
-    for (size_t j = 0; j < features.size(); ++j)
-      arrays.features[(which * kRecallFeatures + j) * queries + i] = features[j];
-    int16_t* const found = arrays.found.data() + (which * queries + i) * kRecallSteps;
-    for (int64_t step = 0; step < kRecallSteps; ++step) {
-      const int64_t rows = recall_rows(kRecallKs[which], step);
-      found[step] = static_cast<int16_t>(std::count_if(
-          before, before + kRecallKs[which], [rows](int64_t rows_before) { return rows_before < rows; }));
-    }
-  }
-  std::vector<int64_t> distances;
-  distances.reserve(measured.size());
-  const RecallTable table = arrays.table();
-  transform.margin() = margin_of(trials, which);
-  for (const QueryTrial* trial : measured)
-    distances.push_back(recall_distance_from_others(table, static_cast<int>(which), features_of(trial)));
-  std::ranges::sort(distances);
-  transform.reach() = static_cast<double>(
-      distances[static_cast<size_t>(kWithinReach * static_cast<double>(distances.size() - 1))]);
-}
 
 // The rows of a model.
 class ModelRows final : public CalibrationRows {
@@ -321,7 +217,9 @@ class ModelRows final : public CalibrationRows {
     return model_.norm_squared(row) > 0;
   }
   void score(const Query& query, std::span<Neighbor> rows) const override {
-    for (Neighbor& row : rows) {
+    for (size_t i = 0; i < rows.size(); ++i) {
+      if (i + kFetchedRows < rows.size()) fetch(model_.vector(rows[i + kFetchedRows].id));
+      Neighbor& row = rows[i];
       const double norm_squared = model_.norm_squared(row.id);
       if (!(norm_squared > 0)) continue;
       const double dot = exact_dot(query.vector.data(), model_.vector(row.id), model_.dims());
@@ -331,18 +229,32 @@ class ModelRows final : public CalibrationRows {
   Status search(std::span<SearchRequest> requests) override { return searcher_.search(requests); }
 
  private:
+  static constexpr size_t kFetchedRows = 8;  // ahead, because they are anywhere in memory
+  static constexpr int64_t kLine = 16;       // components
+
+  void fetch(const float* vector) const {
+    for (int64_t i = 0; i < model_.dims(); i += kLine) __builtin_prefetch(vector + i);
+  }
+
   const Model& model_;
   Searcher& searcher_;
 };
 
 // Answers the queries exactly and appends their trials.
 Status try_queries(CalibrationRows& rows, const Calibration& calibration, std::span<const Query> queries,
-                   int threads, const InterruptCheck& interrupted, std::vector<QueryTrial>& trials) {
+                   int threads, const InterruptCheck& interrupted, std::vector<RecallTrial>& trials) {
+  std::vector<QueryStart> starts(queries.size());
+  const auto start = [&](int, int64_t i) {
+    starts[static_cast<size_t>(i)] = calibration.start(queries[static_cast<size_t>(i)]);
+  };
+  if (!ThreadPool::instance().run(thread_count(threads), std::ssize(queries), start, interrupted))
+    return interrupted_error();
   std::vector<SearchRequest> requests(queries.size());
   for (size_t i = 0; i < queries.size(); ++i) {
     requests[i].query = &queries[i];
     requests[i].k = std::min(kRecallKs.back(), rows.rows());
     requests[i].interrupted = &interrupted;
+    requests[i].least = starts[i].least;
   }
   GLOVE_RETURN_IF_ERROR(rows.search(requests));
   for (const SearchRequest& request : requests) GLOVE_RETURN_IF_ERROR(request.status);
@@ -350,7 +262,7 @@ Status try_queries(CalibrationRows& rows, const Calibration& calibration, std::s
   trials.resize(done + queries.size());
   const auto work = [&](int, int64_t i) {
     const auto number = static_cast<size_t>(i);
-    trials[done + number] = calibration.run(queries[number], requests[number].rows);
+    trials[done + number] = calibration.finish(queries[number], starts[number], requests[number].rows);
   };
   if (!ThreadPool::instance().run(thread_count(threads), std::ssize(queries), work, interrupted))
     return interrupted_error();
@@ -375,7 +287,7 @@ Result<RecallArrays> calibrate_recall(CalibrationRows& rows, std::span<const Que
   arrays.lists = encode_centroids(rows.level().centroids, rows.dims());
   Calibration calibration(rows, arrays.lists);
   calibration.place_rows();
-  std::vector<QueryTrial> trials;
+  std::vector<RecallTrial> trials;
   for (int64_t first = 0; first < kCalibrationQueries; first += kQueriesPerBatch) {
     std::vector<Query> queries;
     for (int64_t i = first; i < first + kQueriesPerBatch; ++i)
@@ -392,7 +304,7 @@ Result<RecallArrays> calibrate_recall(CalibrationRows& rows, std::span<const Que
   arrays.transform.assign(kRecallKs.size() * kRecallTransform, 0);
   arrays.features.assign(entries * kRecallFeatures, 0);
   arrays.found.assign(entries * kRecallSteps, 0);
-  const auto fill = [&](int, int64_t which) { fill_class(trials, static_cast<size_t>(which), arrays); };
+  const auto fill = [&](int, int64_t which) { fit_recall(trials, static_cast<size_t>(which), arrays); };
   if (!ThreadPool::instance().run(thread_count(threads), std::ssize(kRecallKs), fill, interrupted))
     return interrupted_error();
   return arrays;

@@ -29,7 +29,7 @@ class CalibrationRows {
   // Sets the similarities by which an approximate search of these rows knows what a query is like; those of
   // zero rows to kNoSimilarity.
   virtual void score(const Query& query, std::span<Neighbor> rows) const = 0;
-  // Answers the requests exactly, or nearly so. REQUIRES: one thread calls it.
+  // Answers the requests exactly, or nearly so. Their `least` is by score(). REQUIRES: one thread calls it.
   virtual Status search(std::span<SearchRequest> requests) = 0;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -45,6 +46,9 @@ struct SearchRequest {
   // similarities are exact. The rows are the same for every searcher that makes use of it, and a searcher
   // need not.
   double recall = 1;
+  // The least similarity in the answer is at least this, as the caller knows. A searcher need not make use of
+  // it.
+  double least = -std::numeric_limits<double>::infinity();
   // At most 1. Below it, a searcher may return other rows with at most the probability 1 - certainty, over
   // the random rotation that its model keeps (lists/rotation.h). A searcher need not make use of it.
   double certainty = 1;

@@ -95,6 +95,11 @@ Status CpuPass::nearest_two(const Centroids& centroids, std::span<NearestTwo> ne
   return cpu::nearest_two(kernels_, threads_, points_, centroids, nearest, interrupted);
 }
 
+Status CpuPass::nearest(const Centroids& centroids, std::span<int32_t> clusters,
+                        const InterruptCheck& interrupted) {
+  return assign_rows(kernels_, threads_, points_, centroids, clusters, interrupted);
+}
+
 Status CpuPass::dots(std::span<const float> vector, std::span<double> dots,
                      const InterruptCheck& interrupted) {
   return cpu::dots(kernels_, threads_, points_, vector, dots, interrupted);

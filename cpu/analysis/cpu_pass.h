@@ -86,6 +86,8 @@ class CpuPass : public KMeansPass {
   Status read_centroids(Centroids& centroids) override;
   Status nearest_two(const Centroids& centroids, std::span<NearestTwo> nearest,
                      const InterruptCheck& interrupted) override;
+  Status nearest(const Centroids& centroids, std::span<int32_t> clusters,
+                 const InterruptCheck& interrupted) override;
   Status dots(std::span<const float> vector, std::span<double> dots,
               const InterruptCheck& interrupted) override;
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -30,6 +31,13 @@ class SharedThreshold {
  private:
   std::atomic<float> value_{-std::numeric_limits<float>::infinity()};
 };
+
+// Returns the largest float that is not above the value.
+inline float round_down_to_float(double value) {
+  const float rounded = static_cast<float>(value);
+  constexpr float kLowest = -std::numeric_limits<float>::infinity();
+  return static_cast<double>(rounded) > value ? std::nextafter(rounded, kLowest) : rounded;
+}
 
 // Returns the k-th largest value, or minus infinity if there are fewer. Reorders the values.
 float kth_largest(std::vector<float>& values, int64_t k);

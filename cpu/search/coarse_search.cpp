@@ -77,11 +77,6 @@ int64_t tiles_per_plane_chunk(const ScanContext& context) {
   return std::max<int64_t>(1, std::min(by_bytes, by_threads));
 }
 
-float round_down_to_float(double value) {
-  const float rounded = static_cast<float>(value);
-  return static_cast<double>(rounded) > value ? std::nextafter(rounded, -2.0f) : rounded;
-}
-
 // Rows that a thread reads first if there is no threshold yet: enough for one, because without it every row
 // survives. The next kSeedGrowth times as many rows improve it, and so on.
 int64_t seed_rows(int64_t k) {

@@ -9,6 +9,7 @@
 #include "cpu/search/part_chunks.h"
 #include "cpu/search/search_cost.h"
 #include "lists/code_estimate.h"
+#include "lists/recall_table.h"
 #include "search/candidates.h"
 
 namespace glove::cpu {
@@ -26,6 +27,17 @@ class VectorScores final : public ProbeScores {
   Status score(std::span<Neighbor> rows) override {
     score_rows(context_, *request_.query, wide_.data(), rows);
     return {};
+  }
+  double nearest_excluded() const override {
+    const std::vector<int32_t>& excluded = request_.query->excluded;
+    std::vector<Neighbor> rows;
+    for (size_t i = 0; i < std::min(excluded.size(), kMeasuredExcluded); ++i)
+      if (excluded[i] >= 0 && excluded[i] < context_.model.words())
+        rows.push_back({excluded[i], kNoSimilarity});
+    score_rows(context_, *request_.query, wide_.data(), rows);
+    double nearest = kNoSimilarity;
+    for (const Neighbor& row : rows) nearest = std::max(nearest, row.similarity);
+    return nearest;
   }
   Result<std::vector<Neighbor>> finish(std::vector<Neighbor> best, const InterruptCheck&,
                                        ScanCost&) override {
@@ -75,6 +87,9 @@ class CodeScores final : public ProbeScores {
     }
     return {};
   }
+
+  // The rows that a live index omits are deleted ones.
+  double nearest_excluded() const override { return kNoSimilarity; }
 
   Result<std::vector<Neighbor>> finish(std::vector<Neighbor>, const InterruptCheck& interrupted,
                                        ScanCost& cost) override {

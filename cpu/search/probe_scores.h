@@ -23,6 +23,10 @@ class ProbeScores {
   // kNoSimilarity for a zero row. No row may be scored twice. Errors are those of the request's source.
   virtual Status score(std::span<Neighbor> rows) = 0;
 
+  // Returns the greatest similarity of the first kMeasuredExcluded rows that the answer omits, if it omits
+  // rows because the query is made of them; kNoSimilarity if there are none.
+  virtual double nearest_excluded() const = 0;
+
   // Reads the rows that are in no lists, and returns the answer (SearchRequest::rows) from these and those
   // that were scored, of which `best` are the best, best first. Errors: an interrupt.
   virtual Result<std::vector<Neighbor>> finish(std::vector<Neighbor> best, const InterruptCheck& interrupted,

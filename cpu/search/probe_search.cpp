@@ -10,6 +10,7 @@
 #include "base/thread_interrupt.h"
 #include "base/thread_pool.h"
 #include "base/timer.h"
+#include "cpu/kernels/collector.h"
 #include "cpu/search/plane_parts.h"
 #include "lists/planes.h"
 
@@ -27,11 +28,6 @@ constexpr int64_t kRowsPerScores = 4;
 constexpr int64_t kRowsPerCheck = 1 << 17;
 // The tiles of a list that are fetched ahead.
 constexpr int64_t kMostFetchedTiles = 16;
-
-float round_down_to_float(double value) {
-  const float rounded = static_cast<float>(value);
-  return static_cast<double>(rounded) > value ? std::nextafter(rounded, -2.0f) : rounded;
-}
 
 std::vector<int32_t> products_with_centroids(const ScanContext& context, const ListCodes& lists,
                                              const Query& query) {
@@ -130,8 +126,11 @@ RecallMeasurements ProbeSearch::measurements() const {
   std::vector<double> similarities;
   for (const Neighbor& row : best_.rows()) similarities.push_back(row.similarity);
   std::ranges::sort(similarities, std::greater<>());
+  std::optional<double> nearest;
+  if (plan_.table->measures_nearest(plan_.which))
+    nearest = std::max(similarities.front(), scores_->nearest_excluded());
   return measure_recall(order_, plan_.table->lists.scale, kRecallKs[static_cast<size_t>(plan_.which)],
-                        similarities);
+                        similarities, nearest);
 }
 
 Status ProbeSearch::read_lists(int64_t rows, const InterruptCheck& interrupted) {

@@ -6,6 +6,7 @@
 
 #include "base/thread_pool.h"
 #include "base/timer.h"
+#include "cpu/kernels/collector.h"
 #include "cpu/kernels/wide_query.h"
 #include "cpu/search/among_plan.h"
 #include "cpu/search/coarse_search.h"
@@ -54,7 +55,8 @@ class BatchScan {
         requests_(requests),
         scan_queries_(requests.size()),
         collectors_(static_cast<size_t>(context.threads)) {
-    for (size_t i = 0; i < requests.size(); ++i) shared_.emplace_back(answer_rows(i));
+    for (size_t i = 0; i < requests.size(); ++i)
+      shared_.emplace_back(answer_rows(i)).threshold().raise(round_down_to_float(requests[i].least));
   }
 
   // Returns false if it was interrupted.

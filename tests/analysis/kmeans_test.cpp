@@ -248,6 +248,11 @@ TEST(KMeans, FitsAreTheReferencesOnEveryVariant) {
         const float* const mine = fit.value().centroids.vector(row.first);
         ASSERT_TRUE(std::equal(mine, mine + 20, expected.centroids.vector(expected.rows[i].first)));
       }
+      options.centroids_only = true;
+      const auto only = cluster_rows(*variant.analysis, set.points(), 12, options, {});
+      options.centroids_only = false;
+      ASSERT_TRUE(only.ok());
+      ASSERT_EQ(only.value().centroids.vectors, fit.value().centroids.vectors) << variant.name;
     }
   }
 }
@@ -394,7 +399,7 @@ TEST(KMeans, RefusesWhatItCannotDo) {
   std::fill_n(matrix.row(4), 3, 0.0f);
   const PointSet set = PointSet::first_rows(make_model(matrix), 20);
   const auto analysis = make_analysis();
-  const auto message = [&](int64_t k, KMeansOptions options) {
+  const auto message = [&](int64_t k, const KMeansOptions& options) {
     auto fit = cluster_rows(*analysis, set.points(), k, options, {});
     return fit.ok() ? "ok" : fit.error().message;
   };
@@ -437,7 +442,7 @@ TEST(KMeans, ALongTileStopsWhenInterrupted) {
   const Matrix matrix = gaussian(kTileRows, 4, random);
   const Matrix many = gaussian(20000, 4, random);
   const PointSet set = PointSet::first_rows(make_model(matrix), matrix.rows);
-  const Points points = set.points();
+  const Points& points = set.points();
   Centroids centroids(Metric::kEuclidean, many.rows, many.dims);
   for (int64_t row = 0; row < many.rows; ++row) centroids.set(row, many.row(row));
   const ScopedFloatEnvironment environment;

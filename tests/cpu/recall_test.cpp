@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <set>
 
 #include "base/float_environment.h"
@@ -107,6 +109,23 @@ TEST(ProbeOrder, IsByFallingProductAndThenByNumber) {
       }
       EXPECT_EQ(order.next(), -1);
       EXPECT_EQ(order.next(), -1);
+    }
+}
+
+TEST(ProductOfCodes, IsThatOfAPlainLoop) {
+  SCOPED_TRACE(test::seed_text());
+  std::mt19937_64 random = test::make_random(83);
+  for (int64_t lanes = kListCodeLanes; lanes <= 20 * kListCodeLanes; lanes += kListCodeLanes)
+    for (const int largest : {1, 127}) {
+      std::vector<int8_t> codes(static_cast<size_t>(lanes));
+      std::vector<int16_t> query(codes.size());
+      int32_t expected = 0;
+      for (size_t i = 0; i < codes.size(); ++i) {
+        codes[i] = static_cast<int8_t>(static_cast<int>(random() % 3 - 1) * largest);
+        query[i] = static_cast<int16_t>(random() % 65535 - 32767);
+        expected += codes[i] * query[i];
+      }
+      EXPECT_EQ(product_of_codes(codes.data(), query.data(), lanes), expected) << lanes;
     }
 }
 
@@ -232,6 +251,59 @@ TEST_F(ApproximateSearch, TheCalibrationIsTheSameWithEveryNumberOfThreads) {
     damaged.transform[kRecallMargin] = margin;
     EXPECT_FALSE(is_possible(damaged.table())) << margin;
   }
+  RecallArrays unknown = arrays_;
+  unknown.transform[kRecallNearest] = 2;
+  EXPECT_FALSE(is_possible(unknown.table()));
+}
+
+// A search with the calibration of an older version measures what that version did.
+TEST_F(ApproximateSearch, AnOlderCalibrationIsUsed) {
+  const ScopedFloatEnvironment environment;
+  RecallArrays older = arrays_;
+  for (size_t i = kRecallNearest; i < older.transform.size(); i += kRecallTransform) older.transform[i] = 0;
+  ASSERT_TRUE(is_possible(older.table()));
+  EXPECT_FALSE(older.table().measures_nearest(0));
+  EXPECT_TRUE(arrays_.table().measures_nearest(0));
+  const auto backend = make_cpu_backend({.target = {}, .threads = 1});
+  for (const SearchRequest& request : ask(*backend, with_recall(listed_, older), queries_, 10, 0.9))
+    EXPECT_EQ(std::ssize(request.rows), 10);
+  const std::array<int32_t, 3> products = {300, 200, 100};
+  const std::array<int64_t, 4> offsets = {0, 2000, 4000, 200000};
+  const ProbeOrder order(products, offsets);
+  const std::vector<double> similarities = {0.75, 0.5};
+  const auto without = measure_recall(order, 100, 10, similarities, std::nullopt);
+  const auto with = measure_recall(order, 100, 10, similarities, 0.75);
+  EXPECT_EQ(with.values[kNearestMeasurement], 0.5);
+  EXPECT_NEAR(without.values[kNearestMeasurement], 1, 0.1);  // the product of the list of row 65,536
+  for (size_t i = 0; i < RecallMeasurements::kCount; ++i) {
+    if (i != kNearestMeasurement) {
+      EXPECT_EQ(with.values[i], without.values[i]) << i;
+    }
+  }
+}
+
+TEST_F(ApproximateSearch, ASearchThatKnowsTheLeastSimilarityReturnsTheSameRows) {
+  const ScopedFloatEnvironment environment;
+  SCOPED_TRACE(test::seed_text());
+  for (const test::Variant& variant : test::all_variants({1, 3}))
+    for (const int64_t k : {1, 10, 300}) {
+      std::vector<SearchRequest> requests = ask(*variant.backend, listed_, queries_, k, 1);
+      std::vector<std::vector<Row>> expected;
+      int64_t candidates = 0, others = 0;
+      for (SearchRequest& request : requests) {
+        expected.push_back(rows_of(request));
+        candidates += request.cost.candidates;
+        request.least = request.rows.back().similarity;
+        request.cost = {};
+        request.rows.clear();
+      }
+      ASSERT_TRUE(variant.backend->open(listed_, {}).value()->search(requests).ok());
+      for (size_t i = 0; i < requests.size(); ++i) {
+        ASSERT_EQ(rows_of(requests[i]), expected[i]) << variant.name << ", k = " << k;
+        others += requests[i].cost.candidates;
+      }
+      EXPECT_LE(others, candidates) << variant.name << ", k = " << k;
+    }
 }
 
 TEST_F(ApproximateSearch, ReturnsTheSameRowsOnEveryTargetAloneAndInABatch) {

@@ -1,4 +1,5 @@
 """The figures of speed in README.md and the plots are those of bench/data, and the plots can be read on any background: test_speed_plot.py PROJECT"""
+import json
 import pathlib
 import re
 import subprocess
@@ -28,6 +29,13 @@ class SpeedPlot(unittest.TestCase):
         for script in ("readme_table.py", "scale_plot.py"):
             result = subprocess.run([sys.executable, PROJECT / "bench" / script, "--check"], capture_output=True, text=True, check=False)
             self.assertEqual((result.returncode, result.stdout), (0, ""), result.stderr)
+
+    def test_has_a_curve_for_each_approximate_search(self):
+        curves = json.loads((PROJECT / "bench/data/recall.json").read_text(encoding="utf-8"))["curves"]
+        svg = (PROJECT / "bench/data/speed.svg").read_text(encoding="utf-8")
+        self.assertEqual(svg.count("<polyline"), len(curves))
+        for name in curves:
+            self.assertIn(f">{name}", svg)
 
     def test_can_be_read_on_light_and_dark(self):
         for plot in ("speed.svg", "scale.svg"):

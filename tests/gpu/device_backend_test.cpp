@@ -14,6 +14,7 @@
 #include "model/mapped_file.h"
 #include "tests/gpu/device_fixture.h"
 #include "tests/model/parts.h"
+#include "tests/share.h"
 
 namespace glove::testing {
 namespace {
@@ -70,7 +71,7 @@ TEST_F(DeviceBackendTest, OnlyRowsOfTheMask) {
     const ModelPtr m = randomly_split(model(1 + static_cast<int64_t>(random_() % 2000), 9, kind), random_);
     ASSERT_TRUE(open(m).ok());
     const auto codes = knobs_.allocated.load();
-    for (int i = 0; i < 20; ++i) {
+    for (int i = 0; i < (test::kShare == 1 ? 20 : 4); ++i) {
       const RowMaskPtr among = random_mask(random_, *m);
       for (const int64_t k : {1, 10, 400}) expect_right(m, k, among);
       expect_right(m, 10);

@@ -21,7 +21,7 @@ class IndexRecallTest : public ::testing::Test {
     lists_ = Lists::make(centroids, 2, 10, std::nullopt);
     const auto entries = std::ssize(kRecallKs) * kQueries;
     arrays_.queries = kQueries;
-    arrays_.transform.assign(kRecallKs.size() * kRecallTransform, 0.25);
+    arrays_.transform.assign(kRecallKs.size() * kRecallTransform, 1);
     arrays_.features.assign(static_cast<size_t>(entries * kRecallFeatures), 7);
     arrays_.found.assign(static_cast<size_t>(entries * kRecallSteps), 9);
   }

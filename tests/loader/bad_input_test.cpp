@@ -240,7 +240,7 @@ TEST_F(BadInput, AReaderStopsWhenItIsInterrupted) {
 
 TEST_F(BadInput, VerifyingStopsInEachOfItsPasses) {
   std::string text;
-  for (int i = 0; i < 3000; ++i) text += "w" + std::to_string(i) + " 1 2 3\n";
+  for (int i = 0; i < 1000; ++i) text += "w" + std::to_string(i) + " 1 2 3\n";
   const std::string model = directory_.path("model");
   ASSERT_TRUE(convert(directory_.write("in", text), model, {}).ok());
   int64_t stop_at = 0;  // the call of the callback that stops the work
@@ -255,8 +255,8 @@ TEST_F(BadInput, VerifyingStopsInEachOfItsPasses) {
     EXPECT_EQ(opened.error().code, ErrorCode::kInterrupted);
     ++stop_at;
   }
-  // The header, a piece of each tensor, and 3000 rows in passes over words, order, rows and padding.
-  EXPECT_GE(stop_at, 1 + 8 + 4 * (3000 / 256));
+  // The header, a piece of each tensor, and 1000 rows in passes over words, order, rows and padding.
+  EXPECT_GE(stop_at, 1 + 8 + 4 * (1000 / 256));
 }
 
 // With a promised number of rows and without; without it the codes are moved at the end.

@@ -58,7 +58,7 @@ ModelPtr model_in_lists(Model::Source source = {}) {
   Result<PlaneArrays> planes = make_planes(part.vectors, part.norms_squared, centroids, lists, kWidth, 1);
   RecallArrays recall;
   recall.queries = 3;
-  recall.transform.assign(kRecallKs.size() * kRecallTransform, 0.5);
+  recall.transform.assign(kRecallKs.size() * kRecallTransform, 1);
   recall.features.assign(kRecallKs.size() * kRecallFeatures * 3, -7);
   recall.found.assign(kRecallKs.size() * kRecallSteps * 3, 9);
   return with_recall(with_planes(model, std::move(planes).value()), std::move(recall));
@@ -291,7 +291,7 @@ TEST_F(DamagedLists, ACalibrationThatIsImpossibleIsNotUsed) {
   const RecallTable& table = *opened->parts().front().planes->recall;
   ASSERT_FALSE(table.is_damaged);
   EXPECT_EQ(table.queries, 3);
-  EXPECT_TRUE(std::ranges::all_of(table.transform, [](double value) { return value == 0.5; }));
+  EXPECT_TRUE(std::ranges::all_of(table.transform, [](double value) { return value == 1; }));
   EXPECT_TRUE(std::ranges::all_of(table.features, [](int16_t value) { return value == -7; }));
   EXPECT_TRUE(std::ranges::all_of(table.found, [](int16_t value) { return value == 9; }));
   EXPECT_EQ(table.lists.lists(), kLists);
