@@ -7,7 +7,7 @@
 #include <condition_variable>
 #include <mutex>
 
-// Where the C++ library's are slow, CMakeLists.txt names a header with the system's.
+// Where std::mutex is slow, as mingw's is, CMakeLists.txt names a header with the system's locks.
 #if defined(GLOVE_SYSTEM_LOCKS)
 #include GLOVE_SYSTEM_LOCKS
 #else

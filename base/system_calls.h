@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/status.h"
+
 namespace glove::system_calls {
 
 // Returns a number that no other living process has; a forked child has another one than its parent.
@@ -81,5 +83,9 @@ int terminal_columns();
 // Calls `stop` when the user or the system asks the program to end, and turns the signal for a file that is
 // too large into an error of the write.
 void on_request_to_end(void (*stop)(int));
+
+// Loads the library "NAME.so" (or what the system calls it) from the folder that the running program lies in,
+// and returns the address of a function in it.
+Result<void*> function_beside_program(const char* name, const char* function);
 
 }  // namespace glove::system_calls

@@ -3,42 +3,64 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "analysis/analysis.h"
 #include "base/concat.h"
 #include "base/file.h"
 #include "base/system_calls.h"
 #include "base/timer.h"
 #include "base/utf8.h"
-#include "convert/convert.h"
 #include "convert/lists.h"
 #include "convert/progress_display.h"
-#include "cpu/cpu_analysis.h"
+#include "convert/task.h"
 #include "glove_version.h"
-#include "loader/format.h"
-#include "loader/open.h"
 #include "loader/shard.h"
-#include "text/static_encoder.h"
 
 namespace {
+
+constexpr const char* kVersion = GLOVE_VERSION " (" GLOVE_GIT_DESCRIBE ")";
 
 enum ExitCode { kSuccess = 0, kFailure = 1, kUsage = 2 };
 
 struct Arguments {
   std::string input;
   std::string output;
+  std::string format;
+  std::string vocabulary;
+  std::string tensor;
+  std::string only_words;
+  std::optional<uint64_t> seed;
+  int64_t top = 0;
+  int64_t shards = 0;
+  int64_t lists = 0;
+  int threads = 0;
+  bool lower = false;
+  bool normalize = false;
   bool quiet = false;
   bool verify = false;
   bool info = false;
-  glove::ConvertOptions convert;
+};
+
+using glove::ConvertTask;
+using Text = ConvertTask::Text;
+
+// What a task has passed to its caller, who may be shown its progress.
+struct Told {
+  std::array<std::string, ConvertTask::kTexts> texts;
+  glove::TaskNumbers numbers;
+  glove::ProgressDisplay* display = nullptr;
+
+  const std::string& text(Text which) const { return texts[static_cast<size_t>(which)]; }
 };
 
 // Makes text that may contain bytes of a file, or a name that others chose, safe for a terminal.
@@ -50,15 +72,23 @@ std::string file_name(const std::string& path) {
   return printable(glove::file_name_of(path));
 }
 
-int fail(const glove::Error& error) {
-  std::fputs(fmt::format("glove-convert: {}\n", printable(error.message)).c_str(), stderr);
+int fail(const std::string& message) {
+  std::fputs(fmt::format("glove-convert: {}\n", printable(message)).c_str(), stderr);
   return kFailure;
 }
 
 std::string footer() {
   std::string text = "Formats, detected by content:\n";
-  for (const glove::Format& format : glove::formats())
-    text += fmt::format("  {:<16} {}\n", format.name, format.description);
+  ConvertTask task;
+  task.work = ConvertTask::Work::kListFormats;
+  task.version = kVersion;
+  task.context = &text;
+  task.text = [](void* context, Text which, const char* bytes, size_t size) {
+    const std::string_view told(bytes, size);
+    *static_cast<std::string*>(context) +=
+        which == Text::kFormat ? fmt::format("  {:<16} ", told) : fmt::format("{}\n", told);
+  };
+  glove::run_task(task);
   return text + R"(
 Each may be compressed with gzip or zip; archive.zip/member names one file of an archive that has several. IN
 and OUT must be regular files; pipes, and - for standard input or output, are not supported.
@@ -85,35 +115,34 @@ int64_t read_lists(const std::string& text) {
 }
 
 void describe_arguments(CLI::App& app, Arguments& arguments) {
-  glove::ConvertOptions& convert = arguments.convert;
   app.add_option("IN", arguments.input, "The file to read: any format below")->required();
   CLI::Option* const output =
       app.add_option("OUT", arguments.output, "The model file to write, such as glove.safetensors");
-  app.add_option("--format", convert.read.format, "Read IN as this format, and do not detect it by content");
-  app.add_option("--vocabulary", convert.read.words_path,
+  app.add_option("--format", arguments.format, "Read IN as this format, and do not detect it by content");
+  app.add_option("--vocabulary", arguments.vocabulary,
                  "The words of IN, one per line, if IN contains only vectors")
       ->type_name("FILE");
-  app.add_option("--tensor", convert.read.tensor, "The tensor of a safetensors file that holds the vectors")
+  app.add_option("--tensor", arguments.tensor, "The tensor of a safetensors file that holds the vectors")
       ->type_name("NAME");
-  app.add_option("--top", convert.top, "Keep the first N words, which are the most frequent in most files")
+  app.add_option("--top", arguments.top, "Keep the first N words, which are the most frequent in most files")
       ->type_name("N")
       ->check(CLI::Range(int64_t{1}, INT64_MAX))
       ->needs(output);
-  app.add_option("--only-words", convert.subset_path, "Keep only the words in this list, one per line")
+  app.add_option("--only-words", arguments.only_words, "Keep only the words in this list, one per line")
       ->type_name("FILE")
       ->needs(output);
-  app.add_flag("--lower", convert.lower,
+  app.add_flag("--lower", arguments.lower,
                "Change A-Z in words to a-z; of words that become equal, keep the first")
       ->needs(output);
-  app.add_flag("--normalize", convert.normalize, "Divide each vector by its length")->needs(output);
-  app.add_option("--shards", convert.shards,
+  app.add_flag("--normalize", arguments.normalize, "Divide each vector by its length")->needs(output);
+  app.add_option("--shards", arguments.shards,
                  "Write N files OUT-00001-of-0000N.safetensors with a part of the words each, and the index "
                  "OUT.safetensors.index.json, which opens as one model")
       ->type_name("N")
       ->check(CLI::Range(int64_t{1}, glove::kMaxShards))
       ->needs(output);
   app.add_option_function<std::string>(
-         "--lists", [&convert](const std::string& text) { convert.lists = read_lists(text); },
+         "--lists", [&arguments](const std::string& text) { arguments.lists = read_lists(text); },
          "Put the words into N lists around centroids, so that a search reads half the bytes where the model "
          "is "
          "larger than the caches; auto chooses N for models of 100,000 words and more")
@@ -121,12 +150,12 @@ void describe_arguments(CLI::App& app, Arguments& arguments) {
       ->needs(output)
       ->excludes("--shards");
   app.add_option(
-         "--seed", convert.seed,
+         "--seed", arguments.seed,
          "Of the random rotation that a model with lists keeps, so that OUT can be made again byte by "
          "byte; by default one is drawn")
       ->type_name("N")
       ->needs("--lists");
-  app.add_option("--threads", convert.threads, "Number of threads; 0: all cores that the process may use")
+  app.add_option("--threads", arguments.threads, "Number of threads; 0: all cores that the process may use")
       ->check(CLI::Range(0, 1024));
   app.add_flag(
       "--verify", arguments.verify,
@@ -134,8 +163,8 @@ void describe_arguments(CLI::App& app, Arguments& arguments) {
       "writing it");
   app.add_flag("--info", arguments.info, "Print information about IN")->excludes(output);
   app.add_flag("-q,--quiet", arguments.quiet, "Print only errors");
-  app.set_version_flag("--version", fmt::format("glove-convert {} ({})", GLOVE_VERSION, GLOVE_GIT_DESCRIBE));
-  app.footer(footer());
+  app.set_version_flag("--version", fmt::format("glove-convert {}", kVersion));
+  app.footer(footer);
 }
 
 // Set when the program is asked to end: the work stops at the next block or step, and its temporary file is
@@ -146,90 +175,97 @@ bool interrupted() {
   return g_interrupted != 0;
 }
 
-// Calls work(progress) while displaying its progress.
-template <class Work>
-auto with_progress(const Arguments& arguments, const std::string& title, const Work& work) {
+// Does the work while displaying its progress. Returns false after an error, which has been printed.
+bool perform(const Arguments& arguments, const std::string& title, ConvertTask task, Told& told) {
   using Display = glove::ProgressDisplay;
   Display display(Display::style_for_stderr(arguments.quiet), title);
-  return work([&](int64_t done, int64_t total) { display.update(done, total); });
+  told.display = &display;
+  task.version = kVersion;
+  task.threads = arguments.threads;
+  task.numbers = &told.numbers;
+  task.context = &told;
+  task.text = [](void* context, Text which, const char* bytes, size_t size) {
+    static_cast<Told*>(context)->texts[static_cast<size_t>(which)].assign(bytes, size);
+  };
+  task.progress = [](void* context, int64_t done, int64_t total) {
+    static_cast<Told*>(context)->display->update(done, total);
+  };
+  task.interrupted = interrupted;
+  return glove::run_task(task);
 }
 
-int verify(const Arguments& arguments, const std::string& path, const glove::ReadOptions& read) {
-  const auto result = with_progress(arguments, "verifying " + file_name(path), [&](const auto& progress) {
-    glove::OpenOptions options;
-    options.verify = true;
-    options.progress = progress;
-    options.interrupted = interrupted;
-    options.threads = arguments.convert.threads;
-    options.read = read;
-    return glove::open_model(path, options);
-  });
-  if (!result.ok()) return fail(result.error());
+// The work on IN, as the options say that it is read.
+ConvertTask task_for_input(const Arguments& arguments, ConvertTask::Work work) {
+  ConvertTask task;
+  task.work = work;
+  task.input = arguments.input.c_str();
+  task.format = arguments.format.c_str();
+  task.vocabulary = arguments.vocabulary.c_str();
+  task.tensor = arguments.tensor.c_str();
+  return task;
+}
+
+int verify(const Arguments& arguments, const ConvertTask& task) {
+  Told told;
+  if (!perform(arguments, "verifying " + file_name(task.input), task, told))
+    return fail(told.text(Text::kError));
   if (!arguments.quiet)
-    fmt::print(stderr, "{}: verified, {} words, {} dimensions\n", printable(path), result.value()->words(),
-               result.value()->dims());
+    fmt::print(stderr, "{}: verified, {} words, {} dimensions\n", printable(task.input), told.numbers.rows,
+               told.numbers.dims);
   return kSuccess;
 }
 
 int info(const Arguments& arguments) {
-  const auto result =
-      with_progress(arguments, "reading " + file_name(arguments.input), [&](const auto& progress) {
-        glove::OpenOptions options;
-        options.progress = progress;
-        options.interrupted = interrupted;
-        options.threads = arguments.convert.threads;
-        options.read = arguments.convert.read;
-        return glove::open_model(arguments.input, options);
-      });
-  if (!result.ok()) return fail(result.error());
-  const glove::Model& model = *result.value();
-  int64_t zero_rows = 0;
-  for (const glove::ModelPart& part : model.parts())
-    zero_rows += std::count(part.norms_squared.begin(), part.norms_squared.end(), 0.0);
-  fmt::print("format      {}\n", model.source().format);
-  fmt::print("words       {}\n", model.words());
-  fmt::print("dimensions  {}\n", model.dims());
-  fmt::print("file        {} ({} bytes)\n", glove::format_bytes(model.source().file_bytes),
-             model.source().file_bytes);
-  fmt::print("first word  {}\n", printable(model.vocabulary().word(0)));
-  fmt::print("last word   {}\n", printable(model.vocabulary().word(model.words() - 1)));
-  fmt::print("zero rows   {}\n", zero_rows);
+  Told told;
+  const ConvertTask task = task_for_input(arguments, ConvertTask::Work::kInfo);
+  if (!perform(arguments, "reading " + file_name(arguments.input), task, told))
+    return fail(told.text(Text::kError));
+  const glove::TaskNumbers& numbers = told.numbers;
+  fmt::print("format      {}\n", told.text(Text::kFormat));
+  fmt::print("words       {}\n", numbers.rows);
+  fmt::print("dimensions  {}\n", numbers.dims);
+  fmt::print("file        {} ({} bytes)\n", glove::format_bytes(numbers.bytes), numbers.bytes);
+  fmt::print("first word  {}\n", printable(told.text(Text::kFirstWord)));
+  fmt::print("last word   {}\n", printable(told.text(Text::kLastWord)));
+  fmt::print("zero rows   {}\n", numbers.zero_rows);
   return kSuccess;
 }
 
-void print_report(const glove::ConvertReport& report, double seconds) {
-  fmt::print(stderr, "{}: {} words, {} dimensions, {} in {:.2f} s (from {})\n", printable(report.path),
-             report.rows, report.dims, glove::format_bytes(report.bytes), seconds, report.format);
+void print_report(const Told& told, double seconds) {
+  const glove::TaskNumbers& numbers = told.numbers;
+  fmt::print(stderr, "{}: {} words, {} dimensions, {} in {:.2f} s (from {})\n",
+             printable(told.text(Text::kPath)), numbers.rows, numbers.dims,
+             glove::format_bytes(numbers.bytes), seconds, told.text(Text::kFormat));
   const auto note = [](int64_t count, const char* noun, const char* text) {
     if (count > 0) fmt::print(stderr, "  {} {}\n", glove::counted(count, noun), text);
   };
-  note(report.counts.duplicates, "rows", "left out for a word that was there already");
-  note(report.counts.invalid_utf8, "words", "not valid in UTF-8, kept unchanged");
-  note(report.counts.zero_rows, "vectors", "of zeros, which no search finds");
-  note(report.subset_missing, "words", "of the list not in the input");
+  note(numbers.duplicates, "rows", "left out for a word that was there already");
+  note(numbers.invalid_utf8, "words", "not valid in UTF-8, kept unchanged");
+  note(numbers.zero_rows, "vectors", "of zeros, which no search finds");
+  note(numbers.subset_missing, "words", "of the list not in the input");
 }
 
-int convert(Arguments& arguments) {
+int convert(const Arguments& arguments) {
   const glove::Timer timer;
-  glove::CpuBackendOptions backend;
-  backend.threads = arguments.convert.threads;
-  const auto analysis = glove::make_cpu_analysis(backend);
-  if (!analysis.ok()) return fail(analysis.error());
-  arguments.convert.analysis = analysis.value().get();
-  const auto searches = glove::make_cpu_backend(backend);
-  arguments.convert.backend = searches.get();
-  const auto result =
-      with_progress(arguments, "reading " + file_name(arguments.input), [&](const auto& progress) {
-        arguments.convert.progress = progress;
-        arguments.convert.interrupted = interrupted;
-        return glove::convert(arguments.input, arguments.output, arguments.convert);
-      });
-  if (!result.ok()) return fail(result.error());
+  ConvertTask task = task_for_input(arguments, ConvertTask::Work::kConvert);
+  task.output = arguments.output.c_str();
+  task.only_words = arguments.only_words.c_str();
+  task.top = arguments.top;
+  task.shards = arguments.shards;
+  task.lists = arguments.lists;
+  task.seed = arguments.seed ? &*arguments.seed : nullptr;
+  task.lower = arguments.lower;
+  task.normalize = arguments.normalize;
+  Told told;
+  if (!perform(arguments, "reading " + file_name(arguments.input), task, told))
+    return fail(told.text(Text::kError));
   const double seconds = timer.microseconds() * 1e-6;
-  if (!arguments.quiet) print_report(result.value(), seconds);
-  glove::ReadOptions read;
-  read.read_tokenizer = glove::read_tokenizer;
-  return arguments.verify ? verify(arguments, result.value().path, read) : kSuccess;
+  if (!arguments.quiet) print_report(told, seconds);
+  if (!arguments.verify) return kSuccess;
+  ConvertTask check;  // the output's format needs no options
+  check.work = ConvertTask::Work::kVerify;
+  check.input = told.text(Text::kPath).c_str();
+  return verify(arguments, check);
 }
 
 int run(std::vector<std::string> arguments_in_reverse) {
@@ -237,7 +273,6 @@ int run(std::vector<std::string> arguments_in_reverse) {
       "Makes a model file of a word-embedding file, for sqlite-glove to open without reading it through.",
       "glove-convert");
   Arguments arguments;
-  arguments.convert.read.read_tokenizer = glove::read_tokenizer;
   app.allow_windows_style_options(false);  // /folder/file is a path
   describe_arguments(app, arguments);
   try {
@@ -252,7 +287,8 @@ int run(std::vector<std::string> arguments_in_reverse) {
     return app.exit(error) == 0 ? kSuccess : kUsage;
   }
   if (arguments.info) return info(arguments);
-  if (arguments.output.empty()) return verify(arguments, arguments.input, arguments.convert.read);
+  if (arguments.output.empty())
+    return verify(arguments, task_for_input(arguments, ConvertTask::Work::kVerify));
   return convert(arguments);
 }
 

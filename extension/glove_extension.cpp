@@ -60,6 +60,8 @@ std::unique_ptr<glove::Engine> make_engine() {
   auto cpu = glove::make_cpu_backend(options);
 #ifdef GLOVE_WITH_CUDA
   engine->backends().add(glove::make_cuda_backend(engine->settings(), engine->log(), cpu.get()));
+#else
+  engine->backends().set_omission("CUDA is not compiled in");
 #endif
   engine->backends().add(std::move(cpu));
   return engine;

@@ -199,6 +199,7 @@ Status LiveRelation::score_table(std::span<const Query> queries, const SearchOpt
   if (!status.ok() && status.error().code != ErrorCode::kInterrupted && !among_.all() && !reads_by_id())
     status = read(true);
   GLOVE_RETURN_IF_ERROR(status);
+  report.cost.rows_scanned += rows * static_cast<int64_t>(queries.size());
   report.cost.candidates += rows * static_cast<int64_t>(queries.size());
   report.cost.rescore_us += timer.microseconds();
   return {};

@@ -6,8 +6,8 @@
 
 namespace glove::live {
 
-// What one object of the process keeps in memory for searches, counted while it lives. Any thread may use its
-// own.
+// What one object of the process keeps in memory for searches, counted while it lives. One thread at a
+// time may use an object.
 class LoadedBytes {
  public:
   LoadedBytes() = default;

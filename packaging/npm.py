@@ -49,7 +49,7 @@ def platform_package(build, platform):
                       ("THIRD-PARTY-NOTICES", project.third_party(platform), False),
                       ("README.md", readme.encode(), False),
                       (platform.library, project.built(build, platform.library, platform), True),
-                      (platform.program, project.built(build, platform.program, platform), True)]
+                      (platform.program, project.built(build, platform.built_program, platform), True)]
 
 
 def write_package(dist, manifest, files):

@@ -29,6 +29,12 @@ class Platform(NamedTuple):
     def program(self):
         return "glove-convert.exe" if self.os == "win32" else "glove-convert"
 
+    @property
+    def built_program(self):
+        """The file of a build folder that packages call `program`: that which lies beside the library and calls it. By Zig the program
+        by itself: with musl it is static and cannot load a library, and for macOS nothing here runs it."""
+        return self.program if self.zig else self.program.replace("glove-convert", "glove-convert-beside")
+
 
 NATIVE = Platform("linux-x64", "", "manylinux_2_34_x86_64", "linux", "x64", "glibc", "64-bit x86 Linux with glibc 2.34 or newer")
 OTHERS = [

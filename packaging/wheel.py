@@ -48,6 +48,8 @@ Description-Content-Type: text/markdown
 """
 URLS = {"Homepage": "", "Documentation": "/tree/main/docs", "Changelog": "/blob/main/CHANGELOG.md", "Issues": "/issues"}
 SYSTEMS = {"linux": "POSIX :: Linux", "darwin": "MacOS", "win32": "Microsoft :: Windows"}
+# pip makes a program of it.
+ENTRY_POINTS = "[console_scripts]\nglove-convert = sqlite_glove.__main__:convert\n"
 WHEEL = f"Wheel-Version: 1.0\nGenerator: sqlite-glove ({project.VERSION})\nRoot-Is-Purelib: false\n"
 
 
@@ -60,13 +62,14 @@ def contents(build, platform=platforms.NATIVE):
              for name in sorted(os.listdir(os.path.join(project.ROOT, package))) if name.endswith((".py", ".typed"))]
     files.append((f"{NAME}/_version.py", f'__version__ = "{project.VERSION}"\n'.encode(), False))
     files.append((f"{NAME}/{platform.library}", project.built(build, platform.library, platform), True))
-    files.append((f"{NAME}-{project.VERSION}.data/scripts/{platform.program}", project.built(build, platform.program, platform), True))
+    files.append((f"{NAME}/{platform.program}", project.built(build, platform.built_program, platform), True))
     cuda = project.has_cuda(build)
     urls = "".join(f"Project-URL: {name}, {project.URL}{path}\n" for name, path in URLS.items()) if project.URL else ""
     metadata = METADATA % {"urls": urls, "summary": project.description(build), "system": SYSTEMS[platform.os], "backend": "cuda" if cuda else "cpu-only"}
     readme = project.read("packaging/python/README.md") + (b"" if cuda else f"\n{project.NO_CUDA}\n".encode())
     files.append((f"{information}/METADATA", metadata.encode() + readme, False))
     files.append((f"{information}/WHEEL", (WHEEL + tags).encode(), False))
+    files.append((f"{information}/entry_points.txt", ENTRY_POINTS.encode(), False))
     files.append((f"{information}/LICENSE", project.read("LICENSE"), False))
     files.append((f"{information}/THIRD-PARTY-NOTICES", project.third_party(platform), False))
     return files

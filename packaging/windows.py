@@ -24,7 +24,8 @@ def write_zip(build, dist):
     platform = platforms.WINDOWS
     name = f"sqlite-glove-{project.VERSION}-windows-x64"
     readme = README.format(description=project.description(build)).replace("\n", "\r\n").encode()
-    files = [(file, project.built(build, file, platform)) for file in (platform.library, platform.program)]
+    files = [(platform.library, project.built(build, platform.library, platform)),
+             (platform.program, project.built(build, platform.built_program, platform))]
     path = os.path.join(dist, name + ".zip")
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for file, data in [*files, ("README.txt", readme), ("LICENSE.txt", project.read("LICENSE")),

@@ -25,4 +25,4 @@ fi
 cmake -G Ninja -B "$root/x64" -DCMAKE_BUILD_TYPE=Release -DCMAKE_TOOLCHAIN_FILE="$PWD/cmake/windows-toolchain.cmake" \
   -DGLOVE_WINDOWS_ROOT="$root" -DGLOVE_CUDA=OFF -DGLOVE_TESTS=OFF ${GLOVE_CMAKE_ARGS:-} >"$root/configure.log" 2>&1 ||
   { cat "$root/configure.log" >&2 && exit 1; }
-cmake --build "$root/x64" --target glove glove-convert
+cmake --build "$root/x64" --target glove glove-convert glove-convert-beside

@@ -28,6 +28,11 @@ class Backends {
   // Returns nullptr if there is no backend of that name.
   Backend* find(std::string_view name) const;
 
+  // What the build leaves out, for glove_version(); "" if nothing. `text` is a literal. Set before others use
+  // this object.
+  void set_omission(std::string_view text) { omission_ = text; }
+  std::string_view omission() const { return omission_; }
+
   // Returns the names that a user may specify, for messages: "auto, cuda, cpu".
   std::string choices() const;
 
@@ -35,6 +40,7 @@ class Backends {
   ForkSafeMutex adding_;
   std::array<std::unique_ptr<Backend>, kMost> slots_;  // a slot never changes once it is used
   std::atomic<size_t> used_ = 0;
+  std::string_view omission_;
 };
 
 }  // namespace glove

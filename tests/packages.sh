@@ -45,7 +45,7 @@ cmake --preset "$preset" -DGLOVE_TESTS=ON -DGLOVE_STATIC=ON ${GLOVE_CMAKE_ARGS:-
   cat "$log" >&2
   exit 1
 }
-targets=(glove glove-convert glove_static_archive)
+targets=(glove glove-convert glove-convert-beside glove_static_archive)
 # A release's archive and the program of examples/static use `cmake --install`, which copies glove-verify where it is built.
 if grep -q '^GLOVE_VERIFY:BOOL=ON' "build/$preset/CMakeCache.txt"; then targets+=(glove-verify); fi
 cmake --build --preset "$preset" --target "${targets[@]}"

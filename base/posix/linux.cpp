@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
@@ -179,6 +180,8 @@ int64_t nanoseconds(const struct timespec& time) {
 
 }  // namespace
 
+const char* const kLibrarySuffix = ".so";
+
 bool copy_access_control_list(const std::string& from, int to) {
   const ssize_t bytes = ::getxattr(from.c_str(), kAccessControlList, nullptr, 0);
   if (bytes < 0 && errno == ENOTSUP) return true;
@@ -203,6 +206,12 @@ int64_t modified_at(const struct stat& info) {
 
 int64_t changed_at(const struct stat& info) {
   return nanoseconds(info.st_ctim);
+}
+
+// The kernel passes it to each program, also where /proc is not mounted.
+std::string program_path() {
+  const auto* const path = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
+  return path == nullptr ? "" : system_calls::resolved_path(path).value_or("");
 }
 
 }  // namespace glove::posix

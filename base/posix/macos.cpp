@@ -1,4 +1,6 @@
 #include <dlfcn.h>
+#include <limits.h>
+#include <mach-o/dyld.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/acl.h>
@@ -6,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 
 #include "base/file_calls.h"
@@ -76,6 +79,8 @@ int64_t nanoseconds(const struct timespec& time) {
 
 }  // namespace
 
+const char* const kLibrarySuffix = ".dylib";
+
 bool copy_access_control_list(const std::string& from, int to) {
   acl_t list = acl_get_file(from.c_str(), ACL_TYPE_EXTENDED);
   if (list == nullptr && errno == ENOTSUP) return true;
@@ -97,6 +102,13 @@ int64_t modified_at(const struct stat& info) {
 
 int64_t changed_at(const struct stat& info) {
   return nanoseconds(info.st_ctimespec);
+}
+
+std::string program_path() {
+  std::array<char, PATH_MAX> path{};
+  auto bytes = static_cast<uint32_t>(path.size());
+  if (_NSGetExecutablePath(path.data(), &bytes) != 0) return "";
+  return system_calls::resolved_path(path.data()).value_or("");
 }
 
 }  // namespace glove::posix

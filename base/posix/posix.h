@@ -19,4 +19,10 @@ bool copy_access_control_list(const std::string& from, int to);
 // Maps a page of zeros over the page at `address`. May be called by a signal handler.
 bool map_zero_page(uintptr_t address, size_t bytes);
 
+// What the names of libraries end with.
+extern const char* const kLibrarySuffix;
+
+// Returns the path of the running program, or "" if the system does not tell it.
+std::string program_path();
+
 }  // namespace glove::posix

@@ -1,6 +1,8 @@
 // What only programs need, apart from the library, because it takes SHELL32.dll.
 #include <csignal>
+#include <string>
 
+#include "base/file.h"
 #include "base/system_calls.h"
 #include "base/windows/windows.h"
 // After windows.h.
@@ -31,6 +33,17 @@ int terminal_columns() {
 
 void on_request_to_end(void (*stop)(int)) {
   for (const int number : {SIGINT, SIGTERM, SIGBREAK}) std::signal(number, stop);
+}
+
+Result<void*> function_beside_program(const char* name, const char* function) {
+  std::wstring program(32768, L'\0');
+  program.resize(GetModuleFileNameW(nullptr, program.data(), static_cast<DWORD>(program.size())));
+  const std::string path = directory_of(windows::narrow(program)) + "\\" + name + ".dll";
+  const HMODULE loaded = LoadLibraryW(windows::wide_path(path).c_str());
+  const auto address = loaded == nullptr ? nullptr : GetProcAddress(loaded, function);
+  if (address != nullptr) return reinterpret_cast<void*>(address);
+  windows::set_errno();
+  return system_error("load the library beside this program,", path);
 }
 
 }  // namespace glove::system_calls

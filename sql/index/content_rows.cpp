@@ -138,6 +138,9 @@ Status ContentRows::choose_model(const std::string& stored) {
 Status ContentRows::check_fingerprint(const std::string& expected_fingerprint) const {
   const std::string found = fingerprint();
   if (found == expected_fingerprint) return {};
+  if (!index_.is_text)
+    return damaged_index(index_, "it has the fingerprint " + quoted_value(expected_fingerprint) +
+                                     " of a model, but its vectors are in '" + index_.content + "'");
   return {ErrorCode::kInvalidArgument,
           index_.name + ": the model '" + model_name_ + "' has the fingerprint " + found +
               ", but the vectors of the index were made by one with " + expected_fingerprint +

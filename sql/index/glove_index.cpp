@@ -200,10 +200,7 @@ class LiveIndex final : public nn::RankedTable {
  private:
   // Keeps a query for the calibration that 'merge' and 'rebuild' make.
   Status calibrate(sqlite3_value* query) {
-    if (is_null(query))
-      return {ErrorCode::kInvalidArgument,
-              index_.name + ": the command 'calibrate' needs a query, as in INSERT INTO " + index_.name +
-                  "(" + index_.name + ", query) VALUES ('calibrate', ?)"};
+    if (is_null(query)) return {};  // as a search, which has no rows then
     return own_work(connection(), index_, [&]() -> Status {
       const ScopedFloatEnvironment float_environment;
       GLOVE_ASSIGN_OR_RETURN(const IndexConfig config, store_.config());

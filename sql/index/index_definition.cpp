@@ -6,7 +6,9 @@
 #include <string_view>
 #include <utility>
 
+#include "base/concat.h"
 #include "base/utf8.h"
+#include "live/list_maker.h"
 #include "live/segment_planes.h"
 #include "model/limits.h"
 #include "sql/adapter/own_statement.h"
@@ -137,6 +139,12 @@ Status check_complete(const IndexDefinition& index) {
     return wrong(index, "options are those of a model; give model as well");
   if (index.certainty && index.lists == 0)
     return wrong(index, "certainty='yes' needs lists, but lists is 'none'; omit one of them");
+  if (index.certainty && index.dims > 0 && !live::suits_signs(index.dims))
+    return wrong(index, concat("certainty='yes' is for vectors of ", live::kLeastSignedDims, " to ",
+                               live::kMostSignedDims, " dimensions, but dims is ", index.dims, "; omit it"));
+  if (index.lists > 0 && index.dims > live::kMostListDims)
+    return wrong(index, concat("vectors of ", index.dims, " dimensions cannot be in lists, only of ",
+                               live::kMostListDims, " or fewer; omit lists"));
   return {};
 }
 

@@ -75,8 +75,10 @@ Result<IndexConfig> IndexStore::config() {
   if (version != expected && !may_have_lists)
     return Error{
         ErrorCode::kCorrupt,
-        index_.name + " has the format version " + std::to_string(version) +
-            ", but this extension reads version " + std::to_string(expected) + "; " +
+        index_.name + " has the format version " + std::to_string(version) + ", but this extension reads " +
+            (version < expected ? "version " + std::to_string(expected)
+                                : "no later one than " + std::to_string(kVersionOfSigns)) +
+            "; " +
             (version < expected ? "run " + index_.command("rebuild") + ", which makes the index again"
                                 : "use the newer extension that wrote it, or drop the index and "
                                   "create it again")};

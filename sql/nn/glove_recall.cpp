@@ -4,7 +4,7 @@
 //   SELECT glove_recall('main', glove_vec(tag), 10, 0.95) FROM item;
 //   {"queries":500,"k":10,"recall":0.95,"mean":0.962,"p5":0.8,"proved":12,"rows_read":5210.5,"ms":0.06,"exact_ms":0.71}
 //
-// target  the name of a loaded model, or of an index
+// target  the name of a loaded model, or of an index (without its schema)
 // query   a vector, or what else the target's query may be; NULL is skipped
 //
 // Each query is asked twice: exactly, and with the recall. `mean` and `p5` are the mean share of the exact
@@ -22,6 +22,7 @@
 #include "base/concat.h"
 #include "base/json.h"
 #include "base/timer.h"
+#include "base/utf8.h"
 #include "sql/adapter/aggregate.h"
 #include "sql/adapter/direct_call.h"
 #include "sql/adapter/own_statement.h"
@@ -48,7 +49,7 @@ class RecallRows {
                                   shown_value(row[3]), "; use GROUP BY"));
     if (is_null(row[1])) return {};
     Answer exact, approximate;
-    GLOVE_RETURN_IF_ERROR(ask(exact_, row[1], exact));
+    GLOVE_RETURN_IF_ERROR(first_answer(context, row[1], exact));
     if (exact.keys.empty()) return {};
     GLOVE_RETURN_IF_ERROR(ask(approximate_, row[1], approximate));
     if (exact.rows_read > 0) {  // else the answer was kept from before
@@ -70,13 +71,13 @@ class RecallRows {
     const auto count = static_cast<double>(shares_.size());
     const double mean = std::accumulate(shares_.begin(), shares_.end(), 0.0) / count;
     const double p5 = shares_[shares_.size() / 20];
-    return_json(context,
-                concat("{\"queries\":", shares_.size(), ",\"k\":", k_, ",\"recall\":", number_text(recall_),
-                       ",\"mean\":", short_text(mean), ",\"p5\":", short_text(p5), ",\"proved\":", proved_,
-                       ",\"rows_read\":", short_text(static_cast<double>(rows_read_) / count),
-                       ",\"ms\":", short_text(approximate_us_ / count / 1e3),
-                       ",\"exact_ms\":",
-                       timed_ == 0 ? "null" : short_text(exact_us_ / static_cast<double>(timed_) / 1e3), "}"));
+    return_json(
+        context,
+        concat("{\"queries\":", shares_.size(), ",\"k\":", k_, ",\"recall\":", number_text(recall_),
+               ",\"mean\":", short_text(mean), ",\"p5\":", short_text(p5), ",\"proved\":", proved_,
+               ",\"rows_read\":", short_text(static_cast<double>(rows_read_) / count),
+               ",\"ms\":", short_text(approximate_us_ / count / 1e3), ",\"exact_ms\":",
+               timed_ == 0 ? "null" : short_text(exact_us_ / static_cast<double>(timed_) / 1e3), "}"));
     return {};
   }
 
@@ -117,10 +118,24 @@ class RecallRows {
     return {};
   }
 
-  // Whether a table of this name has the columns of an index.
+  // Whether a table of this name has the columns of an index, one of which has the table's name.
   static Result<bool> names_index(sqlite3* db, std::string_view name) {
-    OwnQuery columns(db, kFunction, "SELECT 1 FROM pragma_table_xinfo(?) WHERE name = 'rows_read'", name);
-    return columns.next();
+    OwnQuery columns(db, kFunction,
+                     "SELECT count(*) FROM pragma_table_xinfo(?) "
+                     "WHERE name COLLATE nocase IN ('query', 'rows_read', ?)",
+                     name, name);
+    GLOVE_ASSIGN_OR_RETURN(const bool found, columns.next());
+    return found && columns.integer(0) == 3;
+  }
+
+  // Asks for the exact answer, whose error tells whether there is such a model.
+  Status first_answer(sqlite3_context* context, sqlite3_value* query, Answer& exact) {
+    const Status status = ask(exact_, query, exact);
+    if (status.ok() || model_.empty() || engine_of(context).catalog().find(model_).ok()) return status;
+    return Error{
+        status.error().code,
+        concat(kFunction, ": ", quoted_value(model_),
+               " is no index, which is named without its schema; and as a model: ", status.error().message)};
   }
 
   Status ask(OwnStatement& statement, sqlite3_value* query, Answer& answer) const {

@@ -42,6 +42,8 @@ TEST_F(Settings, VersionNamesTheBackends) {
   EXPECT_EQ(version.find_first_of("0123456789"), 0U) << version;
   EXPECT_NE(version.find("; backends: "), std::string::npos) << version;
   EXPECT_NE(version.find("cpu"), std::string::npos) << version;
+  const bool lists_cuda = version.find(": cuda") != std::string::npos;
+  EXPECT_EQ(version.ends_with("cpu; CUDA is not compiled in"), !lists_cuda) << version;
 }
 
 TEST_F(Settings, StatsTellWhatASearchCost) {

@@ -96,7 +96,7 @@ class Lists(unittest.TestCase):
     def test_a_version_that_is_too_new_asks_for_the_newer_extension(self):
         db = self.create(5)
         db.execute("UPDATE doc_vec_config SET value = 5 WHERE key = 'version'")
-        with self.assertRaisesRegex(sqlite3.Error, "use the newer extension that wrote it"):
+        with self.assertRaisesRegex(sqlite3.Error, "version 5, but this extension reads no later one than 4; use the newer extension that wrote it"):
             db.execute(NEAREST, (fixture.vector(self.source, DIMS),)).fetchall()
 
     def test_the_same_rows_have_the_same_lists(self):
@@ -118,6 +118,10 @@ class Lists(unittest.TestCase):
         db.executemany("INSERT INTO doc(vec) VALUES (?)", [(fixture.vector(self.source, 4097),) for _ in range(8)])
         with self.assertRaisesRegex(sqlite3.Error, "vectors of 4097 dimensions cannot be in lists, only of 4096 or fewer"):
             db.execute("CREATE VIRTUAL TABLE doc_vec USING glove_index(content='doc', rowid='id', vector='vec', lists=1)")
+        for arguments, words in (("dims=4097, lists=1", "vectors of 4097 dimensions cannot be in lists"),
+                                 ("dims=255, certainty='yes'", "certainty='yes' is for vectors of 256 to 4096 dimensions, but dims is 255")):
+            with self.assertRaisesRegex(sqlite3.Error, words):
+                db.execute("CREATE VIRTUAL TABLE doc_vec USING glove_index(content='doc', rowid='id', vector='vec', %s)" % arguments)
         db.execute("CREATE VIRTUAL TABLE doc_vec USING glove_index(content='doc', rowid='id', vector='vec')")
 
     def damaged(self, change, lists_change=lambda block: block):

@@ -1,7 +1,8 @@
 """What is packaged loads on other Linux systems: test_library.py FILE... | --skip REASON
 
-Each FILE (glove.so, glove-convert) needs no symbol that is newer than glibc 2.34 (Ubuntu 22.04, RHEL 9, Amazon Linux 2023), no
-library that such a system may lack, and has no symbol table. glove.so exports its two entry points and nothing else.
+Each FILE (glove.so, glove-convert, glove-convert-beside) needs no symbol that is newer than glibc 2.34 (Ubuntu 22.04, RHEL 9, Amazon Linux 2023), no
+library that such a system may lack, and has no symbol table. glove.so exports its two entry points for SQLite and the
+one for glove-convert, and nothing else.
 """
 import os
 import re
@@ -12,7 +13,7 @@ SKIPPED = 77
 NEWEST_GLIBC = (2, 34)
 BUILT_ON = (2, 36)  # Debian 12. A newer glibc replaces functions by versions of its own, so a build there proves nothing.
 LIBRARIES = re.compile(r"(libc|libm|libz|libgcc_s|libdl|librt|libpthread|ld-linux-[\w-]+)\.so\.\d+")
-ENTRY_POINTS = {"sqlite3_glove_init", "sqlite3_modglove_init"}
+ENTRY_POINTS = {"sqlite3_glove_init", "sqlite3_modglove_init", "glove_convert_entry"}
 
 
 def objdump(option, path):

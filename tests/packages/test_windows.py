@@ -33,7 +33,8 @@ import fixture  # noqa: E402
 import served  # noqa: E402
 
 WINE = next((path for path in ("/usr/lib/wine/wine64", shutil.which("wine64"), shutil.which("wine")) if path and os.path.exists(path)), None)
-LIBRARIES = {"glove.dll": {"KERNEL32.dll", "msvcrt.dll"}, "glove-convert.exe": {"KERNEL32.dll", "msvcrt.dll", "SHELL32.dll"}}
+LIBRARIES = {"glove.dll": {"KERNEL32.dll", "msvcrt.dll"}, "glove-convert.exe": {"KERNEL32.dll", "msvcrt.dll", "SHELL32.dll"},
+             "glove-convert-beside.exe": {"KERNEL32.dll", "msvcrt.dll", "SHELL32.dll"}}
 SEED = os.environ.get("GLOVE_TEST_SEED") or str(random.randrange(1 << 31))
 
 
@@ -160,6 +161,25 @@ def compare_damage(case, count):
         os.remove(path)
     assert both[0].close() == 0 and errors > count // 4, errors
     print(f"{count} damaged files: {errors} errors, the same as here")
+
+
+def check_program(case):
+    """The program of the packages, which has glove.dll do the work, writes what the other one writes, and says what is missing without it."""
+    sample = os.path.join(PROJECT, "examples/data/glove-6b-100d-20k.txt.gz")
+    folder, model = os.path.join(case.folder, "größe"), os.path.join(case.folder, "beside.safetensors")
+    os.makedirs(folder)
+    program = shutil.copy(os.path.join(case.root, "x64", "glove-convert-beside.exe"), os.path.join(folder, "glove-convert.exe"))
+    done = subprocess.run([WINE, program, "--info", case.model], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "cannot load the library beside this program" in done.stderr, done
+    shutil.copy(case.there.extension, folder)
+    test_zig.run(WINE, program, "-q", sample, model)
+    assert filecmp.cmp(model, case.model, shallow=False)
+    print(f"the packages' glove-convert.exe has glove.dll do its work; without it: {done.stderr.strip()}")
+
+
+def check_version(case):
+    version = case.wine().execute("SELECT glove_version()").fetchone()[0]
+    assert version.endswith("backends: cpu; CUDA is not compiled in"), version
 
 
 def check_replacement(case):
@@ -301,7 +321,7 @@ def check_packages(build, dist):
     wheel, = glob.glob(os.path.join(dist, "sqlite_glove-*-py3-none-win_amd64.whl"))
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
-        assert archive.read("sqlite_glove/glove.dll") == library and any(name.endswith("/scripts/glove-convert.exe") for name in names), names
+        assert archive.read("sqlite_glove/glove.dll") == library and "sqlite_glove/glove-convert.exe" in names, names
     tarball, = glob.glob(os.path.join(dist, f"{platform.npm}-[0-9]*.tgz"))
     with tarfile.open(tarball) as archive:
         manifest = json.load(io.TextIOWrapper(archive.extractfile("package/package.json"), "utf-8"))
@@ -331,6 +351,8 @@ def main():
         case = Case(options, folder)
         test_zig.run_readme(case.there, case.shell, folder)
         compare_formats(case)
+        check_program(case)
+        check_version(case)
         check_replacement(case)
         check_paths(case)
         check_page_errors(case)

@@ -28,7 +28,7 @@ import platforms  # noqa: E402
 
 OLDEST_GLIBC = (2, 17)
 LIBRARIES = {"gnu": re.compile(r"(libc|libm|libdl|librt|libpthread|ld-linux-[\w-]+)\.so\.\d+"), "musl": re.compile(r"libc\.so")}
-ENTRY_POINTS = {"sqlite3_glove_init", "sqlite3_modglove_init"}
+ENTRY_POINTS = {"sqlite3_glove_init", "sqlite3_modglove_init", "glove_convert_entry"}
 LARGEST_FRAME = 16 << 10  # of 128 KB, a thread's stack with musl
 
 

@@ -323,6 +323,9 @@ class Recall(unittest.TestCase):
         self.db.execute("CREATE VIRTUAL TABLE doc_vec USING glove_index(content='doc', rowid='id', vector='v')")
         live = json.loads(self.db.execute("SELECT glove_recall('doc_vec', v, 5, 0.9) FROM doc WHERE id IN (20, 90)").fetchone()[0])
         self.assertEqual((live["queries"], live["mean"], live["proved"]), (2, 1, 2))
+        whole = json.loads(self.db.execute("SELECT glove_recall('doc_vec', v, 40, 0.9) FROM doc WHERE id IN (20, 90)").fetchone()[0])
+        self.assertEqual((whole["rows_read"], whole["proved"]), (300, 2))  # k is so large that the table is read
+        self.assertGreater(whole["exact_ms"], 0)
         again = "SELECT glove_recall('lists', glove_vec('w250', 'lists'), 9, 0.9)"
         first, second = (json.loads(self.db.execute(again).fetchone()[0]) for _ in range(2))
         self.assertGreater(first["exact_ms"], 0)
@@ -337,7 +340,8 @@ class Recall(unittest.TestCase):
             self.db.execute("SELECT glove_recall('lists', 'w1', 10 + column1, 0.9) FROM (VALUES (0), (1))").fetchall()
         for call, words in (("glove_recall('lists', 'w1', 0, 0.9)", "k must be an integer of at least 1"),
                             ("glove_recall('lists', 'w1', 10, 0.3)", "recall must be a number from 0.5 to 1"),
-                            ("glove_recall('absent', 'w1', 10, 0.9)", "absent")):
+                            ("glove_recall('main.doc_vec', 'w1', 10, 0.9)", "'main.doc_vec' is no index, which is named without its schema"),
+                            ("glove_recall('doc', 'w1', 10, 0.9)", "'doc' is no index")):
             with self.assertRaisesRegex(sqlite3.Error, words):
                 self.db.execute("SELECT " + call).fetchall()
 

@@ -6,7 +6,6 @@
 >>> docs.search(query, 10)
 """
 import array
-import importlib.metadata
 import inspect
 import json
 import os
@@ -39,10 +38,10 @@ def loadable_path() -> str:
 
 def convert_path() -> str:
     """Returns the path of the program glove-convert, which makes model files."""
-    for file in importlib.metadata.files("sqlite-glove") or ():
-        if file.name in ("glove-convert", "glove-convert.exe"):
-            return os.path.abspath(os.fspath(file.locate()))
-    raise FileNotFoundError("glove-convert is not among the files that were installed with sqlite-glove; install its wheel")
+    path = os.path.join(os.path.dirname(loadable_path()), "glove-convert.exe" if sys.platform == "win32" else "glove-convert")
+    if not os.path.isfile(path):
+        raise FileNotFoundError(f"{path} is not there; it is a part of the wheel of sqlite-glove")
+    return path
 
 
 def load(conn: Any) -> None:

@@ -1,0 +1,62 @@
+// What the program glove-convert has the library do. In plain types, because the program of some packages
+// calls a glove.so beside it (convert/loaded_task.cpp), which contains a C++ library of its own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace glove {
+
+// What a task has counted.
+struct TaskNumbers {
+  int64_t rows = 0;
+  int64_t dims = 0;
+  int64_t bytes = 0;  // of the input (kInfo), or of all that was written
+  int64_t zero_rows = 0;
+  int64_t duplicates = 0;  // from here on of kConvert alone
+  int64_t invalid_utf8 = 0;
+  int64_t subset_missing = 0;
+};
+
+// The texts and `context` belong to the caller and are only used during the call. No text is null; paths are
+// as in base/file_calls.h, and "" is an option that is not set. The options mean what ConvertOptions
+// (convert/convert.h) and ReadOptions say.
+struct ConvertTask {
+  enum class Work : int32_t { kConvert, kVerify, kInfo, kListFormats };
+  // What `text` receives: the error; the input's format, and the path that was written or read; of kInfo the
+  // words; and of kListFormats each format followed by its description.
+  enum class Text : int32_t { kError, kFormat, kPath, kFirstWord, kLastWord, kDescription };
+  static constexpr size_t kTexts = 6;
+
+  Work work = Work::kConvert;
+  int32_t threads = 0;
+  const char* version = "";  // of the program; a library of another version returns an error
+  const char* input = "";
+  const char* output = "";
+  const char* format = "";
+  const char* vocabulary = "";
+  const char* tensor = "";
+  const char* only_words = "";
+  int64_t top = 0;
+  int64_t shards = 0;
+  int64_t lists = 0;
+  const uint64_t* seed = nullptr;  // null: none is set
+  bool lower = false;
+  bool normalize = false;
+
+  void* context = nullptr;  // for these, which are called on the calling thread
+  void (*text)(void* context, Text which, const char* bytes, size_t size) = nullptr;
+  void (*progress)(void* context, int64_t done, int64_t total) = nullptr;
+  bool (*interrupted)() = nullptr;
+  TaskNumbers* numbers = nullptr;
+};
+
+// Does the work. Returns false after an error, which it passes to `text`; throws nothing.
+using RunTask = bool(const ConvertTask& task);
+RunTask run_task;
+
+constexpr const char* kTaskEntry = "glove_convert_entry";
+// The function of that name in glove.so, which returns the address of its run_task().
+using TaskEntry = RunTask*();
+
+}  // namespace glove
