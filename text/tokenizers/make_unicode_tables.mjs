@@ -187,7 +187,9 @@ for (const [code, to] of lowers) {
 }
 function decompositions(name, list) {
   const rows = list.map(([code, string]) => [code, Buffer.byteLength(string)]);
-  return packed(`${name}Rows`, rows) + array('uint8_t', `${name}Text`, [...Buffer.from(list.map((r) => r[1]).join(''))]);
+  const bytes = [...Buffer.from(list.map((r) => r[1]).join(''))];
+  if (bytes.length > 0xffff) throw 'the offsets are too small';
+  return packed(`${name}Rows`, rows) + array('uint8_t', `${name}Text`, bytes);
 }
 // The runs of at most 255 equal values, as [value, length].
 function runs(values) {
