@@ -200,7 +200,11 @@ class LiveIndex final : public nn::RankedTable {
  private:
   // Keeps a query for the calibration that 'merge' and 'rebuild' make.
   Status calibrate(sqlite3_value* query) {
-    if (is_null(query)) return {};  // as a search, which has no rows then
+    if (is_null(query))
+      return {ErrorCode::kInvalidArgument,
+              index_.name + ": the command 'calibrate' needs a query, but it is NULL; write INSERT INTO " +
+                  index_.name + "(" + index_.name +
+                  ", query) VALUES ('calibrate', ?), and leave rows without a vector out of a SELECT"};
     return own_work(connection(), index_, [&]() -> Status {
       const ScopedFloatEnvironment float_environment;
       GLOVE_ASSIGN_OR_RETURN(const IndexConfig config, store_.config());

@@ -274,8 +274,7 @@ class Recall(unittest.TestCase):
         self.assertEqual(self.db.execute(stored).fetchone(), (512, 97))
         self.db.execute("ROLLBACK")
         self.assertEqual(self.db.execute(stored).fetchone(), (0, None))
-        self.db.execute(add, (None,))
-        for value, words in ((b"abc", "the query is a BLOB of 3 bytes"), ("[1, 2]", "the query has 2 components")):
+        for value, words in ((None, "needs a query, but it is NULL"), (b"abc", "the query is a BLOB of 3 bytes"), ("[1, 2]", "the query has 2 components")):
             with self.assertRaisesRegex(sqlite3.Error, words):
                 self.db.execute(add, (value,))
         with self.assertRaisesRegex(sqlite3.Error, "takes no rows"):
