@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import tarfile
+import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # The time of every file in an archive, so that the same inputs make the same bytes: 1980-01-01, the oldest that zip knows.
@@ -62,14 +63,11 @@ def built(build, name, platform=None):
     strip = shutil.which("strip")
     if strip is None:
         raise SystemExit("strip was not found; install binutils")
-    stripped = path + ".stripped"
-    try:
+    with tempfile.TemporaryDirectory() as folder:
+        stripped = os.path.join(folder, os.path.basename(name))
         subprocess.run([strip, "-o", stripped, path], check=True)
         with open(stripped, "rb") as file:
             return file.read()
-    finally:
-        if os.path.exists(stripped):
-            os.remove(stripped)
 
 
 def write_tar(path, files):

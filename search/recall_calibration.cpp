@@ -195,7 +195,8 @@ class Calibration {
       std::nth_element(best.begin(), end - 1, best.end(), std::greater<>());
       std::sort(best.begin(), end, std::greater<>());
       if (i + 1 == kRecallKs.size()) start.least = *(end - 1);
-      start.measured[i] = measure_recall(order, lists_.scale, kRecallKs[i], {best.begin(), end},
+      const auto nearest = std::span<const double>(best).first(static_cast<size_t>(kRecallKs[i]));
+      start.measured[i] = measure_recall(order, lists_.scale, kRecallKs[i], nearest,
                                          std::max(best.front(), nearest_excluded));
     }
   }

@@ -148,8 +148,8 @@ LaunchFile plane_scan() {
   file.choices.push_back(choice_of("seeds", {1, 8}, params.coarse.seeds_per_warp));
   file.when_run = {{.kernel = "plane_scan_kernel", .parameters = {number(scan.capacity, 48)}}};
   file.add({}, {{"ci ranked", "dims 16, blocks 2, ranked on, row_upper off, long_query off, seeds 1"},
-                {"ci unranked", "dims 1, blocks 2, ranked off, row_upper on, long_query on, seeds 8"}});
-  file.add_unnamed({}, {"dims 300, blocks 2, ranked off, row_upper on, long_query on, seeds 8",
+                {"ci unranked", "dims 300, blocks 2, ranked off, row_upper on, long_query on, seeds 8"}});
+  file.add_unnamed({}, {"dims 1, blocks 2, ranked off, row_upper on, long_query on, seeds 8",
                         "dims 3, blocks 1, ranked on, row_upper off, long_query on, seeds 8",
                         "dims 1, blocks 1, ranked off, row_upper on, long_query off, seeds 1",
                         "dims 1, blocks 3, ranked on, row_upper on, long_query off, seeds 8",

@@ -19,6 +19,7 @@ FIELDS = {
     "device_part.h": ["int32_t dims = 0;", "int64_t rows_of_tiles = 0;"],
     "single_scan.h": ["int32_t top_rows;"],
     "coarse_scan.h": ["int32_t code_sum;"],
+    "plane_scan.h": ["int32_t row_words;"],
     "batch_scan.h": ["int32_t queries;"],
     "kmeans.h": ["int32_t id_bits;"],
     "moments.h": ["int32_t dims;", "int32_t warps;"],
@@ -35,7 +36,7 @@ def read(path):
 
 def copy(project, folder):
     """Copies the rooms whose headers kernels include."""
-    for room in ("analysis", "base", "gpu", "model", "search"):
+    for room in ("analysis", "base", "gpu", "lists", "model", "search"):
         shutil.copytree(os.path.join(project, room), os.path.join(folder, room))
 
 
