@@ -130,7 +130,7 @@ class RecallRows {
 
   // Asks for the exact answer, whose error tells whether there is such a model.
   Status first_answer(sqlite3_context* context, sqlite3_value* query, Answer& exact) {
-    const Status status = ask(exact_, query, exact);
+    Status status = ask(exact_, query, exact);
     if (status.ok() || model_.empty() || engine_of(context).catalog().find(model_).ok()) return status;
     return Error{
         status.error().code,
