@@ -139,16 +139,23 @@ Status check_complete(const IndexDefinition& index) {
     return wrong(index, "options are those of a model; give model as well");
   if (index.certainty && index.lists == 0)
     return wrong(index, "certainty='yes' needs lists, but lists is 'none'; omit one of them");
-  if (index.certainty && index.dims > 0 && !live::suits_signs(index.dims))
-    return wrong(index, concat("certainty='yes' is for vectors of ", live::kLeastSignedDims, " to ",
-                               live::kMostSignedDims, " dimensions, but dims is ", index.dims, "; omit it"));
-  if (index.lists > 0 && index.dims > live::kMostListDims)
-    return wrong(index, concat("vectors of ", index.dims, " dimensions cannot be in lists, only of ",
-                               live::kMostListDims, " or fewer; omit lists"));
-  return {};
+  return index.dims > 0 && (index.certainty || index.lists > 0) ? check_list_dims(index, index.dims)
+                                                                : Status();
 }
 
 }  // namespace
+
+Status check_list_dims(const IndexDefinition& index, int64_t dims) {
+  if (index.certainty && !live::suits_signs(dims))
+    return wrong(index, concat("certainty='yes' is for vectors of ", live::kLeastSignedDims, " to ",
+                               live::kMostSignedDims, " dimensions, but these have ", dims,
+                               "; create the index without it"));
+  if (dims > live::kMostListDims)
+    return wrong(index,
+                 concat("vectors of ", dims, " dimensions cannot be in lists, only of ", live::kMostListDims,
+                        " or fewer; create the index without the argument lists"));
+  return {};
+}
 
 Status check_name(const IndexDefinition& index) {
   for (const char* const column : kIndexColumns)

@@ -59,6 +59,9 @@ inline constexpr std::array<const char*, 11> kIndexColumns = {"id",    "similari
                                                               "k",     "backend",    "certainty", "recall",
                                                               "among", "evidence",   "rows_read"};
 
+// An error if vectors of `dims` dimensions cannot be in the lists that the index asks for.
+Status check_list_dims(const IndexDefinition& index, int64_t dims);
+
 // An error if the index has the name of one of its columns.
 Status check_name(const IndexDefinition& index);
 

@@ -1,6 +1,5 @@
 #include "sql/index/index_lists.h"
 
-#include "base/concat.h"
 #include "base/crc32.h"
 #include "base/float_environment.h"
 #include "sql/adapter/interrupt.h"
@@ -41,23 +40,12 @@ void IndexLists::plan(int64_t rows, bool joins_all) {
 }
 
 Status IndexLists::train(const live::Segment& segment) {
-  if (segment.dims() > live::kMostListDims)
-    return {ErrorCode::kInvalidArgument, index_.name + ": vectors of " + std::to_string(segment.dims()) +
-                                             " dimensions cannot be in lists, only of " +
-                                             std::to_string(live::kMostListDims) +
-                                             " or fewer; create the index without the argument lists"};
+  GLOVE_RETURN_IF_ERROR(check_list_dims(index_, segment.dims()));
   const bool is_auto = index_.lists == IndexDefinition::kAutoLists;
   const int64_t lists = is_auto ? live::lists_for(segment.rows()) : index_.lists;
   if (!live::suits_lists(segment.rows(), lists)) return {};  // rows were gone without a trace in the log
   std::optional<uint64_t> seed;
-  if (index_.certainty) {
-    if (!live::suits_signs(segment.dims()))
-      return {ErrorCode::kInvalidArgument,
-              concat(index_.name, ": certainty='yes' is for vectors of ", live::kLeastSignedDims, " to ",
-                     live::kMostSignedDims, " dimensions, but these have ", segment.dims(),
-                     "; create the index without it")};
-    sqlite3_randomness(sizeof(uint64_t), &seed.emplace());
-  }
+  if (index_.certainty) sqlite3_randomness(sizeof(uint64_t), &seed.emplace());
   GLOVE_ASSIGN_OR_RETURN(Analysis* const analysis, cpu_analysis(connection_));
   InterruptPoller interrupted(connection_.db());
   GLOVE_ASSIGN_OR_RETURN(lists_, live::train_lists(*analysis, segment, lists, seed, interrupted));

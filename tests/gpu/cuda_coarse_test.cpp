@@ -142,6 +142,19 @@ class CudaCoarse : public CudaTest {
     }
   }
 
+  // The same for several queries and k of a model of which the scan rules rows out, which it then forgets.
+  void expect_equal_and_fewer(const ModelPtr& model) {
+    const CoarseModel coarse(device_, model);
+    const std::vector<Query> queries = random_queries(random_, *model, Rows::kGaussian, 2);
+    for (const int64_t k : {1, 10, 100, 1000, 5000})
+      for (const Query& query : queries) {
+        ASSERT_NO_FATAL_FAILURE(expect_equal(model, coarse, query, k));
+        ASSERT_NO_FATAL_FAILURE(expect_equal(model, coarse, query, k, false));
+      }
+    EXPECT_LT(candidates_, 40000);
+    forget(model);
+  }
+
   std::shared_ptr<gpu::SharedDevice> device_;
   gpu::SingleSearch search_;
   int64_t candidates_ = 0;  // of the last search
@@ -186,30 +199,14 @@ TEST_F(CudaCoarse, RowsInListsOfMediumModels) {
   for (const int64_t dims : {3, 16, 100, 300, 768, 2048}) {
     const ModelPtr plain = large_model(random_(), static_cast<int64_t>(40000 + random_() % 20000), dims);
     const ModelPtr model = in_lists(plain, 200, random_, kMostK);
-    const CoarseModel coarse(device_, model);
-    const std::vector<Query> queries = random_queries(random_, *model, Rows::kGaussian, 2);
-    for (const int64_t k : {1, 10, 100, 1000, 5000})
-      for (const Query& query : queries) {
-        ASSERT_NO_FATAL_FAILURE(expect_equal(model, coarse, query, k));
-        ASSERT_NO_FATAL_FAILURE(expect_equal(model, coarse, query, k, false));
-      }
-    EXPECT_LT(candidates_, 40000);  // it ruled rows out
-    forget(model);
+    ASSERT_NO_FATAL_FAILURE(expect_equal_and_fewer(model)) << dims;
   }
 }
 
 TEST_F(CudaCoarse, RowsOfMediumModels) {
   for (const int64_t dims : {3, 16, 100, 300, 2048}) {
     const ModelPtr model = large_model(random_(), static_cast<int64_t>(40000 + random_() % 20000), dims);
-    const CoarseModel coarse(device_, model);
-    const std::vector<Query> queries = random_queries(random_, *model, Rows::kGaussian, 2);
-    for (const int64_t k : {1, 10, 100, 1000, 5000})
-      for (const Query& query : queries) {
-        ASSERT_NO_FATAL_FAILURE(expect_equal(model, coarse, query, k));
-        ASSERT_NO_FATAL_FAILURE(expect_equal(model, coarse, query, k, false));
-      }
-    EXPECT_LT(candidates_, 40000);  // it ruled rows out
-    forget(model);
+    ASSERT_NO_FATAL_FAILURE(expect_equal_and_fewer(model)) << dims;
   }
 }
 
