@@ -4,6 +4,7 @@ Three shards of random words on two workers answer as the unsharded model does, 
 shards are replaced, too. Skipped if dask, distributed or pandas is missing, or if this Python cannot load extensions.
 """
 import argparse
+import contextlib
 import importlib.util
 import json
 import os
@@ -105,12 +106,10 @@ class Calls(unittest.TestCase):
         message = pickle.dumps((os.mkdir, marked))
         for shown in (bytes(len(token)), token[:-1] + bytes([token[-1] ^ 1]), b""):
             with socket.create_connection((host, port), 10) as connection:
-                connection.sendall(shown + struct.pack("<Q", len(message)) + message)
-                connection.shutdown(socket.SHUT_WR)
-                try:
+                with contextlib.suppress(OSError):  # the listener may close it at once
+                    connection.sendall(shown + struct.pack("<Q", len(message)) + message)
+                    connection.shutdown(socket.SHUT_WR)
                     self.assertEqual(connection.recv(1), b"")
-                except ConnectionError:
-                    pass
         self.assertFalse(os.path.exists(marked))
 
     def test_with_certificates(self):

@@ -228,11 +228,22 @@ class Index(unittest.TestCase):
         must_raise(sqlite3.OperationalError, "has a vector of 1 component, but the index has 2", None, [[1, 2], [1]])
         must_raise(sqlite3.OperationalError, "there is no argument", None, [[1]], nosuchargument="x")
         must_raise(ValueError, "cannot be an argument", None, [[1]], content="x")
+        must_raise(TypeError, "columns is a list; it must be a dict", None, [[1]], ["a"])
+        if optional("pandas"):
+            must_raise(TypeError, "columns is a Series", None, [[1]], optional("pandas").Series(["a"], name="t"))
         with self.assertRaisesRegex(ValueError, "there is no such table"):
             self.glove.Index(self.conn, "doc")
         self.conn.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, embedding BLOB)")
         with self.assertRaisesRegex(ValueError, "no column 'vector'; its columns are id, embedding"):
             self.glove.Index(self.conn, "doc")
+        with self.assertRaisesRegex(ValueError, r"the table 'doc' exists already; open its index by sqlite_glove.Index\(conn, 'doc'\)"):
+            self.glove.index(self.conn, "doc", vectors=[[1]])
+        docs = self.glove.index(self.conn, "other", vectors=[[1]])
+        with self.assertRaisesRegex(TypeError, "search\\(\\) has no input 'filter'.*where and params"):
+            docs.search([1], filter={"lang": "en"})
+        for unloaded in (lambda conn: self.glove.index(conn, "doc", vectors=[[1]]), lambda conn: self.glove.Index(conn, "doc")):
+            with self.assertRaisesRegex(RuntimeError, r"call sqlite_glove.load\(conn\) first"):
+                unloaded(sqlite3.connect(":memory:"))
 
     @unittest.skipUnless(optional("numpy"), "there is no NumPy")
     def test_numpy_shapes_types_and_numbers(self):
