@@ -2,8 +2,8 @@
 """Times sqlite_glove.index() and search(): python_index.py [--vectors FILE.npy] [--rows N] [--dims D] [--rounds R] [--file]
 
 Makes a table of N vectors of D dimensions from a NumPy array, with an index without lists and with the default, in turns, in memory
-or, with --file, in a file of the folder for temporary files. Prints the seconds by the clock and of the processor. Then it prints
-what search() takes beside the same statement in SQL, by answers that are kept, so that no search is in the times.
+or, with --file, in a file of the folder for temporary files. Prints the seconds by the clock and of the processor, and the median of 300
+searches for 10 rows, each a new one. Then it prints what search() takes beside the same statement in SQL, by answers that are kept, so that no search is in the times.
 
 The vectors are the first D columns of FILE and, if it has fewer than N rows, sums of two of them; without FILE, random.
 
@@ -43,8 +43,14 @@ def connected(on_disk):
 def time_index(options, vectors, arguments):
     with connected(options.file) as conn:
         clock, processor = time.perf_counter(), time.process_time()
-        sqlite_glove.index(conn, "doc", numpy.arange(len(vectors)), vectors, **arguments)
-        return time.perf_counter() - clock, time.process_time() - processor
+        docs = sqlite_glove.index(conn, "doc", numpy.arange(len(vectors)), vectors, **arguments)
+        clock, processor = time.perf_counter() - clock, time.process_time() - processor
+        searches = []
+        for query in vectors[::len(vectors) // 300]:
+            begin = time.perf_counter()
+            docs.search(query, 10)
+            searches.append(time.perf_counter() - begin)
+        return clock, processor, 1e3 * statistics.median(searches)
 
 
 def time_search(vectors, asked=2000):
@@ -77,11 +83,11 @@ def main():
     options = parser.parse_args()
     vectors = make_vectors(options)
     print(f"{len(vectors):,} x {vectors.shape[1]}, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores\n\n"
-          "| | seconds | of the processor |\n|---|--:|--:|")
+          "| | seconds | of the processor | a search, ms |\n|---|--:|--:|--:|")
     for _ in range(options.rounds):
         for name, arguments in (("lists='none'", {"lists": "none"}), ("default", {})):
-            clock, processor = time_index(options, vectors, arguments)
-            print(f"| index(), {name} | {clock:.2f} | {processor:.2f} |", flush=True)
+            clock, processor, search = time_index(options, vectors, arguments)
+            print(f"| index(), {name} | {clock:.2f} | {processor:.2f} | {search:.2f} |", flush=True)
     print("\n| 10 rows of an index, answers kept | ms |\n|---|--:|")
     for name, median in time_search(vectors[:1000]).items():
         print(f"| {name} | {median:.4f} |")

@@ -163,6 +163,10 @@ class Index(unittest.TestCase):
         index.sync()
         self.check(index, rows)
         index.command("integrity-check")
+        other = self.glove.index(self.conn, "other", [1, 2], [[1, 0], [0, 1]])
+        other.upsert([1, 2], [[1, 0, 0], [0, 0, 1]])  # another model, of other dimensions
+        other.command("rebuild")
+        self.assertEqual(other.search([0, 0, 2], 1), [(2, 1.0)])
         for query in (vectors[0], json.dumps(vectors[1])):
             index.command("calibrate", query)
         kept = self.conn.execute("SELECT data FROM doc_vec_block WHERE segment = -2 ORDER BY number").fetchall()
