@@ -182,6 +182,13 @@ class Index(unittest.TestCase):
         self.assertEqual(reopened.columns, ["tag"])
         self.check(reopened, rows)
 
+    def test_rows_of_one_component_in_lists(self):
+        """Of some there are no bounds, and similarities are 1 or -1: their calibration must be one that is read again."""
+        vectors = [[self.source.gauss(0, 1)] for _ in range(3000)]
+        index = self.glove.index(self.conn, "doc", None, vectors, lists="60")
+        index.command("integrity-check")
+        self.assertEqual([row[1] for row in index.search(vectors[5], 3, recall=0.9)], [1.0] * 3)
+
     def test_a_long_log_is_synced(self):
         index = self.glove.index(self.conn, "doc", None, [[1, 0]])
         logged = "SELECT count(*) FROM doc_vec_log"
