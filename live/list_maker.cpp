@@ -256,8 +256,8 @@ Result<ListsPtr> adapt_lists(Analysis& analysis, const Segment& segment, const L
   const int64_t kept = std::ssize(centroids) / dims;
   if (kept == lists->count()) return lists;
   // Rounded to the nearest number.
-  const int64_t fresh =
-      std::max<int64_t>(kept == 0, (2 * std::ssize(loose) * lists->count() + rows) / (2 * rows));
+  const int64_t wanted = (2 * std::ssize(loose) * lists->count() + rows) / (2 * rows);
+  const int64_t fresh = std::clamp(wanted, int64_t{kept == 0}, kMostLists - kept);
   KMeansOptions options;
   options.max_iterations = kIterations;
   options.centroids_only = true;

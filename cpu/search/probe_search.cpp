@@ -49,9 +49,15 @@ PlaneCodes packed_codes(const ScanContext& context, const SplitQuery& query) {
   return codes;
 }
 
-// Returns the numbers of the `count` greatest estimates, of which equal ones come by number; all if there are
-// not as many. No estimate is NaN.
-std::vector<size_t> greatest(std::span<const float> estimates, size_t count) {
+std::vector<std::vector<uint64_t>> no_tiles(std::span<const ModelPart> parts) {
+  std::vector<std::vector<uint64_t>> taken;
+  for (const ModelPart& part : parts) taken.emplace_back(static_cast<size_t>(tile_count(part.rows) / 64 + 1));
+  return taken;
+}
+
+}  // namespace
+
+std::vector<size_t> greatest_estimates(std::span<const float> estimates, size_t count) {
   constexpr float kBucketsPerOne = 256;
   constexpr size_t kBuckets = 2 * 256;
   const auto bucket_of = [](float estimate) {
@@ -76,14 +82,6 @@ std::vector<size_t> greatest(std::span<const float> estimates, size_t count) {
   numbers.erase(end, numbers.end());
   return numbers;
 }
-
-std::vector<std::vector<uint64_t>> no_tiles(std::span<const ModelPart> parts) {
-  std::vector<std::vector<uint64_t>> taken;
-  for (const ModelPart& part : parts) taken.emplace_back(static_cast<size_t>(tile_count(part.rows) / 64 + 1));
-  return taken;
-}
-
-}  // namespace
 
 ProbeQuery::ProbeQuery(const ScanContext& context, const Query& query, const RecallTable& table)
     : split(split_query(query.vector, query.norm_squared)),
@@ -125,7 +123,8 @@ Status search_approximately(const ScanContext& context, std::span<SearchRequest>
   if (requests.size() == 1) return answer(requests.front(), shared.check());
   ThreadInterrupt interrupt(shared.check());
   const auto work = [&](int slot, int64_t i) {
-    (void)answer(requests[static_cast<size_t>(i)], interrupt.of(slot));  // run() returns the only error
+    // Requests that read rows from a file, which may fail, come one at a time; these can only be interrupted.
+    (void)answer(requests[static_cast<size_t>(i)], interrupt.of(slot));
   };
   if (!ThreadPool::instance().run(context.threads, std::ssize(requests), work, interrupt.of(0)) ||
       interrupt.stopped())
@@ -279,8 +278,8 @@ Status ProbeSearch::score_kept() {
 // Scores the most promising of the first rows, so that there is a threshold, and drops those below it.
 Status ProbeSearch::score_first() {
   const std::vector<size_t> numbers =
-      greatest(std::span(kept_.estimates).first(kept_.count),
-               static_cast<size_t>(kFirstScores * plan_.k + kMoreFirstScores));
+      greatest_estimates(std::span(kept_.estimates).first(kept_.count),
+                         static_cast<size_t>(kFirstScores * plan_.k + kMoreFirstScores));
   for (const size_t i : numbers) fetch_number(kept_.positions[i]);
   scored_.clear();
   for (const size_t i : numbers) {

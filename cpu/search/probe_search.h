@@ -25,6 +25,10 @@ namespace glove::cpu {
 // REQUIRES: the requests have the same mask.
 Status search_approximately(const ScanContext& context, std::span<SearchRequest> requests);
 
+// Returns the numbers of the `count` greatest estimates, of which equal ones come by number, in any order;
+// all if there are not as many. REQUIRES: no estimate is NaN.
+std::vector<size_t> greatest_estimates(std::span<const float> estimates, size_t count);
+
 // What a search knows of its query. Not copied, because parts refer to others.
 struct ProbeQuery {
   ProbeQuery(const ScanContext& context, const Query& query, const RecallTable& table);

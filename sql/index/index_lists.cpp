@@ -40,7 +40,6 @@ void IndexLists::plan(int64_t rows, bool joins_all) {
 }
 
 Status IndexLists::train(const live::Segment& segment) {
-  GLOVE_RETURN_IF_ERROR(check_list_dims(index_, segment.dims()));
   const bool is_auto = index_.lists == IndexDefinition::kAutoLists;
   const int64_t lists = is_auto ? live::lists_for(segment.rows()) : index_.lists;
   if (!live::suits_lists(segment.rows(), lists)) return {};  // rows were gone without a trace in the log
@@ -56,6 +55,7 @@ Status IndexLists::train(const live::Segment& segment) {
 
 Status IndexLists::put(live::SegmentPtr& segment) {
   const ScopedFloatEnvironment float_environment;
+  if (index_.certainty || index_.lists > 0) GLOVE_RETURN_IF_ERROR(check_list_dims(index_, segment->dims()));
   if (are_due_ && lists_ == nullptr) GLOVE_RETURN_IF_ERROR(train(*segment));
   if (!live::suits_lists(segment->rows(), config_.lists.value_or(0))) return {};
   GLOVE_ASSIGN_OR_RETURN(Analysis* const analysis, cpu_analysis(connection_));

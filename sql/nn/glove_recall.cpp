@@ -134,8 +134,7 @@ class RecallRows {
     if (status.ok() || model_.empty() || engine_of(context).catalog().find(model_).ok()) return status;
     return Error{
         status.error().code,
-        concat(kFunction, ": ", quoted_value(model_),
-               " is no index, which is named without its schema; and as a model: ", status.error().message)};
+        concat(status.error().message, "; nor is there such an index, which is named without its schema")};
   }
 
   Status ask(OwnStatement& statement, sqlite3_value* query, Answer& answer) const {

@@ -43,8 +43,8 @@ Result<int64_t> component_count(sqlite3_value* value, int64_t dims) {
     return invalid_value("glove_pca", "components must be a non-negative integer, but is ",
                          shown_value(value));
   if (*count > dims)
-    return invalid_value("glove_pca", "components is ", *count, ", but the model has only ", dims,
-                         " dimensions");
+    return invalid_value("glove_pca", "components is ", *count, ", but the model has only ",
+                         counted(dims, "dimensions"));
   return *count;
 }
 

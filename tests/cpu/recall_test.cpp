@@ -10,6 +10,7 @@
 
 #include "base/float_environment.h"
 #include "cpu/kernels/kernels.h"
+#include "cpu/search/probe_search.h"
 #include "lists/list_codes.h"
 #include "lists/plane_arrays.h"
 #include "lists/probe_order.h"
@@ -110,6 +111,29 @@ TEST(ProbeOrder, IsByFallingProductAndThenByNumber) {
       EXPECT_EQ(order.next(), -1);
       EXPECT_EQ(order.next(), -1);
     }
+}
+
+TEST(GreatestEstimates, AreThoseOfAFullSort) {
+  SCOPED_TRACE(test::seed_text());
+  std::mt19937_64 random = test::make_random(84);
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const size_t rows : {0, 1, 2, 50, 1024})
+    for (const float range : {0.0f, 0x1p-9f, 1.0f, 3.0f, 1e30f})
+      for (const size_t count : {size_t{0}, size_t{1}, size_t{36}, rows, rows + 1}) {
+        std::vector<float> estimates;
+        for (size_t i = 0; i < rows; ++i) {  // a few values, so that many are equal
+          estimates.push_back((static_cast<float>(random() % 64) / 32 - 1) * range);
+          if (random() % 64 == 0) estimates.back() = random() % 2 == 0 ? kInfinity : -kInfinity;
+        }
+        std::vector<std::pair<float, size_t>> expected;
+        for (size_t i = 0; i < rows; ++i) expected.emplace_back(-estimates[i], i);
+        std::ranges::sort(expected);
+        expected.resize(std::min(rows, count));
+        std::vector<std::pair<float, size_t>> found;
+        for (const size_t i : greatest_estimates(estimates, count)) found.emplace_back(-estimates[i], i);
+        std::ranges::sort(found);
+        EXPECT_EQ(found, expected) << rows << " rows, " << count << " of them, range " << range;
+      }
 }
 
 TEST(ProductOfCodes, IsThatOfAPlainLoop) {

@@ -163,6 +163,7 @@ class Index(unittest.TestCase):
         index.sync()
         self.check(index, rows)
         index.command("integrity-check")
+        self.assertFalse(self.conn.in_transaction, "a command is a transaction of its own")
         other = self.glove.index(self.conn, "other", [1, 2], [[1, 0], [0, 1]])
         other.upsert([1, 2], [[1, 0, 0], [0, 0, 1]])  # another model, of other dimensions
         other.command("rebuild")

@@ -340,8 +340,8 @@ class Recall(unittest.TestCase):
             self.db.execute("SELECT glove_recall('lists', 'w1', 10 + column1, 0.9) FROM (VALUES (0), (1))").fetchall()
         for call, words in (("glove_recall('lists', 'w1', 0, 0.9)", "k must be an integer of at least 1"),
                             ("glove_recall('lists', 'w1', 10, 0.3)", "recall must be a number from 0.5 to 1"),
-                            ("glove_recall('main.doc_vec', 'w1', 10, 0.9)", "'main.doc_vec' is no index, which is named without its schema"),
-                            ("glove_recall('doc', 'w1', 10, 0.9)", "'doc' is no index")):
+                            ("glove_recall('main.doc_vec', 'w1', 10, 0.9)", "nor is there such an index, which is named without its schema"),
+                            ("glove_recall('doc', 'w1', 10, 0.9)", "'doc'")):
             with self.assertRaisesRegex(sqlite3.Error, words):
                 self.db.execute("SELECT " + call).fetchall()
 

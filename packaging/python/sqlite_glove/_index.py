@@ -233,7 +233,7 @@ class Index:
         Each row has the id, the similarity, and `columns` (all but the vector). `where` is an SQL expression over the columns of
         the table, and `params` are its values; rows that do not match cost no place. It is part of the statement, so it must not
         come from people whom you do not trust. `among` is an iterable of the ids that may be found. `options` are further inputs
-        of the index, such as recall, certainty and backend. `rows` is "tuples", "dicts" or "pandas".
+        of the index, such as recall, certainty and backend; with `where` the answer is exact, whatever recall is. `rows` is "tuples", "dicts" or "pandas".
         """
         if rows not in ("tuples", "dicts", "pandas"):
             raise ValueError(f"rows is {rows!r}; it must be 'tuples', 'dicts' or 'pandas'")
@@ -331,11 +331,12 @@ class Index:
     def command(self, command: str, query: Any = None) -> None:
         """Runs a command of the index: sync, merge, rebuild, integrity-check, or calibrate with a query as search() takes it."""
         name = _quoted(self.name)
-        if query is None:
-            _execute(self.conn, f"INSERT INTO {name}({name}) VALUES (?)", (command,))
-        else:
-            _execute(self.conn, f"INSERT INTO {name}({name}, query) VALUES (?, ?)",
-                     (command, query if isinstance(query, str) else _blob(query)))
+        asked = query if query is None or isinstance(query, str) else _blob(query)
+        with _all_or_nothing(self.conn):
+            if asked is None:
+                _execute(self.conn, f"INSERT INTO {name}({name}) VALUES (?)", (command,))
+            else:
+                _execute(self.conn, f"INSERT INTO {name}({name}, query) VALUES (?, ?)", (command, asked))
 
     def _sync_if_due(self) -> None:
         if _execute(self.conn, f"SELECT count(*) FROM {_quoted(self.name + '_log')}").fetchall()[0][0] > _MOST_LOGGED:
