@@ -17,9 +17,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from changes import INCLUDE, ROOT, changed_since
+
 ROOMS = "base model lists loader convert search analysis drawing text live cpu gpu sql extension".split()
-INCLUDE = re.compile(r'^#include [<"]([^>"]+)', re.MULTILINE)
 WRONG = {
     "writing variable 'count' requires holding mutex": """
 #include "base/mutex.h"
@@ -48,7 +48,6 @@ std::string twice(std::string text) {
 }
 
 
-CHECKED = ROOT / "tests/architecture/checked"
 OTHER_SYSTEMS = ("base/windows/", "base/posix/macos.cpp", "base/posix/emscripten.cpp")
 
 
@@ -65,25 +64,12 @@ def all_files():
 
 
 def changed_files():
-    """Yields the files that are not as they were in the commit in CHECKED, and those that include one; all files, if Git or the
-    commit is not there, or if what is asked of them changed."""
-    def git(*arguments):
-        return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    """Yields the files that changed since all were read, and those that include one; all of them, if that is not known or if what
+    is asked of them changed."""
     everything = list(all_files())
-    try:
-        names = git("diff", "--name-only", CHECKED.read_text().strip(), "--").split() + git(
-            "ls-files", "--others", "--exclude-standard").split()
-    except (OSError, subprocess.CalledProcessError) as error:
-        print(f"All files are read, because the changed ones are not known: {getattr(error, 'stderr', error)}".strip())
+    changed = changed_since("checked", ROOMS)
+    if changed is None or {".clang-tidy", "tests/architecture/check_sources.py"} & changed:
         return everything
-    if {".clang-tidy", "tests/architecture/check_sources.py"} & set(names):
-        return everything
-    sources = {str(path.relative_to(ROOT)): path for room in ROOMS for path in (ROOT / room).rglob("*")
-               if path.suffix in (".h", ".cpp", ".cuh")}
-    included = {name: set(INCLUDE.findall(path.read_text())) for name, path in sources.items()}
-    changed = set(names)
-    while more := {name for name, files in included.items() if name not in changed and files & changed}:
-        changed |= more
     return [path for path in everything if str(path.relative_to(ROOT)) in changed]
 
 
