@@ -17,20 +17,25 @@ namespace {
 // word vectors, near the best for 2 bits, and good for 4.
 constexpr double kStep = 0.26;
 
+// Sums over the components of a row u, its centroid m, and one plane's codes c.
+struct CodeSums {
+  void add(double u, float m, int code) {
+    const double c = code;
+    uc += u * c;
+    mc += m * c;
+    cc += c * c;
+    largest = std::max(largest, std::abs(code));
+  }
+
+  double uc = 0, mc = 0, cc = 0;
+  int largest = 0;
+};
+
 // The numbers of a row for one plane's codes, fitted to u by least squares and scaled to <u', b> >= 1 for
 // every unit vector u' whose angle to u has at most this sine.
-PlaneBound fit(std::span<const double> u, const float* m, std::span<const int> codes, double m_squared,
-               double sine) {
-  double um = 0, uc = 0, mc = 0, cc = 0;
-  int largest = 0;
-  for (size_t j = 0; j < u.size(); ++j) {
-    const double c = codes[j];
-    um += u[j] * m[j];
-    uc += u[j] * c;
-    mc += m[j] * c;
-    cc += c * c;
-    largest = std::max(largest, std::abs(codes[j]));
-  }
+PlaneBound fit(std::span<const double> u, const float* m, std::span<const int> codes, const CodeSums& sums,
+               double um, double m_squared, double sine) {
+  const auto [uc, mc, cc, largest] = sums;
   const PlaneBound none = {0, 0, kHalfInfinity};
   const double determinant = m_squared * cc - mc * mc;
   if (!(determinant > 1e-9 * m_squared * cc)) return none;
@@ -58,6 +63,32 @@ PlaneBound fit(std::span<const double> u, const float* m, std::span<const int> c
       !(code_term <= kMostPlaneTerm * 15 / largest) || !(distance <= kMostPlaneTerm))
     return none;
   return {centroid, code, half_away_from_zero(distance)};
+}
+
+// std::floor() of a small number, which needs no call where the processor may lack the instruction.
+int floor_of(double value) {
+  const auto truncated = static_cast<int>(value);
+  return truncated - (value < truncated);
+}
+
+// The four bits whose code this is.
+int code_of(int code4) {
+  return (code4 + 15) / 2;
+}
+
+// Puts the bits of all codes at their plane_place(). REQUIRES: zeroes there.
+void pack_codes(std::span<const int> codes4, int64_t dims, uint8_t* plane1, uint8_t* plane2) {
+  for (int64_t j = 0; j < dims;) {
+    const PlanePlace first = plane_place(j, dims);
+    const int64_t last = std::min(dims, j + kPlaneGroup);
+    const int64_t width = std::min(kPlaneWordBytes, plane_row_bytes(dims) - first.byte);
+    for (int shift = 0; j < last; shift += 2)
+      for (int64_t byte = first.byte; byte < first.byte + width && j < last; ++byte, ++j) {
+        const int v = code_of(codes4[static_cast<size_t>(j)]);
+        plane1[byte] = static_cast<uint8_t>(plane1[byte] | (v >> 2) << shift);
+        plane2[byte] = static_cast<uint8_t>(plane2[byte] | (v & 3) << shift);
+      }
+  }
 }
 
 }  // namespace
@@ -89,17 +120,20 @@ PlaneBound encode_planes(const float* x, double norm_squared, const float* centr
     squares += rest[j] * rest[j];
   }
   const double step = std::max(kStep * std::sqrt(squares / static_cast<double>(dims)), 1e-12);
+  for (size_t j = 0; j < size; ++j)
+    codes4[j] = 2 * (floor_of(std::clamp(rest[j] / step, -8.0, 7.0)) + 8) - 15;
+  pack_codes(codes4, dims, plane1, plane2);
+  double um = 0;
+  CodeSums sums4, sums2;  // together, because each addition waits for the last one of its sum
   for (size_t j = 0; j < size; ++j) {
-    const auto v = static_cast<int>(std::clamp(std::floor(rest[j] / step) + 8, 0.0, 15.0));
-    codes4[j] = 2 * v - 15;
-    codes2[j] = 2 * (v >> 2) - 3;
-    const PlanePlace place = plane_place(static_cast<int64_t>(j), dims);
-    plane1[place.byte] = static_cast<uint8_t>(plane1[place.byte] | (v >> 2) << place.shift);
-    plane2[place.byte] = static_cast<uint8_t>(plane2[place.byte] | (v & 3) << place.shift);
+    codes2[j] = 2 * (code_of(codes4[j]) >> 2) - 3;
+    um += u[j] * centroid[j];
+    sums4.add(u[j], centroid[j], codes4[j]);
+    sums2.add(u[j], centroid[j], codes2[j]);
   }
-  const PlaneBound both = fit(u, centroid, codes4, centroid_norm_squared, sine);
+  const PlaneBound both = fit(u, centroid, codes4, sums4, um, centroid_norm_squared, sine);
   std::memcpy(plane2 + plane2_bound_offset(dims), &both, sizeof(both));
-  return fit(u, centroid, codes2, centroid_norm_squared, sine);
+  return fit(u, centroid, codes2, sums2, um, centroid_norm_squared, sine);
 }
 
 }  // namespace glove

@@ -168,8 +168,10 @@ class Calibration {
       const auto list = static_cast<size_t>(list_of_[row]);
       const double product = products[list] * double{lists_.factors[list]};
       const auto estimate = estimate_by_plane1(rows_.part(), position_of_[row], unit.data(), product);
+      const bool is_bounded = std::isfinite(estimate.distance);  // otherwise no margin hides the row
       const double distance = std::max(estimate.distance * sine, 1e-9);
-      trial.margins.push_back(static_cast<float>(std::clamp((t - estimate.product) / distance, 0.0, 1.0)));
+      const double margin = is_bounded ? (t - estimate.product) / distance : 0;
+      trial.margins.push_back(static_cast<float>(std::clamp(margin, 0.0, 1.0)));
     }
   }
 

@@ -201,16 +201,18 @@ Status search_batch(const ScanContext& context, std::span<SearchRequest> request
   cost.scan_us = timer.lap();
   int64_t rows_in_answers = 0;
   for (const SearchRequest& request : requests) rows_in_answers += std::min(request.k, context.model.words());
+  const bool scored = !has_vectors(context.model);
   const auto select = [&](int, int64_t i) {
-    requests[static_cast<size_t>(i)].rows = scan.candidates_of(static_cast<size_t>(i));
+    std::vector<Neighbor>& rows = requests[static_cast<size_t>(i)].rows;
+    rows = scan.candidates_of(static_cast<size_t>(i));
+    if (scored) std::ranges::sort(rows, ranks_before);
   };
   const int threads = rows_in_answers < kRowsWorthThreads ? 1 : context.threads;
   if (!ThreadPool::instance().run(threads, count, select, interrupted)) return interrupted_error();
   for (SearchRequest& request : requests)
     request.cost.candidates += static_cast<int64_t>(request.rows.size());
   cost.select_us = timer.lap();
-  if (!has_vectors(context.model)) {
-    for (SearchRequest& request : requests) std::sort(request.rows.begin(), request.rows.end(), ranks_before);
+  if (scored) {
     charge(requests, cost);
     return {};
   }

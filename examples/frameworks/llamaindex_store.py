@@ -1,8 +1,7 @@
 """A vector store for LlamaIndex in one SQLite file. Copy it into your project; it needs sqlite_glove and llama-index-core.
 
     store = GloveVectorStore(path="docs.db")
-    index = VectorStoreIndex.from_documents(documents, storage_context=StorageContext.from_defaults(vector_store=store))
-"""
+    index = VectorStoreIndex.from_documents(documents, storage_context=StorageContext.from_defaults(vector_store=store))"""
 import json
 import sqlite3
 from typing import Any
@@ -12,7 +11,8 @@ from llama_index.core.bridge.pydantic import PrivateAttr
 from llama_index.core.vector_stores.types import BasePydanticVectorStore, VectorStoreQueryResult
 from llama_index.core.vector_stores.utils import metadata_dict_to_node, node_to_metadata_dict
 
-OPERATORS = {"==": "=", "!=": "<>", ">": ">", "<": "<", ">=": ">=", "<=": "<="}
+OPERATORS = {"==": "= ?", "!=": "<> ?", ">": "> ?", "<": "< ?", ">=": ">= ?", "<=": "<= ?",
+             "in": "IN (SELECT value FROM json_each(?))", "nin": "NOT IN (SELECT value FROM json_each(?))"}
 
 
 class GloveVectorStore(BasePydanticVectorStore):
@@ -48,8 +48,8 @@ class GloveVectorStore(BasePydanticVectorStore):
     def query(self, query, **kwargs):
         terms, params = [], []
         for one in query.filters.filters if query.filters else []:
-            terms.append(f"json_extract(metadata, ?) {OPERATORS[getattr(one.operator, 'value', one.operator)]} ?")
-            params += [f'$."{one.key}"', one.value]
+            terms.append(f"json_extract(metadata, ?) {OPERATORS[getattr(one.operator, 'value', one.operator)]}")
+            params += [f'$."{one.key}"', json.dumps(one.value) if isinstance(one.value, list) else one.value]
         where = f" {getattr(query.filters.condition, 'value', query.filters.condition).upper()} ".join(terms) if terms else ""
         for column, keys in (("document", query.doc_ids), ("key", query.node_ids)):
             if keys:

@@ -4,16 +4,22 @@ Three shards of random words on two workers answer as the unsharded model does, 
 shards are replaced, too. Skipped if dask, distributed or pandas is missing, or if this Python cannot load extensions.
 """
 import argparse
+import contextlib
 import importlib.util
 import json
 import os
+import pickle
 import random
 import shutil
+import signal
+import socket
 import sqlite3
+import struct
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 
 SKIPPED = 77
@@ -44,6 +50,83 @@ def write_model(path, source, rows=2000, dims=20):
         for word in words:
             file.write(word + " " + " ".join(map(str, source.choice(vectors))) + "\n")
     return words
+
+
+def sqlite_glove_calls():
+    import sqlite_glove._calls
+    return sqlite_glove._calls
+
+
+class Calls(unittest.TestCase):
+    """sqlite_glove._calls without a cluster."""
+
+    def setUp(self):
+        self.calls = sqlite_glove_calls()
+        self.listener = self.calls.Listener("127.0.0.1")
+        self.line = self.calls.Line(self.listener.address)
+        self.addCleanup(self.line.close)
+
+    def ask(self, *call, seconds=30):
+        return self.calls.call_all({"a": self.line}, {"a": call}, seconds)
+
+    def test_answers_of_any_size(self):
+        for size in (0, 1, 4095, 1 << 20, 20_000_001):
+            self.assertEqual(self.ask(bytes.__mul__, b"x", size), [b"x" * size])
+        self.assertEqual(len(self.line._idle), 1)
+
+    def test_an_exception_is_told(self):
+        with self.assertRaisesRegex(self.calls.Failed, "a: ValueError"):
+            self.ask(int, "x")
+        self.assertEqual(self.ask(int, "7"), [7])
+
+    def test_an_answer_that_comes_late_is_never_that_of_the_next_call(self):
+        with self.assertRaisesRegex(self.calls.Silent, "^a$"):
+            self.ask(time.sleep, 0.3, seconds=0.05)
+        self.assertEqual(self.ask(int, "7"), [7])
+        time.sleep(0.4)
+        self.assertEqual(self.ask(int, "8"), [8])
+
+    def test_many_threads(self):
+        wrong = []
+
+        def ask(number):
+            for i in range(50):
+                wrong.extend(one for one in self.ask(divmod, 1000 * number + i, 1) if one != (1000 * number + i, 0))
+        threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+        self.assertLessEqual(len(self.line._idle), 8)
+
+    def test_nobody_is_answered_without_the_token(self):
+        host, port, token = self.listener.address
+        marked = os.path.join(tempfile.gettempdir(), f"glove-cluster-{SEED}")
+        message = pickle.dumps((os.mkdir, marked))
+        for shown in (bytes(len(token)), token[:-1] + bytes([token[-1] ^ 1]), b""):
+            with socket.create_connection((host, port), 10) as connection:
+                with contextlib.suppress(OSError):  # the listener may close it at once
+                    connection.sendall(shown + struct.pack("<Q", len(message)) + message)
+                    connection.shutdown(socket.SHUT_WR)
+                    self.assertEqual(connection.recv(1), b"")
+        self.assertFalse(os.path.exists(marked))
+
+    def test_with_certificates(self):
+        """Dask's own, which its temporary security makes; without one, a caller gets no answer."""
+        if importlib.util.find_spec("cryptography") is None:
+            self.skipTest("no certificates can be made (Debian: python3-cryptography)")
+        import distributed
+        security = distributed.Security.temporary()
+        listener = self.calls.Listener("127.0.0.1", security.get_listen_args("worker")["ssl_context"])
+        line = self.calls.Line(listener.address, security.get_connection_args("client")["ssl_context"])
+        self.assertEqual(self.calls.call_all({"a": line}, {"a": (bytes.__mul__, b"x", 3_000_000)}, 30), [b"x" * 3_000_000])
+        with self.assertRaises(OSError):
+            self.calls.Line(listener.address, distributed.Security.temporary().get_connection_args("client")["ssl_context"])
+            raise AssertionError("another cluster's certificate was accepted")
+        with self.assertRaises(OSError):
+            self.calls.call_all({"a": self.calls.Line(listener.address)}, {"a": (int, "7")}, 30)
+        line.close()
 
 
 class Cluster(unittest.TestCase):
@@ -119,6 +202,58 @@ class Cluster(unittest.TestCase):
             model.nearest("king", 3)
         model._timeout = 60
         self.assertEqual(len(model.nearest("king", 3)), 3)
+
+    def test_a_worker_that_does_not_answer_is_named(self):
+        model = self.open()
+        wanted = model.nearest("king", 3)
+        pids = self.client.run(os.getpid)
+        stopped = sorted(pids)[self.source.randrange(2)]
+        model._timeout = 1
+        os.kill(pids[stopped], signal.SIGSTOP)
+        try:
+            with self.assertRaisesRegex(TimeoutError, f"within 1 seconds; these workers have not answered: {stopped}; see"):
+                for _ in range(1000):  # its threads stop one after the other
+                    model.nearest("king", 3)
+        finally:
+            os.kill(pids[stopped], signal.SIGCONT)
+        model._timeout = 60
+        self.assertEqual(model.nearest("king", 3), wanted)
+
+    def answered_directly(self, model):
+        """The rows of a query, and what each worker was asked by its own connection meanwhile."""
+        calls, asked = sqlite_glove_calls(), []
+        call_all, calls.call_all = calls.call_all, lambda *arguments: asked.append(call_all(*arguments)) or asked[-1]
+        try:
+            return model.nearest("king", 3), asked
+        finally:
+            calls.call_all = call_all
+
+    def test_queries_leave_the_scheduler(self):
+        model = self.open()
+        rows, asked = self.answered_directly(model)
+        self.assertEqual(([tuple(row) for row in rows], len(asked[0])), (self.wanted([("word", "king", 3)])[0], 2))
+        connections = [list(line._idle) for line in model._lines.values()]
+        model.nearest("king", 4)
+        self.assertEqual([list(line._idle) for line in model._lines.values()], connections, "connections must be kept")
+        for line in model._lines.values():  # as if the other side had gone
+            for connection in line._idle:
+                connection.close()
+        self.assertEqual(self.answered_directly(model), (rows, []))
+        self.assertEqual(len(self.answered_directly(model)[1]), 1)
+        model.close()
+        self.assertEqual([connection.fileno() for some in connections for connection in some], [-1, -1])
+
+    def test_workers_that_cannot_be_reached_answer_by_tasks(self):
+        model = self.open()
+        line = sqlite_glove_calls().Line
+        connect, line._connect = line._connect, lambda self: os.close(-1)  # an OSError
+        try:
+            self.assertEqual(self.answered_directly(model)[1], [])
+        finally:
+            line._connect = connect
+        self.assertEqual((self.answered_directly(model)[1], len(model._unreachable)), ([], 1), "must not be tried again at once")
+        model._unreachable.clear()
+        self.assertEqual(len(self.answered_directly(model)[1]), 1)
 
     def test_what_the_workers_do(self):
         model = self.open()

@@ -83,6 +83,8 @@ def stand_in_for_llamaindex():
     class FilterOperator(str, enum.Enum):
         EQ = "=="
         GT = ">"
+        IN = "in"
+        NIN = "nin"
 
     class FilterCondition(str, enum.Enum):
         AND = "and"
@@ -189,6 +191,9 @@ class Adapters(unittest.TestCase):
         either = kinds.MetadataFilters(filters=both, condition=kinds.FilterCondition.OR)
         self.assertEqual(len(ask([1.0, 0.0, 0.0], 4, filters=either)), 4)
         self.assertEqual(ask([1.0, 0.0, 0.0], 4, doc_ids=["odd"], filters=either), ["storm", "music"])
+        for operator, wanted in ((kinds.FilterOperator.IN, ["rain", "bank"]), (kinds.FilterOperator.NIN, ["storm", "music"])):
+            sizes = kinds.MetadataFilters(filters=[kinds.MetadataFilter(key="size", value=[4, 6], operator=operator)])
+            self.assertEqual(ask([1.0, 0.0, 0.0], 4, filters=sizes), wanted)
         self.assertEqual(ask([1.0, 0.0, 0.0], 4, node_ids=["bank", "music"]), ["bank", "music"])
         store.delete("even")
         self.assertEqual(ask([1.0, 0.0, 0.0], 4), ["storm", "music"])

@@ -163,6 +163,10 @@ class Index(unittest.TestCase):
         index.sync()
         self.check(index, rows)
         index.command("integrity-check")
+        other = self.glove.index(self.conn, "other", [1, 2], [[1, 0], [0, 1]])
+        other.upsert([1, 2], [[1, 0, 0], [0, 0, 1]])  # another model, of other dimensions
+        other.command("rebuild")
+        self.assertEqual(other.search([0, 0, 2], 1), [(2, 1.0)])
         for query in (vectors[0], json.dumps(vectors[1])):
             index.command("calibrate", query)
         kept = self.conn.execute("SELECT data FROM doc_vec_block WHERE segment = -2 ORDER BY number").fetchall()
@@ -177,6 +181,13 @@ class Index(unittest.TestCase):
         reopened = self.glove.Index(self.conn, "doc")
         self.assertEqual(reopened.columns, ["tag"])
         self.check(reopened, rows)
+
+    def test_rows_of_one_component_in_lists(self):
+        """Of some there are no bounds, and similarities are 1 or -1: their calibration must be one that is read again."""
+        vectors = [[self.source.gauss(0, 1)] for _ in range(3000)]
+        index = self.glove.index(self.conn, "doc", None, vectors, lists="60")
+        index.command("integrity-check")
+        self.assertEqual([row[1] for row in index.search(vectors[5], 3, recall=0.9)], [1.0] * 3)
 
     def test_a_long_log_is_synced(self):
         index = self.glove.index(self.conn, "doc", None, [[1, 0]])
@@ -228,11 +239,22 @@ class Index(unittest.TestCase):
         must_raise(sqlite3.OperationalError, "has a vector of 1 component, but the index has 2", None, [[1, 2], [1]])
         must_raise(sqlite3.OperationalError, "there is no argument", None, [[1]], nosuchargument="x")
         must_raise(ValueError, "cannot be an argument", None, [[1]], content="x")
+        must_raise(TypeError, "columns is a list; it must be a dict", None, [[1]], ["a"])
+        if optional("pandas"):
+            must_raise(TypeError, "columns is a Series", None, [[1]], optional("pandas").Series(["a"], name="t"))
         with self.assertRaisesRegex(ValueError, "there is no such table"):
             self.glove.Index(self.conn, "doc")
         self.conn.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, embedding BLOB)")
         with self.assertRaisesRegex(ValueError, "no column 'vector'; its columns are id, embedding"):
             self.glove.Index(self.conn, "doc")
+        with self.assertRaisesRegex(ValueError, r"the table 'doc' exists already; open its index by sqlite_glove.Index\(conn, 'doc'\)"):
+            self.glove.index(self.conn, "doc", vectors=[[1]])
+        docs = self.glove.index(self.conn, "other", vectors=[[1]])
+        with self.assertRaisesRegex(TypeError, "search\\(\\) has no input 'filter'.*where and params"):
+            docs.search([1], filter={"lang": "en"})
+        for unloaded in (lambda conn: self.glove.index(conn, "doc", vectors=[[1]]), lambda conn: self.glove.Index(conn, "doc")):
+            with self.assertRaisesRegex(RuntimeError, r"call sqlite_glove.load\(conn\) first"):
+                unloaded(sqlite3.connect(":memory:"))
 
     @unittest.skipUnless(optional("numpy"), "there is no NumPy")
     def test_numpy_shapes_types_and_numbers(self):

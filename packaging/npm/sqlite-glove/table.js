@@ -14,6 +14,15 @@ const quoted = (name) => {
 };
 const literal = (value) => `'${(typeof value === 'string' ? value : JSON.stringify(value)).replaceAll("'", "''")}'`;
 
+function checkLoaded(db) {
+  try {
+    db.prepare('SELECT glove_version()');
+  } catch (error) {
+    if (!String(error.message).includes('no such function')) throw error;
+    throw new TypeError('the extension is not loaded into this connection; call load(db) of sqlite-glove first');
+  }
+}
+
 // Runs work() as a transaction or, if one is open already, as a part of it that is undone by an exception.
 function allOrNothing(db, work) {
   db.exec('SAVEPOINT sqlite_glove');
@@ -94,6 +103,9 @@ function checkWhere(where) {
 function valuesOf({ ids, vectors, dims, columns }, id, vector) {
   const values = new Map();
   if (ids !== undefined && ids !== null) values.set(id, idsOf(ids));
+  if (Array.isArray(columns) || columns instanceof Map) {
+    throw new TypeError('columns must be an object of arrays, such as { title: rows.map((row) => row.title) }');
+  }
   for (const [name, column] of Object.entries(columns || {})) {
     if ([id, vector || id, 'similarity'].some((taken) => taken.toLowerCase() === name.toLowerCase())) {
       throw new TypeError(`a column cannot have the name '${name}'; rename it`);
@@ -131,6 +143,7 @@ class Index {
   #statements = new Map();
 
   constructor(db, table, { name = `${table}_vec`, id = 'id', vector = 'vector' } = {}) {
+    checkLoaded(db);
     Object.assign(this, { db, table, name, id, vector });
     const known = db.prepare(`PRAGMA table_xinfo(${quoted(table)})`).all().map((row) => row.name);
     for (const column of [id, vector]) {
@@ -202,6 +215,13 @@ class Index {
 
   #sql(kind, shown, where, inputs, byName) {
     if (where !== undefined) checkWhere(where);
+    const known = this.db.prepare(`PRAGMA table_xinfo(${quoted(this.name)})`).all().map((row) => row.name);
+    for (const name of inputs) {
+      if (known.length && name !== 'limit' && !known.includes(name)) {
+        throw new TypeError(`search() has no input '${name}'; those of the index are recall, certainty and backend. Conditions on ` +
+                            'columns of the table are where and params');
+      }
+    }
     const table = quoted(this.table), id = quoted(this.id);
     const mark = (name) => (byName ? `:glove_${name}` : '?');
     const conditions = inputs.filter((name) => name !== 'limit').map(
@@ -231,6 +251,11 @@ function makeIndex(db, table, { ids, vectors, dims, columns, text, name = `${tab
     if (!/^\w+$/.test(key) || key in given) throw new TypeError(`'${key}' cannot be an argument of the index`);
   }
   const using = Object.entries({ ...given, ...options }).map(([key, value]) => `${key}=${literal(value)}`).join(', ');
+  checkLoaded(db);
+  if (db.prepare(`PRAGMA table_xinfo(${quoted(table)})`).all().length) {
+    throw new TypeError(`the table '${table}' exists already; open its index by new Index(db, '${table}') and use add() or upsert(), ` +
+                        'or drop the index and the table first');
+  }
   allOrNothing(db, () => {
     db.exec(`CREATE TABLE ${quoted(table)}(${['"id" INTEGER PRIMARY KEY', ...declared, ...(vector ? ['"vector" BLOB'] : [])].join(', ')})`);
     insert(db, table, values, 'id', { progress });

@@ -34,6 +34,15 @@ def _execute(conn: Any, sql: str, values: Params = ()) -> Any:
     return conn.cursor().execute(sql, values)
 
 
+def _check_loaded(conn: Any) -> None:
+    try:
+        _execute(conn, "SELECT glove_version()").fetchall()
+    except Exception as error:
+        if "no such function" not in str(error):
+            raise
+        raise RuntimeError("the extension is not loaded into this connection; call sqlite_glove.load(conn) first") from None
+
+
 @contextlib.contextmanager
 def _all_or_nothing(conn: Any) -> Iterator[None]:
     """A transaction or, if one is open already, a part of it that is undone by an exception."""
@@ -67,7 +76,7 @@ def _plain(column: str, value: Any) -> Any:
     if isinstance(value, _PLAIN):
         return value
     raise TypeError(f"the column {column!r} has the value {value!r}, which SQLite cannot store; make it a number, text or bytes, "
-                    "for example by json.dumps")
+                    "for example by json.dumps. Vectors are an argument of their own: leave their column out of columns")
 
 
 def _column_values(column: str, values: Any) -> List[Any]:
@@ -192,6 +201,7 @@ class Index:
     def __init__(self, conn: Any, table: str, *, name: Optional[str] = None, id: str = "id",
                  vector: Optional[str] = "vector") -> None:
         self.conn, self.table, self.name, self.id, self.vector = conn, table, name or table + "_vec", id, vector
+        _check_loaded(conn)
         known = [str(row[1]) for row in _execute(conn, f"PRAGMA table_xinfo({_quoted(table)})")]
         for column in (id, vector):
             if column is not None and column not in known:
@@ -273,6 +283,11 @@ class Index:
 
     def _search_sql(self, kind: str, shown: Sequence[str], where: Optional[str], inputs: List[str], by_name: bool) -> str:
         table, id = _quoted(self.table), _quoted(self.id)
+        known = [str(row[1]) for row in _execute(self.conn, f"PRAGMA table_xinfo({_quoted(self.name)})")]
+        for name in inputs:
+            if known and name not in (*known, "limit"):
+                raise TypeError(f"search() has no input {name!r}; those of the index are recall, certainty and backend. Conditions on "
+                                "columns of the table are where and params")
         if where is not None:
             _check_where(where)
         place = {name: ":glove_" + name if by_name else "?" for name in inputs}
@@ -340,10 +355,14 @@ def _values(ids: Any, vectors: Any, columns: Optional[Mapping[str, Any]], id: st
     values: Dict[str, Sequence[Any]] = {}
     if ids is not None:
         values[id] = _ids(ids)
+    if columns is not None and (not hasattr(columns, "items") or getattr(columns, "ndim", 2) != 2):
+        raise TypeError(f"columns is a {type(columns).__name__}; it must be a dict of names and lists, such as {{'title': titles}}, or "
+                        "a DataFrame, such as frame[['title']]")
     for name, column in (columns.items() if columns is not None else ()):
         if not isinstance(name, str) or name.lower() in (id.lower(), (vector or id).lower(), "similarity"):
             raise ValueError(f"a column cannot have the name {name!r}: it must be text, and other than {id}, similarity"
-                             + (f" and {vector}" if vector else "") + "; rename it")
+                             + (f" and {vector}" if vector else "") + "; rename it, or pass it as the argument for "
+                             "ids or vectors")
         if name.lower() in {other.lower() for other in values}:
             raise ValueError(f"there are two columns named {name!r}; rename one of them")
         values[name] = _column_values(name, column)
@@ -394,6 +413,10 @@ def index(conn: Any, table: str, ids: Any = None, vectors: Any = None, columns: 
     given.update(arguments)
     name = name or table + "_vec"
     using = ", ".join(f"{key}={_literal(value)}" for key, value in given.items())
+    _check_loaded(conn)
+    if _execute(conn, f"PRAGMA table_xinfo({_quoted(table)})").fetchall():
+        raise ValueError(f"the table {table!r} exists already; open its index by sqlite_glove.Index(conn, {table!r}) and use add() or "
+                         "upsert(), or drop the index and the table first")
     with _all_or_nothing(conn):
         _execute(conn, f"CREATE TABLE {_quoted(table)}({', '.join(declared)})")
         _insert(conn, table, values, "id", False, progress)

@@ -19,13 +19,14 @@ import uuid
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import sqlite_glove
-from sqlite_glove import Neighbor
+from sqlite_glove import Neighbor, _calls
 
 __all__ = ["Neighbor", "ShardedModel", "WorkerInfo", "open", "register"]
 
 _OWNERS_KEPT_SECONDS = 2.0  # then the workers are listed again
 _RETRIES = 3
-_DIRECT_SECONDS = 10.0  # then a call of a worker becomes a task
+_LISTEN_SECONDS = 5.0  # that a worker may take to say where it listens
+_UNREACHABLE_SECONDS = 60.0  # then a worker that could not be reached is tried again
 _TASK = {"allow_other_workers": True, "retries": _RETRIES, "pure": False}
 
 
@@ -47,17 +48,6 @@ class WorkerInfo(NamedTuple):
 
 _Meanings = Dict[bytes, Tuple[bytes, bytes]]  # {word: (its spelling in the model, its vector)}; none that the model lacks
 _Rows = Dict[bytes, List[Tuple[float, bytes]]]  # {vector: [(similarity, word)]}, best first
-
-
-class _Refused(Exception):
-    """A call that a worker has answered with an error."""
-
-
-class _Searcher:
-    """Answers on a worker, as one of Dask's actors, which clients can call without the scheduler."""
-
-    def answer(self, task: Any, *arguments: Any) -> Any:
-        return task(*arguments)
 
 
 class _Query(NamedTuple):
@@ -211,6 +201,23 @@ def _open_shards(shards: Sequence[_Shard], extension: Optional[str]) -> int:
     return len(shards)
 
 
+_listeners: List[_calls.Listener] = []  # at most one in a process
+
+
+def _listen() -> _calls.Address:
+    """Where this worker answers calls of call_all(), by the host and the certificates of its address."""
+    worker = importlib.import_module("distributed").get_worker()
+    with _loading:
+        if not _listeners:
+            kind, _, _ = worker.address.partition("://")
+            if kind not in ("tcp", "tls", "inproc"):
+                raise OSError(f"{worker.address}: this kind of connection is Dask's alone")
+            host = "127.0.0.1" if kind == "inproc" else importlib.import_module("distributed.comm").get_address_host(worker.address)
+            context = worker.security.get_listen_args("worker")["ssl_context"] if kind == "tls" else None
+            _listeners.append(_calls.Listener(host, context))
+    return _listeners[0].address
+
+
 def _info(shards: Sequence[_Shard], extension: Optional[str]) -> Tuple[List[int], int, List[str]]:
     """Which of the shards this worker has open, their rows, and what would search them."""
     conn = _connect(extension)
@@ -341,7 +348,8 @@ class ShardedModel:
         self._timeout = timeout
         self._lock = threading.Lock()
         self._owners: List[str] = []
-        self._actors: Dict[str, Any] = {}  # futures of a _Searcher on each worker, by address
+        self._lines: Dict[str, _calls.Line] = {}  # by the worker's address, as the next
+        self._unreachable: Dict[str, float] = {}  # until when the worker's queries are tasks
         self._owners_since = float("-inf")
         self._current = self._prepare(index)
 
@@ -416,7 +424,9 @@ class ShardedModel:
     def close(self) -> None:
         """Unloads the shards from the workers. Call it after the last query."""
         with self._lock:
-            self._actors.clear()
+            lines, self._lines = self._lines, {}
+        for line in lines.values():
+            line.close()
         self._unload(self._current)
 
     def _delayed(self, function: Any, owner: str) -> Any:
@@ -460,8 +470,7 @@ class ShardedModel:
             return [future.result(max(0.001, end - time.monotonic())) for future in futures]
         except asyncio.TimeoutError:
             silent = sorted({owner for future, owner in zip(futures, owners) if not future.done()})
-            raise TimeoutError(f"no answer from the Dask cluster within {self._timeout:g} seconds; these workers have not answered: "
-                               f"{', '.join(silent) or 'none'}; see their logs") from None
+            raise self._no_answer(silent) from None
         finally:
             for future in futures:
                 future.release()
@@ -478,41 +487,45 @@ class ShardedModel:
         return [answer for answer, _ in answers], [rows[shard.number] for shard in shards.shards]
 
     def _ask_directly(self, calls: Dict[str, Tuple[Any, ...]]) -> Optional[List[Any]]:
-        """Calls the workers without Dask's scheduler, whose messages take longer than a search. Returns None if any call fails: as
-        tasks, the calls then run elsewhere, or fail with their error."""
+        """Calls the workers without Dask's messages, which take longer than a search. Returns None if any call fails: as tasks, the
+        calls then run elsewhere, or fail with their error."""
         try:
-            actors = {owner: self._actor_of(owner) for owner in calls}
-            answers: List[Any] = self._client.sync(self._call_all, calls, actors)
-            return answers
-        except _Refused:
+            return _calls.call_all({owner: self._line_to(owner) for owner in calls}, calls, self._timeout)
+        except _calls.Failed:
             return None
-        except Exception:  # a worker that is lost or does not answer, or another version of Dask
+        except _calls.Silent as silent:
+            raise self._no_answer(silent.names) from None
+        except Exception:  # a worker is lost, or cannot be reached
             with self._lock:
-                for owner in calls:
-                    self._actors.pop(owner, None)
+                self._owners_since = float("-inf")
+                lines = [self._lines.pop(owner) for owner in calls if owner in self._lines]
+            for line in lines:
+                line.close()
             return None
 
-    def _actor_of(self, owner: str) -> Any:
+    def _line_to(self, owner: str) -> _calls.Line:
         with self._lock:
-            actor = self._actors.get(owner)
-        if actor is None:
-            actor = self._client.submit(_Searcher, actor=True, workers=[owner], pure=False)
-            actor.result(_DIRECT_SECONDS)
+            line = self._lines.get(owner)
+            if line is None and time.monotonic() < self._unreachable.get(owner, 0):
+                raise ConnectionError(owner)
+        if line is None:
+            try:
+                future = self._client.submit(_listen, workers=[owner], pure=False)
+                line = _calls.Line(future.result(min(_LISTEN_SECONDS, self._timeout)), self._context_for(owner))
+            except Exception:
+                with self._lock:
+                    self._unreachable[owner] = time.monotonic() + _UNREACHABLE_SECONDS
+                raise
             with self._lock:
-                self._actors[owner] = actor
-        return actor
+                self._lines[owner] = line
+        return line
 
-    async def _call_all(self, calls: Dict[str, Tuple[Any, ...]], actors: Dict[str, Any]) -> List[Any]:
-        serialize = importlib.import_module("distributed.protocol").to_serialize
+    def _context_for(self, owner: str) -> Any:
+        return self._client.security.get_connection_args("client")["ssl_context"] if owner.startswith("tls:") else None
 
-        async def call(owner: str, arguments: Tuple[Any, ...]) -> Any:
-            said = await self._client.rpc(owner).actor_execute(actor=actors[owner].key, function="answer",
-                                                               args=[serialize(one) for one in arguments], kwargs={})
-            if said["status"] != "OK":
-                raise _Refused(f"{owner} answered {said['status']}")
-            return said["result"]
-        wait = min(_DIRECT_SECONDS, self._timeout)
-        return list(await asyncio.wait_for(asyncio.gather(*(call(*one) for one in calls.items())), wait))
+    def _no_answer(self, silent: Sequence[str]) -> TimeoutError:
+        return TimeoutError(f"no answer from the Dask cluster within {self._timeout:g} seconds; these workers have not answered: "
+                            f"{', '.join(silent) or 'none'}; see their logs")
 
     def _unload(self, shards: _ShardSet) -> None:
         self._client.run(_forget, shards.shards, self._extension, on_error="ignore")  # a worker that is lost has unloaded them
