@@ -4,9 +4,16 @@
 #include <bit>
 
 namespace glove {
+namespace {
+
+// Most searches read fewer lists than have this share of the rows, so the others are placed later.
+constexpr int64_t kPlacedShare = 16;
+constexpr int64_t kGrowth = 4;
+
+}  // namespace
 
 ProbeOrder::ProbeOrder(std::span<const int32_t> products, std::span<const int64_t> offsets)
-    : products_(products), lists_(products.size()), ends_(kBuckets), rows_(kBuckets) {
+    : products_(products), buckets_(products.size()), rows_(kBuckets) {
   if (products.empty()) return;
   int32_t least = products.front();
   largest_ = products.front();
@@ -14,28 +21,51 @@ ProbeOrder::ProbeOrder(std::span<const int32_t> products, std::span<const int64_
     least = std::min(least, product);
     largest_ = std::max(largest_, product);
   }
-  const auto width = static_cast<int>(std::bit_width(static_cast<uint64_t>(int64_t{largest_} - least)));
+  // Differences of 32 bits without a sign.
+  const auto largest = static_cast<uint32_t>(largest_);
+  const int width = std::bit_width(largest - static_cast<uint32_t>(least));
   shift_ = std::max(0, width - kBucketBits);
-  std::vector<int32_t> next(kBuckets);
-  for (size_t i = 0; i < products.size(); ++i) {
-    const size_t bucket = bucket_of(products[i]);
-    ++ends_[bucket];
-    rows_[bucket] += offsets[i + 1] - offsets[i];
-  }
-  for (size_t bucket = 1; bucket < kBuckets; ++bucket) {
-    next[bucket] = ends_[bucket - 1];
-    ends_[bucket] += ends_[bucket - 1];
-    rows_[bucket] += rows_[bucket - 1];
-  }
   for (size_t i = 0; i < products.size(); ++i)
-    lists_[static_cast<size_t>(next[bucket_of(products[i])]++)] = static_cast<int32_t>(i);
+    buckets_[i] = static_cast<uint16_t>((largest - static_cast<uint32_t>(products[i])) >> shift_);
+  for (size_t i = 0; i < products.size(); ++i) rows_[buckets_[i]] += offsets[i + 1] - offsets[i];
+  for (size_t bucket = 1; bucket < kBuckets; ++bucket) rows_[bucket] += rows_[bucket - 1];
+}
+
+void ProbeOrder::place_more() {
+  const size_t first = ends_.size();
+  const int64_t wanted =
+      first == 0 ? rows() / kPlacedShare : rows_[first - 1] * kGrowth + rows() / kPlacedShare;
+  const auto place = std::lower_bound(rows_.begin() + static_cast<int64_t>(first), rows_.end() - 1, wanted);
+  const auto end = static_cast<size_t>(place - rows_.begin()) + 1;
+  std::vector<int32_t> chosen(products_.size());
+  size_t count = 0;
+  for (size_t i = 0; i < products_.size(); ++i) {
+    chosen[count] = static_cast<int32_t>(i);
+    count += buckets_[i] >= first && buckets_[i] < end;
+  }
+  ends_.resize(end);
+  std::vector<size_t> next(end);
+  for (const int32_t list : std::span(chosen).first(count)) ++ends_[buckets_[static_cast<size_t>(list)]];
+  size_t sum = lists_.size();
+  for (size_t bucket = first; bucket < end; ++bucket) {
+    next[bucket] = sum;
+    sum += ends_[bucket];
+    ends_[bucket] = sum;
+  }
+  lists_.resize(sum);
+  for (const int32_t list : std::span(chosen).first(count))
+    lists_[next[buckets_[static_cast<size_t>(list)]]++] = list;
 }
 
 int64_t ProbeOrder::next() {
-  if (position_ == lists_.size()) return -1;
-  while (sorted_buckets_ == 0 || static_cast<size_t>(ends_[sorted_buckets_ - 1]) <= position_) {
-    const auto begin = sorted_buckets_ == 0 ? 0 : ends_[sorted_buckets_ - 1];
-    std::sort(lists_.begin() + begin, lists_.begin() + ends_[sorted_buckets_], [this](int32_t a, int32_t b) {
+  while (position_ == lists_.size()) {
+    if (ends_.size() == kBuckets || products_.empty()) return -1;
+    place_more();
+  }
+  while (sorted_buckets_ == 0 || ends_[sorted_buckets_ - 1] <= position_) {
+    const size_t begin = sorted_buckets_ == 0 ? 0 : ends_[sorted_buckets_ - 1];
+    const auto place = [this](size_t i) { return lists_.begin() + static_cast<int64_t>(i); };
+    std::sort(place(begin), place(ends_[sorted_buckets_]), [this](int32_t a, int32_t b) {
       const int32_t product_a = products_[static_cast<size_t>(a)];
       const int32_t product_b = products_[static_cast<size_t>(b)];
       return product_a != product_b ? product_a > product_b : a < b;

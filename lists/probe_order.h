@@ -28,17 +28,17 @@ class ProbeOrder {
   static constexpr int kBucketBits = 9;
   static constexpr size_t kBuckets = size_t{1} << kBucketBits;
 
-  size_t bucket_of(int32_t product) const {
-    return static_cast<size_t>((int64_t{largest_} - product) >> shift_);
-  }
+  // Appends the lists of the next buckets.
+  void place_more();
 
   std::span<const int32_t> products_;
   int32_t largest_ = 0;
   int shift_ = 0;
-  std::vector<int32_t> lists_;  // by bucket
-  std::vector<int32_t> ends_;   // [kBuckets], of each bucket in lists_
-  std::vector<int64_t> rows_;   // [kBuckets], in this bucket and those before it
-  size_t position_ = 0;         // of the next list in lists_
+  std::vector<uint16_t> buckets_;  // [lists]
+  std::vector<int64_t> rows_;      // [kBuckets], in this bucket and those before it
+  std::vector<int32_t> lists_;     // of the first buckets, by bucket
+  std::vector<size_t> ends_;       // of each of these buckets in lists_
+  size_t position_ = 0;            // of the next list in lists_
   size_t sorted_buckets_ = 0;
 };
 

@@ -23,8 +23,10 @@ constexpr double kMargin = 0.1;
 // A search that would read a larger share of the rows reads all of them.
 constexpr double kLargestShare = 0.4;
 
+constexpr int64_t kStepsPerLine = 32;  // of memory
+
 struct Nearest {
-  int64_t distance;
+  int32_t distance;
   int32_t query;
   auto operator<=>(const Nearest&) const = default;
 };
@@ -48,9 +50,9 @@ QueryDistances distances_to(const RecallTable& table, int which,
   values.resize(static_cast<size_t>(count));
   column += distances.first;
   for (int64_t feature = 0; feature < kRecallFeatures; ++feature, column += table.queries) {
-    const int32_t own = at[static_cast<size_t>(feature)];
+    const int16_t own = at[static_cast<size_t>(feature)];
     for (size_t i = 0; i < values.size(); ++i) {
-      const int32_t off = column[i] - own;
+      const auto off = static_cast<int16_t>(column[i] - own);  // at most 2 * kLargestFeature
       values[i] += off * off;
     }
   }
@@ -60,21 +62,25 @@ QueryDistances distances_to(const RecallTable& table, int which,
 // Returns the `count` nearest queries, of which equally near ones come by number, in any order.
 std::vector<Nearest> nearest_queries(const QueryDistances& all, int64_t count) {
   const std::vector<int32_t>& distances = all.values;
-  // Eight buckets for each power of two.
+  // Eight buckets for each power of two, which are the first bits of a float.
   constexpr auto kBuckets = size_t{32 * 8};
-  const auto bucket_of = [](int32_t distance) {
-    const auto value = static_cast<uint32_t>(distance) | 7;
-    const int shift = static_cast<int>(std::bit_width(value)) - 4;
-    return static_cast<size_t>(8 * (shift + 1)) + ((value >> std::max(shift, 0)) & 7);
-  };
+  constexpr uint32_t kFirst = std::bit_cast<uint32_t>(7.0f) >> 20;
+  std::vector<uint8_t> buckets(distances.size());
+  for (size_t i = 0; i < distances.size(); ++i) {
+    const auto bits = std::bit_cast<uint32_t>(static_cast<float>(distances[i] | 7));
+    buckets[i] = static_cast<uint8_t>((bits >> 20) - kFirst);
+  }
   std::array<int32_t, kBuckets> counts{};
-  for (const int32_t distance : distances) ++counts[bucket_of(distance)];
+  for (const uint8_t bucket : buckets) ++counts[bucket];
   size_t last = 0;
   for (int64_t seen = counts[0]; seen < count && last + 1 < kBuckets;) seen += counts[++last];
-  std::vector<Nearest> nearest;
-  for (size_t i = 0; i < distances.size(); ++i)
-    if (bucket_of(distances[i]) <= last)
-      nearest.push_back({distances[i], static_cast<int32_t>(all.first + static_cast<int64_t>(i))});
+  std::vector<Nearest> nearest(distances.size());
+  size_t found = 0;
+  for (size_t i = 0; i < distances.size(); ++i) {
+    nearest[found] = {distances[i], static_cast<int32_t>(all.first + static_cast<int64_t>(i))};
+    found += buckets[i] <= last;
+  }
+  nearest.resize(found);
   if (std::ssize(nearest) > count) {
     std::nth_element(nearest.begin(), nearest.begin() + count, nearest.end());
     nearest.resize(static_cast<size_t>(count));
@@ -138,6 +144,9 @@ int64_t RecallTable::rows_to_read(int which, const RecallMeasurements& measured,
   const int64_t k = kRecallKs[static_cast<size_t>(which)];
   const double needed = (1 - (1 - recall) * (1 - kMargin)) * static_cast<double>(k * std::ssize(nearest));
   const int16_t* const counts = found.data() + static_cast<int64_t>(which) * queries * kRecallSteps;
+  for (const Nearest& query : nearest)
+    for (int64_t step = 0; step < kRecallSteps; step += kStepsPerLine)
+      __builtin_prefetch(counts + query.query * kRecallSteps + step);
   const auto has_enough = [&](int64_t step) {
     int64_t sum = 0;
     for (const Nearest& query : nearest) sum += counts[query.query * kRecallSteps + step];

@@ -268,10 +268,12 @@ using GLOVE_KERNELS_FLOATS::cached_dots;
 using GLOVE_KERNELS_FLOATS::convolve_rows;
 using GLOVE_KERNELS_FLOATS::exact_dots;
 using GLOVE_KERNELS_FLOATS::kMoment;
+using GLOVE_KERNELS_FLOATS::list_products;
 using GLOVE_KERNELS_FLOATS::nearest_by_floats;
 using GLOVE_KERNELS_FLOATS::widen;
 #else
 #include "cpu/kernels/exact_dots-inl.h"
+#include "cpu/kernels/list_scan-inl.h"
 #include "cpu/kernels/moment_kernels-inl.h"
 
 #include "cpu/kernels/convolve_kernels-inl.h"  // uses the types of the one above
@@ -283,7 +285,6 @@ extern const ScanKernel kScan = {Dot::kMaxQueryCode, Dot::kChunkProducts, pack, 
 #include "cpu/kernels/coarse_scan-inl.h"
 #include "cpu/kernels/planes_scan-inl.h"
 
-#include "cpu/kernels/list_scan-inl.h"
 #include "cpu/kernels/plane_estimates-inl.h"
 #include "cpu/kernels/sign_scan-inl.h"
 

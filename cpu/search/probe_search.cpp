@@ -1,9 +1,9 @@
 #include "cpu/search/probe_search.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -47,6 +47,34 @@ PlaneCodes packed_codes(const ScanContext& context, const SplitQuery& query) {
   PlaneCodes codes;
   context.kernels.planes->pack(query, context.model.dims(), codes);
   return codes;
+}
+
+// Returns the numbers of the `count` greatest estimates, of which equal ones come by number; all if there are
+// not as many. No estimate is NaN.
+std::vector<size_t> greatest(std::span<const float> estimates, size_t count) {
+  constexpr float kBucketsPerOne = 256;
+  constexpr size_t kBuckets = 2 * 256;
+  const auto bucket_of = [](float estimate) {
+    return static_cast<size_t>(std::clamp((1 - estimate) * kBucketsPerOne, 0.0f, float{kBuckets - 1}));
+  };
+  std::array<uint32_t, kBuckets> sizes{};
+  for (const float estimate : estimates) ++sizes[bucket_of(estimate)];
+  size_t last = 0;
+  for (size_t seen = sizes[0]; seen < count && last + 1 < kBuckets;) seen += sizes[++last];
+  std::vector<size_t> numbers(estimates.size());
+  size_t found = 0;
+  for (size_t i = 0; i < estimates.size(); ++i) {
+    numbers[found] = i;
+    found += bucket_of(estimates[i]) <= last;
+  }
+  numbers.resize(found);
+  if (numbers.size() <= count) return numbers;
+  const auto end = numbers.begin() + static_cast<int64_t>(count);
+  std::nth_element(numbers.begin(), end, numbers.end(), [estimates](size_t a, size_t b) {
+    return estimates[a] != estimates[b] ? estimates[a] > estimates[b] : a < b;
+  });
+  numbers.erase(end, numbers.end());
+  return numbers;
 }
 
 std::vector<std::vector<uint64_t>> no_tiles(std::span<const ModelPart> parts) {
@@ -229,42 +257,37 @@ int64_t ProbeSearch::row_at(int32_t position) const {
 void ProbeSearch::fetch_kept() {
   for (; kept_.fetched < kept_.numbered; ++kept_.fetched)
     if (const int64_t row = row_at(kept_.positions[kept_.fetched]); row >= 0) scores_->fetch(row);
-  for (; kept_.numbered < kept_.count; ++kept_.numbered) {
-    const int32_t position = kept_.positions[kept_.numbered];
-    const ModelPart& part = context_.model.part_of(position);
-    __builtin_prefetch(part.planes->rows.data() + (position - part.first_row));
-  }
+  for (; kept_.numbered < kept_.count; ++kept_.numbered) fetch_number(kept_.positions[kept_.numbered]);
+}
+
+// Fetches from memory what row_at() reads.
+void ProbeSearch::fetch_number(int32_t position) const {
+  const ModelPart& part = context_.model.part_of(position);
+  __builtin_prefetch(part.planes->rows.data() + (position - part.first_row));
 }
 
 // Scores rows that were kept. What is kept and scored before a row is read does not depend on the recall, so
 // a larger one scores every row that a smaller one does.
 Status ProbeSearch::score_kept() {
-  std::vector<Survivor> rows;
-  for (size_t i = 0; i < kept_.count; ++i)
-    if (const int64_t row = row_at(kept_.positions[i]); row >= 0)
-      rows.push_back({static_cast<int32_t>(row), 0, kept_.estimates[i]});
+  scored_.clear();
+  for (size_t i = 0; i < kept_.count; ++i) choose(i);
   kept_.count = kept_.fetched = kept_.numbered = 0;
   score_after_ = list_rows_ + list_rows_ / kRowsPerScores;
-  return score(rows);
+  return score_chosen();
 }
 
 // Scores the most promising of the first rows, so that there is a threshold, and drops those below it.
 Status ProbeSearch::score_first() {
-  std::vector<size_t> order(kept_.count);
-  std::iota(order.begin(), order.end(), size_t{0});
-  const auto first =
-      order.begin() + std::min<int64_t>(kFirstScores * plan_.k + kMoreFirstScores, std::ssize(order));
-  std::nth_element(order.begin(), first, order.end(), [this](size_t a, size_t b) {
-    const float estimate_a = kept_.estimates[a], estimate_b = kept_.estimates[b];
-    return estimate_a != estimate_b ? estimate_a > estimate_b : a < b;
-  });
-  std::vector<Survivor> rows;
-  for (auto i = order.begin(); i != first; ++i) {
-    if (const int64_t row = row_at(kept_.positions[*i]); row >= 0)
-      rows.push_back({static_cast<int32_t>(row), 0, kept_.estimates[*i]});
-    kept_.positions[*i] = -1;
+  const std::vector<size_t> numbers =
+      greatest(std::span(kept_.estimates).first(kept_.count),
+               static_cast<size_t>(kFirstScores * plan_.k + kMoreFirstScores));
+  for (const size_t i : numbers) fetch_number(kept_.positions[i]);
+  scored_.clear();
+  for (const size_t i : numbers) {
+    choose(i);
+    kept_.positions[i] = -1;
   }
-  GLOVE_RETURN_IF_ERROR(score(rows));
+  GLOVE_RETURN_IF_ERROR(score_chosen());
   size_t left = 0;
   for (size_t i = 0; i < kept_.count; ++i) {
     if (kept_.positions[i] < 0 || kept_.estimates[i] < limit_) continue;
@@ -275,14 +298,17 @@ Status ProbeSearch::score_first() {
   return {};
 }
 
-// Scores those rows that may reach the threshold, and raises it.
-Status ProbeSearch::score(std::span<const Survivor> survivors) {
+// Appends a row to those that are scored together, if it may reach the threshold.
+void ProbeSearch::choose(size_t kept) {
+  if (kept_.estimates[kept] < limit_) return;
   const std::vector<int32_t>& excluded = request_.query->excluded;
-  scored_.clear();
-  for (const Survivor& survivor : survivors) {
-    if (!(survivor.upper < limit_) && !std::binary_search(excluded.begin(), excluded.end(), survivor.row))
-      scored_.push_back({survivor.row, kNoSimilarity});
-  }
+  const auto row = static_cast<int32_t>(row_at(kept_.positions[kept]));
+  if (row >= 0 && !std::binary_search(excluded.begin(), excluded.end(), row))
+    scored_.push_back({row, kNoSimilarity});
+}
+
+// Scores those rows, and raises the threshold.
+Status ProbeSearch::score_chosen() {
   if (scored_.empty()) return {};
   GLOVE_RETURN_IF_ERROR(scores_->score(scored_));
   cost_.candidates += std::ssize(scored_);

@@ -67,9 +67,11 @@ class ProbeSearch {
   // Returns the row of the model at a position, or -1 if there is none.
   int64_t row_at(int32_t position) const;
   void fetch_kept();
+  void fetch_number(int32_t position) const;
   Status score_first();
   Status score_kept();
-  Status score(std::span<const Survivor> survivors);
+  void choose(size_t kept);
+  Status score_chosen();
   RecallMeasurements measurements() const;
   std::span<const ModelPart> parts() const { return context_.model.parts(); }
 
@@ -88,7 +90,7 @@ class ProbeSearch {
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
   int64_t score_after_ = kNever;  // so many rows of lists
   RowsToScore kept_;
-  std::vector<Neighbor> scored_;
+  std::vector<Neighbor> scored_;  // together
   BestRows best_;
   float share_;  // of a row's distance that may be missing in its estimate
   float limit_;
