@@ -1,0 +1,33 @@
+// Takes the place of text/tokenizers and of static_encoder.cpp if CMake's option GLOVE_TOKENIZERS is OFF:
+// there is no Tokenizer then, and no StaticEncoder.
+#include "text/static_encoder.h"
+
+namespace glove {
+namespace {
+
+Error absent(const std::string& source) {
+  return {ErrorCode::kInvalidArgument, source +
+                                           ": this build of sqlite-glove cannot encode texts by a tokenizer; "
+                                           "use one that was configured with -DGLOVE_TOKENIZERS=ON"};
+}
+
+}  // namespace
+
+struct Tokenizer::Scratch::Buffers {};
+
+Tokenizer::Scratch::Scratch() = default;
+Tokenizer::Scratch::~Scratch() = default;
+Tokenizer::Scratch::Scratch(Scratch&&) noexcept = default;
+Tokenizer::Scratch& Tokenizer::Scratch::operator=(Scratch&&) noexcept = default;
+
+Result<TokenizerContent> read_tokenizer(const std::string& source, std::string_view /*json*/,
+                                        const InterruptCheck& /*interrupted*/) {
+  return absent(source);
+}
+
+Result<std::shared_ptr<const StaticEncoder>> StaticEncoder::make(const Model& model,
+                                                                 const InterruptCheck& /*interrupted*/) {
+  return absent(model.path());
+}
+
+}  // namespace glove
