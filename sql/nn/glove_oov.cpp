@@ -5,14 +5,14 @@
 //   SELECT value FROM json_each(glove_oov('kingg'));      -- kingg
 //
 // Returns '[]' if the model has all of them, and NULL if expr is NULL.
-#include <memory_resource>
+#include <iterator>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "base/json.h"
+#include "model/word_set.h"
 #include "search/expression.h"
 #include "search/query.h"
 #include "sql/adapter/arguments.h"
@@ -39,13 +39,11 @@ Status glove_oov(sqlite3_context* context, Arguments arguments) {
   }
   std::string json = "[";
   InterruptPoll poll(interrupted);
-  // Millions of words take memory that is freed at once, and are never moved to other buckets.
-  std::pmr::monotonic_buffer_resource memory;
-  std::pmr::unordered_set<std::string_view> seen(&memory);
-  seen.reserve(terms.size());
+  WordSet seen;  // whose memory is freed at once, also of millions of words
+  seen.reserve(std::ssize(terms));
   for (const Term& term : terms) {
     GLOVE_RETURN_IF_ERROR(poll.check());
-    if (!model->vocabulary().find(term.word) && seen.insert(term.word).second)
+    if (!model->vocabulary().find(term.word) && seen.insert(term.word))
       json += (json.size() > 1 ? "," : "") + json_text(term.word);
   }
   return_json(context, json + "]");
