@@ -81,7 +81,11 @@ Status set_lists(IndexDefinition& index, const std::string& value) {
 
 void add_columns(IndexDefinition& index, std::string_view list) {
   while (true) {
-    const size_t comma = list.find(',');
+    // A name in quotes may have commas.
+    const size_t first = std::min(list.find_first_not_of(' '), list.size());
+    const bool is_quoted =
+        first < list.size() && std::string_view("\"'`[").find(list[first]) != std::string_view::npos;
+    const size_t comma = list.find(',', is_quoted ? end_of_token(list, first) : first);
     index.columns.push_back(unquoted(trimmed(list.substr(0, comma))));
     if (comma == std::string_view::npos) return;
     list.remove_prefix(comma + 1);

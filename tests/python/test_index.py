@@ -289,10 +289,11 @@ class Index(unittest.TestCase):
             file.write("rain 1 0 0\nstorm 0.9 0.1 0\nbank 0 1 0\nrates 0 0.9 0.2\n")
         subprocess.run([OPTIONS.convert, "-q", text, model], check=True)
         self.conn.execute("SELECT glove_load(?, 'tiny')", (model,))
-        index = self.glove.index(self.conn, "note", None, columns={"title": ["Weather", "Money"], "body": ["rain", "bank rates"]},
-                                 text=["title", "body"], model="tiny", options={"components": 0})
+        body = 'the "body", in full'
+        index = self.glove.index(self.conn, "note", None, columns={"title": ["Weather", "Money"], body: ["rain", "bank rates"]},
+                                 text=["title", body], model="tiny", options={"components": 0})
         self.assertEqual([row[2] for row in index.search("storm", 1)], ["Weather"])
-        index.add(columns={"title": ["More"], "body": ["storm"]})
+        index.add(columns={"title": ["More"], body: ["storm"]})
         self.assertEqual([row[0] for row in index.search("storm", 1)], [3])
         with self.assertRaisesRegex(ValueError, "index of texts"):
             index.add(vectors=[[1, 2, 3]])
