@@ -16,6 +16,11 @@ from changes import ROOT, changed_since
 ROOMS = "base model lists loader search analysis gpu".split()
 
 
+def about_proofs(changed):
+    """Those of the changed files, with what includes them, on which the proofs depend."""
+    return sorted(name for name in changed if name.startswith(("tools/verify/", "gpu/kernels/")))
+
+
 def nvcc_release():
     nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
     if not pathlib.Path(nvcc).exists():
@@ -31,7 +36,7 @@ def main():
     if nvcc_release() != proved_with:
         print(f"nvcc is of release {nvcc_release()}, and the kernels were proved with {proved_with}.")
         return 1
-    about = sorted(name for name in changed if name.startswith(("tools/verify/", "gpu/kernels/")))
+    about = about_proofs(changed)
     print(f"glove-verify and the kernels changed since they were proved: {', '.join(about)}" if about else
           "glove-verify and the kernels are those that were proved, so their tests do not run again.")
     return 1 if about else 0

@@ -341,7 +341,7 @@ class Recall(unittest.TestCase):
         for call, words in (("glove_recall('lists', 'w1', 0, 0.9)", "k must be an integer of at least 1"),
                             ("glove_recall('lists', 'w1', 10, 0.3)", "recall must be a number from 0.5 to 1"),
                             ("glove_recall('main.doc_vec', 'w1', 10, 0.9)", "nor is there such an index, which is named without its schema"),
-                            ("glove_recall('doc', 'w1', 10, 0.9)", "'doc'")):
+                            ("glove_recall('doc', 'w1', 10, 0.9)", "no model 'doc'.*; nor is there such an index")):
             with self.assertRaisesRegex(sqlite3.Error, words):
                 self.db.execute("SELECT " + call).fetchall()
 
