@@ -53,21 +53,30 @@ double dot(const double* a, const double* b, int64_t dims) {
   return ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));
 }
 
-// An upper bound of P(Z > z), in exact arithmetic: 1 <= x / z where x >= z, and
-//
-//   the integral of x * (1 - x^2)^a from z to 1 is (1 - z^2)^(a + 1) / (2 (a + 1)).
-//
-// Z has the density (1 - x^2)^a / whole, with a = (dims - 5) / 2.
-double tail(int64_t dims, double z) {
+// The integral of (1 - x^2)^a from -1 to 1, with a = (dims - 5) / 2.
+double integral(int64_t dims) {
   const bool is_odd = dims % 2 != 0;
   double whole = is_odd ? 2.0 : std::numbers::pi;  // for a = 0 and a = -1/2
   for (double a = is_odd ? 1.0 : 0.5; a <= static_cast<double>(dims - 5) / 2; a += 1)
     whole *= 2 * a / (2 * a + 1);
-  const double base = 1 - z * z;
-  double power = is_odd ? 1.0 : std::sqrt(base);  // base^(a + 1) = base^((dims - 3) / 2)
-  for (int64_t i = 0; i < (dims - 3) / 2; ++i) power *= base;
+  return whole;
+}
+
+// An upper bound of P(Z > z), in exact arithmetic: 1 <= x / z where x >= z, and
+//
+//   the integral of x * (1 - x^2)^a from z to 1 is (1 - z^2)^(a + 1) / (2 (a + 1)).
+//
+// Z has the density (1 - x^2)^a / whole, with a = (dims - 5) / 2 and whole = integral(dims).
+double tail(int64_t dims, double whole, double z) {
+  double base = 1 - z * z;
+  double power = dims % 2 != 0 ? 1.0 : std::sqrt(base);  // base^(a + 1) = base^((dims - 3) / 2)
+  for (int64_t exponent = (dims - 3) / 2; exponent > 0; exponent /= 2, base *= base)
+    if (exponent % 2 != 0) power *= base;
   return power / (z * static_cast<double>(dims - 3) * whole);
 }
+
+// An answer's evidence shows its probability in six digits, which may be this share below the one asked for.
+constexpr double kEvidenceSlack = 0x1p-17;
 
 }  // namespace
 
@@ -102,14 +111,19 @@ Result<std::vector<float>> random_rotation(int64_t dims, int64_t count, uint64_t
 float sign_factor(int64_t dims, double failure) {
   // More than the roundings of tail().
   const double most = failure * (1 - 0x1p-20);
+  const double whole = integral(dims);
   float low = static_cast<float>(kLeastSignFactor);
   float high = 1;
-  if (tail(dims, static_cast<double>(low)) <= most) return low;
+  if (tail(dims, whole, static_cast<double>(low)) <= most) return low;
   while (std::nextafter(low, high) < high) {
     const float middle = low + (high - low) / 2;
-    (tail(dims, static_cast<double>(middle)) <= most ? high : low) = middle;
+    (tail(dims, whole, static_cast<double>(middle)) <= most ? high : low) = middle;
   }
   return high;
+}
+
+float certain_factor(int64_t dims, double certainty, int64_t rows) {
+  return sign_factor(dims, (1 - certainty) * (1 - kEvidenceSlack) / static_cast<double>(rows));
 }
 
 }  // namespace glove

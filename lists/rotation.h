@@ -32,6 +32,10 @@ constexpr double kRotationSlack = 0x1p-16;
 // the float environment; failure > 0; dims > 4.
 float sign_factor(int64_t dims, double failure);
 
+// The factor with which none of the `rows` nearest rows of a query is lost with at least this certainty,
+// which is below 1, and less than the rounding of what a text shows of it above.
+float certain_factor(int64_t dims, double certainty, int64_t rows);
+
 // The bounds of sign planes hold for no smaller z (lists/sign_plane.h).
 constexpr double kLeastSignFactor = 0x1p-4;
 

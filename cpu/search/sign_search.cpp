@@ -22,8 +22,6 @@ constexpr int64_t kRotatedPerPiece = 1 << 17;
 constexpr double kProductSlack = 0x1p-20;
 // A damaged rotation changes lengths by more than this share.
 constexpr double kMostStretch = 0x1p-10;
-// An answer's evidence shows its probability in six digits, which may be this share below the one asked for.
-constexpr double kEvidenceSlack = 0x1p-17;
 
 // Returns R v for the query's unit vector v; nothing if that is longer, or shorter although R is a whole
 // rotation.
@@ -106,10 +104,9 @@ std::optional<SignSearch> SignSearch::create(const ScanContext& context, const S
   const auto bits = std::ssize(rotated);
   context.kernels.signs->pack(split, bits, search.codes_);
   search.line_ = upper_line(split.high.bound, split.high.scale, split.high.code_sum, 1, bits);
-  const double failure = (1 - request.certainty) * (1 - kEvidenceSlack);
   const int64_t rows =
       std::clamp<int64_t>(answerable_rows(context.model, request.query->among.get()), 1, request.k);
-  search.factor_ = sign_factor(context.model.dims(), failure / static_cast<double>(rows));
+  search.factor_ = certain_factor(context.model.dims(), request.certainty, rows);
   const RecallTable* const recall = level.recall;
   // What has no vectors reads planes of the rows that are left, for which products must be exact.
   if (recall != nullptr && !recall->is_damaged && has_vectors(context.model))

@@ -1,5 +1,6 @@
 // Answers one query in one cooperative launch, as coarse_scan.h does, from plane one of all rows
-// (lists/planes.h). Host code may include this header.
+// (lists/planes.h), or from their signs with a certainty below 1 (lists/sign_plane.h). Host code may include
+// this header.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,23 +11,30 @@
 
 namespace glove::gpu {
 
-// The query of such a launch has the codes of pack_plane_codes() behind query_bytes(dims) bytes.
+// For plane one, the query of such a launch has the codes of pack_plane_codes() behind query_bytes(dims)
+// bytes; for signs it is the floats alone.
 struct PlaneScanParams {
   CoarseScanParams coarse;  // with scan.part.vectors, packed_rows and planes; code_sum is not read
-  int32_t row_words;        // plane_row_words(dims)
-  float step;               // of the query's codes (PlaneLine)
+  int32_t tile_words;       // plane_tile_words(dims) or sign_tile_words(bits)
+  int32_t code_bytes;       // plane_code_bytes(dims) or sign_code_bytes(bits)
+  float step;               // of the query's codes (PlaneLine); not read for signs
   float start;
+  float factor;         // sign_factor() of the certainty, read for signs only
   double inverse_norm;  // of the query
-  float* products;      // [planes.lists], device memory that the launch overwrites
+  double scale;         // of its codes (QuantizedQuery), read for signs only
+  float* products;      // [planes.lists + planes.signs.bits], device memory that the launch overwrites
 };
 
 // Returns the shape that these launches have in place of a model's.
-ScanShape plane_scan_shape(const ScanShape& shape, int64_t dims);
+ScanShape list_scan_shape(const ScanShape& shape, int64_t dims, int64_t code_bytes);
 
-// Raises the kernel's shared memory limit as needed. Call it once per shape of a model.
+// Raise a kernel's shared memory limit as needed. Call them once per shape of a model.
 cudaError_t prepare_plane_scan(const ScanShape& shape);
+cudaError_t prepare_sign_scan(const ScanShape& shape);
 
-// Starts the scan and returns without waiting for it. `shape` is a plane_scan_shape().
+// Start a scan and return without waiting for it. `shape` is a list_scan_shape(). That of signs REQUIRES:
+// compute capability 8.0 or later.
 cudaError_t launch_plane_scan(const PlaneScanParams& params, const ScanShape& shape, cudaStream_t stream);
+cudaError_t launch_sign_scan(const PlaneScanParams& params, const ScanShape& shape, cudaStream_t stream);
 
 }  // namespace glove::gpu

@@ -29,6 +29,13 @@ struct TileLists {
   uint32_t starts = 0;
 };
 
+// The sign plane of rows in lists (lists/sign_plane.h).
+struct DeviceSigns {
+  const float* rotation = nullptr;  // [bits, dims]
+  const uint32_t* words = nullptr;  // those of plane_tiles.h
+  int32_t bits = 0;                 // 0: there is none
+};
+
 // A PlaneLevel with device addresses, without plane two and without the lists that have no rows.
 struct DevicePlanes {
   const float* centroids = nullptr;  // [lists, dims]
@@ -37,6 +44,7 @@ struct DevicePlanes {
   const uint32_t* plane1 = nullptr;  // the words of plane_tiles.h
   int32_t lists = 0;
   int32_t most_k = 0;  // more rows are expected to be found faster without planes
+  DeviceSigns signs;
 };
 
 // A ModelPart with device addresses. Row numbers that a device returns count from the part's first row.

@@ -6,12 +6,25 @@
 #include "model/quantize.h"
 
 namespace glove::gpu {
+namespace {
+
+constexpr auto kBoundBytes = kPlaneBounds * static_cast<int64_t>(sizeof(uint16_t));
+
+// Puts the bound of the row at a position in the six bytes before `end`.
+void put_bound(std::span<const uint16_t> bounds, int64_t position, uint8_t* end) {
+  std::array<uint16_t, kPlaneBounds> bound;
+  for (int64_t i = 0; i < kPlaneBounds; ++i)
+    bound[static_cast<size_t>(i)] = bounds[static_cast<size_t>(
+        (position / kTileRows * kPlaneBounds + i) * kTileRows + position % kTileRows)];
+  std::memcpy(end - kBoundBytes, bound.data(), kBoundBytes);
+}
+
+}  // namespace
 
 std::vector<uint32_t> plane_tiles(const PlaneLevel& planes, int64_t rows, int64_t dims) {
-  constexpr auto kBoundBytes = kPlaneBounds * static_cast<int64_t>(sizeof(uint16_t));
   const int64_t words = plane_row_words(dims);
   const int64_t bytes = plane_row_bytes(dims);
-  std::vector<uint32_t> tiles(static_cast<size_t>(plane_words(rows, dims)));
+  std::vector<uint32_t> tiles(static_cast<size_t>(tile_count(rows) * plane_tile_words(dims)));
   std::vector<uint8_t> row(static_cast<size_t>(words * 4));
   for (int64_t position = 0; position < tile_count(rows) * kTileRows; ++position) {
     const int64_t in_tile = position % kTileRows;
@@ -21,14 +34,25 @@ std::vector<uint32_t> plane_tiles(const PlaneLevel& planes, int64_t rows, int64_
     for (; byte + kPlaneWordBytes <= bytes; byte += kPlaneWordBytes)
       std::memcpy(row.data() + byte, codes + byte * kTileRows + in_tile * kPlaneWordBytes, kPlaneWordBytes);
     for (; byte < bytes; ++byte) row[static_cast<size_t>(byte)] = codes[byte * kTileRows + in_tile];
-    std::array<uint16_t, kPlaneBounds> bound;
-    for (int64_t i = 0; i < kPlaneBounds; ++i)
-      bound[static_cast<size_t>(i)] =
-          planes.bounds1[static_cast<size_t>((tile * kPlaneBounds + i) * kTileRows + in_tile)];
-    std::memcpy(row.data() + words * 4 - kBoundBytes, bound.data(), kBoundBytes);
-    uint32_t* const to = tiles.data() + tile * kTileRows * words;
+    put_bound(planes.bounds1, position, row.data() + words * 4);
+    uint32_t* const to = tiles.data() + tile * plane_tile_words(dims);
     for (int64_t word = 0; word < words; ++word)
       std::memcpy(to + plane_word_index(in_tile, word, dims), row.data() + word * 4, 4);
+  }
+  return tiles;
+}
+
+std::vector<uint32_t> sign_tiles(const PlaneLevel& planes, int64_t rows, int64_t dims) {
+  const int64_t bits = sign_bits_of(planes.rotation, dims);
+  std::vector<uint32_t> tiles(static_cast<size_t>(tile_count(rows) * sign_tile_words(bits)));
+  for (int64_t position = 0; position < tile_count(rows) * kTileRows; ++position) {
+    const int64_t in_tile = position % kTileRows;
+    uint32_t* const to = tiles.data() + position / kTileRows * sign_tile_words(bits);
+    for (int64_t word = 0; word < sign_words(bits); ++word)
+      std::memcpy(to + sign_word_index(in_tile, word, bits),
+                  planes.signs.data() + sign_place(position, word * kSignGroup, bits).byte, kSignWordBytes);
+    put_bound(planes.sign_bounds, position,
+              reinterpret_cast<uint8_t*>(to + sign_bound_index(in_tile, bits) + 2));
   }
   return tiles;
 }

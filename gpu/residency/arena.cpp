@@ -67,9 +67,9 @@ class CopyTasks {
   }
 
   // Puts planes into their slots, of the lists only those of `listed`, which must outlive the copy, as must
-  // the words of `plane1`.
+  // the words of `plane1` and `signs`.
   void add_planes(const PlaneLevel& planes, const ListedTiles& listed, std::span<const uint32_t> plane1,
-                  int64_t dims, const PlaneSlots& to) {
+                  std::span<const uint32_t> signs, int64_t dims, const PlaneSlots& to) {
     const auto row = static_cast<size_t>(dims);
     for (size_t first = 0, next = 0; first < listed.lists.size(); first = next) {
       while (next < listed.lists.size() &&
@@ -81,6 +81,9 @@ class CopyTasks {
     add(std::span(listed.tiles), to.tiles.at);
     add(planes.rows, to.rows.at);
     add(plane1, to.plane1.at);
+    if (signs.empty()) return;
+    add(planes.rotation, to.rotation.at);
+    add(signs, to.signs.at);
   }
 
   std::vector<CopyTask> take() { return std::move(tasks_); }
@@ -98,9 +101,13 @@ class CopyTasks {
   std::vector<CopyTask> tasks_;
 };
 
-// For up to how many rows a search should read the planes of a part; 0 if it has none.
+// Whether searches may read the planes of a part, or its signs.
+bool uses_planes(const ModelPart& part) {
+  return part.planes != nullptr && (part.planes->most_k > 0 || part.planes->has_signs());
+}
+
+// For up to how many rows a search should read plane one.
 int32_t most_k_of(const ModelPart& part) {
-  if (part.planes == nullptr) return 0;
   return static_cast<int32_t>(std::min<int64_t>(part.planes->most_k, std::numeric_limits<int32_t>::max()));
 }
 
@@ -283,7 +290,7 @@ void Arena::plan_rest(int64_t room) {
     const MemoryPlan plan = plan_memory(part.rows, part.dims);
     exact_bytes += plan.exact_bytes;
     coarse_bytes += plan.coarse_bytes;
-    if (most_k_of(part) > 0) add_plane_arrays(planes, part.rows, part.dims, part.planes->lists());
+    if (uses_planes(part)) add_plane_arrays(planes, part.rows, part.dims, *part.planes, takes_signs());
     uses_nibbles = uses_nibbles && (part.has_level(4) || part.derives_level4) &&
                    coarse_worthwhile(part.rows, part.dims, 1, coarse_from);
   }
@@ -293,6 +300,10 @@ void Arena::plan_rest(int64_t room) {
   with_planes_ = with_coarse_ && exact_bytes + planes.bytes() <= room;
   exact_bytes_ = exact_bytes + (with_planes_ ? planes.bytes() : 0);
   device_->count_bytes(exact_bytes_);
+}
+
+bool Arena::takes_signs() const {
+  return device_->device().info().compute_capability >= kLeastSignCapability;
 }
 
 void Arena::upload_rest() {
@@ -306,6 +317,7 @@ Status Arena::upload_exact_arrays() {
   struct Lists {
     ListedTiles listed;            // until they are copied
     std::vector<uint32_t> plane1;  // likewise
+    std::vector<uint32_t> signs;   // likewise
     PlaneSlots slots;
   };
   BlockLayout layout;
@@ -324,10 +336,14 @@ Status Arena::upload_exact_arrays() {
     }
     tasks.add_level(part.has_level(4) ? part.level(4) : derived.back().level(), slots.back().coarse, 0);
     Lists& own = lists.emplace_back();
-    if (!with_planes_ || most_k_of(part) == 0) continue;
-    own = {tiles_of_lists(part.planes->offsets), plane_tiles(*part.planes, part.rows, part.dims),
-           add_plane_arrays(layout, part.rows, part.dims, part.planes->lists())};
-    tasks.add_planes(*part.planes, own.listed, own.plane1, part.dims, own.slots);
+    if (!with_planes_ || !uses_planes(part)) continue;
+    const PlaneLevel& planes = *part.planes;
+    own = {tiles_of_lists(planes.offsets),
+           plane_tiles(planes, part.rows, part.dims),
+           {},
+           add_plane_arrays(layout, part.rows, part.dims, planes, takes_signs())};
+    if (own.slots.sign_bits > 0) own.signs = sign_tiles(planes, part.rows, part.dims);
+    tasks.add_planes(planes, own.listed, own.plane1, own.signs, part.dims, own.slots);
   }
   GLOVE_RETURN_IF_ERROR(copy(tasks.take(), *model(), exact_block_, layout.bytes(), {}));
   std::byte* const block = exact_block_.data();

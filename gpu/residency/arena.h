@@ -134,6 +134,7 @@ class Arena {
   Status copy(std::vector<CopyTask> tasks, const Model& model, DeviceBlock& block, int64_t bytes,
               const InterruptCheck& interrupted);
   void plan_rest(int64_t room);
+  bool takes_signs() const;
   Status upload_exact_arrays();
   void upload_in_background();
 

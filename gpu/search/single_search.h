@@ -17,8 +17,9 @@ class SingleSearch {
   Status create();
 
   // Which codes of a part a search scans. kCoarse REQUIRES: part.vectors, part.coarse and part.packed_rows;
-  // kPlanes: part.planes besides, and no mask.
-  enum class Scan { kFine, kCoarse, kPlanes };
+  // kPlanes: part.planes besides, and no mask; kSigns: part.planes.signs besides, with the request's
+  // certainty.
+  enum class Scan { kFine, kCoarse, kPlanes, kSigns };
 
   // Device::propose for one request. `reversed` starts the scan at the last tile.
   Status run(const DevicePart& part, const ScanShape& shape, Scan scan, int64_t top_rows, bool reversed,
@@ -29,7 +30,7 @@ class SingleSearch {
 
  private:
   Status reserve(const DevicePart& part, const ScanShape& shape, int64_t capacity);
-  Status pack(const DevicePart& part, const Query& query, Scan codes, PlaneScanParams& params);
+  Status pack(const DevicePart& part, const SearchRequest& request, Scan codes, PlaneScanParams& params);
   void take_answer(int64_t rows, std::vector<Neighbor>& to);
   void clear_answer(int64_t rows);
   static int64_t answer_rows(const SingleScanParams& scan, uint32_t candidates);
@@ -41,7 +42,7 @@ class SingleSearch {
   Stream stream_;
   DeviceArray<ScanCounters> counters_;  // two, used alternately
   DeviceArray<uint16_t> row_upper_;
-  DeviceArray<float> products_;  // of centroids
+  DeviceArray<float> products_;  // of centroids and the rows of a rotation
   DeviceArray<std::byte> long_query_;
   PinnedArray<std::byte> long_query_staging_;
   PinnedArray<ScanDone> done_;

@@ -81,7 +81,7 @@ TEST(PlaneSimilarities, AreAtLeastThoseOfTheProof) {
     float product = i % 4 == 0 ? product_in(random) : near(random);
     if (i % 8 == 1) product = 1 - std::exp2(exponent(random) - 14);
     // The product may be too small by its roundings. largest_similarity() adds a slack of its own.
-    const double most = static_cast<double>(product) + static_cast<double>(kPlaneSlack / 2);
+    const double most = static_cast<double>(product) + static_cast<double>(kPlaneSlack / 2 * 3);
     const float exact = largest_similarity(most, static_cast<double>(distance));
     const float found = largest_plane_similarity(product, distance);
     ASSERT_GE(found, most < 1 ? exact - 4 * kPlaneSlack : 1) << std::hexfloat << product << " " << distance;

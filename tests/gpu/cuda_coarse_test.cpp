@@ -78,6 +78,9 @@ class CoarseModel {
     part_.planes.lists = static_cast<int32_t>(listed.lists.size());
     part_.planes.most_k =
         static_cast<int32_t>(std::min<int64_t>(planes.most_k, std::numeric_limits<int32_t>::max()));
+    if (!planes.has_signs()) return;
+    part_.planes.signs = {copy(rotation_, {planes.rotation.begin(), planes.rotation.end()}),
+                          copy(signs_, gpu::sign_tiles(planes, part_.rows, part_.dims)), part_.dims};
   }
 
   template <class T>
@@ -92,10 +95,10 @@ class CoarseModel {
   gpu::DeviceArray<int8_t> codes_;
   gpu::DeviceArray<float> scales_, residuals_;
   gpu::DeviceArray<std::byte> packed_;
-  gpu::DeviceArray<float> centroids_;
+  gpu::DeviceArray<float> centroids_, rotation_;
   gpu::DeviceArray<gpu::TileLists> tiles_;
   gpu::DeviceArray<int32_t> rows_;
-  gpu::DeviceArray<uint32_t> plane1_;
+  gpu::DeviceArray<uint32_t> plane1_, signs_;
   gpu::DevicePart part_;
 };
 
@@ -115,7 +118,7 @@ class CudaCoarse : public CudaTest {
     ASSERT_TRUE(search_.create().ok());
   }
 
-  // Expects the rows of the CPU backend from the scan of planes, or of 4 bits, in both directions.
+  // Expects the rows of the CPU backend from the scan of signs, of planes, or of 4 bits, in both directions.
   // `upper_bounds_in_shared_memory` false searches as in models with more rows than the bounds in a block's
   // shared memory.
   void expect_equal(const ModelPtr& model, const CoarseModel& coarse, const Query& query, int64_t k,
@@ -126,13 +129,18 @@ class CudaCoarse : public CudaTest {
     ASSERT_EQ(gpu::single_scan_shape(0, dims, &shape), cudaSuccess);
     ASSERT_EQ(gpu::prepare_coarse_scan(shape), cudaSuccess);
     ASSERT_EQ(gpu::prepare_plane_scan(shape), cudaSuccess);
+    ASSERT_EQ(gpu::prepare_sign_scan(shape), cudaSuccess);
     const bool has_planes = coarse.part().planes.plane1 != nullptr;
-    const auto scan = has_planes ? gpu::SingleSearch::Scan::kPlanes : gpu::SingleSearch::Scan::kCoarse;
+    const bool has_signs = coarse.part().planes.signs.bits > 0;
+    const auto scan = has_signs    ? gpu::SingleSearch::Scan::kSigns
+                      : has_planes ? gpu::SingleSearch::Scan::kPlanes
+                                   : gpu::SingleSearch::Scan::kCoarse;
     if (!upper_bounds_in_shared_memory) shape.shared_limit = shape.query_bytes + gpu::kBins * 4 + 4096;
     const int64_t top_rows =
         std::min<int64_t>(model->words(), k + static_cast<int64_t>(query.excluded.size()));
     for (const bool reversed : {false, true}) {
       SearchRequest found{&query, k, nullptr, {}, {}, {}};
+      found.certainty = 1 - 1e-9;
       const Status status = search_.run(coarse.part(), shape, scan, top_rows, reversed, {}, found);
       ASSERT_TRUE(status.ok()) << status.error().message;
       candidates_ = found.cost.candidates;
@@ -200,6 +208,52 @@ TEST_F(CudaCoarse, RowsInListsOfMediumModels) {
     const ModelPtr plain = large_model(random_(), static_cast<int64_t>(40000 + random_() % 20000), dims);
     const ModelPtr model = in_lists(plain, 200, random_, kMostK);
     ASSERT_NO_FATAL_FAILURE(expect_equal_and_fewer(model)) << dims;
+  }
+}
+
+TEST_F(CudaCoarse, RowsInListsWithSigns) {
+  for (const Rows kind : kAllRows) {
+    for (const int64_t dims : {256, 257, 300, 768}) {
+      const auto words = static_cast<int64_t>(1 + random_() % 2000);
+      const ModelPtr plain = random_model(random_, words, dims, kind);
+      if (has_only_zeros(*plain)) continue;
+      const ModelPtr model =
+          in_lists(plain, 1 + static_cast<int64_t>(random_() % 100), random_, kMostK, true);
+      {
+        const CoarseModel coarse(device_, model);
+        const Query query = random_queries(random_, *model, kind, 1)[0];
+        for (const int64_t k : {int64_t{1}, int64_t{10}, words / 17 + 1, words})
+          ASSERT_NO_FATAL_FAILURE(expect_equal(model, coarse, query, k)) << "kind " << static_cast<int>(kind);
+      }
+      forget(model);
+    }
+  }
+}
+
+TEST_F(CudaCoarse, RowsInListsWithSignsOfMediumModels) {
+  for (const int64_t dims : {300, 1024}) {
+    const ModelPtr plain = large_model(random_(), static_cast<int64_t>(40000 + random_() % 20000), dims);
+    ASSERT_NO_FATAL_FAILURE(expect_equal_and_fewer(in_lists(plain, 200, random_, kMostK, true))) << dims;
+  }
+}
+
+// A rotation that changes lengths rules nothing out.
+TEST_F(CudaCoarse, RowsInListsWithADamagedRotation) {
+  const ModelPtr whole = in_lists(large_model(random_(), 20000, 300), 100, random_, kMostK, true);
+  const PlaneLevel& planes = *whole->parts().front().planes;
+  for (const float factor : {0.0f, 0.9f, 1.1f, std::numeric_limits<float>::quiet_NaN()}) {
+    std::vector<float> rotation(planes.rotation.begin(), planes.rotation.end());
+    for (float& each : rotation) each *= factor;
+    PlaneLevel level = planes;
+    level.rotation = rotation;
+    ModelPart part = whole->parts().front();
+    part.planes = &level;
+    const auto model =
+        std::make_shared<Model>(std::vector{part}, whole->vocabulary(), Model::Source(), whole);
+    const CoarseModel coarse(device_, model);
+    const Query query = random_queries(random_, *model, Rows::kGaussian, 1)[0];
+    ASSERT_NO_FATAL_FAILURE(expect_equal(model, coarse, query, 10)) << factor;
+    forget(model);
   }
 }
 

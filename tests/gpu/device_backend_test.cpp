@@ -13,7 +13,6 @@
 #include "model/exact_dot.h"
 #include "model/mapped_file.h"
 #include "tests/gpu/device_fixture.h"
-#include "tests/gpu/in_lists.h"
 #include "tests/model/parts.h"
 #include "tests/share.h"
 
@@ -238,39 +237,6 @@ TEST_F(DeviceBackendTest, ScansFourBitsOnceTheyAreThere) {
     EXPECT_EQ(knobs_.coarse_searches > before, fits);
     EXPECT_EQ(info(m).device_bytes, plan.scan_bytes + plan.exact_bytes + (fits ? room : 0));
     for (const int64_t k : {1, 10, 39}) expect_right(m, k);
-    forget(m);
-    EXPECT_EQ(knobs_.allocated, 0);
-  }
-}
-
-// Planes follow with the 4-bit codes, if there is room for them as well.
-TEST_F(DeviceBackendTest, ScansPlanesOnceTheyAreThere) {
-  make();
-  constexpr int64_t kMostPlanesK = 12;
-  const gpu::MemoryPlan plan = gpu::plan_memory(5000, 40);
-  for (const bool fits : {false, true}) {
-    const ModelPtr m = in_lists(model(5000, 40, Rows::kGaussian), 300, random_, kMostPlanesK);
-    gpu::BlockLayout planes;
-    gpu::add_plane_arrays(planes, 5000, 40, m->parts().front().planes->lists());
-    const int64_t before = plan.scan_bytes + plan.exact_bytes + plan.coarse_bytes;
-    limit_ = before + planes.bytes() - (fits ? 0 : 1);
-    ASSERT_TRUE(open(m).ok());
-    knobs_.coarse_searches = knobs_.plane_searches = 0;
-    for (int i = 0; i < 1000 && knobs_.coarse_searches + knobs_.plane_searches == 0; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-      expect_right(m, 1);
-    }
-    EXPECT_EQ(knobs_.plane_searches > 0, fits);
-    EXPECT_EQ(info(m).device_bytes, before + (fits ? planes.bytes() : 0));
-    for (const int64_t k : {1, 9, 10, 39}) {  // of three words that one query excludes
-      knobs_.plane_searches = 0;
-      expect_right(m, k);
-      EXPECT_EQ(knobs_.plane_searches > 0, fits && k + 3 <= kMostPlanesK) << k;
-    }
-    knobs_.plane_searches = 0;
-    limit_ = limit_ + 4096;  // for the mask
-    expect_right(m, 5, random_mask(random_, *m));
-    EXPECT_EQ(knobs_.plane_searches, 0);
     forget(m);
     EXPECT_EQ(knobs_.allocated, 0);
   }

@@ -1,21 +1,42 @@
 // Models in lists, with planes.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <cstdint>
 #include <random>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "base/float_environment.h"
 #include "lists/plane_arrays.h"
+#include "lists/rotation.h"
+#include "lists/sign_arrays.h"
 #include "model/exact_dot.h"
+#include "model/row_map.h"
 
 namespace glove::testing {
 
+// Adds signs by a random rotation, one row at a time.
+inline void add_signs_to(PlaneArrays& planes, const ModelPart& part, uint64_t seed) {
+  RowMap map;
+  map.dims_in = map.dims_out = part.dims;
+  map.matrix = random_rotation(part.dims, part.dims, seed, 0).value();
+  const auto rotate = [&](std::span<const float> rows, int64_t count, std::span<float> rotated) -> Status {
+    for (int64_t i = 0; i < count; ++i)
+      map.apply(rows.data() + i * part.dims, rotated.data() + i * part.dims);
+    return {};
+  };
+  const Status added = add_signs(part.vectors, part.norms_squared, part.dims, planes, map.matrix, rotate, 0);
+  ASSERT_TRUE(added.ok()) << added.error().message;
+}
+
 // Returns the same rows in lists around some of them. Each row is in the best of a few lists, so some lists
 // may have no rows.
-inline ModelPtr in_lists(const ModelPtr& model, int64_t lists, std::mt19937_64& random, int64_t most_k) {
+inline ModelPtr in_lists(const ModelPtr& model, int64_t lists, std::mt19937_64& random, int64_t most_k,
+                         bool signed_too = false) {
   const ModelPart& part = model->parts().front();
   std::vector<float> centroids;
   for (int64_t tries = 0; tries < 4 * lists; ++tries) {
@@ -41,6 +62,7 @@ inline ModelPtr in_lists(const ModelPtr& model, int64_t lists, std::mt19937_64& 
   PlaneArrays planes =
       make_planes(part.vectors, part.norms_squared, std::move(centroids), list_of, part.dims, 0).value();
   planes.most_k = most_k;
+  if (signed_too) add_signs_to(planes, part, random());
   return with_planes(model, std::move(planes));
 }
 

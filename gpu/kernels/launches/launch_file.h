@@ -201,6 +201,7 @@ LaunchFile moments();
 LaunchFile packed_rows();
 LaunchFile plane_scan();
 LaunchFile score_all();
+LaunchFile sign_scan();
 LaunchFile single_scan();
 
 }  // namespace glove::gpu::launches

@@ -129,24 +129,30 @@ LaunchFile coarse_scan() {
   return file;
 }
 
-// plane_scan_kernel(params, staged_rows)
-LaunchFile plane_scan() {
-  const auto [params, staged_rows] = arguments<PlaneScanParams, int>();
+namespace {
+
+// What the launches of plane_scan.cu and sign_scan.cu have in common, but for the codes that they scan.
+//   of_dims  adds what they take for so many dimensions, besides code_bytes(dims)
+LaunchFile list_scan(const char* source, const PlaneScanParams& params, const int& staged_rows,
+                     const LaunchParameter& words, int64_t (*code_bytes)(int64_t),
+                     const std::function<std::vector<LaunchParameter>(int)>& of_dims) {
   const SingleScanParams& scan = params.coarse.scan;
   const DevicePlanes& planes = scan.part.planes;
-  LaunchFile file = {.source = "plane_scan"};
-  file.all = settings_of(
-      scan, staged_rows, "plane_scan_kernel",
-      buffers("vectors", scan.part.vectors, "norms_squared", scan.part.norms_squared, "packed_rows",
-              scan.part.packed_rows, "centroids", planes.centroids, "tiles", planes.tiles, "rows",
-              planes.rows, "plane1", planes.plane1, "products", params.products));
-  file.all.parameters.push_back(number(planes.lists, 20));
-  file.choices = choices_of(scan, plane_code_bytes);
-  for (LaunchSettings& of_dims : file.choices.front().values)
-    of_dims.parameters.push_back(
-        number(params.row_words, static_cast<int32_t>(plane_row_words(std::stoi(of_dims.name)))));
+  const std::string kernel = std::string(source) + "_kernel";
+  LaunchFile file = {.source = source};
+  file.all = settings_of(scan, staged_rows, kernel.c_str(),
+                         buffers("vectors", scan.part.vectors, "norms_squared", scan.part.norms_squared,
+                                 "packed_rows", scan.part.packed_rows, "centroids", planes.centroids, "tiles",
+                                 planes.tiles, "rows", planes.rows, "products", params.products) +
+                             std::vector{words, number(planes.lists, 20)});
+  file.choices = choices_of(scan, [&](int64_t dims) { return code_bytes(dims) + dims * 4; });
+  for (LaunchSettings& each : file.choices.front().values) {
+    const int dims = std::stoi(each.name);
+    each.parameters.push_back(number(params.code_bytes, static_cast<int32_t>(code_bytes(dims))));
+    for (const LaunchParameter& own : of_dims(dims)) each.parameters.push_back(own);
+  }
   file.choices.push_back(choice_of("seeds", {1, 8}, params.coarse.seeds_per_warp));
-  file.when_run = {{.kernel = "plane_scan_kernel", .parameters = {number(scan.capacity, 48)}}};
+  file.when_run = {{.kernel = kernel, .parameters = {number(scan.capacity, 48)}}};
   file.add({}, {{"ci ranked", "dims 16, blocks 2, ranked on, row_upper off, long_query off, seeds 1"},
                 {"ci unranked", "dims 300, blocks 2, ranked off, row_upper on, long_query on, seeds 8"}});
   file.add_unnamed({}, {"dims 1, blocks 2, ranked off, row_upper on, long_query on, seeds 8",
@@ -160,6 +166,31 @@ LaunchFile plane_scan() {
                         "dims 300, blocks 1, ranked on, row_upper off, long_query off, seeds 8",
                         "dims 16, blocks 3, ranked off, row_upper on, long_query on, seeds 1",
                         "dims 3, blocks 2, ranked on, row_upper off, long_query on, seeds 1"});
+  return file;
+}
+
+}  // namespace
+
+// plane_scan_kernel(params, staged_rows)
+LaunchFile plane_scan() {
+  const auto [params, staged_rows] = arguments<PlaneScanParams, int>();
+  return list_scan("plane_scan", params, staged_rows, buffer(params.coarse.scan.part.planes.plane1, "plane1"),
+                   plane_code_bytes, [&, &own = params](int dims) {
+                     return std::vector{number(own.tile_words, static_cast<int32_t>(plane_tile_words(dims)))};
+                   });
+}
+
+// sign_scan_kernel(params, staged_rows)
+LaunchFile sign_scan() {
+  const auto [params, staged_rows] = arguments<PlaneScanParams, int>();
+  const DeviceSigns& signs = params.coarse.scan.part.planes.signs;
+  LaunchFile file =
+      list_scan("sign_scan", params, staged_rows, buffer(signs.words, "signs"), sign_code_bytes,
+                [&, &own = params](int dims) {
+                  return std::vector{number(own.tile_words, static_cast<int32_t>(sign_tile_words(dims))),
+                                     number(signs.bits, dims)};
+                });
+  file.all.parameters.push_back(buffer(signs.rotation, "rotation"));
   return file;
 }
 

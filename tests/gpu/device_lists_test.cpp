@@ -1,0 +1,86 @@
+// When a device scans the planes or the signs of a model in lists.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "gpu/layout/plan.h"
+#include "tests/gpu/device_fixture.h"
+#include "tests/gpu/in_lists.h"
+
+namespace glove::testing {
+namespace {
+
+// Planes follow with the 4-bit codes, if there is room for them as well.
+TEST_F(DeviceBackendTest, ScansPlanesOnceTheyAreThere) {
+  make();
+  constexpr int64_t kMostPlanesK = 12;
+  const gpu::MemoryPlan plan = gpu::plan_memory(5000, 40);
+  for (const bool fits : {false, true}) {
+    const ModelPtr m = in_lists(model(5000, 40, Rows::kGaussian), 300, random_, kMostPlanesK);
+    gpu::BlockLayout planes;
+    gpu::add_plane_arrays(planes, 5000, 40, *m->parts().front().planes, false);
+    const int64_t before = plan.scan_bytes + plan.exact_bytes + plan.coarse_bytes;
+    limit_ = before + planes.bytes() - (fits ? 0 : 1);
+    ASSERT_TRUE(open(m).ok());
+    knobs_.coarse_searches = knobs_.plane_searches = 0;
+    for (int i = 0; i < 1000 && knobs_.coarse_searches + knobs_.plane_searches == 0; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      expect_right(m, 1);
+    }
+    EXPECT_EQ(knobs_.plane_searches > 0, fits);
+    EXPECT_EQ(info(m).device_bytes, before + (fits ? planes.bytes() : 0));
+    for (const int64_t k : {1, 9, 10, 39}) {  // of three words that one query excludes
+      knobs_.plane_searches = 0;
+      expect_right(m, k);
+      EXPECT_EQ(knobs_.plane_searches > 0, fits && k + 3 <= kMostPlanesK) << k;
+    }
+    knobs_.plane_searches = 0;
+    limit_ = limit_ + 4096;  // for the mask
+    expect_right(m, 5, random_mask(random_, *m));
+    EXPECT_EQ(knobs_.plane_searches, 0);
+    forget(m);
+    EXPECT_EQ(knobs_.allocated, 0);
+  }
+}
+
+// With a certainty below 1 a search scans the signs, and a proof where they hide rows.
+TEST_F(DeviceBackendTest, ScansSignsForACertainty) {
+  make();
+  constexpr int64_t kDims = 256;
+  const ModelPtr whole = in_lists(model(8400, kDims, Rows::kGaussian), 40, random_, 12, true);
+  std::vector<uint16_t> zeros(whole->parts().front().planes->sign_bounds.size());
+  for (const bool is_damaged : {false, true}) {
+    ModelPart part = whole->parts().front();
+    PlaneLevel level = *part.planes;
+    if (is_damaged) level.sign_bounds = zeros;
+    part.planes = &level;
+    const auto m = std::make_shared<Model>(std::vector{part}, whole->vocabulary(), Model::Source(), whole);
+    ASSERT_TRUE(open(m).ok());
+    for (int i = 0; i < 1000 && knobs_.plane_searches == 0; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      expect_right(m, 1);
+    }
+    const auto searcher = searchers(m)->open(0, {});
+    for (const int64_t k : {1, 10, 100}) {
+      knobs_.plane_searches = knobs_.sign_searches = knobs_.coarse_searches = 0;
+      Query query = this->query(*m);
+      if (k == 10) query.excluded = {0, 7, 9};
+      SearchRequest request{&query, k, nullptr, {}, {}, {}};
+      request.certainty = 1 - 1e-9;
+      ASSERT_TRUE(searcher.value()->search({&request, 1}).ok());
+      EXPECT_EQ(knobs_.sign_searches > 0, k < 100) << k;  // more rows than a quarter of the tiles
+      EXPECT_EQ(request.uncertain, k < 100 && !is_damaged) << k;
+      EXPECT_EQ(knobs_.plane_searches + knobs_.coarse_searches > 0, k < 100 && is_damaged) << k;
+      const auto wanted = reference_relation(*m, query);
+      EXPECT_EQ(difference(request.rows, std::span(wanted).first(static_cast<size_t>(k))), "") << k;
+    }
+    forget(m);
+    knobs_.plane_searches = 0;
+  }
+}
+
+}  // namespace
+}  // namespace glove::testing
