@@ -201,7 +201,7 @@ class Calibration {
       const auto row = static_cast<size_t>(nearest[number].id);
       const auto list = static_cast<size_t>(list_of_[row]);
       const double product = products[list] * double{lists_.factors[list]};
-      const auto estimate = estimate_by_plane1(rows_.part(), position_of_[row], unit.data(), product);
+      const auto estimate = Plane1Row(rows_.part(), position_of_[row]).estimate(unit.data(), product);
       const bool is_bounded = std::isfinite(estimate.distance);  // otherwise no margin hides the row
       const double distance = std::max(estimate.distance * sine, 1e-9);
       const double margin = is_bounded ? (t - estimate.product) / distance : 0;
