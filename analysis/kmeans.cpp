@@ -133,10 +133,10 @@ class Lloyd {
     }
     GLOVE_RETURN_IF_ERROR(pass_.read_centroids(centroids_));
     Clustering result{centroids_, {}, {}, iterations, converged};
-    result.rows.resize(static_cast<size_t>(points_.rows));
-    GLOVE_RETURN_IF_ERROR(find_clusters(result.rows));
-    GLOVE_RETURN_IF_ERROR(sort_clusters(result, poll));
     if (options_.centroids_only) return result;
+    result.rows.resize(static_cast<size_t>(points_.rows));
+    GLOVE_RETURN_IF_ERROR(pass_.nearest_two(centroids_, result.rows, interrupted_));
+    GLOVE_RETURN_IF_ERROR(sort_clusters(result, poll));
     if (result.centroids.count < centroids_.count) GLOVE_RETURN_IF_ERROR(find_second_again(result));
     GLOVE_RETURN_IF_ERROR(describe_clusters(result, poll));
     return result;
@@ -153,14 +153,6 @@ class Lloyd {
       return pass_.dots(vector, dots, interrupted_);
     };
     return spread_rows(dots_of_rows, points_, options_.metric, candidates_, centroids_.count, seed);
-  }
-
-  Status find_clusters(std::span<NearestTwo> rows) {
-    if (!options_.centroids_only) return pass_.nearest_two(centroids_, rows, interrupted_);
-    std::vector<int32_t> nearest(rows.size());
-    GLOVE_RETURN_IF_ERROR(pass_.nearest(centroids_, nearest, interrupted_));
-    for (size_t row = 0; row < rows.size(); ++row) rows[row].first = nearest[row];
-    return {};
   }
 
   // The second nearest clusters, after those without members are gone.

@@ -21,8 +21,9 @@ struct KMeansOptions {
   uint64_t seed = 0;
   int64_t runs = 1;  // the run with the least inertia wins; run i has the seed `seed` + i
   int64_t max_iterations = 100;
-  double tolerance = 0.001;     // stops when at most this share of the rows changed its cluster
-  bool centroids_only = false;  // leaves the clusters' and rows' other numbers out; for one run
+  double tolerance = 0.001;  // stops when at most this share of the rows changed its cluster
+  // Finds the centroids alone, in any order, of which some may have no member. REQUIRES: one run.
+  bool centroids_only = false;
   std::vector<int32_t> start_rows =
       {};  // if not empty: these rows are the first centroids, and there is one run
 };

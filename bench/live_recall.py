@@ -46,7 +46,8 @@ def families(db, count):
     def noisy():
         vector = row()
         return vector + random.normal(0, 0.5 * numpy.linalg.norm(vector) / len(vector) ** 0.5, len(vector))
-    makers = {"random rows": row, "first 20,000": lambda: row(20000), "a - b + c": lambda: row(20000) - row(20000) + row(20000),
+    makers = {"random rows": row, "first 20,000": lambda: row(20000), "a + b": lambda: row() + row(), "a - b": lambda: row() - row(),
+              "a - b + c": lambda: row(20000) - row(20000) + row(20000),
               "mean of 8": lambda: sum(row(50000) for _ in range(8)), "noisy rows": noisy,
               "Gaussian": lambda: random.normal(0, 1, len(row()))}
     for name, make in makers.items():

@@ -172,6 +172,10 @@ Result<ConvertReport> convert(const std::string& input_path, const std::string& 
   const int64_t max_rows = options.top > 0 ? options.top : kMaxRows + 1;
   ModelAssembler& assembler = writer->assembler();
   writer->set_key_type(reader->key_type());
+  if (options.lists != 0 && options.shards == 0) {  // the file is written again (write_lists)
+    assembler.omit_level4();
+    pipeline.transform.omit_level4 = true;
+  }
   if (reader->tokenizer() != nullptr) {
     writer->set_tokenizer(reader->tokenizer());
     assembler.keep_every_row();

@@ -21,16 +21,35 @@ constexpr std::array<int64_t, 6> kAnswers = {1, 10, 30, 100, 300, kMostPlanesK};
 // The rows of the nearest lists among which a query's k nearest rows are looked for. They may miss some, so
 // that a threshold is at most the true one, and more rows are expected than a search will read.
 constexpr int64_t kNearRows = 4096;
-// The rows of which the share that plane one leaves is counted.
 constexpr int64_t kSampleRows = 2048;
+constexpr int64_t kFetchedRows = 8;  // ahead, because they are anywhere in memory
 // Planes pay if they are expected to take at most this share of the time of other codes.
 constexpr double kWorthwhileShare = 0.9;
+
+// A row of which the share that plane one leaves is counted.
+struct SampleRow {
+  Plane1Row row;
+  size_t list;
+};
+
+// Returns kSampleRows of the rows, or all.
+std::vector<SampleRow> sample_of(const ModelPart& part) {
+  const auto& offsets = part.planes->offsets;
+  const int64_t count = std::min(kSampleRows, part.rows);
+  std::vector<SampleRow> sample;
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t position = i * part.rows / count;
+    const auto list = std::upper_bound(offsets.begin(), offsets.end(), position) - offsets.begin() - 1;
+    sample.push_back({Plane1Row(part, position), static_cast<size_t>(list)});
+  }
+  return sample;
+}
 
 // Counts for one query the rows of the sample that plane one leaves for each of kAnswers.
 class Trial {
  public:
-  Trial(const ModelPart& part, int64_t row)
-      : part_(part), row_(row), unit_(part.vector(row), part.vector(row) + part.dims) {
+  Trial(const ModelPart& part, std::span<const SampleRow> sample, int64_t row)
+      : part_(part), sample_(sample), row_(row), unit_(part.vector(row), part.vector(row) + part.dims) {
     const double inverse = 1 / std::sqrt(part.norm_squared(row));
     for (float& value : unit_) value = static_cast<float>(value * inverse);
     const PlaneLevel& level = *part.planes;
@@ -46,13 +65,8 @@ class Trial {
       const auto k = static_cast<size_t>(kAnswers[i]);
       thresholds[i] = k <= best.size() ? best[k - 1] : 0;
     }
-    const int64_t count = std::min(kSampleRows, part_.rows);
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t position = i * part_.rows / count;
-      const auto& offsets = part_.planes->offsets;
-      const auto list = std::upper_bound(offsets.begin(), offsets.end(), position) - offsets.begin() - 1;
-      const auto [product, distance] =
-          estimate_by_plane1(part_, position, unit_.data(), products_[static_cast<size_t>(list)]);
+    for (const SampleRow& each : sample_) {
+      const auto [product, distance] = each.row.estimate(unit_.data(), products_[each.list]);
       for (size_t j = 0; j < kAnswers.size(); ++j) {
         const double t = thresholds[j];
         if (!(t > 0) || !(product + distance * std::sqrt(std::max(0.0, 1 - t * t)) < t)) ++left[j];
@@ -76,6 +90,7 @@ class Trial {
       const auto i = static_cast<size_t>(list);
       for (int64_t p = level.offsets[i]; p < level.offsets[i + 1]; ++p) {
         const int64_t row = level.rows[static_cast<size_t>(p)];
+        if (p + kFetchedRows < level.offsets[i + 1]) fetch(level.rows[static_cast<size_t>(p + kFetchedRows)]);
         if (row == row_ || !(part_.norm_squared(row) > 0)) continue;
         similarities.push_back(exact_dot(unit_.data(), part_.vector(row), part_.dims) /
                                std::sqrt(part_.norm_squared(row)));
@@ -85,7 +100,13 @@ class Trial {
     return similarities;
   }
 
+  void fetch(int64_t row) const {
+    constexpr int64_t kLine = 16;  // components
+    for (int64_t j = 0; j < part_.dims; j += kLine) __builtin_prefetch(part_.vector(row) + j);
+  }
+
   const ModelPart& part_;
+  const std::span<const SampleRow> sample_;
   const int64_t row_;
   std::vector<float> unit_;
   std::vector<double> products_;  // of the centroids
@@ -93,36 +114,33 @@ class Trial {
 
 }  // namespace
 
-Plane1Estimate estimate_by_plane1(const ModelPart& part, int64_t position, const float* unit,
-                                  double centroid_product) {
+Plane1Row::Plane1Row(const ModelPart& part, int64_t position) {
   const PlaneLevel& level = *part.planes;
-  const int64_t whole = part.dims / kPlaneGroup;
-  const uint8_t* word = level.plane1.data() + plane1_index(position, 0, part.dims);
-  std::array<double, kPlaneWordBytes> sums{};  // one for each byte of a word
-  for (int64_t i = 0; i < whole; ++i, word += kTileRows * kPlaneWordBytes)
-    for (int shift = 0; shift < 8; shift += 2, unit += kPlaneWordBytes)
-      for (size_t byte = 0; byte < sums.size(); ++byte)
-        sums[byte] += static_cast<double>(unit[byte]) * (2 * (word[byte] >> shift & 3) - 3);
-  for (int64_t j = whole * kPlaneGroup; j < part.dims; ++j) {
+  codes_.reserve(static_cast<size_t>(part.dims));
+  for (int64_t j = 0; j < part.dims; ++j) {
     const PlanePlace place = plane_place(j, part.dims);
-    const int bits = level.plane1[static_cast<size_t>(plane1_index(position, place.byte, part.dims))];
-    sums[static_cast<size_t>(place.byte % kPlaneWordBytes)] +=
-        static_cast<double>(*unit++) * (2 * (bits >> place.shift & 3) - 3);
+    const int byte = level.plane1[static_cast<size_t>(plane1_index(position, place.byte, part.dims))];
+    codes_.push_back(static_cast<float>(2 * place.bits(byte) - 3));
   }
-  const double sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
   const uint16_t* const bound =
       level.bounds1.data() + position / kTileRows * kPlaneBounds * kTileRows + position % kTileRows;
-  return {static_cast<double>(half_value(bound[0])) * centroid_product +
-              static_cast<double>(half_value(bound[kTileRows])) * sum,
-          static_cast<double>(half_value(bound[2 * kTileRows]))};
+  alpha_ = half_value(bound[0]);
+  scale_ = half_value(bound[kTileRows]);
+  distance_ = half_value(bound[2 * kTileRows]);
+}
+
+Plane1Estimate Plane1Row::estimate(const float* unit, double centroid_product) const {
+  const double sum = exact_dot(unit, codes_.data(), std::ssize(codes_));
+  return {double{alpha_} * centroid_product + double{scale_} * sum, distance_};
 }
 
 Result<PlanesPay> planes_pay(const ModelPart& part, int threads, const InterruptCheck& interrupted) {
   const int64_t queries = std::min(kCalibrationRows, part.rows);
+  const std::vector<SampleRow> sample = sample_of(part);
   std::vector<std::array<int64_t, kAnswers.size()>> left(static_cast<size_t>(queries));
   const auto work = [&](int, int64_t i) {
     const int64_t row = i * part.rows / queries;
-    if (part.norm_squared(row) > 0) left[static_cast<size_t>(i)] = Trial(part, row).run();
+    if (part.norm_squared(row) > 0) left[static_cast<size_t>(i)] = Trial(part, sample, row).run();
   };
   if (!ThreadPool::instance().run(thread_count(threads), queries, work, interrupted))
     return interrupted_error();

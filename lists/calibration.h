@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "base/cancel.h"
 #include "base/status.h"
@@ -28,10 +29,21 @@ struct Plane1Estimate {
   double distance;
 };
 
-// Computes them in double. unit: [dims], the query's unit vector v; centroid_product: of the row's centroid
-// and v.
-Plane1Estimate estimate_by_plane1(const ModelPart& part, int64_t position, const float* unit,
-                                  double centroid_product);
+// What plane one has of a row, unpacked for several queries.
+class Plane1Row {
+ public:
+  // REQUIRES: the part has planes.
+  Plane1Row(const ModelPart& part, int64_t position);
+
+  // unit: [dims], the query's unit vector v; centroid_product: of the row's centroid and v.
+  Plane1Estimate estimate(const float* unit, double centroid_product) const;
+
+ private:
+  std::vector<float> codes_;  // [dims]
+  float alpha_;
+  float scale_;
+  float distance_;
+};
 
 // Asks for kCalibrationRows of the rows. The same on every machine and with every number of threads. The only
 // error is kInterrupted. REQUIRES: the float environment; the part has planes.

@@ -25,15 +25,6 @@
 namespace glove {
 namespace {
 
-// Passes codes on, or drops them.
-struct CodesSink final : ByteSink {
-  explicit CodesSink(FileSink& kept) : sink(kept) {}
-  Status append(std::span<const char> bytes) override { return dropped ? Status() : sink.append(bytes); }
-
-  FileSink& sink;
-  bool dropped = false;
-};
-
 std::string shape_text(std::initializer_list<int64_t> shape) {
   std::string text = "[";
   for (const int64_t extent : shape) text += (text.size() > 1 ? "," : "") + std::to_string(extent);
@@ -136,7 +127,6 @@ struct ModelWriter::State {
   FileSink& vectors;
   FileSink& codes8;
   FileSink& codes4;
-  CodesSink kept_codes4{codes4};  // unless there are planes
   ModelAssembler assembler;
   Layout layout;
   InterruptCheck interrupted;  // passed to finish()
@@ -163,7 +153,7 @@ struct ModelWriter::State {
         codes4(expected_rows < 0 ? sinks.emplace_back(writer, spill4, 0, -1, false)
                                  : sinks.emplace_back(writer, file, codes4_offset(expected_rows, dims),
                                                       nibble_bytes(expected_rows, dims))),
-        assembler(vectors, codes8, kept_codes4) {
+        assembler(vectors, codes8, codes4) {
     if (expected_rows > 0) assembler.reserve(expected_rows);
   }
 
@@ -279,12 +269,13 @@ struct ModelWriter::State {
     const int64_t tiles = tile_count(rows);
     GLOVE_RETURN_IF_ERROR(
         add_codes(kCodes, "I8", {tiles, component_groups(dims), kTileRows, kTileComponents}, codes8, spill8));
-    if (!planes)
+    const bool has_level4 = derived.level4().rows() > 0;
+    if (has_level4)
       GLOVE_RETURN_IF_ERROR(
           add_codes(kCodes4, "U8", {tiles, nibble_words(dims), kTileRows, kNibbleWordBytes}, codes4, spill4));
     GLOVE_RETURN_IF_ERROR(add_tensor(kScales, "F32", {rows}, bytes_of(derived.level8().scales())));
     GLOVE_RETURN_IF_ERROR(add_tensor(kResiduals, "F32", {rows}, bytes_of(derived.level8().residuals())));
-    if (planes) return {};
+    if (!has_level4) return {};
     GLOVE_RETURN_IF_ERROR(add_tensor(kScales4, "F32", {rows}, bytes_of(derived.level4().scales())));
     return add_tensor(kResiduals4, "F32", {rows}, bytes_of(derived.level4().residuals()));
   }
@@ -322,7 +313,7 @@ void ModelWriter::set_components(std::shared_ptr<const StoredComponents> compone
 }
 void ModelWriter::set_planes(const PlaneLevel& planes) {
   state_->planes = planes;
-  state_->kept_codes4.dropped = true;
+  state_->assembler.omit_level4();
 }
 
 void ModelWriter::set_tokenizer(StoredTokenizerPtr tokenizer) {

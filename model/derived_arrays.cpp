@@ -49,14 +49,14 @@ Status LevelArrays::finish() {
 void DerivedArrays::reserve(int64_t rows) {
   norms_squared_.reserve(static_cast<size_t>(rows));
   level8_.reserve(rows);
-  level4_.reserve(rows);
+  if (has_level4_) level4_.reserve(rows);
 }
 
 Status DerivedArrays::append(const DerivedRows& rows, int64_t first, int64_t last) {
   norms_squared_.insert(norms_squared_.end(), rows.norms_squared.begin() + first,
                         rows.norms_squared.begin() + last);
   GLOVE_RETURN_IF_ERROR(level8_.append(rows.level8, first, last));
-  return level4_.append(rows.level4, first, last);
+  return has_level4_ ? level4_.append(rows.level4, first, last) : Status();
 }
 
 Status DerivedArrays::append_vectors(const std::string& source, std::span<const float> vectors, int64_t dims,
@@ -65,6 +65,7 @@ Status DerivedArrays::append_vectors(const std::string& source, std::span<const 
       std::max<int64_t>(kTileRows, kBlockBytes / (dims * static_cast<int64_t>(sizeof(float))));
   const auto block_floats = static_cast<size_t>(block_rows * dims);
   DerivedRows derived;
+  derived.has_level4 = has_level4_;
   while (!vectors.empty()) {
     const auto block = vectors.first(std::min(vectors.size(), block_floats));
     GLOVE_ASSIGN_OR_RETURN(const auto fault, derive_rows(block, dims, threads, derived, interrupted));

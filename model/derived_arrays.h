@@ -45,6 +45,10 @@ class DerivedArrays {
   // The sinks are those of the codes of 8 and of 4 bits. They are not owned.
   DerivedArrays(ByteSink& codes8, ByteSink& codes4) : level8_(codes8), level4_(codes4) {}
 
+  // Derives no codes of 4 bits from now on; level4() stays empty. REQUIRES: there are no rows, and blocks of
+  // append() have none either.
+  void omit_level4() { has_level4_ = false; }
+
   // Reserves memory for the kept arrays of this many rows.
   void reserve(int64_t rows);
 
@@ -69,6 +73,7 @@ class DerivedArrays {
   std::vector<double> norms_squared_;
   LevelArrays level8_;
   LevelArrays level4_;
+  bool has_level4_ = true;
 };
 
 }  // namespace glove

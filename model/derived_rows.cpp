@@ -27,7 +27,7 @@ void DerivedLevel::resize(int64_t rows, int64_t bytes) {
 void DerivedRows::resize(int64_t rows, int64_t dims) {
   norms_squared.resize(static_cast<size_t>(rows));
   level8.resize(rows, padded_dims(dims));
-  level4.resize(rows, nibble_words(dims) * kNibbleWordBytes);
+  if (has_level4) level4.resize(rows, nibble_words(dims) * kNibbleWordBytes);
 }
 
 void DerivedRows::compute(int64_t row, const float* x, double norm_squared, int64_t dims) {
@@ -36,6 +36,7 @@ void DerivedRows::compute(int64_t row, const float* x, double norm_squared, int6
   std::fill(bytes + level8.row_bytes - kTileComponents, bytes + level8.row_bytes, int8_t{0});
   norms_squared[i] = norm_squared;
   quantize_row(x, norm_squared, dims, bytes, kTileComponents, level8.scales[i], level8.residuals[i]);
+  if (!has_level4) return;
   quantize_row_nibbles(x, norm_squared, dims, level4.row_codes(row), kNibbleWordBytes, level4.scales[i],
                        level4.residuals[i]);
 }

@@ -27,7 +27,8 @@ struct DerivedLevel {
 struct DerivedRows {
   Buffer<double> norms_squared;  // D(x, x)
   DerivedLevel level8;           // model/quantize.h; zeros past dims
-  DerivedLevel level4;           // model/nibbles.h
+  DerivedLevel level4;           // model/nibbles.h; not computed without `has_level4`
+  bool has_level4 = true;
   Buffer<uint32_t> word_hashes;  // WordSet::hash
   Buffer<char> word_bytes;       // the bytes that RowBlock::words refers to, one word after another
 

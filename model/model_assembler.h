@@ -34,6 +34,9 @@ class ModelAssembler {
   // are. REQUIRES: there are no rows.
   void keep_every_row() { keeps_every_row_ = true; }
 
+  // As DerivedArrays::omit_level4().
+  void omit_level4() { derived_.omit_level4(); }
+
   // Reserves memory for the kept data of this many rows.
   void reserve(int64_t rows);
 

@@ -80,6 +80,7 @@ Status transform_and_derive(const std::string& source, const RowTransform& trans
   if (transform.subset != nullptr) keep_subset(*transform.subset, dims, rows);
   const size_t count = rows.words.size();
   derived.word_hashes.resize(count);
+  derived.has_level4 = !transform.omit_level4;
   derived.resize(static_cast<int64_t>(count), dims);
   for (size_t row = 0; row < count; ++row) {
     float* const x = rows.vectors.data() + row * static_cast<size_t>(dims);

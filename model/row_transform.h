@@ -18,6 +18,7 @@ struct RowTransform {
   const WordSet* subset = nullptr;  // keeps only these words (after `lower`); not owned
   bool normalize = false;           // divides each vector by its length; zero vectors stay zero
   bool empty_words = false;         // accepts empty words
+  bool omit_level4 = false;         // derives no codes of 4 bits
 };
 
 // Applies the transform to `rows` in place and fills `derived`. An error names the row; a word that is empty

@@ -78,27 +78,68 @@ struct QueryStart {
   std::array<RecallMeasurements, kRecallKs.size()> measured{};
   std::array<bool, kRecallKs.size()> is_measured{};
   double least = -std::numeric_limits<double>::infinity();  // of the kRecallKs.back() nearest rows, or less
+  std::vector<int32_t> first_lists;                         // those that are read first,
+  std::vector<Neighbor> first_rows;                         // and their rows, one list after the other
 };
 
 class Calibration {
  public:
   Calibration(const CalibrationRows& rows, const ListCodes& lists) : rows_(rows), lists_(lists) {}
 
+  // Finds the lists that a search for the query reads first, whose rows are not scored.
   QueryStart start(const Query& query) const {
-    const PlaneLevel& level = rows_.level();
     QueryStart start;
     start.products = products_of(query);
     start.rows_before.resize(start.products.size());
-    ProbeOrder order(start.products, level.offsets);
-    std::vector<Neighbor> first_rows;
+    ProbeOrder order(start.products, rows_.level().offsets);
     int64_t rows = 0;
     for (int64_t list = order.next(); list >= 0; list = order.next()) {
       start.rows_before[static_cast<size_t>(list)] = static_cast<int32_t>(rows);
-      if (rows < recall_rows(kRecallKs.back(), 0)) add_rows(query, list, rows, first_rows);
-      rows += level.offsets[static_cast<size_t>(list) + 1] - level.offsets[static_cast<size_t>(list)];
+      const std::span<const int32_t> members = rows_of(list);
+      if (rows < recall_rows(kRecallKs.back(), 0)) {
+        start.first_lists.push_back(static_cast<int32_t>(list));
+        for (const int32_t row : members) start.first_rows.push_back({row, kNoSimilarity});
+      }
+      rows += std::ssize(members);
     }
-    measure(order, first_rows, nearest_excluded(query), start);
     return start;
+  }
+
+  // Scores the first rows of all queries. Those of a list together, because they are then in the processor's
+  // cache. Returns false if it was interrupted.
+  bool score(std::span<const Query> queries, std::span<QueryStart> starts, int threads,
+             const InterruptCheck& interrupted) const {
+    struct Reader {
+      size_t query;
+      size_t begin;  // of the list in its first rows
+    };
+    std::vector<std::vector<Reader>> readers(static_cast<size_t>(lists_.lists()));
+    for (size_t i = 0; i < queries.size(); ++i) {
+      size_t begin = 0;
+      for (const int32_t list : starts[i].first_lists) {
+        readers[static_cast<size_t>(list)].push_back({i, begin});
+        begin += rows_of(list).size();
+      }
+    }
+    const auto score_list = [&](int, int64_t list) {
+      for (const auto [query, begin] : readers[static_cast<size_t>(list)])
+        rows_.score(queries[query], std::span(starts[query].first_rows).subspan(begin, rows_of(list).size()));
+    };
+    return ThreadPool::instance().run(threads, lists_.lists(), score_list, interrupted);
+  }
+
+  // Measures the query by the first rows, which were scored, and forgets them.
+  void measure(const Query& query, QueryStart& start) const {
+    std::vector<Neighbor> rows;
+    size_t at = 0;
+    for (const int32_t list : start.first_lists)
+      for (const int32_t row : rows_of(list)) {
+        const double similarity = start.first_rows[at++].similarity;
+        if (similarity > kNoSimilarity && !std::ranges::binary_search(query.excluded, row))
+          rows.push_back({start.rows_before[static_cast<size_t>(list)], similarity});
+      }
+    start.first_rows = {};
+    measure(ProbeOrder(start.products, rows_.level().offsets), rows, nearest_excluded(query), start);
   }
 
   RecallTrial finish(const Query& query, const QueryStart& start, std::span<const Neighbor> nearest) const {
@@ -130,6 +171,13 @@ class Calibration {
   }
 
  private:
+  std::span<const int32_t> rows_of(int64_t list) const {
+    const PlaneLevel& level = rows_.level();
+    const auto begin = static_cast<size_t>(level.offsets[static_cast<size_t>(list)]);
+    const auto end = static_cast<size_t>(level.offsets[static_cast<size_t>(list) + 1]);
+    return level.rows.subspan(begin, end - begin);
+  }
+
   std::vector<int32_t> products_of(const Query& query) const {
     const std::vector<int16_t> codes = encode_query(lists_, query.vector, query.norm_squared);
     std::vector<int32_t> products(static_cast<size_t>(lists_.lists()));
@@ -139,20 +187,6 @@ class Calibration {
       list += codes.size();
     }
     return products;
-  }
-
-  // Adds the rows of a list with their similarities; in place of the id, the rows of the lists before.
-  void add_rows(const Query& query, int64_t list, int64_t before, std::vector<Neighbor>& rows) const {
-    const PlaneLevel& level = rows_.level();
-    std::vector<Neighbor> scored;
-    for (int64_t p = level.offsets[static_cast<size_t>(list)];
-         p < level.offsets[static_cast<size_t>(list) + 1]; ++p) {
-      const int32_t row = level.rows[static_cast<size_t>(p)];
-      if (!std::ranges::binary_search(query.excluded, row)) scored.push_back({row, kNoSimilarity});
-    }
-    rows_.score(query, scored);
-    for (const Neighbor& row : scored)
-      if (row.similarity > kNoSimilarity) rows.push_back({before, row.similarity});
   }
 
   // Adds what some of the nearest rows need, of which the last has the similarity that the others must reach.
@@ -167,7 +201,7 @@ class Calibration {
       const auto row = static_cast<size_t>(nearest[number].id);
       const auto list = static_cast<size_t>(list_of_[row]);
       const double product = products[list] * double{lists_.factors[list]};
-      const auto estimate = estimate_by_plane1(rows_.part(), position_of_[row], unit.data(), product);
+      const auto estimate = Plane1Row(rows_.part(), position_of_[row]).estimate(unit.data(), product);
       const bool is_bounded = std::isfinite(estimate.distance);  // otherwise no margin hides the row
       const double distance = std::max(estimate.distance * sine, 1e-9);
       const double margin = is_bounded ? (t - estimate.product) / distance : 0;
@@ -185,6 +219,7 @@ class Calibration {
     return nearest;
   }
 
+  // In place of their ids, the rows have the number of those in the lists before.
   void measure(const ProbeOrder& order, std::span<const Neighbor> rows, double nearest_excluded,
                QueryStart& start) const {
     for (size_t i = 0; i < kRecallKs.size(); ++i) {
@@ -250,7 +285,14 @@ Status try_queries(CalibrationRows& rows, const Calibration& calibration, std::s
   const auto start = [&](int, int64_t i) {
     starts[static_cast<size_t>(i)] = calibration.start(queries[static_cast<size_t>(i)]);
   };
-  if (!ThreadPool::instance().run(thread_count(threads), std::ssize(queries), start, interrupted))
+  const auto measure = [&](int, int64_t i) {
+    calibration.measure(queries[static_cast<size_t>(i)], starts[static_cast<size_t>(i)]);
+  };
+  ThreadPool& pool = ThreadPool::instance();
+  const int64_t count = std::ssize(queries);
+  if (!pool.run(thread_count(threads), count, start, interrupted) ||
+      !calibration.score(queries, starts, thread_count(threads), interrupted) ||
+      !pool.run(thread_count(threads), count, measure, interrupted))
     return interrupted_error();
   std::vector<SearchRequest> requests(queries.size());
   for (size_t i = 0; i < queries.size(); ++i) {

@@ -28,6 +28,10 @@ class VectorScores final : public ProbeScores {
     score_rows(context_, *request_.query, wide_.data(), rows);
     return {};
   }
+  Result<std::vector<float>> direction(int64_t row) override {
+    const float* const vector = context_.model.vector(row);
+    return std::vector<float>(vector, vector + context_.model.dims());
+  }
   double nearest_excluded() const override {
     const std::vector<int32_t>& excluded = request_.query->excluded;
     std::vector<Neighbor> rows;
@@ -71,21 +75,27 @@ class CodeScores final : public ProbeScores {
     for (size_t i = 0; i < rows.size(); ++i) {
       if (i + 1 < rows.size()) fetch(rows[i + 1].id);
       const ModelPart& part = context_.model.part_of(rows[i].id);
-      CodeLevel level = part.level(8);
-      int64_t place = rows[i].id - part.first_row;
-      const float error = query_.bound.error(level.residuals[static_cast<size_t>(place)]);
+      const auto place = static_cast<size_t>(rows[i].id - part.first_row);
+      const float error = query_.bound.error(part.level(8).residuals[place]);
       if (!std::isfinite(error)) continue;
-      if (level.codes.empty()) {
-        GLOVE_ASSIGN_OR_RETURN(level, request_.source->read_codes(rows[i].id));
-        if (level.codes.empty()) continue;
-        place = 0;
-      }
-      const float estimate = code_estimate(level, place, part.dims, query_);
+      GLOVE_ASSIGN_OR_RETURN(const RowCodes codes, codes_of(rows[i].id));
+      if (codes.level.codes.empty()) continue;
+      const float estimate = code_estimate(codes.level, codes.place, part.dims, query_);
       rows[i].similarity = estimate;
       lower_bounds_.push_back(estimate - error);
       candidates_.push_back({rows[i].id, estimate + error});
     }
     return {};
+  }
+
+  Result<std::vector<float>> direction(int64_t row) override {
+    GLOVE_ASSIGN_OR_RETURN(const RowCodes codes, codes_of(row));
+    if (codes.level.codes.empty()) return std::vector<float>();
+    std::vector<float> direction;
+    for (int64_t i = 0; i < context_.model.dims(); ++i)
+      direction.push_back(
+          codes.level.codes[static_cast<size_t>(code_index(codes.place, i, context_.model.dims()))]);
+    return direction;
   }
 
   // The rows that a live index omits are deleted ones.
@@ -110,6 +120,18 @@ class CodeScores final : public ProbeScores {
   }
 
  private:
+  struct RowCodes {
+    CodeLevel level;  // without codes if the row is not there any more
+    int64_t place;    // of the row
+  };
+
+  Result<RowCodes> codes_of(int64_t row) {
+    const ModelPart& part = context_.model.part_of(row);
+    if (!part.level(8).codes.empty()) return RowCodes{part.level(8), row - part.first_row};
+    GLOVE_ASSIGN_OR_RETURN(const CodeLevel level, request_.source->read_codes(row));
+    return RowCodes{level, 0};
+  }
+
   // Reads all rows of the parts that the calibration does not know.
   Status read_others(Collector& collector, const InterruptCheck& interrupted, ScanCost& cost) {
     const ScanKernel& kernel = *context_.kernels.single_query;

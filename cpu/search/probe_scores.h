@@ -23,6 +23,10 @@ class ProbeScores {
   // kNoSimilarity for a zero row. No row may be scored twice. Errors are those of the request's source.
   virtual Status score(std::span<Neighbor> rows) = 0;
 
+  // Returns the direction of a row that was scored, exactly or nearly so, in any length; nothing if the row
+  // is not there any more. Errors are those of the request's source.
+  virtual Result<std::vector<float>> direction(int64_t row) = 0;
+
   // Returns the greatest similarity of the first kMeasuredExcluded rows that the answer omits, if it omits
   // rows because the query is made of them; kNoSimilarity if there are none.
   virtual double nearest_excluded() const = 0;

@@ -13,6 +13,7 @@
 #include "cpu/kernels/collector.h"
 #include "cpu/search/plane_parts.h"
 #include "lists/planes.h"
+#include "model/exact_dot.h"
 
 namespace glove::cpu {
 namespace {
@@ -28,6 +29,10 @@ constexpr int64_t kRowsPerScores = 4;
 constexpr int64_t kRowsPerCheck = 1 << 17;
 // The tiles of a list that are fetched ahead.
 constexpr int64_t kMostFetchedTiles = 16;
+// The lists nearest to a query without its nearest row that are read, if that row's similarity is below this:
+// otherwise the query resembles one row and not a sum.
+constexpr size_t kRemainderLists = 4;
+constexpr double kResemblesOneRow = 0.9;
 
 std::vector<int32_t> products_with_centroids(const ScanContext& context, const ListCodes& lists,
                                              const Query& query) {
@@ -49,10 +54,16 @@ PlaneCodes packed_codes(const ScanContext& context, const SplitQuery& query) {
   return codes;
 }
 
-std::vector<std::vector<uint64_t>> no_tiles(std::span<const ModelPart> parts) {
-  std::vector<std::vector<uint64_t>> taken;
-  for (const ModelPart& part : parts) taken.emplace_back(static_cast<size_t>(tile_count(part.rows) / 64 + 1));
-  return taken;
+// Returns what is left of a query's direction without that of a row with this similarity.
+MaybeQuery without_row(const Query& query, double similarity, const std::vector<float>& row) {
+  const double norm_squared = exact_dot(row.data(), row.data(), std::ssize(row));
+  if (!(norm_squared > 0)) return std::nullopt;
+  const double scale = 1 / std::sqrt(query.norm_squared);
+  const double factor = similarity / std::sqrt(norm_squared);
+  std::vector<float> remainder(row.size());
+  for (size_t i = 0; i < row.size(); ++i)
+    remainder[i] = static_cast<float>(scale * double{query.vector[i]} - factor * double{row[i]});
+  return make_query(std::move(remainder), {});
 }
 
 }  // namespace
@@ -83,6 +94,21 @@ std::vector<size_t> greatest_estimates(std::span<const float> estimates, size_t 
   return numbers;
 }
 
+ReadLists::ReadLists(std::span<const ModelPart> parts) {
+  for (const ModelPart& part : parts) {
+    tiles_.emplace_back(static_cast<size_t>(tile_count(part.rows) / 64 + 1));
+    if (table_of(part) != nullptr) lists_.resize(static_cast<size_t>(part.planes->lists() / 64 + 1));
+  }
+}
+
+bool ReadLists::take(std::vector<uint64_t>& bits, int64_t number) {
+  uint64_t& word = bits[static_cast<size_t>(number / 64)];
+  const uint64_t bit = uint64_t{1} << number % 64;
+  const bool is_new = (word & bit) == 0;
+  word |= bit;
+  return is_new;
+}
+
 ProbeQuery::ProbeQuery(const ScanContext& context, const Query& query, const RecallTable& table)
     : split(split_query(query.vector, query.norm_squared)),
       codes(packed_codes(context, split)),
@@ -99,7 +125,7 @@ ProbeSearch::ProbeSearch(const ScanContext& context, const SearchRequest& reques
       query_(context, *request.query, *plan.table),
       own_offsets_(calibrated_offsets(parts(), plan)),
       offsets_(own_offsets_.empty() ? parts().front().planes->offsets : own_offsets_),
-      taken_(no_tiles(parts())),
+      read_(parts()),
       order_(query_.order, offsets_),
       next_list_(order_.next()),
       best_(plan.k),
@@ -141,8 +167,10 @@ Result<std::optional<std::vector<Neighbor>>> ProbeSearch::run(const InterruptChe
   GLOVE_RETURN_IF_ERROR(score_first());
   GLOVE_RETURN_IF_ERROR(score_kept());
   if (!(best_.threshold() > kNoSimilarity)) return std::optional<std::vector<Neighbor>>();
+  nearest_.excluded = scores_->nearest_excluded();
   const int64_t rows = plan_.table->rows_to_read(plan_.which, measurements(), request_.recall, plan_.rows);
   if (rows < 0) return std::optional<std::vector<Neighbor>>();
+  GLOVE_RETURN_IF_ERROR(read_remainder());
   GLOVE_RETURN_IF_ERROR(read_lists(rows, interrupted));
   GLOVE_RETURN_IF_ERROR(score_kept());
   GLOVE_ASSIGN_OR_RETURN(auto answer, scores_->finish(std::move(best_).take(), interrupted, cost_));
@@ -154,8 +182,7 @@ RecallMeasurements ProbeSearch::measurements() const {
   for (const Neighbor& row : best_.rows()) similarities.push_back(row.similarity);
   std::ranges::sort(similarities, std::greater<>());
   std::optional<double> nearest;
-  if (plan_.table->measures_nearest(plan_.which))
-    nearest = std::max(similarities.front(), scores_->nearest_excluded());
+  if (plan_.table->measures_nearest(plan_.which)) nearest = std::max(similarities.front(), nearest_.excluded);
   return measure_recall(order_, plan_.table->lists.scale, kRecallKs[static_cast<size_t>(plan_.which)],
                         similarities, nearest);
 }
@@ -170,23 +197,51 @@ Status ProbeSearch::read_lists(int64_t rows, const InterruptCheck& interrupted) 
     const int64_t list = std::exchange(next_list_, order_.next());
     if (list < 0) break;
     list_rows_ += offsets_[static_cast<size_t>(list) + 1] - offsets_[static_cast<size_t>(list)];
-    for (size_t part = 0; part < parts().size(); ++part)
-      if (table_of(parts()[part]) != nullptr) GLOVE_RETURN_IF_ERROR(read_list(part, list));
-    if (list_rows_ >= score_after_) GLOVE_RETURN_IF_ERROR(score_kept());
+    GLOVE_RETURN_IF_ERROR(read_list(list));
+    if (list_rows_ < score_after_) continue;
+    GLOVE_RETURN_IF_ERROR(score_kept());
+    GLOVE_RETURN_IF_ERROR(read_remainder());
   }
   return {};
 }
 
+// Called at the same places whatever the recall, so that a larger one reads every row that a smaller one
+// does.
+Status ProbeSearch::read_remainder() {
+  const Neighbor nearest = nearest_.row;
+  if (nearest.id == nearest_.omitted || !(nearest.similarity > 0) ||
+      std::max(nearest.similarity, nearest_.excluded) >= kResemblesOneRow)
+    return {};
+  nearest_.omitted = nearest.id;
+  GLOVE_ASSIGN_OR_RETURN(const std::vector<float> direction, scores_->direction(nearest.id));
+  const MaybeQuery remainder = without_row(*request_.query, nearest.similarity, direction);
+  if (!remainder) return {};
+  std::vector<int32_t> products = products_with_centroids(context_, plan_.table->lists, *remainder);
+  for (size_t i = 0; i < std::min(kRemainderLists, products.size()); ++i) {
+    const auto largest = std::ranges::max_element(products);
+    GLOVE_RETURN_IF_ERROR(read_list(largest - products.begin()));
+    *largest = std::numeric_limits<int32_t>::min();
+  }
+  return {};
+}
+
+Status ProbeSearch::read_list(int64_t list) {
+  if (!read_.take_list(list)) return {};
+  for (size_t part = 0; part < parts().size(); ++part)
+    if (table_of(parts()[part]) != nullptr) GLOVE_RETURN_IF_ERROR(read_rows(part, list));
+  return {};
+}
+
 // Reads the positions of a list. Only its first and its last tile may have been read with another list.
-Status ProbeSearch::read_list(size_t part, int64_t list) {
+Status ProbeSearch::read_rows(size_t part, int64_t list) {
   const std::span<const int64_t> offsets = parts()[part].planes->offsets;
   const int64_t begin = offsets[static_cast<size_t>(list)];
   const int64_t end = offsets[static_cast<size_t>(list) + 1];
   if (begin == end) return {};
   int64_t first = begin / kTileRows;
   int64_t last = tile_count(end);
-  if (last - first > 1 && !take_tile(part, last - 1)) --last;
-  if (!take_tile(part, first)) ++first;
+  if (last - first > 1 && !read_.take_tile(part, last - 1)) --last;
+  if (!read_.take_tile(part, first)) ++first;
   if (first == last) return {};
   PlaneTiles tiles = {first, last, list};
   if (next_list_ >= 0) {
@@ -195,14 +250,6 @@ Status ProbeSearch::read_list(size_t part, int64_t list) {
     tiles.next_last = std::min(tile_count(offsets[next + 1]), tiles.next_first + kMostFetchedTiles);
   }
   return read_tiles(part, tiles);
-}
-
-bool ProbeSearch::take_tile(size_t part, int64_t tile) {
-  uint64_t& word = taken_[part][static_cast<size_t>(tile / 64)];
-  const uint64_t bit = uint64_t{1} << tile % 64;
-  const bool is_new = (word & bit) == 0;
-  word |= bit;
-  return is_new;
 }
 
 Status ProbeSearch::read_tiles(size_t number, const PlaneTiles& tiles) {
@@ -311,7 +358,10 @@ Status ProbeSearch::score_chosen() {
   if (scored_.empty()) return {};
   GLOVE_RETURN_IF_ERROR(scores_->score(scored_));
   cost_.candidates += std::ssize(scored_);
-  for (const Neighbor& row : scored_) best_.offer(row);
+  for (const Neighbor& row : scored_) {
+    best_.offer(row);
+    if (ranks_before(row, nearest_.row)) nearest_.row = row;
+  }
   const double threshold = best_.threshold();
   if (!(threshold > kNoSimilarity)) return {};
   limit_ = round_down_to_float(threshold);

@@ -48,6 +48,29 @@ struct RowsToScore : PlaneEstimates {
   size_t fetched = 0;   // and what they are scored by
 };
 
+// The lists and the tiles that were read. A tile may have rows of several lists.
+class ReadLists {
+ public:
+  explicit ReadLists(std::span<const ModelPart> parts);
+
+  // Mark what is read now. Return false if it was read before.
+  bool take_list(int64_t list) { return take(lists_, list); }
+  bool take_tile(size_t part, int64_t tile) { return take(tiles_[part], tile); }
+
+ private:
+  static bool take(std::vector<uint64_t>& bits, int64_t number);
+
+  std::vector<uint64_t> lists_;
+  std::vector<std::vector<uint64_t>> tiles_;  // [part]
+};
+
+// The nearest row so far, and the row without which the query was looked at last; -1: none.
+struct NearestRow {
+  Neighbor row = {-1, kNoSimilarity};
+  int64_t omitted = -1;
+  double excluded = kNoSimilarity;  // ProbeScores::nearest_excluded()
+};
+
 // One search, on the calling thread: it takes about as long as waking another one. The rows that it reads,
 // and so its answer, depend on nothing but the lists, the query, k and the recall. References outlive it.
 class ProbeSearch {
@@ -64,9 +87,12 @@ class ProbeSearch {
   // Reads lists until `rows` rows of the calibration were read or there are none left, and scores those that
   // may be among the best.
   Status read_lists(int64_t rows, const InterruptCheck& interrupted);
-  Status read_list(size_t part, int64_t list);
+  Status read_list(int64_t list);
+  Status read_rows(size_t part, int64_t list);
+  // Reads the lists nearest to the query without its nearest row. If the query is a sum of rows, these are
+  // its nearest but lie in lists far from it, and so one of them leads to another.
+  Status read_remainder();
   Status read_tiles(size_t part, const PlaneTiles& tiles);
-  bool take_tile(size_t part, int64_t tile);
   void keep_admissible(const ModelPart& part, size_t first);
   // Returns the row of the model at a position, or -1 if there is none.
   int64_t row_at(int32_t position) const;
@@ -85,9 +111,9 @@ class ProbeSearch {
   const std::unique_ptr<ProbeScores> scores_;
   const float margin_;
   const ProbeQuery query_;
-  const std::vector<int64_t> own_offsets_;    // if no part has those of the calibration
-  const std::span<const int64_t> offsets_;    // of the lists, in rows of the calibration
-  std::vector<std::vector<uint64_t>> taken_;  // [part], a bit for each tile that was read
+  const std::vector<int64_t> own_offsets_;  // if no part has those of the calibration
+  const std::span<const int64_t> offsets_;  // of the lists, in rows of the calibration
+  ReadLists read_;
   ProbeOrder order_;
   int64_t next_list_;      // -1: there is none
   int64_t list_rows_ = 0;  // of the calibration, in the lists that were read
@@ -96,6 +122,7 @@ class ProbeSearch {
   RowsToScore kept_;
   std::vector<Neighbor> scored_;  // together
   BestRows best_;
+  NearestRow nearest_;
   float share_;  // of a row's distance that may be missing in its estimate
   float limit_;
   ScanCost cost_;

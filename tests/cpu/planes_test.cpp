@@ -115,7 +115,7 @@ TEST(Planes, EstimatesByPlaneOneAreThoseOfItsCodes) {
         const std::vector<long double> b = represented(part, p, list, false);
         long double product = 0;
         for (int64_t j = 0; j < dims; ++j) product += b[static_cast<size_t>(j)] * query.row(0)[j];
-        const Plane1Estimate estimate = estimate_by_plane1(part, p, query.row(0), centroid_product);
+        const Plane1Estimate estimate = Plane1Row(part, p).estimate(query.row(0), centroid_product);
         ASSERT_NEAR(estimate.product, static_cast<double>(product), 1e-9) << "position " << p;
         ASSERT_EQ(estimate.distance, static_cast<double>(b.back()));
       }

@@ -408,6 +408,44 @@ TEST_F(ApproximateSearch, KeepsItsRecall) {
   }
 }
 
+// The rows that a query is the sum of are its nearest, but their lists are far from it. One leads to the
+// other, however few lists are read.
+TEST_F(ApproximateSearch, FindsBothRowsOfASum) {
+  SCOPED_TRACE(test::seed_text());
+  const ScopedFloatEnvironment environment;
+  std::mt19937_64 random = test::make_random(85);
+  const Matrix matrix = test::gaussian(20000, kWidth, random);
+  const ModelPtr listed = in_lists(test::make_model(matrix), 200);
+  RecallArrays arrays = arrays_;  // by which every search reads as few rows as possible
+  arrays.lists = encode_centroids(listed->parts().front().planes->centroids, kWidth);
+  std::ranges::fill(arrays.found, 10);
+  for (size_t i = 3 * RecallMeasurements::kCount; i < arrays.transform.size(); i += kRecallTransform)
+    arrays.transform[i] = 1e18;
+  std::vector<Query> sums;
+  for (int64_t row = 0; row < 200; row += 2) {
+    std::vector<float> sum(kWidth);
+    for (const int64_t term : {row, row + 1}) {
+      const double norm = std::sqrt(test::reference_dot(matrix.row(term), matrix.row(term), kWidth));
+      for (int64_t j = 0; j < kWidth; ++j)
+        sum[static_cast<size_t>(j)] += static_cast<float>(matrix.row(term)[j] / norm);
+    }
+    sums.push_back(test::make_query(sum.data(), kWidth));
+  }
+  const auto backend = make_cpu_backend({.target = {}, .threads = 2});
+  const auto requests = ask(*backend, with_recall(listed, std::move(arrays)), sums, 10, 0.9);
+  int64_t one = 0, both = 0;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const auto row = static_cast<int64_t>(2 * i);
+    const auto found = std::ranges::count_if(
+        requests[i].rows, [row](const Neighbor& neighbor) { return neighbor.id / 2 == row / 2; });
+    ASSERT_TRUE(requests[i].approximate);
+    ASSERT_LT(requests[i].cost.rows_scanned, 3000);
+    one += found == 1;
+    both += found == 2;
+  }
+  EXPECT_GT(2 * both, 3 * one);  // about 70 and 20, and about 40 and 45 by the lists near the sum alone
+}
+
 // With any set of admissible rows, an answer has as many of them as there are, with exact similarities; the
 // share of the true rows is as asked for, and a larger recall loses none of them.
 TEST_F(ApproximateSearch, ChoosesAmongTheAdmissibleRows) {

@@ -89,10 +89,11 @@ class Certainty(unittest.TestCase):
         self.assertGreaterEqual(self.expect_exact(db), {"1-0.001", "1-1e-09"})
         among = struct.pack("<15000q", *range(1, 15_001))
         self.assertGreaterEqual(self.expect_exact(db, " AND among = ?", (among,)), {"1-0.001", "1-1e-09"})
-        scanned = {}
-        for certainty in (1, 1 - 1e-9):
-            db.execute("SELECT id FROM doc_vec WHERE query = ? AND k = 1 AND certainty = ?", (self.vector(), certainty)).fetchall()
-            scanned[certainty], = db.execute("SELECT bytes_scanned FROM glove_stats LIMIT 1").fetchone()
+        scanned = {1: 0, 1 - 1e-9: 0}
+        for query in self.vectors(20):  # of single queries the quotient is from .5 to .85, on average .71
+            for certainty in scanned:
+                db.execute("SELECT id FROM doc_vec WHERE query = ? AND k = 1 AND certainty = ?", (query, certainty)).fetchall()
+                scanned[certainty] += db.execute("SELECT bytes_scanned FROM glove_stats LIMIT 1").fetchone()[0]
         self.assertLess(scanned[1 - 1e-9], 0.8 * scanned[1])
 
     def test_other_indexes_say_what_to_do(self):
