@@ -323,8 +323,8 @@ class BodyParser {
     const bool known = function != functions_.end() && function->second != 0;
     if (name == "__assertfail")
       out.op = Op::kAssertFail;
-    else if (name == "vprintf")
-      out.op = Op::kNothing;
+    else if (name == "vprintf" || name == "cudaGraphSetConditional")
+      out.op = Op::kNothing;  // neither touches the program's memory
     else if (find(name, &Scope::registers))
       out.reason = "a function is called through a pointer";
     else if (!known)

@@ -77,7 +77,7 @@ void solve(Verdict& verdict, const Kernel& sliced, const Launch& launch, const O
                                sliced.sites[sliced.code[solved.second].site].ptx_line};
   for (Finding& finding : verdict.findings)
     if (std::set<int>{finding.site.ptx_line, finding.other.ptx_line} == lines)
-      finding.message += ": " + solved.text;
+      finding.message += ": " + solved.text, finding.has_example = true;
 }
 
 std::string shape_of(const Verdict& verdict, const Launch& launch, const Options& options) {

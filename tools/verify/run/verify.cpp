@@ -247,6 +247,37 @@ std::optional<Verdict> prove_every_grid(const Kernel& sliced, const Launch& laun
   return sum;
 }
 
+// Looks for data with which something goes wrong in a kernel that could not be proved, and says so in the
+// finding. What is sure to happen with these data is no defect yet: the program may never have them.
+void find_example(Verdict& verdict, const Kernel& kernel, const Launch& launch, const Options& options) {
+  constexpr uint64_t kSeeds = 64;
+  constexpr size_t kMostSteps = 300'000;  // warp instructions with all of them
+  const bool has_example =
+      std::ranges::any_of(verdict.findings, [](const Finding& finding) { return finding.has_example; });
+  if (verdict.exit_code() != 2 || has_example || !launch.ranges.empty()) return;
+  const Kernel sliced = slice(kernel, {{}, options.shared_only});
+  const auto deadline =
+      std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                             std::chrono::duration<double>(options.time_limit / 10));
+  Options sample = options;
+  size_t steps = 0;
+  for (uint64_t seed = 1; seed <= kSeeds && steps < kMostSteps; ++seed) {
+    sample.data_seed = seed;
+    sample.most_steps = kMostSteps - steps;
+    const Verdict sampled = HeldRun(sliced, launch, sample, deadline).verdict();
+    steps += sampled.steps;
+    for (const Finding& found : sampled.findings) {
+      if (!is_defect(found) || !found.definite) continue;
+      Finding& open = verdict.findings.front();
+      open.has_example = true;
+      open.message += "; --data " + std::to_string(seed) + " shows " + name_of(found.site) + ": " +
+                      std::string(name_of(found.kind)) + ": " + found.message;
+      return;
+    }
+    if (sampled.out_of_time) return;
+  }
+}
+
 // One kernel, one launch, one verdict. REQUIRES: launch.block is set.
 Verdict verify_kernel(const Kernel& kernel, const Launch& launch, const Options& options) {
   const auto deadline =
@@ -275,6 +306,7 @@ Verdict verify_kernel(const Kernel& kernel, const Launch& launch, const Options&
                                            [](const Finding& finding) { return is_defect(finding.kind); });
     if (finds && !with_data.out_of_time) verdict = std::move(with_data);
   }
+  if (options.solver && !options.data_seed) find_example(verdict, kernel, launch, options);
   verdict.kernel = kernel.name;
   verdict.sampled = options.data_seed.has_value();
   verdict.shape = shape_of(verdict, launch, options);

@@ -81,6 +81,7 @@ struct Learned {
   PlaceSet plainly_written;
   std::unordered_set<SymbolId> somewhere_written;
   std::map<std::pair<SymbolId, uint64_t>, uint64_t> distinct_samples;  // by object and offset
+  std::map<std::pair<SymbolId, uint64_t>, uint32_t> sampled_words;     // the same: random data
   uint32_t next_location = 1;  // symbols of an attempt before have named those below
 };
 

@@ -65,6 +65,13 @@ Result64 compute_float(Op op, const uint64_t* x) {
   }
 }
 
+// Whether the result is the nearest float, and what else modifiers may change of it is not asked for.
+bool is_nearest(const Instruction& in) {
+  for (const char* word : {".rz.", ".rm.", ".rp.", ".NaN.", ".xorsign"})
+    if (in.text.find(word) != std::string::npos) return false;
+  return true;
+}
+
 Result64 compute_conversion(const Instruction& in, uint64_t x) {
   const unsigned to = bits_of(in.type), from = bits_of(in.from);
   const uint64_t wide = extend(x, in.from);
@@ -251,12 +258,13 @@ Result64 compute_bits(const Instruction& in, const uint64_t* x) {
 
 Result64 compute(const Instruction& in, const uint64_t* x) {
   if (in.op == Op::kSetPredicate) return compare_numbers(in, x[0], x[1]);
-  if (in.op == Op::kConvert) return compute_conversion(in, x[0]);
+  if (in.op == Op::kConvert) return is_nearest(in) ? compute_conversion(in, x[0]) : std::nullopt;
   unsigned bits = bits_of(in.type);
   if (in.part == MulPart::kWide && (in.op == Op::kMul || in.op == Op::kMad)) bits *= 2;
   if (in.op == Op::kPopCount || in.op == Op::kCountLeadingZeros || in.op == Op::kFindBit) bits = 32;
   if (is_float(in.type) && in.op != Op::kMove && in.op != Op::kSelect)
-    return in.type == Type::kF32   ? compute_float<float>(in.op, x)
+    return !is_nearest(in)         ? std::nullopt
+           : in.type == Type::kF32 ? compute_float<float>(in.op, x)
            : in.type == Type::kF64 ? compute_float<double>(in.op, x)
                                    : std::nullopt;
   if (bits == 0 || bits > 64) return std::nullopt;

@@ -206,6 +206,9 @@ Value logic(const Instruction& in, const Value* x, SymbolTable& table, const Rea
       const auto bit = parity_bit(a, static_cast<unsigned>(std::countr_zero(mask)), bits, table);
       if (bit) return *bit;
     }
+    // A pointer that is rounded down stays one.
+    if (in.op == Op::kAnd && bits == 64 && std::has_single_bit(~mask + 1))
+      return table.subtract(a, table.operation(in.op, in.type, 0, bits, {a, {~mask, 0}}), bits);
     if (in.op != Op::kAnd && mask == 0) return a;
     if (in.op == Op::kXor && (mask == mask_bits(~uint64_t{0}, bits) || is_zero_or(a, mask, table)))
       return table.subtract({mask, 0}, a, bits);

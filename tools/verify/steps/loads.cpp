@@ -6,22 +6,37 @@
 namespace glove::verify {
 
 // The number that the seed of the data decides for this place: small, so that it may serve as a count or an
-// index.
-Value MemorySteps::sampled(Type type, unsigned bits, SymbolId object, uint64_t offset) {
-  const InternKey key = {{*setup_.options.data_seed, object, offset}};
+// index; small enough that some are equal with every second seed, and 1 with every fourth.
+uint64_t MemorySteps::random_number(Type type, SymbolId object, uint64_t offset) {
+  const uint64_t seed = *setup_.options.data_seed;
+  const InternKey key = {{seed, object, offset}};
   const DistinctNumbers* list = table_.distinct_numbers(object);
-  if (list != nullptr && bits == 32 && (offset % list->every) == 0)
-    return {learned_.distinct_samples.try_emplace({object, offset}, learned_.distinct_samples.size())
-                .first->second,
-            0};
+  if (list != nullptr && bits_of(type) == 32 && (offset % list->every) == 0)
+    return learned_.distinct_samples.try_emplace({object, offset}, learned_.distinct_samples.size())
+        .first->second;
   const uint64_t random = InternHash()(key) >> 8;
-  if (type == Type::kF32) {
-    const float number = static_cast<float>(random % 2001) / 1000.0f - 1.0f;
-    return {std::bit_cast<uint32_t>(number), 0};
+  const double fraction = static_cast<double>(random % 2001) / 1000.0 - 1.0;
+  if (type == Type::kF32) return std::bit_cast<uint32_t>(static_cast<float>(fraction));
+  if (type == Type::kF64) return std::bit_cast<uint64_t>(fraction);
+  return seed % 4 == 0 ? 1 : random % (seed % 2 == 0 ? 16 : 256);
+}
+
+// What memory holds there: the same for all who read it, whatever their types, since who reads a word of four
+// bytes first decides what it holds.
+Value MemorySteps::sampled(Type type, unsigned bits, SymbolId object, uint64_t offset) {
+  const unsigned bytes = bytes_of(type);
+  uint64_t number = 0;
+  for (unsigned i = 0; i < bytes; ++i) {
+    const uint64_t word = (offset + i) / 4 * 4;
+    const auto [held, added] = learned_.sampled_words.try_emplace({object, word}, 0);
+    for (unsigned at = 0; added && at < 4; at += std::min(bytes, 4u)) {
+      const uint64_t element = (word + at) / bytes * bytes;
+      const uint64_t part = random_number(type, object, element) >> (8 * (word + at - element));
+      held->second |= static_cast<uint32_t>(mask_bits(part, 8 * bytes)) << (8 * at);
+    }
+    number |= uint64_t{held->second >> (8 * (offset + i - word)) & 0xff} << (8 * i);
   }
-  if (type == Type::kF64)
-    return {std::bit_cast<uint64_t>(static_cast<double>(random % 2001) / 1000.0 - 1.0), 0};
-  return {mask_bits(extend(random % 256, type), bits), 0};
+  return {mask_bits(extend(number, type), bits), 0};
 }
 
 // The bytes of the parameters that the launch gives, maybe as several numbers; nullopt: not all of them.

@@ -49,6 +49,7 @@ class MemorySteps : private StepsPart {
   Value load_value(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane);
   // What the launch declares about the data of a line.
   void apply_range(const Instruction& in, Value value);
+  uint64_t random_number(Type type, SymbolId object, uint64_t offset);
   Value sampled(Type type, unsigned bits, SymbolId object, uint64_t offset);
   std::optional<uint64_t> given_number(uint64_t offset, unsigned bytes) const;
   Value load_parameter(const Place& place, Type type, unsigned bits);

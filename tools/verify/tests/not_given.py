@@ -1,7 +1,7 @@
 """Checks that what nobody gave is no defect: not_given.py PROGRAM FOLDER
 
 Each kernel of CASES is wrong for some blocks or parameters. Where the command line does not say which it gets, it is not proved,
-and the message names what is to be given. What a launch file assumes of it can be enough, and then the proof says so. The last cases are
+and the message names what is to be given, or data for which it goes wrong. What a launch file assumes of it can be enough, and then the proof says so. The last cases are
 without Z3, or for all grids.
 """
 
@@ -66,6 +66,32 @@ st.global.u32 [%rd1], %r1;
 ret;
 }
 """
+# A place that the data decide, in a way that is not followed.
+BITS = """ld.param.u64 %rd1, [p];
+mul.wide.u32 %rd2, %r1, 4;
+add.s64 %rd1, %rd1, %rd2;
+ld.global.u32 %r3, [%rd1];
+popc.b32 %r3, %r3;
+and.b32 %r3, %r3, 63;
+shl.b32 %r3, %r3, 2;
+mov.u32 %r4, tile;
+add.u32 %r4, %r4, %r3;
+st.shared.u32 [%r4], %r1;
+ret;
+}
+"""
+# A byte is the same whether it is loaded alone or in a word.
+BYTE = """ld.param.u64 %rd1, [p];
+ld.global.u32 %r3, [%rd1];
+ld.global.u8 %r4, [%rd1+1];
+shr.u32 %r3, %r3, 8;
+setp.eq.u32 %p3, %r3, %r4;
+@%p3 bra END;
+st.shared.u32 [tile], %r1;
+END:
+ret;
+}
+"""
 PARAMETER = "parameter 1 (offset 8)"
 LAUNCH = "[[launch]]\nkernel = 'k'\ngrid = %s\nparameters = [{ index = 1, s32 = 'w' }]\nassume = %r\n"
 ASSUMED = "  assumed: %s, as the launch declares\n"
@@ -81,6 +107,9 @@ CASES = [
     (SHUFFLE, ["--param", "1=7"], 1, "do not come to 'shfl.sync.idx.b32' together"),
     (SHUFFLE, ["--param", "1=6"], 0, "proved"),
     (WIDTH, ["--grid", "2"], 2, PARAMETER),
+    (BITS, [], 2, "; --data 1 shows PTX line"),
+    (BITS, ["--data", "1"], 1, "race (definite)"),
+    (BYTE, ["--data", "1"], 0, "no defect found"),
 ]
 # (kernel, grid, what is assumed, options, exit status, what the output says)
 RELATIONS = [

@@ -63,6 +63,7 @@ struct Finding {
   bool definite = false;  // happens in every run; else: for some contents of memory or parameters
   bool allowed = false;   // the caller takes it for no defect
   std::string message = {};
+  bool has_example = false;  // the message ends with data or parameters for which it goes wrong
   Site site = {};
   Site other = {};                    // of the other thread; ptx_line 0: none
   std::vector<Access> accesses = {};  // of a race, both; else empty
