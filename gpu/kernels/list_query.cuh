@@ -34,6 +34,7 @@ __host__ __device__ constexpr int64_t list_query_bytes(int64_t dims, int64_t cod
   return (query_bytes(dims) + code_bytes + dims * 4 + 127) / 128 * 128;
 }
 
+// Has the line of memory at a device address copied to L2; nothing waits for it.
 __device__ inline void fetch_line(const void* address) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
 }
