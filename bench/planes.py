@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times searches of one model with lists against the same model without, in turns, in one process.
 
-  python3 bench/planes.py BUILD [--data pairs|concatenated|random|lsa] [--rows N] [--model GLOVE] [--threads T,...] [--certainty C,...]
+  python3 bench/planes.py BUILD [--data pairs|concatenated|random|lsa] [--rows N] [--model GLOVE] [--threads T,...] [--certainty C,...] [--program FILE]
 
 BUILD is the folder of a release build (glove.so, glove-convert). Needs NumPy, no network, and about 1,400
 bytes of disk per row of 100 dimensions in --folder. Data are drawn with --seed:
@@ -16,7 +16,8 @@ GLOVE is any file that glove-convert reads. Without --model a stand-in with a se
 vectors of 100 dimensions that are mixtures of a tree of topics, whose neighbours are about as near as those
 of GloVe. Prints for each k: the rows that differ (must be 0), the best time and the median of either file,
 the ratio of the best of rounds, and the candidates and megabytes of a query. With --certainty (for lsa) also those
-of the last of --lists with each certainty. For 16 cores: --threads 16 --rows 10000000.
+of the last of --lists with each certainty. With --program BUILD/bench/sql_turns, that program runs the
+searches, without Python's part of the times, on as many threads as there are cores. For 16 cores: --threads 16 --rows 10000000.
 """
 import argparse
 import os
@@ -145,6 +146,7 @@ def main():
     parser.add_argument("--texts")
     parser.add_argument("--threads", default="1")
     parser.add_argument("--certainty", default="", help="certainties below 1, such as 0.999999999")
+    parser.add_argument("--program", help="BUILD/bench/sql_turns")
     parser.add_argument("--k", default="10,100,1000")
     parser.add_argument("--queries", type=int, default=40)
     parser.add_argument("--rounds", type=int, default=5)
@@ -153,6 +155,11 @@ def main():
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
         files = make_files(arguments, folder, os.path.join(arguments.build, "glove-convert"))
+        if arguments.program:
+            searches = searches_of(files, arguments.certainty).values()
+            subprocess.run([arguments.program, os.path.join(os.path.abspath(arguments.build), "glove.so"), arguments.k, str(arguments.queries),
+                            str(arguments.rounds), *(f"{files[model]}@{certainty!r}" for model, certainty in searches)], check=True)
+            return
         db = sqlite3.connect(":memory:")
         db.enable_load_extension(True)
         db.load_extension(os.path.join(os.path.abspath(arguments.build), "glove.so"))
