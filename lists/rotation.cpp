@@ -109,6 +109,7 @@ Result<std::vector<float>> random_rotation(int64_t dims, int64_t count, uint64_t
 }
 
 float sign_factor(int64_t dims, double failure) {
+  if (!(failure > 0)) return 1;
   // More than the roundings of tail().
   const double most = failure * (1 - 0x1p-20);
   const double whole = integral(dims);

@@ -24,16 +24,19 @@ constexpr bool can_rotate(int64_t dims) {
 Result<std::vector<float>> random_rotation(int64_t dims, int64_t count, uint64_t seed, int threads,
                                            const InterruptCheck& interrupted = {});
 
+// A matrix that changes the square of a length by more than this share is damaged.
+constexpr double kMostStretch = 0x1p-10;
+
 // |R^T c|^2 <= |c|^2 * (1 + this) for the rounded matrix R of a rotation.
 constexpr double kRotationSlack = 0x1p-16;
 
 // Let Z be a component of a random unit vector of dims - 2 dimensions. Returns a float z in
-// [kLeastSignFactor, 1] with P(Z > z) <= failure, close to the least. The same on every machine. REQUIRES:
-// the float environment; failure > 0; dims > 4.
+// [kLeastSignFactor, 1] with P(Z > z) <= failure, close to the least: 1 for 0. The same on every machine.
+// REQUIRES: the float environment; failure >= 0; dims > 4.
 float sign_factor(int64_t dims, double failure);
 
-// The factor with which none of the `rows` nearest rows of a query is lost with at least this certainty,
-// which is below 1, and less than the rounding of what a text shows of it above.
+// The factor with which none of the `rows` nearest rows of a query is lost with at least this certainty, nor
+// with what a text in six digits shows of it.
 float certain_factor(int64_t dims, double certainty, int64_t rows);
 
 // The bounds of sign planes hold for no smaller z (lists/sign_plane.h).

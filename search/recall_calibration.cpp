@@ -79,14 +79,15 @@ struct QueryStart {
   std::array<bool, kRecallKs.size()> is_measured{};
   double least = -std::numeric_limits<double>::infinity();  // of the kRecallKs.back() nearest rows, or less
   std::vector<int32_t> first_lists;                         // those that are read first,
-  std::vector<Neighbor> first_rows;                         // and their rows, one list after the other
+  int64_t first_count = 0;                                  // how many rows they have,
+  std::vector<Neighbor> first_rows;                         // and these, one list after the other
 };
 
 class Calibration {
  public:
   Calibration(const CalibrationRows& rows, const ListCodes& lists) : rows_(rows), lists_(lists) {}
 
-  // Finds the lists that a search for the query reads first, whose rows are not scored.
+  // Finds the lists that a search for the query reads first, but not their rows.
   QueryStart start(const Query& query) const {
     QueryStart start;
     start.products = products_of(query);
@@ -98,14 +99,76 @@ class Calibration {
       const std::span<const int32_t> members = rows_of(list);
       if (rows < recall_rows(kRecallKs.back(), 0)) {
         start.first_lists.push_back(static_cast<int32_t>(list));
-        for (const int32_t row : members) start.first_rows.push_back({row, kNoSimilarity});
+        start.first_count += std::ssize(members);
       }
       rows += std::ssize(members);
     }
     return start;
   }
 
-  // Scores the first rows of all queries. Those of a list together, because they are then in the processor's
+  // Measures the queries by their first rows, so many at a time that these take kMostFirstRows in memory,
+  // unless one query has more. Returns false if it was interrupted.
+  bool measure(std::span<const Query> queries, std::span<QueryStart> starts, int threads,
+               const InterruptCheck& interrupted) const {
+    for (size_t first = 0; first < queries.size();) {
+      size_t last = first;
+      int64_t rows = 0;
+      do {
+        rows += starts[last++].first_count;
+      } while (last < queries.size() && rows + starts[last].first_count <= kMostFirstRows);
+      const auto together = starts.subspan(first, last - first);
+      const auto fill = [&](int, int64_t i) { fill_first_rows(together[static_cast<size_t>(i)]); };
+      const auto measure_one = [&](int, int64_t i) {
+        measure(queries[first + static_cast<size_t>(i)], together[static_cast<size_t>(i)]);
+      };
+      ThreadPool& pool = ThreadPool::instance();
+      if (!pool.run(threads, std::ssize(together), fill, interrupted) ||
+          !score(queries.subspan(first, last - first), together, threads, interrupted) ||
+          !pool.run(threads, std::ssize(together), measure_one, interrupted))
+        return false;
+      first = last;
+    }
+    return true;
+  }
+
+  RecallTrial finish(const Query& query, const QueryStart& start, std::span<const Neighbor> nearest) const {
+    RecallTrial trial;
+    trial.measured = start.measured;
+    for (const Neighbor& row : nearest)
+      trial.rows_before.push_back(
+          start.rows_before[static_cast<size_t>(list_of_[static_cast<size_t>(row.id)])]);
+    for (size_t i = 0; i < kRecallKs.size(); ++i) {
+      const bool is_found = kRecallKs[i] <= std::ssize(nearest);
+      trial.is_measured[i] = start.is_measured[i] && is_found;
+      if (is_found)
+        add_margins(query, nearest.first(static_cast<size_t>(kRecallKs[i])), start.products, trial);
+    }
+    return trial;
+  }
+
+  void place_rows() {
+    const PlaneLevel& level = rows_.level();
+    list_of_.resize(static_cast<size_t>(rows_.rows()));
+    position_of_.resize(static_cast<size_t>(rows_.rows()));
+    for (int64_t list = 0; list < level.lists(); ++list)
+      for (int64_t p = level.offsets[static_cast<size_t>(list)];
+           p < level.offsets[static_cast<size_t>(list) + 1]; ++p) {
+        const auto row = static_cast<size_t>(level.rows[static_cast<size_t>(p)]);
+        list_of_[row] = static_cast<int32_t>(list);
+        position_of_[row] = static_cast<int32_t>(p);
+      }
+  }
+
+ private:
+  static constexpr int64_t kMostFirstRows = int64_t{1} << 21;  // 32 MB
+
+  void fill_first_rows(QueryStart& start) const {
+    start.first_rows.reserve(static_cast<size_t>(start.first_count));
+    for (const int32_t list : start.first_lists)
+      for (const int32_t row : rows_of(list)) start.first_rows.push_back({row, kNoSimilarity});
+  }
+
+  // Scores the first rows of some queries. Those of a list together, because they are then in the processor's
   // cache. Returns false if it was interrupted.
   bool score(std::span<const Query> queries, std::span<QueryStart> starts, int threads,
              const InterruptCheck& interrupted) const {
@@ -142,35 +205,6 @@ class Calibration {
     measure(ProbeOrder(start.products, rows_.level().offsets), rows, nearest_excluded(query), start);
   }
 
-  RecallTrial finish(const Query& query, const QueryStart& start, std::span<const Neighbor> nearest) const {
-    RecallTrial trial;
-    trial.measured = start.measured;
-    for (const Neighbor& row : nearest)
-      trial.rows_before.push_back(
-          start.rows_before[static_cast<size_t>(list_of_[static_cast<size_t>(row.id)])]);
-    for (size_t i = 0; i < kRecallKs.size(); ++i) {
-      const bool is_found = kRecallKs[i] <= std::ssize(nearest);
-      trial.is_measured[i] = start.is_measured[i] && is_found;
-      if (is_found)
-        add_margins(query, nearest.first(static_cast<size_t>(kRecallKs[i])), start.products, trial);
-    }
-    return trial;
-  }
-
-  void place_rows() {
-    const PlaneLevel& level = rows_.level();
-    list_of_.resize(static_cast<size_t>(rows_.rows()));
-    position_of_.resize(static_cast<size_t>(rows_.rows()));
-    for (int64_t list = 0; list < level.lists(); ++list)
-      for (int64_t p = level.offsets[static_cast<size_t>(list)];
-           p < level.offsets[static_cast<size_t>(list) + 1]; ++p) {
-        const auto row = static_cast<size_t>(level.rows[static_cast<size_t>(p)]);
-        list_of_[row] = static_cast<int32_t>(list);
-        position_of_[row] = static_cast<int32_t>(p);
-      }
-  }
-
- private:
   std::span<const int32_t> rows_of(int64_t list) const {
     const PlaneLevel& level = rows_.level();
     const auto begin = static_cast<size_t>(level.offsets[static_cast<size_t>(list)]);
@@ -285,14 +319,8 @@ Status try_queries(CalibrationRows& rows, const Calibration& calibration, std::s
   const auto start = [&](int, int64_t i) {
     starts[static_cast<size_t>(i)] = calibration.start(queries[static_cast<size_t>(i)]);
   };
-  const auto measure = [&](int, int64_t i) {
-    calibration.measure(queries[static_cast<size_t>(i)], starts[static_cast<size_t>(i)]);
-  };
-  ThreadPool& pool = ThreadPool::instance();
-  const int64_t count = std::ssize(queries);
-  if (!pool.run(thread_count(threads), count, start, interrupted) ||
-      !calibration.score(queries, starts, thread_count(threads), interrupted) ||
-      !pool.run(thread_count(threads), count, measure, interrupted))
+  if (!ThreadPool::instance().run(thread_count(threads), std::ssize(queries), start, interrupted) ||
+      !calibration.measure(queries, starts, thread_count(threads), interrupted))
     return interrupted_error();
   std::vector<SearchRequest> requests(queries.size());
   for (size_t i = 0; i < queries.size(); ++i) {

@@ -1,7 +1,9 @@
 // A model that is open on a backend, and the operations on it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <span>
 #include <string>
@@ -60,6 +62,13 @@ struct SearchRequest {
   // True if the searcher made use of `certainty`.
   bool uncertain = false;
 };
+
+// Whether an answer to a request is shorter than that of an undamaged model of so many words.
+inline bool lacks_rows(const SearchRequest& request, int64_t words) {
+  const Query& query = *request.query;
+  const int64_t admissible = query.among != nullptr ? query.among->count() : words;
+  return std::ssize(request.rows) < std::min(request.k, admissible - std::ssize(query.excluded));
+}
 
 // For glove_models.
 struct SearcherInfo {

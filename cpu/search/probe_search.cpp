@@ -97,7 +97,8 @@ std::vector<size_t> greatest_estimates(std::span<const float> estimates, size_t 
 ReadLists::ReadLists(std::span<const ModelPart> parts) {
   for (const ModelPart& part : parts) {
     tiles_.emplace_back(static_cast<size_t>(tile_count(part.rows) / 64 + 1));
-    if (table_of(part) != nullptr) lists_.resize(static_cast<size_t>(part.planes->lists() / 64 + 1));
+    if (table_of(part) != nullptr)
+      lists_.resize(std::max(lists_.size(), static_cast<size_t>(part.planes->lists() / 64 + 1)));
   }
 }
 
@@ -209,10 +210,10 @@ Status ProbeSearch::read_lists(int64_t rows, const InterruptCheck& interrupted) 
 // does.
 Status ProbeSearch::read_remainder() {
   const Neighbor nearest = nearest_.row;
-  if (nearest.id == nearest_.omitted || !(nearest.similarity > 0) ||
+  if (nearest.id == nearest_.taken_out || !(nearest.similarity > 0) ||
       std::max(nearest.similarity, nearest_.excluded) >= kResemblesOneRow)
     return {};
-  nearest_.omitted = nearest.id;
+  nearest_.taken_out = nearest.id;
   GLOVE_ASSIGN_OR_RETURN(const std::vector<float> direction, scores_->direction(nearest.id));
   const MaybeQuery remainder = without_row(*request_.query, nearest.similarity, direction);
   if (!remainder) return {};

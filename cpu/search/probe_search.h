@@ -64,10 +64,10 @@ class ReadLists {
   std::vector<std::vector<uint64_t>> tiles_;  // [part]
 };
 
-// The nearest row so far, and the row without which the query was looked at last; -1: none.
+// The nearest row so far; -1: none.
 struct NearestRow {
   Neighbor row = {-1, kNoSimilarity};
-  int64_t omitted = -1;
+  int64_t taken_out = -1;           // the row that read_remainder() last took out of the query
   double excluded = kNoSimilarity;  // ProbeScores::nearest_excluded()
 };
 

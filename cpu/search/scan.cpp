@@ -259,10 +259,7 @@ Status search_coarse(const ScanContext& context, SearchRequest& request) {
 // Whether the answer of search_coarse() may be shorter than the exact one. A damaged file that nobody has
 // verified may have lists or bounds that hide rows.
 bool may_lack_rows(const ScanContext& context, const SearchRequest& request) {
-  const Query& query = *request.query;
-  return has_vectors(context.model) &&
-         std::ssize(request.rows) < std::min(request.k, answerable_rows(context.model, query.among.get()) -
-                                                            std::ssize(query.excluded));
+  return has_vectors(context.model) && lacks_rows(request, context.model.words());
 }
 
 // Answers one request with the exact similarities of all admissible rows.

@@ -20,8 +20,6 @@ namespace {
 constexpr int64_t kRotatedPerPiece = 1 << 17;
 // More than the roundings of factors and products.
 constexpr double kProductSlack = 0x1p-20;
-// A damaged rotation changes lengths by more than this share.
-constexpr double kMostStretch = 0x1p-10;
 
 // Returns R v for the query's unit vector v; nothing if that is longer, or shorter although R is a whole
 // rotation.

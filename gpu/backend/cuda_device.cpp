@@ -238,6 +238,7 @@ Status CudaDevice::propose(const DevicePart& part, std::span<SearchRequest> requ
     for (size_t i = 0; i < requests.size(); ++i) singly.push_back(i);
   }
   for (const size_t i : singly) {
+    requests[i].certainty = 1;  // a batch is proved, however it is searched
     GLOVE_RETURN_IF_ERROR(propose_one(part, requests[i], top_rows, interrupted));
     GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
   }

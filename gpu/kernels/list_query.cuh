@@ -279,9 +279,10 @@ __device__ inline void refine(const SingleScanParams& scan, const Share& share, 
   }
 }
 
-// The kernel for these codes, with which a policy deals:
-//   words(planes)  those that it scans
-//   line(...)      the query's line; computes its codes, unless they lie behind the query
+// The kernel for rows whose codes are of one kind. What depends on the kind:
+//   kRotated       whether the query must be rotated and encoded; otherwise its codes come with it
+//   words(planes)  the words of all tiles
+//   line(...)      returns the query's line, and encodes the rotated query
 //   scan(...)      sets the upper bound of each row of the block's share; returns the lane's best position
 template <class Codes>
 __device__ void scan_lists(const PlaneScanParams& params, int staged_rows) {

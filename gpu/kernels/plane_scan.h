@@ -19,7 +19,7 @@ struct PlaneScanParams {
   int32_t code_bytes;       // plane_code_bytes(dims) or sign_code_bytes(bits)
   float step;               // of the query's codes (PlaneLine); not read for signs
   float start;
-  float factor;         // sign_factor() of the certainty, read for signs only
+  float factor;         // certain_factor() of the request, read for signs only
   double inverse_norm;  // of the query
   double scale;         // of its codes (QuantizedQuery), read for signs only
   float* products;      // [planes.lists + planes.signs.bits], device memory that the launch overwrites

@@ -10,8 +10,6 @@ constexpr int kHalves = 2;        // of a tile, of 16 rows
 constexpr int kGroupWords = 8;
 constexpr int kQueryPlanes = 8;  // bits of a code
 constexpr int kMostCode = 127;   // of the rotated query
-// A damaged rotation changes squares of lengths by more than this share (docs/exactness.md, "Certainty").
-constexpr float kMostStretch = 0x1p-10f;
 
 // The component whose sign is a bit of a word (sign_place() in lists/sign_plane.h).
 __device__ int component_of_bit(int word, int bit) {
@@ -81,9 +79,7 @@ __device__ CodeLine encode_rotated(const PlaneScanParams& params, uint32_t* plan
     rests += rests_of[i];
     code_sum += sum_of[i];
   }
-  const float stretch = squares - 1;
-  const bool is_whole = bits == params.coarse.scan.part.dims;
-  if (!(stretch <= kMostStretch) || (is_whole && stretch < -kMostStretch)) return {0, INFINITY, 1};
+  if (!(fabsf(squares - 1) <= static_cast<float>(kMostStretch))) return {0, INFINITY, 1};
   // The rotated components are off by as much, and 2^-16 covers the roundings of these sums.
   const float length = sqrtf(static_cast<float>(bits));
   const float error = (sqrtf(rests) + length * kProductError) * (1 + 0x1p-16f) + 0x1p-20f;

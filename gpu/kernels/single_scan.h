@@ -65,7 +65,7 @@ struct SingleScanParams {
   ScanCounters* counters;
   ScanCounters* next_counters;
   uint16_t* row_upper;          // row_upper_bytes() bytes; null if shared memory holds them
-  const std::byte* long_query;  // query_bytes(dims) bytes, or null if `query` holds the query
+  const std::byte* long_query;  // the query's bytes, or null if `query` holds them
   // The candidates as they are found: in mapped host memory (kNoRow and kNothingYet before the launch) or, if
   // they will be ranked, in device memory. Upper bounds, which upper_of_code() returns, if there are no
   // vectors.

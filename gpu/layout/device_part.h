@@ -31,7 +31,7 @@ struct TileLists {
 
 // The sign plane of rows in lists (lists/sign_plane.h).
 struct DeviceSigns {
-  const float* rotation = nullptr;  // [bits, dims]
+  const float* rotation = nullptr;  // [bits, dims], all rows of a rotation
   const uint32_t* words = nullptr;  // those of plane_tiles.h
   int32_t bits = 0;                 // 0: there is none
 };

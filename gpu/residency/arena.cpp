@@ -101,9 +101,9 @@ class CopyTasks {
   std::vector<CopyTask> tasks_;
 };
 
-// Whether searches may read the planes of a part, or its signs.
-bool uses_planes(const ModelPart& part) {
-  return part.planes != nullptr && (part.planes->most_k > 0 || part.planes->has_signs());
+// Whether searches read planes of a part.
+bool uses_planes(const ModelPart& part, bool with_signs) {
+  return part.planes != nullptr && (part.planes->most_k > 0 || (with_signs && part.planes->has_signs()));
 }
 
 // For up to how many rows a search should read plane one.
@@ -281,7 +281,7 @@ void Arena::plan_rest(int64_t room) {
   room -= scan_bytes_;
   int64_t exact_bytes = 0;
   int64_t coarse_bytes = 0;
-  BlockLayout planes;
+  BlockLayout planes, signs;  // the planes without signs, and with them
   const int64_t coarse_from = device_->device().info().coarse_from;
   bool uses_nibbles = true;
   for (const ModelPart& part : model()->parts()) {
@@ -290,20 +290,20 @@ void Arena::plan_rest(int64_t room) {
     const MemoryPlan plan = plan_memory(part.rows, part.dims);
     exact_bytes += plan.exact_bytes;
     coarse_bytes += plan.coarse_bytes;
-    if (uses_planes(part)) add_plane_arrays(planes, part.rows, part.dims, *part.planes, takes_signs());
+    for (const bool with_signs : {false, true})
+      if (uses_planes(part, with_signs))
+        add_plane_arrays(with_signs ? signs : planes, part.rows, part.dims, *part.planes, with_signs);
     uses_nibbles = uses_nibbles && (part.has_level(4) || part.derives_level4) &&
                    coarse_worthwhile(part.rows, part.dims, 1, coarse_from);
   }
   if (exact_bytes > room) return;
   with_coarse_ = uses_nibbles && exact_bytes + coarse_bytes <= room;
   if (with_coarse_) exact_bytes += coarse_bytes;
-  with_planes_ = with_coarse_ && exact_bytes + planes.bytes() <= room;
-  exact_bytes_ = exact_bytes + (with_planes_ ? planes.bytes() : 0);
+  with_signs_ = with_coarse_ && device_->device().info().compute_capability >= kLeastSignCapability &&
+                exact_bytes + signs.bytes() <= room;
+  with_planes_ = with_signs_ || (with_coarse_ && exact_bytes + planes.bytes() <= room);
+  exact_bytes_ = exact_bytes + (with_signs_ ? signs.bytes() : with_planes_ ? planes.bytes() : 0);
   device_->count_bytes(exact_bytes_);
-}
-
-bool Arena::takes_signs() const {
-  return device_->device().info().compute_capability >= kLeastSignCapability;
 }
 
 void Arena::upload_rest() {
@@ -336,12 +336,12 @@ Status Arena::upload_exact_arrays() {
     }
     tasks.add_level(part.has_level(4) ? part.level(4) : derived.back().level(), slots.back().coarse, 0);
     Lists& own = lists.emplace_back();
-    if (!with_planes_ || !uses_planes(part)) continue;
+    if (!with_planes_ || !uses_planes(part, with_signs_)) continue;
     const PlaneLevel& planes = *part.planes;
     own = {tiles_of_lists(planes.offsets),
            plane_tiles(planes, part.rows, part.dims),
            {},
-           add_plane_arrays(layout, part.rows, part.dims, planes, takes_signs())};
+           add_plane_arrays(layout, part.rows, part.dims, planes, with_signs_)};
     if (own.slots.sign_bits > 0) own.signs = sign_tiles(planes, part.rows, part.dims);
     tasks.add_planes(planes, own.listed, own.plane1, own.signs, part.dims, own.slots);
   }

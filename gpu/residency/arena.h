@@ -134,7 +134,6 @@ class Arena {
   Status copy(std::vector<CopyTask> tasks, const Model& model, DeviceBlock& block, int64_t bytes,
               const InterruptCheck& interrupted);
   void plan_rest(int64_t room);
-  bool takes_signs() const;
   Status upload_exact_arrays();
   void upload_in_background();
 
@@ -149,6 +148,7 @@ class Arena {
   // These belong to the background upload until exact_ready_ is set.
   bool with_coarse_ = false;  // whether exact_block_ includes the 4-bit codes and the packed rows
   bool with_planes_ = false;  // and the planes of parts that have them
+  bool with_signs_ = false;   // and their signs
   DeviceBlock exact_block_;
   std::vector<DevicePart> exact_parts_;  // with vectors
   std::atomic<int64_t> exact_bytes_{0};  // of exact_block_, valid while it is being filled

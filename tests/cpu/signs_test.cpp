@@ -142,6 +142,7 @@ TEST(Rotation, IsOrthonormalAndTheSameOnEveryMachine) {
 TEST(Rotation, FactorsAreUpperQuantiles) {
   const ScopedFloatEnvironment environment;
   for (const int64_t dims : {256, 257, 768, 1536, 4096}) {
+    EXPECT_EQ(sign_factor(dims, 0), 1);
     // The integral of the density of Z, but for a factor.
     const auto integral = [dims](double from) {
       constexpr int kSteps = 5000;

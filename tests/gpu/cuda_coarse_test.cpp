@@ -140,7 +140,7 @@ class CudaCoarse : public CudaTest {
         std::min<int64_t>(model->words(), k + static_cast<int64_t>(query.excluded.size()));
     for (const bool reversed : {false, true}) {
       SearchRequest found{&query, k, nullptr, {}, {}, {}};
-      found.certainty = 1 - 1e-9;
+      found.certainty = reversed ? 1 : 1 - 1e-9;  // with 1, signs are a proof
       const Status status = search_.run(coarse.part(), shape, scan, top_rows, reversed, {}, found);
       ASSERT_TRUE(status.ok()) << status.error().message;
       candidates_ = found.cost.candidates;

@@ -82,5 +82,26 @@ TEST_F(DeviceBackendTest, ScansSignsForACertainty) {
   }
 }
 
+// Signs for which there is no room leave the planes.
+TEST_F(DeviceBackendTest, ScansPlanesWhereSignsDoNotFit) {
+  make();
+  constexpr int64_t kRows = 3000, kDims = 256;
+  const ModelPtr m = in_lists(model(kRows, kDims, Rows::kGaussian), 40, random_, 12, true);
+  const PlaneLevel& level = *m->parts().front().planes;
+  const gpu::MemoryPlan plan = gpu::plan_memory(kRows, kDims);
+  gpu::BlockLayout planes, signs;
+  gpu::add_plane_arrays(planes, kRows, kDims, level, false);
+  gpu::add_plane_arrays(signs, kRows, kDims, level, true);
+  const int64_t before = plan.scan_bytes + plan.exact_bytes + plan.coarse_bytes;
+  limit_ = before + signs.bytes() - 1;
+  ASSERT_TRUE(open(m).ok());
+  for (int i = 0; i < 1000 && knobs_.plane_searches == 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    expect_right(m, 1);
+  }
+  EXPECT_GT(knobs_.plane_searches, 0);
+  EXPECT_EQ(info(m).device_bytes, before + planes.bytes());
+}
+
 }  // namespace
 }  // namespace glove::testing

@@ -211,7 +211,7 @@ Uppers uppers_by_signs(const gpu::DevicePart& part, const SearchRequest& request
   return uppers;
 }
 
-// As coarse_scan_kernel and plane_scan_kernel, with the rows of the best upper bounds as seeds.
+// As coarse_scan_kernel and those of scans by lists, with the rows of the best upper bounds as seeds.
 std::vector<Neighbor> coarse_search(const gpu::DevicePart& part, const SearchRequest& request,
                                     int64_t top_rows) {
   const Query& query = *request.query;
@@ -300,6 +300,7 @@ Status FakeDevice::propose(const gpu::DevicePart& part, std::span<SearchRequest>
       knobs_.lost = true;
       return {ErrorCode::kUnavailable, "fake: lost"};
     }
+    if (requests.size() > 1) request.certainty = 1;
     const bool coarse = part.packed_rows != nullptr &&
                         gpu::coarse_worthwhile(part.rows_to_scan(), part.dims, top_rows, info_.coarse_from);
     request.rows = coarse ? coarse_search(part, request, top_rows) : search(part, *request.query, top_rows);

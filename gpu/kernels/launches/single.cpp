@@ -1,4 +1,4 @@
-// The kernels of single_scan.cu, coarse_scan.cu and plane_scan.cu.
+// The kernels of single_scan.cu, coarse_scan.cu, plane_scan.cu and sign_scan.cu.
 #include <functional>
 #include <string>
 
@@ -180,15 +180,30 @@ LaunchFile plane_scan() {
                    });
 }
 
+namespace {
+
+// Bits of a rotated query, which take all loops of the scan several times; kernels do not compare them with
+// dims.
+constexpr int64_t sign_bits_for(int64_t dims) {
+  return dims == 16 ? 800 : dims;
+}
+
+int64_t sign_code_bytes_for(int64_t dims) {
+  return sign_code_bytes(sign_bits_for(dims));
+}
+
+}  // namespace
+
 // sign_scan_kernel(params, staged_rows)
 LaunchFile sign_scan() {
   const auto [params, staged_rows] = arguments<PlaneScanParams, int>();
   const DeviceSigns& signs = params.coarse.scan.part.planes.signs;
   LaunchFile file =
-      list_scan("sign_scan", params, staged_rows, buffer(signs.words, "signs"), sign_code_bytes,
+      list_scan("sign_scan", params, staged_rows, buffer(signs.words, "signs"), sign_code_bytes_for,
                 [&, &own = params](int dims) {
-                  return std::vector{number(own.tile_words, static_cast<int32_t>(sign_tile_words(dims))),
-                                     number(signs.bits, dims)};
+                  const int64_t bits = sign_bits_for(dims);
+                  return std::vector{number(own.tile_words, static_cast<int32_t>(sign_tile_words(bits))),
+                                     number(signs.bits, static_cast<int32_t>(bits))};
                 });
   file.all.parameters.push_back(buffer(signs.rotation, "rotation"));
   return file;
