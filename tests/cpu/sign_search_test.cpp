@@ -112,9 +112,9 @@ TEST(SignSearch, FindsTheSameRowsAmongSome) {
       long_answers += std::ssize(expected) == kK;
     }
   }
-  // Half of the variants read signs, and a twentieth of these answers depends on them: few admissible rows
-  // are scored instead, and sets that are searched again are copied.
-  EXPECT_GT(uncertain, long_answers / 80);
+  // Half of the variants read signs; few admissible rows are scored instead, and sets that are searched again
+  // are copied. Of the answers of a part of the variants the share is smaller, and varies more.
+  EXPECT_GT(uncertain, long_answers / (test::kShare == 1 ? 20 : 80));
 }
 
 // The model with other planes.
