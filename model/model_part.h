@@ -52,7 +52,11 @@ struct ModelPart {
   std::span<const double> norms_squared;  // [rows], D(x, x)
   std::vector<CodeLevel> levels;          // coarsest first: perhaps one of 4 bits, and one of 8
   const PlaneLevel* planes = nullptr;     // nullptr if the rows are not in lists
-  bool derives_level4 = false;            // the file has planes in its place (lists/derived_level.h)
+  // Of a part that has some rows of another one, whose planes these are: a device copies from them what
+  // belongs to these rows, of which the first is this one there. A part has no planes besides.
+  const PlaneLevel* planes_of_whole = nullptr;
+  int64_t first_in_whole = 0;
+  bool derives_level4 = false;  // the file has planes in its place (lists/derived_level.h)
 
   // `row` is relative to first_row.
   const float* vector(int64_t row) const { return vectors.data() + row * dims; }

@@ -35,7 +35,25 @@ void keep_best(const Query& query, int64_t k, std::vector<Neighbor>& rows) {
   if (rows.capacity() > 4 * rows.size()) rows.shrink_to_fit();
 }
 
+namespace {
+
+// The same of two answers, without the memory for a heap.
+std::vector<Neighbor> merge_two(std::span<const Neighbor> a, std::span<const Neighbor> b, int64_t k) {
+  const size_t rows = std::min(a.size() + b.size(), static_cast<size_t>(std::max<int64_t>(k, 0)));
+  std::vector<Neighbor> merged;
+  merged.reserve(rows);
+  while (merged.size() < rows) {
+    std::span<const Neighbor>& next = b.empty() || (!a.empty() && ranks_before(a.front(), b.front())) ? a : b;
+    merged.push_back(next.front());
+    next = next.subspan(1);
+  }
+  return merged;
+}
+
+}  // namespace
+
 std::vector<Neighbor> merge_ranked(std::span<const std::span<const Neighbor>> answers, int64_t k) {
+  if (answers.size() == 2) return merge_two(answers[0], answers[1], k);
   std::vector<std::span<const Neighbor>> left;
   size_t rows = 0;
   for (const auto& answer : answers) {

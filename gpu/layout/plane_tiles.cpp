@@ -21,33 +21,56 @@ void put_bound(std::span<const uint16_t> bounds, int64_t position, uint8_t* end)
 
 }  // namespace
 
-std::vector<uint32_t> plane_tiles(const PlaneLevel& planes, int64_t rows, int64_t dims) {
+RowsInLists rows_in_lists(const PlaneLevel& planes, int64_t first, int64_t count) {
+  RowsInLists own;
+  own.positions.reserve(static_cast<size_t>(count));
+  own.rows.reserve(static_cast<size_t>(count));
+  own.offsets.reserve(planes.offsets.size());
+  int64_t position = 0;
+  for (const int64_t offset : planes.offsets) {
+    for (; position < offset; ++position) {
+      const int64_t row = planes.rows[static_cast<size_t>(position)] - first;
+      if (row < 0 || row >= count) continue;
+      own.positions.push_back(static_cast<int32_t>(position));
+      own.rows.push_back(static_cast<int32_t>(row));
+    }
+    own.offsets.push_back(std::ssize(own.rows));
+  }
+  return own;
+}
+
+std::vector<uint32_t> plane_tiles(const PlaneLevel& planes, std::span<const int32_t> positions,
+                                  int64_t dims) {
   const int64_t words = plane_row_words(dims);
   const int64_t bytes = plane_row_bytes(dims);
-  std::vector<uint32_t> tiles(static_cast<size_t>(tile_count(rows) * plane_tile_words(dims)));
+  std::vector<uint32_t> tiles(
+      static_cast<size_t>(tile_count(std::ssize(positions)) * plane_tile_words(dims)));
   std::vector<uint8_t> row(static_cast<size_t>(words * 4));
-  for (int64_t position = 0; position < tile_count(rows) * kTileRows; ++position) {
-    const int64_t in_tile = position % kTileRows;
-    const int64_t tile = position / kTileRows;
-    const uint8_t* const codes = planes.plane1.data() + tile * kTileRows * bytes;
+  int64_t place = 0;
+  for (const int64_t position : positions) {
+    const int64_t from = position % kTileRows;
+    const uint8_t* const codes = planes.plane1.data() + position / kTileRows * kTileRows * bytes;
     int64_t byte = 0;
     for (; byte + kPlaneWordBytes <= bytes; byte += kPlaneWordBytes)
-      std::memcpy(row.data() + byte, codes + byte * kTileRows + in_tile * kPlaneWordBytes, kPlaneWordBytes);
-    for (; byte < bytes; ++byte) row[static_cast<size_t>(byte)] = codes[byte * kTileRows + in_tile];
+      std::memcpy(row.data() + byte, codes + byte * kTileRows + from * kPlaneWordBytes, kPlaneWordBytes);
+    for (; byte < bytes; ++byte) row[static_cast<size_t>(byte)] = codes[byte * kTileRows + from];
     put_bound(planes.bounds1, position, row.data() + words * 4);
-    uint32_t* const to = tiles.data() + tile * plane_tile_words(dims);
+    uint32_t* const to = tiles.data() + place / kTileRows * plane_tile_words(dims);
     for (int64_t word = 0; word < words; ++word)
-      std::memcpy(to + plane_word_index(in_tile, word, dims), row.data() + word * 4, 4);
+      std::memcpy(to + plane_word_index(place % kTileRows, word, dims), row.data() + word * 4, 4);
+    ++place;
   }
   return tiles;
 }
 
-std::vector<uint32_t> sign_tiles(const PlaneLevel& planes, int64_t rows, int64_t dims) {
+std::vector<uint32_t> sign_tiles(const PlaneLevel& planes, std::span<const int32_t> positions, int64_t dims) {
   const int64_t bits = sign_bits_of(planes.rotation, dims);
-  std::vector<uint32_t> tiles(static_cast<size_t>(tile_count(rows) * sign_tile_words(bits)));
-  for (int64_t position = 0; position < tile_count(rows) * kTileRows; ++position) {
-    const int64_t in_tile = position % kTileRows;
-    uint32_t* const to = tiles.data() + position / kTileRows * sign_tile_words(bits);
+  std::vector<uint32_t> tiles(static_cast<size_t>(tile_count(std::ssize(positions)) * sign_tile_words(bits)));
+  int64_t place = 0;
+  for (const int64_t position : positions) {
+    const int64_t in_tile = place % kTileRows;
+    uint32_t* const to = tiles.data() + place / kTileRows * sign_tile_words(bits);
+    ++place;
     for (int64_t word = 0; word < sign_words(bits); ++word)
       std::memcpy(to + sign_word_index(in_tile, word, bits),
                   planes.signs.data() + sign_place(position, word * kSignGroup, bits).byte, kSignWordBytes);

@@ -55,10 +55,20 @@ constexpr int64_t sign_code_bytes(int64_t bits) {
   return padded_sign_words(bits) * 32;
 }
 
-// Return the words of all tiles.
-std::vector<uint32_t> plane_tiles(const PlaneLevel& planes, int64_t rows, int64_t dims);
+// Some rows of a part in the order of its lists.
+struct RowsInLists {
+  std::vector<int32_t> positions;  // of each in the PlaneLevel, ascending
+  std::vector<int32_t> rows;       // likewise, counted from the first of them
+  std::vector<int64_t> offsets;    // [lists + 1], of these rows alone
+};
+// Rows [first, first + count). They are not `count` if the lists are damaged. REQUIRES: planes.offsets begin
+// with 0 and ascend.
+RowsInLists rows_in_lists(const PlaneLevel& planes, int64_t first, int64_t count);
+
+// Return the words of all tiles of the rows at these positions.
+std::vector<uint32_t> plane_tiles(const PlaneLevel& planes, std::span<const int32_t> positions, int64_t dims);
 // REQUIRES: planes.has_signs()
-std::vector<uint32_t> sign_tiles(const PlaneLevel& planes, int64_t rows, int64_t dims);
+std::vector<uint32_t> sign_tiles(const PlaneLevel& planes, std::span<const int32_t> positions, int64_t dims);
 
 // The lists that have rows, numbered in order.
 struct ListedTiles {

@@ -66,11 +66,20 @@ class CopyTasks {
     add_padded(level.residuals, to.residuals.at + first_tile * kTileRows * 4, kZeroResiduals);
   }
 
-  // Puts planes into their slots, of the lists only those of `listed`, which must outlive the copy, as must
-  // the words of `plane1` and `signs`.
-  void add_planes(const PlaneLevel& planes, const ListedTiles& listed, std::span<const uint32_t> plane1,
-                  std::span<const uint32_t> signs, int64_t dims, const PlaneSlots& to) {
+  // What is copied of the planes of some rows, which must outlive the copy.
+  struct Lists {
+    RowsInLists own;
+    ListedTiles listed;
+    std::vector<uint32_t> plane1;
+    std::vector<uint32_t> signs;  // empty without a slot for them
+    PlaneSlots slots;
+  };
+
+  // Puts planes into their slots, of the lists only those that have rows.
+  void add_planes(const PlaneLevel& planes, const Lists& lists, int64_t dims) {
     const auto row = static_cast<size_t>(dims);
+    const ListedTiles& listed = lists.listed;
+    const PlaneSlots& to = lists.slots;
     for (size_t first = 0, next = 0; first < listed.lists.size(); first = next) {
       while (next < listed.lists.size() &&
              listed.lists[next] - listed.lists[first] == static_cast<int64_t>(next - first))
@@ -79,11 +88,11 @@ class CopyTasks {
           to.centroids.at + static_cast<int64_t>(first * row) * 4);
     }
     add(std::span(listed.tiles), to.tiles.at);
-    add(planes.rows, to.rows.at);
-    add(plane1, to.plane1.at);
-    if (signs.empty()) return;
+    add(std::span(lists.own.rows), to.rows.at);
+    add(std::span(lists.plane1), to.plane1.at);
+    if (lists.signs.empty()) return;
     add(planes.rotation, to.rotation.at);
-    add(signs, to.signs.at);
+    add(std::span(lists.signs), to.signs.at);
   }
 
   std::vector<CopyTask> take() { return std::move(tasks_); }
@@ -101,14 +110,28 @@ class CopyTasks {
   std::vector<CopyTask> tasks_;
 };
 
-// Whether searches read planes of a part.
-bool uses_planes(const ModelPart& part, bool with_signs) {
-  return part.planes != nullptr && (part.planes->most_k > 0 || (with_signs && part.planes->has_signs()));
+// Returns the planes that the rows of a part are in, or nullptr if no search reads them.
+const PlaneLevel* used_planes(const ModelPart& part, bool with_signs) {
+  const PlaneLevel* const planes = part.planes != nullptr ? part.planes : part.planes_of_whole;
+  return planes != nullptr && (planes->most_k > 0 || (with_signs && planes->has_signs())) ? planes : nullptr;
+}
+
+// Returns what is copied of these planes of a part, or nothing of damaged lists. Adds its slots.
+CopyTasks::Lists lists_of(const ModelPart& part, const PlaneLevel& planes, bool with_signs,
+                          BlockLayout& layout) {
+  CopyTasks::Lists lists;
+  lists.own = rows_in_lists(planes, part.first_in_whole, part.rows);
+  if (std::ssize(lists.own.rows) != part.rows) return {};
+  lists.listed = tiles_of_lists(lists.own.offsets);
+  lists.plane1 = plane_tiles(planes, lists.own.positions, part.dims);
+  lists.slots = add_plane_arrays(layout, part.rows, part.dims, planes, with_signs);
+  if (lists.slots.sign_bits > 0) lists.signs = sign_tiles(planes, lists.own.positions, part.dims);
+  return lists;
 }
 
 // For up to how many rows a search should read plane one.
-int32_t most_k_of(const ModelPart& part) {
-  return static_cast<int32_t>(std::min<int64_t>(part.planes->most_k, std::numeric_limits<int32_t>::max()));
+int32_t most_k_of(const PlaneLevel& planes) {
+  return static_cast<int32_t>(std::min<int64_t>(planes.most_k, std::numeric_limits<int32_t>::max()));
 }
 
 // Those that may have a thread. Never freed: threads may outlive static destruction.
@@ -291,8 +314,8 @@ void Arena::plan_rest(int64_t room) {
     exact_bytes += plan.exact_bytes;
     coarse_bytes += plan.coarse_bytes;
     for (const bool with_signs : {false, true})
-      if (uses_planes(part, with_signs))
-        add_plane_arrays(with_signs ? signs : planes, part.rows, part.dims, *part.planes, with_signs);
+      if (const PlaneLevel* const used = used_planes(part, with_signs); used != nullptr)
+        add_plane_arrays(with_signs ? signs : planes, part.rows, part.dims, *used, with_signs);
     uses_nibbles = uses_nibbles && (part.has_level(4) || part.derives_level4) &&
                    coarse_worthwhile(part.rows, part.dims, 1, coarse_from);
   }
@@ -314,16 +337,10 @@ void Arena::upload_rest() {
 
 // Copies the arrays that spare the host the rescoring and, if they fit, those of the 4-bit scan.
 Status Arena::upload_exact_arrays() {
-  struct Lists {
-    ListedTiles listed;            // until they are copied
-    std::vector<uint32_t> plane1;  // likewise
-    std::vector<uint32_t> signs;   // likewise
-    PlaneSlots slots;
-  };
   BlockLayout layout;
   std::vector<ExactSlots> slots;
-  std::deque<Lists> lists;            // of each part
-  std::deque<DerivedLevel4> derived;  // until it is copied
+  std::deque<CopyTasks::Lists> lists;  // of each part, until they are copied
+  std::deque<DerivedLevel4> derived;   // until it is copied
   CopyTasks tasks(*model());
   for (const ModelPart& part : model()->parts()) {
     slots.push_back(add_exact_arrays(layout, part.rows, part.dims, with_coarse_));
@@ -335,15 +352,11 @@ Status Arena::upload_exact_arrays() {
                              derive_level4(part, 0, [&] { return background_.cancelled().load(); }));
     }
     tasks.add_level(part.has_level(4) ? part.level(4) : derived.back().level(), slots.back().coarse, 0);
-    Lists& own = lists.emplace_back();
-    if (!with_planes_ || !uses_planes(part, with_signs_)) continue;
-    const PlaneLevel& planes = *part.planes;
-    own = {tiles_of_lists(planes.offsets),
-           plane_tiles(planes, part.rows, part.dims),
-           {},
-           add_plane_arrays(layout, part.rows, part.dims, planes, with_signs_)};
-    if (own.slots.sign_bits > 0) own.signs = sign_tiles(planes, part.rows, part.dims);
-    tasks.add_planes(planes, own.listed, own.plane1, own.signs, part.dims, own.slots);
+    CopyTasks::Lists& copied = lists.emplace_back();
+    const PlaneLevel* const planes = with_planes_ ? used_planes(part, with_signs_) : nullptr;
+    if (planes == nullptr) continue;
+    copied = lists_of(part, *planes, with_signs_, layout);
+    if (!copied.listed.lists.empty()) tasks.add_planes(*planes, copied, part.dims);
   }
   GLOVE_RETURN_IF_ERROR(copy(tasks.take(), *model(), exact_block_, layout.bytes(), {}));
   std::byte* const block = exact_block_.data();
@@ -357,7 +370,8 @@ Status Arena::upload_exact_arrays() {
     part.coarse = slots[i].coarse.in(block, 4);
     part.packed_rows = slots[i].packed_rows.in(block);
     const auto count = static_cast<int32_t>(lists[i].listed.lists.size());
-    if (count > 0) part.planes = lists[i].slots.in(block, count, most_k_of(model()->parts()[i]));
+    if (count == 0) continue;
+    part.planes = lists[i].slots.in(block, count, most_k_of(*used_planes(model()->parts()[i], with_signs_)));
   }
   return {};
 }

@@ -15,6 +15,7 @@ namespace {
 
 // Rows of answers that a thread puts in order in less time than it takes to wake up.
 constexpr int64_t kRowsPerThread = 2048;
+constexpr int64_t kRequestsAtOnce = 32;
 
 // Computes D for every row on the host, for models whose vectors did not fit on the device.
 Status score_on_host(const Model& model, const Query& query, std::span<double> dots,
@@ -114,16 +115,19 @@ Status DeviceSearcher::search_once(std::span<SearchRequest> requests) {
   GLOVE_RETURN_IF_ERROR(arena_->device()->run(
       [&](Device& device) { return propose_in_parts(device, parts, requests, top_rows, shared.check()); }));
   const bool scored = parts.front().vectors != nullptr;
-  const auto finish = [&](int, int64_t i) {
-    SearchRequest& request = requests[static_cast<size_t>(i)];
-    if (!scored) rescore(model, *request.query, request.rows);
-    keep_best(*request.query, request.k, request.rows);
+  const auto finish = [&](int, int64_t first, int64_t last) {
+    const auto own = requests.subspan(static_cast<size_t>(first), static_cast<size_t>(last - first));
+    for (SearchRequest& request : own) {
+      if (!scored) rescore(model, *request.query, request.rows);
+      keep_best(*request.query, request.k, request.rows);
+    }
   };
   const Timer timer;
   const auto count = static_cast<int64_t>(requests.size());
   const int64_t threads = std::clamp<int64_t>(count * top_rows / kRowsPerThread, 1, usable_cores());
-  if (!ThreadPool::instance().run(static_cast<int>(threads), count, finish, shared.check()))
-    return interrupted_error();
+  const int64_t at_once = scored ? kRequestsAtOnce : 1;  // rescoring takes much longer
+  GLOVE_RETURN_IF_ERROR(
+      ThreadPool::for_pieces(static_cast<int>(threads), count, at_once, shared.check(), finish));
   ScanCost cost;
   cost.rescore_us = timer.microseconds();
   charge(requests, cost);

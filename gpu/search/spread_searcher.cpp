@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/cores.h"
-#include "base/thread_pool.h"
 #include "gpu/residency/shared_device.h"
 #include "search/backend.h"
 #include "search/candidates.h"
@@ -15,8 +14,11 @@
 namespace glove::gpu {
 namespace {
 
-constexpr size_t kMergedAtOnce = 32;  // requests: about 10 us
-constexpr int kMergedPerThread = 4;   // chunks; merging them takes about as long as waking a thread
+// A large batch is searched in pieces, each by threads of its own, so that the devices search some queries
+// while the host packs others and merges the answers to the first. A device multiplies 256 queries at a time.
+constexpr size_t kRequestsPerPiece = 256;
+constexpr size_t kMostPieces = 4;
+constexpr size_t kThreadsPerCore = 2;  // most of them wait for a device
 
 // Returns the first error that is not an interrupt, or else an interrupt, if there is one.
 Status first_error(std::span<const Status> statuses) {
@@ -99,47 +101,55 @@ void SpreadSearcher::log_hand_over(const SearchedSlice& slice) const {
 Status SpreadSearcher::search(std::span<SearchRequest> requests) {
   if (in_forked_child()) return forked_child_error();
   const SharedInterrupt shared(requests);
-  std::vector<std::vector<SearchRequest>> asked(slices_.size());
-  std::vector<Status> statuses(slices_.size());
-  const bool finished = threads_->run(
-      slices_.size(),
-      [&](size_t i, const InterruptCheck& interrupted) {
-        statuses[i] = ask(i, [&](Searcher& searcher) {
-          asked[i].clear();
-          asked[i].reserve(requests.size());
-          for (const SearchRequest& request : requests)
-            asked[i].push_back({request.query, request.k, &interrupted, {}, {}, {}});
-          return searcher.search(asked[i]);
-        });
-      },
-      shared.check());
+  const size_t slices = slices_.size();
+  const size_t most_threads = kThreadsPerCore * static_cast<size_t>(usable_cores());
+  const size_t pieces = std::clamp<size_t>(
+      std::min(requests.size() / kRequestsPerPiece, most_threads / slices), 1, kMostPieces);
+  const auto begin_of = [&](size_t piece) { return requests.size() * piece / pieces; };
+  std::vector<std::vector<SearchRequest>> asked(pieces * slices);  // of each piece and slice
+  std::vector<Status> statuses(asked.size());
+  std::vector<std::atomic<size_t>> answered(pieces);  // slices
+  const auto search_piece = [&](size_t i, const InterruptCheck& interrupted) {
+    const size_t piece = i / slices;
+    const auto own = requests.subspan(begin_of(piece), begin_of(piece + 1) - begin_of(piece));
+    statuses[i] = ask(i % slices, [&](Searcher& searcher) {
+      asked[i].clear();
+      asked[i].reserve(own.size());
+      for (const SearchRequest& request : own) {
+        asked[i].push_back({request.query, request.k, &interrupted, {}, {}, {}});
+        // Each of the k rows is one of one slice, so that all are missed as rarely as by one search.
+        asked[i].back().certainty = request.certainty;
+      }
+      return searcher.search(asked[i]);
+    });
+    if (answered[piece].fetch_add(1) + 1 < slices) return;
+    const auto of_piece = std::span(statuses).subspan(piece * slices, slices);
+    if (std::ranges::all_of(of_piece, &Status::ok))
+      merge(own, std::span(asked).subspan(piece * slices, slices));
+  };
+  const bool finished = threads_->run(asked.size(), search_piece, shared.check());
   GLOVE_RETURN_IF_ERROR(first_error(statuses));
   if (!finished) return interrupted_error();
-  merge(requests, asked);
   return {};
 }
 
-void SpreadSearcher::merge(std::span<SearchRequest> requests,
-                           std::span<const std::vector<SearchRequest>> asked) {
-  const auto merge_some = [&](int, int64_t chunk) {
-    std::vector<std::span<const Neighbor>> answers(asked.size());
-    std::vector<ScanCost> costs(asked.size());
-    const size_t first = static_cast<size_t>(chunk) * kMergedAtOnce;
-    for (size_t i = first; i < std::min(requests.size(), first + kMergedAtOnce); ++i) {
-      SearchRequest& request = requests[i];
-      for (size_t slice = 0; slice < asked.size(); ++slice) {
-        const SearchRequest& part = asked[slice][i];
-        if (request.status.ok()) request.status = part.status;
-        answers[slice] = part.rows;
-        costs[slice] = part.cost;
-      }
-      add_side_by_side(costs, request.cost);
-      request.rows = merge_ranked(answers, request.k);
+// Merges the answers of the slices, asked[slices], and frees them.
+void SpreadSearcher::merge(std::span<SearchRequest> requests, std::span<std::vector<SearchRequest>> asked) {
+  std::vector<std::span<const Neighbor>> answers(asked.size());
+  std::vector<ScanCost> costs(asked.size());
+  for (size_t i = 0; i < requests.size(); ++i) {
+    SearchRequest& request = requests[i];
+    for (size_t slice = 0; slice < asked.size(); ++slice) {
+      const SearchRequest& part = asked[slice][i];
+      if (request.status.ok()) request.status = part.status;
+      request.uncertain = request.uncertain || part.uncertain;
+      answers[slice] = part.rows;
+      costs[slice] = part.cost;
     }
-  };
-  const size_t chunks = (requests.size() + kMergedAtOnce - 1) / kMergedAtOnce;
-  ThreadPool::instance().run(std::min(usable_cores(), static_cast<int>(chunks) / kMergedPerThread),
-                             static_cast<int64_t>(chunks), merge_some);
+    add_side_by_side(costs, request.cost);
+    request.rows = merge_ranked(answers, request.k);
+  }
+  for (std::vector<SearchRequest>& answered : asked) answered = {};
 }
 
 Status SpreadSearcher::score_all(const Query& query, std::span<double> dots,

@@ -55,7 +55,7 @@ class SpreadSearcher final : public Searcher {
   Status ask(size_t i, const Question& question);
   bool hand_over(size_t i, const std::string& reason);
   void log_hand_over(const SearchedSlice& slice) const;
-  void merge(std::span<SearchRequest> requests, std::span<const std::vector<SearchRequest>> asked);
+  static void merge(std::span<SearchRequest> requests, std::span<std::vector<SearchRequest>> asked);
   bool in_forked_child() const;
 
   const std::string path_;

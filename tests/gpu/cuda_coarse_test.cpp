@@ -65,7 +65,8 @@ class CoarseModel {
   }
 
   void fill_planes(const PlaneLevel& planes) {
-    const gpu::ListedTiles listed = gpu::tiles_of_lists(planes.offsets);
+    const gpu::RowsInLists all = gpu::rows_in_lists(planes, 0, part_.rows);
+    const gpu::ListedTiles listed = gpu::tiles_of_lists(all.offsets);
     std::vector<float> centroids;
     for (const int64_t list : listed.lists) {
       const auto centroid = planes.centroids.begin() + list * part_.dims;
@@ -73,14 +74,14 @@ class CoarseModel {
     }
     part_.planes.centroids = copy(centroids_, centroids);
     part_.planes.tiles = copy(tiles_, listed.tiles);
-    part_.planes.rows = copy(rows_, {planes.rows.begin(), planes.rows.end()});
-    part_.planes.plane1 = copy(plane1_, gpu::plane_tiles(planes, part_.rows, part_.dims));
+    part_.planes.rows = copy(rows_, all.rows);
+    part_.planes.plane1 = copy(plane1_, gpu::plane_tiles(planes, all.positions, part_.dims));
     part_.planes.lists = static_cast<int32_t>(listed.lists.size());
     part_.planes.most_k =
         static_cast<int32_t>(std::min<int64_t>(planes.most_k, std::numeric_limits<int32_t>::max()));
     if (!planes.has_signs()) return;
     part_.planes.signs = {copy(rotation_, {planes.rotation.begin(), planes.rotation.end()}),
-                          copy(signs_, gpu::sign_tiles(planes, part_.rows, part_.dims)), part_.dims};
+                          copy(signs_, gpu::sign_tiles(planes, all.positions, part_.dims)), part_.dims};
   }
 
   template <class T>

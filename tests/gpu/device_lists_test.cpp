@@ -82,6 +82,52 @@ TEST_F(DeviceBackendTest, ScansSignsForACertainty) {
   }
 }
 
+// Devices that share a model have the lists of their own rows. Of a damaged file, which has a row twice,
+// those that lack it have none.
+TEST_F(DeviceBackendTest, ScansTheListsOfASharedModel) {
+  for (int i = 0; i < 2; ++i) more_knobs_.emplace_back();
+  least_slice_bytes_ = 1;
+  make();
+  const ModelPtr whole = in_lists(model(25003, 256, Rows::kGaussian), 60, random_, 12, true);
+  std::vector<int32_t> rows(whole->parts().front().planes->rows.begin(),
+                            whole->parts().front().planes->rows.end());
+  *std::ranges::find(rows, 25002) = 0;  // of the last device, and the first has it twice
+  for (const bool is_damaged : {false, true}) {
+    ModelPart part = whole->parts().front();
+    PlaneLevel level = *part.planes;
+    if (is_damaged) level.rows = rows;
+    part.planes = &level;
+    const auto m = std::make_shared<Model>(std::vector{part}, whole->vocabulary(), Model::Source(), whole);
+    ASSERT_TRUE(open(m).ok());
+    const auto scan = [&](double certainty) {
+      for (int device = 0; device < 3; ++device)
+        knobs(device).plane_searches = knobs(device).sign_searches = knobs(device).coarse_searches = 0;
+      const Query query = this->query(*m);
+      SearchRequest request{&query, 10, nullptr, {}, {}, {}};
+      request.certainty = certainty;
+      ASSERT_TRUE(searchers(m)->open(0, {}).value()->search({&request, 1}).ok());
+      const auto wanted = reference_relation(*m, query);
+      EXPECT_EQ(difference(request.rows, std::span(wanted).first(10)), "");
+      EXPECT_EQ(request.uncertain, certainty < 1);
+    };
+    for (int device = 0; device < 3; ++device)  // until its vectors are there
+      for (int i = 0; i < 1000 && knobs(device).coarse_searches + knobs(device).plane_searches == 0; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        scan(1);
+      }
+    for (const double certainty : {1.0, 1 - 1e-9}) {
+      scan(certainty);
+      for (int device = 0; device < 3; ++device) {
+        const bool has_lists = !is_damaged || device == 1;
+        EXPECT_EQ(knobs(device).plane_searches, has_lists && certainty == 1) << device;
+        EXPECT_EQ(knobs(device).sign_searches, has_lists && certainty < 1) << device;
+        EXPECT_EQ(knobs(device).coarse_searches, !has_lists) << device;
+      }
+    }
+    forget(m);
+  }
+}
+
 // Signs for which there is no room leave the planes.
 TEST_F(DeviceBackendTest, ScansPlanesWhereSignsDoNotFit) {
   make();

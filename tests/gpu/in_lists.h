@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/cores.h"
 #include "base/float_environment.h"
+#include "base/thread_pool.h"
 #include "lists/plane_arrays.h"
 #include "lists/rotation.h"
 #include "lists/sign_arrays.h"
@@ -19,15 +21,16 @@
 
 namespace glove::testing {
 
-// Adds signs by a random rotation, one row at a time.
+// Adds signs by a random rotation.
 inline void add_signs_to(PlaneArrays& planes, const ModelPart& part, uint64_t seed) {
   RowMap map;
   map.dims_in = map.dims_out = part.dims;
   map.matrix = random_rotation(part.dims, part.dims, seed, 0).value();
   const auto rotate = [&](std::span<const float> rows, int64_t count, std::span<float> rotated) -> Status {
-    for (int64_t i = 0; i < count; ++i)
-      map.apply(rows.data() + i * part.dims, rotated.data() + i * part.dims);
-    return {};
+    return ThreadPool::for_pieces(usable_cores(), count, 256, {}, [&](int, int64_t first, int64_t last) {
+      for (int64_t i = first; i < last; ++i)
+        map.apply(rows.data() + i * part.dims, rotated.data() + i * part.dims);
+    });
   };
   const Status added = add_signs(part.vectors, part.norms_squared, part.dims, planes, map.matrix, rotate, 0);
   ASSERT_TRUE(added.ok()) << added.error().message;

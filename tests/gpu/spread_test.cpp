@@ -107,15 +107,15 @@ TEST_F(Spread, OnlyRowsOfTheMask) {
   }
 }
 
-// Costs are the model's, and several threads merge.
+// It is searched in pieces. Costs are the model's.
 TEST_F(Spread, ALargeBatch) {
-  make_devices(3);
+  make_devices(2);
   const ModelPtr m = model(400, 12, Rows::kDuplicates);
   std::vector<Query> queries;
   std::vector<SearchRequest> requests;
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < 1030; ++i) {
     queries.push_back(query(*m));
-    queries.back().excluded = {i, i + 100};
+    queries.back().excluded = {i % 200, i % 200 + 100};
   }
   for (const Query& each : queries)
     requests.push_back({&each, 1 + (&each - queries.data()) % 9, nullptr, {}, {}, {}});
