@@ -125,7 +125,7 @@ Status set_argument(IndexDefinition& index, std::string_view key, const std::str
     return wrong(
         index, "there is no argument " + quoted_value(key) +
                    "; the arguments are: content, rowid, vector, text, model, options, dims, invalid, lists, "
-                   "certainty");
+                   "certainty (an index that has others was made by a newer extension, which can use it)");
   }
   return {};
 }

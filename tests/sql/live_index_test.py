@@ -374,6 +374,7 @@ class Definitions(LiveTest):
         self.expect_refused("doc_vec: dims is given more than once", "content=doc, rowid=id, dims=1, vector=embedding, dims=2")
         self.expect_refused("vector and text are given more than once", "content=doc, rowid=id, vector=embedding, text=title")
         self.expect_refused("there is no argument 'dim'", "content=doc, rowid=id, vector=embedding, dim=2")
+        self.expect_refused("made by a newer extension", "content=doc, rowid=id, vector=embedding, later=yes")
         self.expect_refused("choose another name", name="rank")
 
     def test_invalid_rows(self):
