@@ -129,9 +129,12 @@ CopyTasks::Lists lists_of(const ModelPart& part, const PlaneLevel& planes, bool 
   return lists;
 }
 
-// For up to how many rows a search should read plane one.
-int32_t most_k_of(const PlaneLevel& planes) {
-  return static_cast<int32_t>(std::min<int64_t>(planes.most_k, std::numeric_limits<int32_t>::max()));
+// For up to how many of these rows a search should read plane one: how many it rules out depends on the share
+// of the rows that are wanted.
+int32_t most_k_of(const PlaneLevel& planes, int64_t rows) {
+  const double share = static_cast<double>(rows) / static_cast<double>(planes.rows.size());
+  return static_cast<int32_t>(
+      std::min<double>(static_cast<double>(planes.most_k) * share, std::numeric_limits<int32_t>::max()));
 }
 
 // Those that may have a thread. Never freed: threads may outlive static destruction.
@@ -371,7 +374,8 @@ Status Arena::upload_exact_arrays() {
     part.packed_rows = slots[i].packed_rows.in(block);
     const auto count = static_cast<int32_t>(lists[i].listed.lists.size());
     if (count == 0) continue;
-    part.planes = lists[i].slots.in(block, count, most_k_of(*used_planes(model()->parts()[i], with_signs_)));
+    const PlaneLevel& planes = *used_planes(model()->parts()[i], with_signs_);
+    part.planes = lists[i].slots.in(block, count, most_k_of(planes, part.rows));
   }
   return {};
 }

@@ -88,7 +88,7 @@ TEST_F(DeviceBackendTest, ScansTheListsOfASharedModel) {
   for (int i = 0; i < 2; ++i) more_knobs_.emplace_back();
   least_slice_bytes_ = 1;
   make();
-  const ModelPtr whole = in_lists(model(25003, 256, Rows::kGaussian), 60, random_, 12, true);
+  const ModelPtr whole = in_lists(model(25003, 256, Rows::kGaussian), 60, random_, 40, true);
   std::vector<int32_t> rows(whole->parts().front().planes->rows.begin(),
                             whole->parts().front().planes->rows.end());
   *std::ranges::find(rows, 25002) = 0;  // of the last device, and the first has it twice
@@ -99,24 +99,26 @@ TEST_F(DeviceBackendTest, ScansTheListsOfASharedModel) {
     part.planes = &level;
     const auto m = std::make_shared<Model>(std::vector{part}, whole->vocabulary(), Model::Source(), whole);
     ASSERT_TRUE(open(m).ok());
-    const auto scan = [&](double certainty) {
+    const auto scan = [&](double certainty, int64_t k) {
       for (int device = 0; device < 3; ++device)
         knobs(device).plane_searches = knobs(device).sign_searches = knobs(device).coarse_searches = 0;
       const Query query = this->query(*m);
-      SearchRequest request{&query, 10, nullptr, {}, {}, {}};
+      SearchRequest request{&query, k, nullptr, {}, {}, {}};
       request.certainty = certainty;
       ASSERT_TRUE(searchers(m)->open(0, {}).value()->search({&request, 1}).ok());
       const auto wanted = reference_relation(*m, query);
-      EXPECT_EQ(difference(request.rows, std::span(wanted).first(10)), "");
+      EXPECT_EQ(difference(request.rows, std::span(wanted).first(static_cast<size_t>(k))), "");
       EXPECT_EQ(request.uncertain, certainty < 1);
     };
     for (int device = 0; device < 3; ++device)  // until its vectors are there
       for (int i = 0; i < 1000 && knobs(device).coarse_searches + knobs(device).plane_searches == 0; ++i) {
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
-        scan(1);
+        scan(1, 10);
       }
+    scan(1, 14);  // more than a third of 40
+    for (int device = 0; device < 3; ++device) EXPECT_EQ(knobs(device).coarse_searches, 1) << device;
     for (const double certainty : {1.0, 1 - 1e-9}) {
-      scan(certainty);
+      scan(certainty, 10);
       for (int device = 0; device < 3; ++device) {
         const bool has_lists = !is_damaged || device == 1;
         EXPECT_EQ(knobs(device).plane_searches, has_lists && certainty == 1) << device;
