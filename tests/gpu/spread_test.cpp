@@ -117,6 +117,7 @@ TEST_F(Spread, ALargeBatch) {
     queries.push_back(query(*m));
     queries.back().excluded = {i % 200, i % 200 + 100};
   }
+  requests.reserve(queries.size());
   for (const Query& each : queries)
     requests.push_back({&each, 1 + (&each - queries.data()) % 9, nullptr, {}, {}, {}});
   ASSERT_TRUE(searchers(m)->open(0, {}).value()->search(requests).ok());
@@ -337,6 +338,7 @@ TEST_F(Spread, ManyThreadsWhileADeviceIsLost) {
   knobs(1).searches_left = 60;
   std::atomic<int> failures{0};
   std::vector<std::thread> threads;
+  threads.reserve(16);
   for (int t = 0; t < 16; ++t)
     threads.emplace_back([&, t] {
       const ScopedFloatEnvironment float_environment;
