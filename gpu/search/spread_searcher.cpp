@@ -109,6 +109,7 @@ Status SpreadSearcher::search(std::span<SearchRequest> requests) {
   std::vector<std::vector<SearchRequest>> asked(pieces * slices);  // of each piece and slice
   std::vector<Status> statuses(asked.size());
   std::vector<std::atomic<size_t>> answered(pieces);  // slices
+  std::vector<Status> failures(requests.size());  // the interrupt check sets those of `requests` meanwhile
   const auto search_piece = [&](size_t i, const InterruptCheck& interrupted) {
     const size_t piece = i / slices;
     const auto own = requests.subspan(begin_of(piece), begin_of(piece + 1) - begin_of(piece));
@@ -125,23 +126,28 @@ Status SpreadSearcher::search(std::span<SearchRequest> requests) {
     if (answered[piece].fetch_add(1) + 1 < slices) return;
     const auto of_piece = std::span(statuses).subspan(piece * slices, slices);
     if (std::ranges::all_of(of_piece, &Status::ok))
-      merge(own, std::span(asked).subspan(piece * slices, slices));
+      merge(own, std::span(asked).subspan(piece * slices, slices),
+            std::span(failures).subspan(begin_of(piece), own.size()));
   };
   const bool finished = threads_->run(asked.size(), search_piece, shared.check());
   GLOVE_RETURN_IF_ERROR(first_error(statuses));
   if (!finished) return interrupted_error();
+  for (size_t i = 0; i < requests.size(); ++i)
+    if (requests[i].status.ok()) requests[i].status = std::move(failures[i]);
   return {};
 }
 
-// Merges the answers of the slices, asked[slices], and frees them.
-void SpreadSearcher::merge(std::span<SearchRequest> requests, std::span<std::vector<SearchRequest>> asked) {
+// Merges the answers of the slices, asked[slices], and frees them. Puts their first failures in `failures`,
+// [requests], because another thread may be using the requests' own statuses.
+void SpreadSearcher::merge(std::span<SearchRequest> requests, std::span<std::vector<SearchRequest>> asked,
+                           std::span<Status> failures) {
   std::vector<std::span<const Neighbor>> answers(asked.size());
   std::vector<ScanCost> costs(asked.size());
   for (size_t i = 0; i < requests.size(); ++i) {
     SearchRequest& request = requests[i];
     for (size_t slice = 0; slice < asked.size(); ++slice) {
       const SearchRequest& part = asked[slice][i];
-      if (request.status.ok()) request.status = part.status;
+      if (failures[i].ok()) failures[i] = part.status;
       request.uncertain = request.uncertain || part.uncertain;
       answers[slice] = part.rows;
       costs[slice] = part.cost;

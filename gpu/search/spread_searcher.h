@@ -55,7 +55,8 @@ class SpreadSearcher final : public Searcher {
   Status ask(size_t i, const Question& question);
   bool hand_over(size_t i, const std::string& reason);
   void log_hand_over(const SearchedSlice& slice) const;
-  static void merge(std::span<SearchRequest> requests, std::span<std::vector<SearchRequest>> asked);
+  static void merge(std::span<SearchRequest> requests, std::span<std::vector<SearchRequest>> asked,
+                    std::span<Status> failures);
   bool in_forked_child() const;
 
   const std::string path_;

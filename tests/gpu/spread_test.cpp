@@ -107,25 +107,40 @@ TEST_F(Spread, OnlyRowsOfTheMask) {
   }
 }
 
-// It is searched in pieces. Costs are the model's.
+// It is searched in pieces, and some are merged while the caller asks the interrupts of all requests. Costs
+// are the model's.
 TEST_F(Spread, ALargeBatch) {
-  make_devices(2);
-  const ModelPtr m = model(400, 12, Rows::kDuplicates);
-  std::vector<Query> queries;
-  std::vector<SearchRequest> requests;
-  for (int i = 0; i < 1030; ++i) {
-    queries.push_back(query(*m));
-    queries.back().excluded = {i % 200, i % 200 + 100};
-  }
-  requests.reserve(queries.size());
-  for (const Query& each : queries)
-    requests.push_back({&each, 1 + (&each - queries.data()) % 9, nullptr, {}, {}, {}});
-  ASSERT_TRUE(searchers(m)->open(0, {}).value()->search(requests).ok());
-  for (const SearchRequest& request : requests) {
-    auto wanted = reference_relation(*m, *request.query);
-    wanted.resize(std::min(wanted.size(), static_cast<size_t>(request.k)));
-    ASSERT_EQ(difference(request.rows, wanted), "");
-    EXPECT_EQ(request.cost.rows_scanned, 400);
+  const InterruptCheck never = [] { return false; };
+  const InterruptCheck at_once = [] { return true; };
+  for (const bool loses_device : {false, true}) {
+    make_devices(2);
+    const ModelPtr m = model(400, 12, Rows::kDuplicates);
+    ASSERT_TRUE(open(m).ok());
+    if (loses_device) knobs(1).searches_left = 700;
+    std::vector<Query> queries;
+    std::vector<SearchRequest> requests;
+    for (int i = 0; i < 1030; ++i) {
+      queries.push_back(query(*m));
+      queries.back().excluded = {i % 200, i % 200 + 100};
+    }
+    requests.reserve(queries.size());
+    for (const Query& each : queries)
+      requests.push_back({&each, 1 + (&each - queries.data()) % 9, &never, {}, {}, {}});
+    requests[300].interrupted = &at_once;
+    ASSERT_TRUE(searchers(m)->open(0, {}).value()->search(requests).ok());
+    EXPECT_EQ(requests[300].status.error().code, ErrorCode::kInterrupted);
+    requests.erase(requests.begin() + 300);
+    for (const SearchRequest& request : requests) {
+      ASSERT_TRUE(request.status.ok());
+      auto wanted = reference_relation(*m, *request.query);
+      wanted.resize(std::min(wanted.size(), static_cast<size_t>(request.k)));
+      ASSERT_EQ(difference(request.rows, wanted), "");
+      if (!loses_device) {
+        EXPECT_EQ(request.cost.rows_scanned, 400);
+      }
+    }
+    EXPECT_EQ(knobs(1).lost, loses_device);
+    EXPECT_EQ(log_lines.size(), loses_device ? 1u : 0u);
   }
 }
 
