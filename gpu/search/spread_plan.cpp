@@ -13,6 +13,9 @@ namespace {
 // alignment of each array.
 constexpr int64_t kArraysOfPart = 16;
 
+constexpr int64_t kQueriesPerPiece = 256;  // a device multiplies so many at a time
+constexpr int64_t kMostPieces = 4;
+
 // Returns the number of rows that each room holds.
 std::vector<int64_t> capacities(const Model& model, std::span<const int64_t> room, int64_t bytes_of_1024) {
   const auto parts = static_cast<int64_t>(model.parts().size());
@@ -74,6 +77,12 @@ std::vector<int64_t> divide_rows(const Model& model, std::span<const int64_t> ro
     }
   }
   return {};
+}
+
+int64_t batch_pieces(int64_t rows, int64_t dims, int64_t queries, int64_t top_rows, int64_t threads) {
+  const BatchPlan plan = plan_batch(rows, dims, queries, top_rows);
+  if (plan.worthwhile && plan.queries_per_round < queries) return 1;
+  return std::clamp<int64_t>(std::min(queries / kQueriesPerPiece, threads), 1, kMostPieces);
 }
 
 }  // namespace glove::gpu

@@ -28,4 +28,12 @@ int64_t resident_bytes(const Model& model);
 // too little room.
 std::vector<int64_t> divide_rows(const Model& model, std::span<const int64_t> room, int64_t wanted);
 
+// Returns in how many pieces devices that share a model should search a batch at once: several of a large
+// one, so that they search some queries while the host packs others and merges the answers to the first,
+// unless the lists of all queries together would not fit in a device's scratch memory.
+//   rows      of the largest slice
+//   top_rows  the most rows that a query needs of a slice
+//   threads   that may search each slice at the same time
+int64_t batch_pieces(int64_t rows, int64_t dims, int64_t queries, int64_t top_rows, int64_t threads);
+
 }  // namespace glove::gpu

@@ -8,17 +8,14 @@
 
 #include "base/cores.h"
 #include "gpu/residency/shared_device.h"
+#include "gpu/search/spread_plan.h"
 #include "search/backend.h"
 #include "search/candidates.h"
 
 namespace glove::gpu {
 namespace {
 
-// A large batch is searched in pieces, each by threads of its own, so that the devices search some queries
-// while the host packs others and merges the answers to the first. A device multiplies 256 queries at a time.
-constexpr size_t kRequestsPerPiece = 256;
-constexpr size_t kMostPieces = 4;
-constexpr size_t kThreadsPerCore = 2;  // most of them wait for a device
+constexpr int64_t kThreadsPerCore = 2;  // most of them wait for a device
 
 // Returns the first error that is not an interrupt, or else an interrupt, if there is one.
 Status first_error(std::span<const Status> statuses) {
@@ -98,13 +95,24 @@ void SpreadSearcher::log_hand_over(const SearchedSlice& slice) const {
               ", and the CPU does so from now on: " + slice.failure);
 }
 
+// Returns in how many pieces to search a batch at once, each by threads of its own.
+size_t SpreadSearcher::pieces_of(std::span<const SearchRequest> requests) const {
+  int64_t rows = 0;
+  for (const SearchedSlice& slice : slices_) rows = std::max(rows, slice.rows);
+  int64_t top_rows = 0;
+  for (const SearchRequest& request : requests)
+    top_rows = std::max(top_rows, request.k + std::ssize(request.query->excluded));
+  const int64_t threads = kThreadsPerCore * usable_cores() / std::ssize(slices_);
+  const std::vector<float>& vector = requests.front().query->vector;
+  return static_cast<size_t>(
+      batch_pieces(rows, std::ssize(vector), std::ssize(requests), std::min(rows, top_rows), threads));
+}
+
 Status SpreadSearcher::search(std::span<SearchRequest> requests) {
   if (in_forked_child()) return forked_child_error();
   const SharedInterrupt shared(requests);
   const size_t slices = slices_.size();
-  const size_t most_threads = kThreadsPerCore * static_cast<size_t>(usable_cores());
-  const size_t pieces = std::clamp<size_t>(
-      std::min(requests.size() / kRequestsPerPiece, most_threads / slices), 1, kMostPieces);
+  const size_t pieces = pieces_of(requests);
   const auto begin_of = [&](size_t piece) { return requests.size() * piece / pieces; };
   std::vector<std::vector<SearchRequest>> asked(pieces * slices);  // of each piece and slice
   std::vector<Status> statuses(asked.size());
@@ -118,7 +126,7 @@ Status SpreadSearcher::search(std::span<SearchRequest> requests) {
       asked[i].reserve(own.size());
       for (const SearchRequest& request : own) {
         asked[i].push_back({request.query, request.k, &interrupted, {}, {}, {}});
-        // Each of the k rows is one of one slice, so that all are missed as rarely as by one search.
+        // A slice misses one of the k nearest rows no more often than a search of the whole model does.
         asked[i].back().certainty = request.certainty;
       }
       return searcher.search(asked[i]);

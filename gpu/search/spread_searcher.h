@@ -33,9 +33,9 @@ struct SearchedSlice {
   }
 };
 
-// Searches all slices side by side, one on the calling thread, and merges their answers. A slice whose device
-// fails is answered by the host from then on; the log says so once, and info() as long as the searcher lives.
-// If the last device that is left fails, so does the search.
+// Searches all slices side by side, one on the calling thread, and merges their answers; a large batch in
+// several pieces at once. A slice whose device fails is answered by the host from then on; the log says so
+// once, and info() as long as the searcher lives. If the last device that is left fails, so does the search.
 class SpreadSearcher final : public Searcher {
  public:
   // `path` is the model's, for messages. `log` may be null, and must otherwise outlive the searcher.
@@ -53,6 +53,7 @@ class SpreadSearcher final : public Searcher {
   // host.
   template <class Question>
   Status ask(size_t i, const Question& question);
+  size_t pieces_of(std::span<const SearchRequest> requests) const;
   bool hand_over(size_t i, const std::string& reason);
   void log_hand_over(const SearchedSlice& slice) const;
   static void merge(std::span<SearchRequest> requests, std::span<std::vector<SearchRequest>> asked,

@@ -50,6 +50,26 @@ TEST_F(SpreadPlan, OthersTakeWhatDoesNotFit) {
   EXPECT_TRUE(divide_rows(*m, std::vector<int64_t>{0, 0, -5}, 2).empty());
 }
 
+TEST_F(SpreadPlan, PiecesOfLargeBatches) {
+  using gpu::batch_pieces;
+  EXPECT_EQ(batch_pieces(1'000'000, 300, 1, 10, 8), 1);
+  EXPECT_EQ(batch_pieces(1'000'000, 300, 511, 10, 8), 1);
+  EXPECT_EQ(batch_pieces(1'000'000, 300, 512, 10, 8), 2);
+  EXPECT_EQ(batch_pieces(1'000'000, 300, 1024, 10, 8), 4);
+  EXPECT_EQ(batch_pieces(1'000'000, 300, 1024, 100, 3), 3);
+  EXPECT_EQ(batch_pieces(1'000'000, 300, 1024, 100, 0), 1);
+  // Together they take no more scratch memory than a batch that is searched in one piece.
+  for (const int64_t rows : {int64_t{400}, int64_t{1} << 20, int64_t{1} << 26, int64_t{1} << 30})
+    for (const int64_t top_rows : {10, 100, 256}) {
+      const int64_t pieces = batch_pieces(rows, 300, 1024, top_rows, 8);
+      const gpu::BatchPlan plan = gpu::plan_batch(rows, 300, 1024 / pieces, top_rows);
+      if (pieces > 1 && plan.worthwhile) {
+        EXPECT_LE(1024 * plan.list_capacity * 8, gpu::kListBytes) << rows << " " << top_rows;
+      }
+    }
+  EXPECT_EQ(batch_pieces(int64_t{1} << 30, 300, 1024, 256, 8), 1);
+}
+
 TEST_F(SpreadPlan, CodesAloneWhereVectorsDoNotFit) {
   const ModelPtr m = model(32000, 40);
   const gpu::MemoryPlan plan = gpu::plan_memory(32000, 40);
