@@ -61,8 +61,8 @@ struct RowsInLists {
   std::vector<int32_t> rows;       // likewise, counted from the first of them
   std::vector<int64_t> offsets;    // [lists + 1], of these rows alone
 };
-// Rows [first, first + count). They are not `count` if the lists are damaged. REQUIRES: planes.offsets begin
-// with 0 and ascend.
+// Returns rows [first, first + count). Damaged lists may have some of them more than once, or not at all.
+// REQUIRES: planes.offsets begin with 0, ascend, and end with at most planes.rows.size().
 RowsInLists rows_in_lists(const PlaneLevel& planes, int64_t first, int64_t count);
 
 // Return the words of all tiles of the rows at these positions.

@@ -116,7 +116,8 @@ const PlaneLevel* used_planes(const ModelPart& part, bool with_signs) {
   return planes != nullptr && (planes->most_k > 0 || (with_signs && planes->has_signs())) ? planes : nullptr;
 }
 
-// Returns what is copied of these planes of a part, or nothing of damaged lists. Adds its slots.
+// Returns what is copied of these planes of a part, with its slots, or nothing if the lists are damaged so
+// that they do not fit the slots.
 CopyTasks::Lists lists_of(const ModelPart& part, const PlaneLevel& planes, bool with_signs,
                           BlockLayout& layout) {
   CopyTasks::Lists lists;
@@ -129,8 +130,8 @@ CopyTasks::Lists lists_of(const ModelPart& part, const PlaneLevel& planes, bool 
   return lists;
 }
 
-// For up to how many of these rows a search should read plane one: how many it rules out depends on the share
-// of the rows that are wanted.
+// Returns the largest k for which a search of so many rows should read plane one: how many rows it rules out
+// depends on the share of them that is wanted.
 int32_t most_k_of(const PlaneLevel& planes, int64_t rows) {
   const double share = static_cast<double>(rows) / static_cast<double>(planes.rows.size());
   return static_cast<int32_t>(

@@ -123,9 +123,10 @@ Status set_argument(IndexDefinition& index, std::string_view key, const std::str
     index.certainty = value == "yes";
   } else {
     return wrong(
-        index, "there is no argument " + quoted_value(key) +
-                   "; the arguments are: content, rowid, vector, text, model, options, dims, invalid, lists, "
-                   "certainty (an index that has others was made by a newer extension, which can use it)");
+        index,
+        "there is no argument " + quoted_value(key) +
+            "; the arguments are: content, rowid, vector, text, model, options, dims, invalid, lists, "
+            "certainty (an existing index with another one was made by a newer extension, and needs it)");
   }
   return {};
 }
