@@ -116,13 +116,22 @@ const PlaneLevel* used_planes(const ModelPart& part, bool with_signs) {
   return planes != nullptr && (planes->most_k > 0 || (with_signs && planes->has_signs())) ? planes : nullptr;
 }
 
-// Returns what is copied of these planes of a part, with its slots, or nothing if the lists are damaged so
-// that they do not fit the slots.
+// Whether each of so many rows is in the lists once, and not missing or there twice because of damage.
+bool has_each_row(const RowsInLists& lists, int64_t rows) {
+  std::vector<bool> seen(static_cast<size_t>(rows));
+  for (const int32_t row : lists.rows) {
+    if (seen[static_cast<size_t>(row)]) return false;
+    seen[static_cast<size_t>(row)] = true;
+  }
+  return std::ssize(lists.rows) == rows;
+}
+
+// Returns what is copied of these planes of a part, with its slots, or nothing if the lists are damaged.
 CopyTasks::Lists lists_of(const ModelPart& part, const PlaneLevel& planes, bool with_signs,
                           BlockLayout& layout) {
   CopyTasks::Lists lists;
   lists.own = rows_in_lists(planes, part.first_in_whole, part.rows);
-  if (std::ssize(lists.own.rows) != part.rows) return {};
+  if (!has_each_row(lists.own, part.rows)) return {};
   lists.listed = tiles_of_lists(lists.own.offsets);
   lists.plane1 = plane_tiles(planes, lists.own.positions, part.dims);
   lists.slots = add_plane_arrays(layout, part.rows, part.dims, planes, with_signs);
@@ -362,6 +371,10 @@ Status Arena::upload_exact_arrays() {
     copied = lists_of(part, *planes, with_signs_, layout);
     if (!copied.listed.lists.empty()) tasks.add_planes(*planes, copied, part.dims);
   }
+  // Damaged lists are left out. Once the arena is being destroyed, nothing is counted.
+  int64_t counted = exact_bytes_;
+  if (counted != 0 && exact_bytes_.compare_exchange_strong(counted, layout.bytes()))
+    device_->count_bytes(layout.bytes() - counted);
   GLOVE_RETURN_IF_ERROR(copy(tasks.take(), *model(), exact_block_, layout.bytes(), {}));
   std::byte* const block = exact_block_.data();
   exact_parts_ = scan_parts_;

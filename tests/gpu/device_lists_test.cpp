@@ -82,20 +82,21 @@ TEST_F(DeviceBackendTest, ScansSignsForACertainty) {
   }
 }
 
-// Devices that share a model have the lists of their own rows. Of a damaged file, which has a row twice,
-// those that lack it have none.
+// Devices that share a model have the lists of their own rows. Of a damaged file, those that have a row twice
+// or lack one have none.
 TEST_F(DeviceBackendTest, ScansTheListsOfASharedModel) {
   for (int i = 0; i < 2; ++i) more_knobs_.emplace_back();
   least_slice_bytes_ = 1;
   make();
   const ModelPtr whole = in_lists(model(25003, 256, Rows::kGaussian), 60, random_, 40, true);
-  std::vector<int32_t> rows(whole->parts().front().planes->rows.begin(),
-                            whole->parts().front().planes->rows.end());
-  *std::ranges::find(rows, 25002) = 0;  // of the last device, and the first has it twice
-  for (const bool is_damaged : {false, true}) {
+  enum class Damage { kNone, kOfTwoDevices, kOfOneDevice };
+  for (const Damage damage : {Damage::kNone, Damage::kOfTwoDevices, Damage::kOfOneDevice}) {
     ModelPart part = whole->parts().front();
     PlaneLevel level = *part.planes;
-    if (is_damaged) level.rows = rows;
+    std::vector<int32_t> rows(level.rows.begin(), level.rows.end());
+    if (damage == Damage::kOfTwoDevices) *std::ranges::find(rows, 25002) = 0;
+    if (damage == Damage::kOfOneDevice) *std::ranges::find(rows, 12000) = 12001;  // of the second one
+    level.rows = rows;
     part.planes = &level;
     const auto m = std::make_shared<Model>(std::vector{part}, whole->vocabulary(), Model::Source(), whole);
     ASSERT_TRUE(open(m).ok());
@@ -120,12 +121,13 @@ TEST_F(DeviceBackendTest, ScansTheListsOfASharedModel) {
     for (const double certainty : {1.0, 1 - 1e-9}) {
       scan(certainty, 10);
       for (int device = 0; device < 3; ++device) {
-        const bool has_lists = !is_damaged || device == 1;
+        const bool has_lists = damage == Damage::kNone || (damage == Damage::kOfTwoDevices) == (device == 1);
         EXPECT_EQ(knobs(device).plane_searches, has_lists && certainty == 1) << device;
         EXPECT_EQ(knobs(device).sign_searches, has_lists && certainty < 1) << device;
         EXPECT_EQ(knobs(device).coarse_searches, !has_lists) << device;
       }
     }
+    EXPECT_EQ(info(m).device_bytes, knobs(0).allocated + knobs(1).allocated + knobs(2).allocated);
     forget(m);
   }
 }
