@@ -163,8 +163,8 @@ enum class Overlap {
 
 // Whether two accesses to one object can touch a common byte.
 Overlap compare_addresses(const Side& a, const Side& b, SymbolTable& table);
-// Whether what the two threads know rules out that both accesses happen.
-bool exclude_each_other(Position a, Position b, SymbolTable& table);
+// Whether what the two threads know, which may be lanes of one warp, rules out that both accesses happen.
+bool exclude_each_other(Position a, Position b, bool one_warp, SymbolTable& table);
 
 // Bytes that are always accessed together, and who did so since the last full barrier.
 struct Cell {

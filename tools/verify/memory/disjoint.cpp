@@ -51,7 +51,7 @@ class Comparison {
   }
 
   Interval symbol_range(SymbolId symbol) const {
-    const bool shared = table_.symbol(symbol).scope != Scope::kThread;
+    const bool shared = table_.symbol(symbol).scope <= Scope::kBlock;
     const bool in_a = factor_of(a_, symbol) != 0;
     const bool in_b = factor_of(b_, symbol) != 0;
     Interval known = table_.symbol(symbol).range;
@@ -336,10 +336,10 @@ Overlap compare_addresses(const Side& a, const Side& b, SymbolTable& table) {
   return overlap;
 }
 
-bool exclude_each_other(Position a, Position b, SymbolTable& table) {
+bool exclude_each_other(Position a, Position b, bool one_warp, SymbolTable& table) {
   const Reasoner know_a(table, a), know_b(table, b);
   const bool contradiction = know_a.any_fact([&](PredicateId fact) {
-    if (table.scope_of_predicate(fact) == Scope::kThread) return false;
+    if (table.scope_of_predicate(fact) > (one_warp ? Scope::kWarp : Scope::kBlock)) return false;
     const auto there = know_b.truth(Value{0, fact});
     return there && !*there;
   });

@@ -234,7 +234,9 @@ void RaceReports::compare(uint32_t id, int lane, Value address, uint32_t other, 
   const Side left = {address, a.bytes, {a.warp_path.get(), a.block_path.get(), lane}};
   const Side right = {other_address, other_bytes, {b.warp_path.get(), b.block_path.get(), other_lane}};
   const Overlap overlap = compare_addresses(left, right, table_);
-  if (overlap == Overlap::kNever || exclude_each_other(left.position, right.position, table_)) return;
+  if (overlap == Overlap::kNever ||
+      exclude_each_other(left.position, right.position, a.block == b.block && a.warp == b.warp, table_))
+    return;
   const Value difference = table_.subtract(address, other_address, 64);
   const std::string parameter = parameter_in(difference, false);
   report(a, lane, b, other_lane,

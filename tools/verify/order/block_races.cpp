@@ -213,7 +213,8 @@ void BlockRaces::check_cell(BlockState& state, Warp& warp, uint32_t id, int lane
     if (order_.reports.already_reported(mine, other)) continue;
     if ((!mine.certain || !other.certain) &&
         exclude_each_other({mine.warp_path.get(), mine.block_path.get(), lane},
-                           {other.warp_path.get(), other.block_path.get(), other_lane}, table_))
+                           {other.warp_path.get(), other.block_path.get(), other_lane},
+                           other.warp == mine.warp, table_))
       continue;
     const bool same_value = mine.kind == AccessKind::kWrite && other.kind == AccessKind::kWrite &&
                             place.space == Space::kShared &&

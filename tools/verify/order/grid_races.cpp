@@ -134,7 +134,7 @@ void GridRaces::compare_blocks() {
         const int lane_a = std::countr_zero(entries[i].lanes), lane_b = std::countr_zero(entries[j].lanes);
         if ((!a.certain || !b.certain) &&
             exclude_each_other({a.warp_path.get(), a.block_path.get(), lane_a},
-                               {b.warp_path.get(), b.block_path.get(), lane_b}, table_))
+                               {b.warp_path.get(), b.block_path.get(), lane_b}, false, table_))
           continue;
         // The write first: which cell comes first is accidental.
         const bool swap = a.kind == AccessKind::kRead;

@@ -37,7 +37,7 @@ SymbolId OrderPart::object_of(Value address) const {
     if (worth > rank) rank = worth, best = term.symbol, ties = 0;
   }
   if (ties > 0) return 0;
-  if (best != 0 && rank < 3 && table_.symbol(best).scope == Scope::kThread) return 0;
+  if (best != 0 && rank < 3 && table_.symbol(best).scope > Scope::kBlock) return 0;
   return best;
 }
 
@@ -291,7 +291,7 @@ TicketShape Tickets::shape_of(const BlockState& state, const Warp& warp, int lan
     const Wide least = amount.known() ? static_cast<Wide>(mask_bits(amount.constant, symbol.bits)) : 0;
     const uint32_t location = symbol.detail;
     const Value rest = table_.subtract(address, table_.times(term, 64), 64);
-    if (table_.scope_of(rest) == Scope::kThread) return {};
+    if (table_.scope_of(rest) > Scope::kBlock) return {};
     return {location, term.factor, least, rest};
   }
   return {};

@@ -142,7 +142,7 @@ constexpr Modifier kModifiers[] = {
     {"and", kComparison, [](Instruction& in, Word) { in.comparison.combine = '&'; }},
     {"or", kComparison, [](Instruction& in, Word) { in.comparison.combine = '|'; }},
     {"xor", kComparison, [](Instruction& in, Word) { in.comparison.combine = '^'; }},
-    {"ftz", kComparison, nullptr},
+    {"ftz", kComparison, [](Instruction& in, Word) { in.comparison.flushes = true; }},
     {"v2 v4 v8", kAccess,
      [](Instruction& in, Word word) { in.vector = static_cast<uint8_t>(word[1] - '0'); }},
     {"nc", bits({Family::kMemory}), [](Instruction& in, Word) { in.order.read_only = true; }},

@@ -187,6 +187,7 @@ enum class VoteKind : uint8_t { kAll, kAny, kUniform, kBallot };
 struct CompareForm {
   Compare kind = Compare::kEq;
   bool unordered = false;  // of floats, and NaN makes it true
+  bool flushes = false;    // .ftz: subnormal numbers count as 0
   char combine = 0;        // setp: '&', '|' or '^' with the last operand
 };
 

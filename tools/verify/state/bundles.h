@@ -96,6 +96,7 @@ struct Bundle {
   Lanes exited = 0;
   bool uniform = true;  // its lanes have gone the same way so far
   int side = 0;         // 1: only the first branch's taken side, 2: only the other one
+  bool exact = true;    // its lanes are here if, and only if, all holds that its path says
 };
 
 // A loop that lanes run under such a condition.

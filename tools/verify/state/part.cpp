@@ -317,6 +317,20 @@ void Part::write(const BlockState& state, Warp& warp, const PtxOperand& result, 
   target.set(lane, value);
 }
 
+std::optional<Value> Part::comes_if(const Warp& warp, int lane, PredicateId condition) {
+  Value all = condition == 0 ? Value{1, 0} : Value{0, condition};
+  const Path* before = warp.path.get();
+  for (const Context* open = open_.innermost; open != nullptr; open = open->outer) {
+    if (open->loops || open->running == nullptr || !open->running->exact) return std::nullopt;
+    before = open->before.get();
+  }
+  for (const Path* path = warp.path.get(); path != before; path = path->parent.get()) {
+    if (path == nullptr) return std::nullopt;
+    if (const PredicateId fact = path->of(lane); fact > 1) all = table_.logical_and(all, {0, fact});
+  }
+  return all;
+}
+
 Guarded Part::guard_of(const BlockState& state, const Warp& warp, Lanes lanes, const Instruction& in) {
   Guarded guard;
   if (!in.guard) {

@@ -166,6 +166,9 @@ struct Part {
   void write(const BlockState& state, Warp& warp, const PtxOperand& result, int lane, Value value,
              PredicateId condition);
   Guarded guard_of(const BlockState& state, const Warp& warp, Lanes lanes, const Instruction& in);
+  // What decides whether the lane, of the running bundle, is here, and the condition holds if there is one;
+  // nullopt: it is not known.
+  std::optional<Value> comes_if(const Warp& warp, int lane, PredicateId condition);
 
   // A defect of threads of the warp, certain if no condition that is not known has led there. Ends the path.
   void defect(FindingKind kind, const BlockState& state, const Warp& warp, const Instruction& in,

@@ -1,11 +1,15 @@
 // Arithmetic on unknowns: linear forms where possible, otherwise a symbol for the operation itself.
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <optional>
 
 #include "steps/steps.h"
 
 namespace glove::verify {
 namespace {
+
+constexpr uint64_t kNan = 0x7fffffff;  // the one that operations on floats of 32 bits return
 
 uint32_t detail_of(const Instruction& in) {
   return static_cast<uint32_t>(in.part) | (in.wide ? 8u : 0u);
@@ -48,13 +52,22 @@ Value less(const Instruction& in, Value a, Value b, bool or_equal, SymbolTable& 
   return SymbolTable::logical_not(below(b, {mask_bits(a.constant + 1, bits), 0}));
 }
 
+// Whether the value is known, and NaN.
+bool is_nan(Value value, Type type) {
+  return value.known() &&
+         ((type == Type::kF32 && std::isnan(std::bit_cast<float>(static_cast<uint32_t>(value.constant)))) ||
+          (type == Type::kF64 && std::isnan(std::bit_cast<double>(value.constant))));
+}
+
 Value compare(const Instruction& in, Value a, Value b, SymbolTable& table) {
   const unsigned bits = bits_of(in.from);
   if (in.from == Type::kPred || bits == 0) return table.fresh_predicate(Scope::kThread, false);
   if (is_float(in.from)) {
+    if (is_nan(a, in.from) || is_nan(b, in.from))
+      return SymbolTable::number(in.comparison.unordered || in.comparison.kind == Compare::kNan ? 1 : 0);
     const auto& kinds = in.comparison.unordered ? kOpposite : kOrdered;
-    const Value ordered =
-        table.compare(kinds[static_cast<size_t>(in.comparison.kind)], true, true, bits, a, b);
+    const Value ordered = table.compare(kinds[static_cast<size_t>(in.comparison.kind)], true,
+                                        !in.comparison.flushes, bits, a, b);
     const bool negate = in.comparison.unordered || in.comparison.kind == Compare::kNan;
     return negate ? SymbolTable::logical_not(ordered) : ordered;
   }
@@ -331,7 +344,13 @@ Value evaluate(const Instruction& in, const Value* x, size_t count, SymbolTable&
     default:
       break;
   }
-  if (is_float(in.type)) return as_operation(in, x, count, std::max(bits, 16u), table);
+  if (is_float(in.type)) {
+    const bool sums = in.op == Op::kAdd || in.op == Op::kSub || in.op == Op::kMul || in.op == Op::kMad ||
+                      in.op == Op::kFma || in.op == Op::kDiv;
+    const auto nan = [&](Value value) { return is_nan(value, in.type); };
+    if (sums && in.type == Type::kF32 && std::any_of(x, x + count, nan)) return {kNan, 0};
+    return as_operation(in, x, count, std::max(bits, 16u), table);
+  }
   return evaluate_integer(in, x, count, table, reasoner);
 }
 

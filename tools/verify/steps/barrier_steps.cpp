@@ -44,7 +44,7 @@ void BarrierSteps::step_barrier(BlockState& state, Warp& warp, Lanes lanes, int 
   const Guarded guard = guard_of(state, warp, lanes, in);
   if (guard.possible != 0) {
     const PredicateId condition = guard.condition[static_cast<size_t>(std::countr_zero(guard.possible))];
-    if (open_.innermost == nullptr && table_.scope_of_predicate(condition) != Scope::kThread)
+    if (open_.innermost == nullptr && table_.scope_of_predicate(condition) <= Scope::kBlock)
       return steps_.explorer.fork(state, condition, static_cast<uint32_t>(pc));
     return unknown_barrier_condition(state, warp, guard.possible, pc, condition);
   }

@@ -49,6 +49,7 @@ void ExchangeSteps::step_shuffle(BlockState& state, Warp& warp, Lanes lanes, con
       if (!inside) from = lane;
       valid = Value{inside ? 1u : 0u, 0};
       if (has(lanes, from)) result = data[from];
+      if (result && from != lane) table_.share(*result, Scope::kWarp);
     } else if (needed && in.collective.shuffle == ShuffleKind::kIndex) {
       result = shuffled_from(state, warp, lanes, in, lane, data);
     }
@@ -68,8 +69,9 @@ void ExchangeSteps::step_vote(BlockState& state, Warp& warp, Lanes lanes, const 
     each_lane(lanes, [&](int lane) { write(state, warp, in.results[0], lane, value, 0); });
   };
   if (in.op == Op::kActiveMask)
-    return all(open_.innermost == nullptr ? table_.fresh(32, Scope::kBlock)
-                                          : table_.fresh(32, Scope::kThread));
+    return all(open_.innermost == nullptr
+                   ? table_.fresh(32, Scope::kBlock)
+                   : table_.fresh(32, Scope::kThread, false, SymbolKind::kClaim));  // of each lane its own
   Lanes yes = 0;
   bool known = true;
   Votes votes{};
@@ -179,6 +181,7 @@ bool ExchangeSteps::voters_come(const BlockState& state, const Warp& warp, Lanes
   const Value mask = mask_of(std::countr_zero(lanes));
   const Votes* votes = table_.votes_of(table_.single(mask));
   if (votes == nullptr || open_.innermost == nullptr || open_.innermost->loops || warp.path == nullptr ||
+      open_.innermost->running == nullptr || !open_.innermost->running->exact ||
       warp.path->parent != open_.innermost->before)
     return false;
   for (const Context* outer = open_.innermost->outer; outer != nullptr; outer = outer->outer)

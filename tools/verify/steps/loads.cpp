@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 namespace glove::verify {
 
 // The number that the seed of the data decides for this place: small, so that it may serve as a count or an
-// index; small enough that some are equal with every second seed, and 1 with every fourth.
+// index; small enough that some are equal with every second seed, and 1 with every fourth. With every eighth
+// seed all numbers with a fraction are NaN.
 uint64_t MemorySteps::random_number(Type type, SymbolId object, uint64_t offset) {
   const uint64_t seed = *setup_.options.data_seed;
   const InternKey key = {{seed, object, offset}};
@@ -15,7 +17,8 @@ uint64_t MemorySteps::random_number(Type type, SymbolId object, uint64_t offset)
     return learned_.distinct_samples.try_emplace({object, offset}, learned_.distinct_samples.size())
         .first->second;
   const uint64_t random = InternHash()(key) >> 8;
-  const double fraction = static_cast<double>(random % 2001) / 1000.0 - 1.0;
+  const double fraction = seed % 8 == 0 ? std::numeric_limits<double>::quiet_NaN()
+                                        : static_cast<double>(random % 2001) / 1000.0 - 1.0;
   if (type == Type::kF32) return std::bit_cast<uint32_t>(static_cast<float>(fraction));
   if (type == Type::kF64) return std::bit_cast<uint64_t>(fraction);
   return seed % 4 == 0 ? 1 : random % (seed % 2 == 0 ? 16 : 256);
@@ -150,7 +153,7 @@ Value MemorySteps::load_value(BlockState& state, Warp& warp, const Instruction& 
       const Slot& slot = warp.local[lane].at(place.address.constant);
       if (slot.known == Known::kValue && slot.bytes == bits_of(in.type) / 8 && slot.bytes >= 4 &&
           place.address.constant % 4 == 0)
-        return slot.value;
+        return Reasoner(table_, position(state, warp, lane)).simplify(slot.value, bits);
       return table_.fresh(bits, Scope::kThread);
     }
     default:

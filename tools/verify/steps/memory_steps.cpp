@@ -8,17 +8,7 @@ void MemorySteps::store_value(BlockState& state, Warp& warp, const Instruction& 
                               int lane, Value value, bool known, PredicateId condition) {
   const unsigned bytes = bytes_of(in.type);
   const bool maybe = condition != 0 || open_.innermost != nullptr;
-  if (place.space == Space::kLocal) {
-    if (warp.local.empty()) warp.local.resize(32);
-    Contents& local = warp.local[lane];
-    if (place.kind != Place::kNumber || place.address.constant > (1u << 20))
-      local.blur(0, local.slots().size() * 4);
-    else if (maybe)
-      local.write_maybe(place.address.constant, bytes);
-    else
-      local.write(place.address.constant, bytes, value, known);
-    return;
-  }
+  if (place.space == Space::kLocal) return store_local(state, warp, in, place, lane, value, known, condition);
   if (place.space != Space::kShared) return;
   if (place.kind != Place::kNumber) {
     const Interval range = Reasoner(table_, position(state, warp, lane)).exact_range(place.address);
@@ -29,25 +19,61 @@ void MemorySteps::store_value(BlockState& state, Warp& warp, const Instruction& 
     return;
   }
   if (!maybe) return state.shared.write(place.address.constant, bytes, value, known);
-  // Under one condition that all threads share, the value is a selection.
-  const PredicateId shared = condition != 0
-                                 ? (open_.innermost == nullptr ? condition : 0)
-                                 : (open_.innermost->outer == nullptr && !open_.innermost->loops &&
-                                            open_.innermost->running != nullptr &&
-                                            open_.innermost->running->side != 0 && warp.path != nullptr
-                                        ? warp.path->of(lane)
-                                        : 0);
-  Slot& slot = state.shared.at(place.address.constant);
-  if (shared != 0 && known && bytes >= 4 && table_.scope_of_predicate(shared) != Scope::kThread &&
-      place.address.constant % 4 == 0) {
-    Value before = slot.value;
-    if (!(slot.known == Known::kValue && slot.bytes == bytes))
-      before = table_.fresh(8 * bytes, Scope::kBlock);
-    state.shared.write(place.address.constant, bytes,
-                       table_.select(shared, value, before, in.type, 8 * bytes), true);
+  // Under a condition that is the same for all threads, the value is a selection.
+  const auto comes = known ? comes_if(warp, lane, condition) : std::nullopt;
+  if (comes && !comes->known() && table_.scope_of_predicate(comes->form) <= Scope::kBlock &&
+      store_if(state.shared, *comes, place.address.constant, in.type, value, Scope::kBlock))
+    return;
+  if (state.shared.write_maybe(place.address.constant, bytes)) ++state.blurred;
+}
+
+// Stores under a condition. Returns false, and stores nothing, if the value has no whole word.
+bool MemorySteps::store_if(Contents& contents, Value condition, uint64_t address, Type type, Value value,
+                           Scope scope) {
+  const unsigned bytes = bytes_of(type);
+  if (bytes < 4 || bytes > 8 || address % 4 != 0) return false;
+  const Slot& slot = contents.at(address);
+  Value before = slot.value;
+  if (!(slot.known == Known::kValue && slot.bytes == bytes)) before = table_.fresh(8 * bytes, scope);
+  if (condition.known()) {
+    if (condition.constant == 0) value = before;
+  } else if (!(value == before)) {
+    value = table_.select(condition.form, value, before, type, 8 * bytes);
+  }
+  contents.write(address, bytes, value, true);
+  return true;
+}
+
+// A thread's own memory: what no other thread sees. Each word that the address may be at is selected.
+void MemorySteps::store_local(const BlockState& state, Warp& warp, const Instruction& in, const Place& place,
+                              int lane, Value value, bool known, PredicateId condition) {
+  constexpr Wide kMostLocal = 1 << 20, kMostWords = 64;
+  const unsigned bytes = bytes_of(in.type);
+  if (warp.local.empty()) warp.local.resize(32);
+  Contents& local = warp.local[lane];
+  const Value address = place.address;
+  const auto comes = comes_if(warp, lane, condition);
+  if (place.kind == Place::kNumber && address.constant <= static_cast<uint64_t>(kMostLocal)) {
+    if (comes && comes->known())
+      local.write(address.constant, bytes, value, known);
+    else if (!comes || !known || !store_if(local, *comes, address.constant, in.type, value, Scope::kThread))
+      local.write_maybe(address.constant, bytes);
     return;
   }
-  if (state.shared.write_maybe(place.address.constant, bytes)) ++state.blurred;
+  const Reasoner reasoner(table_, position(state, warp, lane));
+  const Interval range = reasoner.exact_range(address);
+  const auto [stride, residue] = table_.residue_of(address);
+  if (!comes || !known || bytes < 4 || stride < bytes || range.lo < 0 || range.hi > kMostLocal ||
+      range.hi - range.lo > kMostWords * bytes)
+    return (void)local.blur(0, local.slots().size() * 4);
+  const auto first = static_cast<uint64_t>(range.lo), off = (first - static_cast<uint64_t>(residue)) % stride;
+  for (uint64_t at = first + (stride - off) % stride; at <= static_cast<uint64_t>(range.hi); at += stride) {
+    const Value here = table_.compare(CompareKind::kEq, false, true, 64, address, {at, 0});
+    const auto truth = reasoner.truth(here);
+    const Value condition_here = truth ? Value{*truth ? 1u : 0u, 0} : here;
+    if (!store_if(local, table_.logical_and(*comes, condition_here), at, in.type, value, Scope::kThread))
+      local.write_maybe(at, bytes);
+  }
 }
 
 // Where the lanes access memory. Returns those that can be there.
@@ -109,8 +135,8 @@ Value MemorySteps::atomic_result(BlockState& state, Warp& warp, const Instructio
   const unsigned bits = register_bits(in.type);
   const Value value = table_.fresh(bits, Scope::kThread);
   const bool adds = in.atomic == AtomicOp::kAdd && !is_float(in.type);
-  const bool named = table_.scope_of(place.address) != Scope::kThread &&
-                     (place.space == Space::kShared || place.object != 0);
+  const bool named =
+      table_.scope_of(place.address) <= Scope::kBlock && (place.space == Space::kShared || place.object != 0);
   const bool turns =
       adds && named && order_.grid.any_reverses() && order_.grid.reverses(order_.locations.number(place));
   if (adds && named && in.order.scope != FenceScope::kBlock && amount.known() &&

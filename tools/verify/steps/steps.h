@@ -33,6 +33,9 @@ class MemorySteps : private StepsPart {
   // Writes what a lane stores at a place; known: the value is.
   void store_value(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
                    Value value, bool known, PredicateId condition);
+  void store_local(const BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
+                   Value value, bool known, PredicateId condition);
+  bool store_if(Contents& contents, Value condition, uint64_t address, Type type, Value value, Scope scope);
   // After a plain store. One that other threads' additions are not ordered with is a race, and reported as
   // such; with named barriers warps may be phases apart, so that a new name does not tell the phases apart.
   void forget_location(const BlockState& state, const Warp& warp, const Place& place, int lane,

@@ -1,6 +1,7 @@
 // Predicates, and what is known about the results of operations.
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include "value/symbols.h"
 
@@ -152,6 +153,10 @@ void SymbolTable::set_operation_range(Symbol& symbol) const {
     symbol.range =
         base_range(symbol.arguments[0], bits, true).hull(base_range(symbol.arguments[1], bits, true));
     set(symbol.range);
+    const auto [stride, residue] = residue_of(symbol.arguments[0]);
+    const auto [other_stride, other] = residue_of(symbol.arguments[1]);
+    symbol.stride = std::gcd(std::gcd(stride, other_stride), static_cast<uint64_t>(residue - other));
+    symbol.residue = residue % static_cast<int64_t>(symbol.stride);
   } else if (symbol.op == Op::kPopCount || symbol.op == Op::kCountLeadingZeros || symbol.op == Op::kFindBit) {
     set(symbol.range = found_bits(symbol));
   } else if (symbol.op == Op::kBitExtract && known(2) && symbol.arguments[2].constant < bits && !as_signed) {

@@ -61,6 +61,7 @@ using LinearTerms = std::span<const LinearTerm>;
 enum class Scope : uint8_t {
   kGrid,    // all threads, always: parameters, memory that nobody writes, and what is computed from them
   kBlock,   // all threads of a block, between two full barriers
+  kWarp,    // all lanes of a warp: one has handed the number to others
   kThread,  // one thread, once
 };
 
@@ -115,6 +116,7 @@ struct Symbol {
   Value arguments[3] = {};    // a ticket's first: how much was added; of a count of votes: ballot, mask
   PredicateId condition = 0;  // of kSelect
   bool data = false;          // loaded from memory that may hold anything, so that any value may occur
+  bool number = false;        // as a float of so many bits it is not NaN
   uint32_t epoch = ~0u;       // the owner's when it came to know the number, if that is known
 };
 
@@ -126,7 +128,7 @@ struct Predicate {
   PredicateKind kind = PredicateKind::kSymbol;
   CompareKind compare = CompareKind::kEq;
   bool is_float = false;
-  bool is_signed = false;
+  bool is_signed = false;  // of floats: subnormal numbers are not taken for 0 (no .ftz)
   uint8_t bits = 32;
   Scope scope = Scope::kThread;
   bool data = false;
@@ -259,7 +261,7 @@ class SymbolStore {
   };
   // Bodies of fresh symbols that nobody has changed, by their bits, scope and whether they are data or a
   // claim.
-  static constexpr uint32_t kSharedBodies = 256 * 9;
+  static constexpr uint32_t kSharedBodies = 256 * 12;
   StableList<Entry> symbols_;
   StableList<Symbol> bodies_;
   StableList<LinearTerms> forms_;

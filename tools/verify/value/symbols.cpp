@@ -92,7 +92,7 @@ Symbol& SymbolStore::change(SymbolId id) {
 }
 
 Value SymbolStore::fresh(unsigned bits, Scope scope, bool data, SymbolKind kind) {
-  const uint32_t shared = bits * 9 + static_cast<uint32_t>(scope) * 3 +
+  const uint32_t shared = bits * 12 + static_cast<uint32_t>(scope) * 3 +
                           (kind == SymbolKind::kClaim ? 2
                            : data                     ? 1
                                                       : 0);
@@ -195,6 +195,7 @@ Value SymbolTable::operation(Op op, Type type, uint32_t detail, unsigned bits, c
                            op == Op::kMax || op == Op::kConvert || op == Op::kBitExtract;
   symbol.data = passes_data && is_data(arguments[0]) && (arguments[1].known() || is_data(arguments[1]));
   set_operation_range(symbol);
+  symbol.number = makes_number(symbol);
   const SymbolId id = add_symbol(symbol);
   symbol_ids_.insert(InternHash()(key), id);
   return of(id);
@@ -331,36 +332,39 @@ Value SymbolTable::truncated(Value a, unsigned from, unsigned to) {
   return sum;
 }
 
-void SymbolTable::share(Value value, int depth) {
+void SymbolTable::share(Value value, Scope with, int depth) {
   for (const LinearTerm& term : terms(value.form)) {
     const Symbol& symbol = SymbolTable::symbol(term.symbol);
     const bool operation = symbol.kind == SymbolKind::kOperation;
     const bool alone = symbol.kind == SymbolKind::kFresh || symbol.kind == SymbolKind::kObserved ||
                        symbol.kind == SymbolKind::kTicket || symbol.kind == SymbolKind::kInput;
-    if (symbol.scope != Scope::kThread || depth > 3 || !(alone || operation)) continue;
-    Scope scope = Scope::kBlock;
-    if (symbol.condition != 0) scope = std::max(scope, share_condition(symbol.condition, depth + 1));
+    if (symbol.scope <= with || depth < 0 || !(alone || operation)) continue;
+    if (operation && with == Scope::kWarp && !seen_.insert(term.symbol).second) continue;
+    Scope scope = with;
     for (const Value& argument : symbol.arguments) {
       if (!operation) break;
-      share(argument, depth + 1);
+      share(argument, with, depth - 1);
       scope = std::max(scope, scope_of(argument));
     }
-    change(term.symbol).scope = scope;
+    if (symbol.condition != 0) scope = std::max(scope, share_condition(symbol.condition, with, depth - 1));
+    if (scope < symbol.scope) change(term.symbol).scope = scope;
   }
 }
 
-Scope SymbolTable::share_condition(PredicateId id, int depth) {
+Scope SymbolTable::share_condition(PredicateId id, Scope with, int depth) {
   Predicate& condition = predicates_[id >> 1];
-  if (condition.scope != Scope::kThread || depth > 3) return condition.scope;
+  if (condition.scope <= with || depth < 0) return condition.scope;
+  if (with == Scope::kWarp && !seen_.insert(uint64_t{id} << 32).second) return condition.scope;
+  Scope scope = condition.scope;
   if (condition.kind == PredicateKind::kCompare) {
-    share(condition.a, depth + 1);
-    share(condition.b, depth + 1);
-    condition.scope = std::max(scope_of(condition.a), scope_of(condition.b));
+    share(condition.a, with, depth - 1);
+    share(condition.b, with, depth - 1);
+    scope = std::max(scope_of(condition.a), scope_of(condition.b));
   } else if (condition.kind != PredicateKind::kSymbol) {
-    const Scope p = share_condition(condition.p, depth + 1), q = share_condition(condition.q, depth + 1);
-    condition.scope = std::max(p, q);
+    const Scope p = share_condition(condition.p, with, depth - 1);
+    scope = std::max(p, share_condition(condition.q, with, depth - 1));
   }
-  return condition.scope;
+  return condition.scope = std::max(scope, with);
 }
 
 SymbolId SymbolTable::distinct_in(SymbolId id) const {

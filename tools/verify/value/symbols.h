@@ -1,6 +1,7 @@
 // Values: what is computed from symbols, what is known about it, and from what it is computed.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -24,6 +25,7 @@ class SymbolTable : public SymbolStore {
                   PredicateId condition = 0);
   // `yes` where the condition holds, `no` elsewhere.
   Value select(PredicateId condition, Value yes, Value no, Type type, unsigned bits) {
+    condition = common_name(condition);
     if ((condition & 1) != 0) std::swap(yes, no);
     return operation(Op::kSelect, type, 0, bits, {yes, no}, condition & ~1u);
   }
@@ -53,6 +55,14 @@ class SymbolTable : public SymbolStore {
   // A symbol of a form times its factor.
   Value times(const LinearTerm& term, unsigned bits) { return scale(of(term.symbol), term.factor, bits); }
 
+  // The name that conditions have in common which ask the same about the order of the same numbers, whichever
+  // they name first; its negation if the condition is that.
+  PredicateId common_name(PredicateId condition);
+  // Whether the value, as a float, is certain not to be NaN.
+  bool is_number(Value value, unsigned bits) const;
+  // A power of two, and what the value is modulo that.
+  std::pair<uint64_t, int64_t> residue_of(Value value) const;
+
   // The result of a ballot, of which some vote is not known.
   Value ballot(const Votes& votes);
   // The votes of a ballot; null: the symbol is none.
@@ -72,8 +82,13 @@ class SymbolTable : public SymbolStore {
   }
   // The object from which one of its distinct numbers was loaded; 0: the symbol is none.
   SymbolId distinct_in(SymbolId id) const;
-  // All threads of a block may have read the value, which is one number: it is the same for them.
-  void share(Value value, int depth);
+  // All threads of a block, or lanes of a warp, may have got the value, which is one number: it is the same
+  // for them.
+  void share(Value value, Scope with) {
+    if (scope_of(value) <= with) return;
+    seen_.clear();
+    share(value, with, with == Scope::kWarp ? kDeep : kShallow);
+  }
 
   // Without knowledge of the path; exact: of the sum as a number that does not wrap.
   Interval exact_base_range(Value value, unsigned bits) const;
@@ -94,10 +109,15 @@ class SymbolTable : public SymbolStore {
  private:
   Value combine(Value a, Value b, int64_t sign, unsigned bits);
   Value long_sum(Value a, Value b, int64_t sign, unsigned bits);
+  static constexpr int kShallow = 3, kDeep = 24;  // how far share() follows what a value is computed from
+  std::unordered_set<uint64_t> seen_;             // by share(), so that it meets nothing twice
+  void share(Value value, Scope with, int depth);
   // The same of a condition that decides such a value; returns for whom it is the same now.
-  Scope share_condition(PredicateId id, int depth);
+  Scope share_condition(PredicateId id, Scope with, int depth);
   Value lower_half(SymbolId ticket);
   void set_operation_range(Symbol& symbol) const;
+  bool says_number(PredicateId id, Value value, unsigned bits) const;
+  bool makes_number(const Symbol& symbol) const;
   void imply_selection(Predicate& predicate) const;
   // The lanes `mask` of a ballot, shifted down.
   struct VoteMask {
@@ -106,6 +126,8 @@ class SymbolTable : public SymbolStore {
     unsigned shift = 0;
   };
   VoteMask voted(Value value) const;
+  std::unordered_map<PredicateId, PredicateId> common_names_;
+  std::map<std::vector<uint64_t>, PredicateId> orders_;  // what they say about which numbers: their name
   std::unordered_map<SymbolId, Votes> ballots_;
   std::unordered_map<SymbolId, DistinctNumbers> distinct_;
   std::unordered_map<SymbolId, SymbolId> lower_halves_;  // of tickets of 64 bits

@@ -189,7 +189,11 @@ bool BundleJoin::merge_into(Context& context, Bundle& into, const Bundle& other,
                             join_values(values, setup_.kernel.registers[r].type, condition, lane, state));
     });
   }
-  each_lane(into.lanes, [&](int lane) { into.observed[lane] &= other.observed[lane]; });
+  each_lane(into.lanes, [&](int lane) {
+    into.observed[lane] &= other.observed[lane];
+    into.exact &= parted_by(into.path.get(), other.path.get(), lane) != 0;
+  });
+  into.exact &= other.exact;
   meet_knowledge(into, other);
   into.copies.merge(into.lanes, other.copies);
   into.path = common_path(into.path, other.path);

@@ -78,7 +78,7 @@ void Explorer::at_full_barrier(BlockState& state) {
   order_.records.begin_phase(state, setup_.blocks < 2 && forks_.empty());
   state.shared.settle(table_);
   for (const Slot& slot : state.shared.slots())
-    if (slot.known == Known::kValue && slot.value.form != 0) table_.share(slot.value, 0);
+    if (slot.known == Known::kValue && slot.value.form != 0) table_.share(slot.value, Scope::kBlock);
   // What one thread knows about its own data does not matter to the others, and would tell equal states
   // apart.
   for (Warp& warp : state.warps) warp.path = nullptr;

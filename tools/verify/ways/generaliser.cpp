@@ -32,6 +32,12 @@ std::optional<Value> stepped_load(SymbolTable& table, SymbolId iteration, Value 
   return table.loaded(load.type, load.detail, load.bits, *address);
 }
 
+// What a lane has stored in its own memory.
+const Contents& local_of(const Warp& warp, size_t lane) {
+  static const Contents kNothing;
+  return lane < warp.local.size() ? warp.local[lane] : kNothing;
+}
+
 // Finds for each symbol of the general state that is its own the value that it has in the present state.
 class Instance {
  public:
@@ -286,23 +292,42 @@ void Generaliser::widen(const BlockSnapshot& start, BlockState& state, BlockSnap
     }
     return general ? *general : common_unknown(common, before, now, type, result);
   });
-  for (size_t i = 0; i < result.shared.slots().size(); ++i) {
-    Slot& now = result.shared.at(i * 4);
-    const Slot before = i < start.shared.slots().size() ? start.shared.slots()[i] : Slot{};
-    if (now.known != Known::kValue ||
-        (before.known == Known::kValue && before.bytes == now.bytes && before.value == now.value))
+  const auto next = [&](const Slot& before, const Slot& now) -> std::optional<Value> {
+    if (before.value == now.value) return now.value;
+    const unsigned bits = 8u * std::max<unsigned>(now.bytes, 2u);
+    const auto general = stepped(table_, result.iteration, before.value, now.value, bits);
+    return general ? general : general_ticket(start, state, before.value, now.value, result);
+  };
+  each_contents(start, result,
+                [&](const Contents& before, Contents& now) { replace(before, now, false, next); });
+}
+
+// Calls visit(contents in `start`, contents in `result`) of the shared memory and of each lane's own.
+template <class Visit>
+void Generaliser::each_contents(const BlockSnapshot& start, BlockSnapshot& result, Visit visit) {
+  visit(start.shared, result.shared);
+  for (size_t w = 0; w < result.warps.size(); ++w)
+    for (size_t lane = 0; lane < result.warps[w].local.size(); ++lane)
+      visit(local_of(start.warps[w], lane), result.warps[w].local[lane]);
+}
+
+// Replaces each value that was known before, too, by next(before, now); nullopt: it is unknown from now on,
+// as is one that was not known. all: what holds no value is unknown as well.
+template <class Next>
+void Generaliser::replace(const Contents& before, Contents& contents, bool all, Next next) {
+  for (size_t i = 0; i < contents.slots().size(); ++i) {
+    Slot& now = contents.at(i * 4);
+    const Slot then = i < before.slots().size() ? before.slots()[i] : Slot{};
+    if (all ? now.known == Known::kNothingWritten && then.known == Known::kNothingWritten
+            : now.known != Known::kValue)
       continue;
-    std::optional<Value> general;
-    if (before.known == Known::kValue && before.bytes == now.bytes) {
-      const unsigned bits = 8u * std::max<unsigned>(now.bytes, 2u);
-      general = stepped(table_, result.iteration, before.value, now.value, bits);
-      if (!general) general = general_ticket(start, state, before.value, now.value, result);
-    }
-    if (general)
-      now.value = *general;
+    const bool both = now.known == Known::kValue && then.known == Known::kValue && then.bytes == now.bytes;
+    const std::optional<Value> value = both ? next(then, now) : std::nullopt;
+    if (value)
+      now.value = *value;
     else
       now.known = Known::kUnknown;
-    if (now.known == Known::kUnknown && now.bytes == 8) result.shared.at(i * 4 + 4).known = Known::kUnknown;
+    if (!value && now.bytes == 8) contents.at(i * 4 + 4).known = Known::kUnknown;
   }
 }
 
@@ -332,16 +357,11 @@ void Generaliser::weaken(const BlockSnapshot& general, BlockState& state, BlockS
     if (type != Type::kPred && !(before == now)) ticket = general_ticket(general, state, before, now, result);
     return ticket ? *ticket : common_unknown(common, before, now, type, result);
   });
-  for (size_t i = 0; i < result.shared.slots().size(); ++i) {
-    Slot& now = result.shared.at(i * 4);
-    const Slot before = i < general.shared.slots().size() ? general.shared.slots()[i] : Slot{};
-    if (now.known == Known::kValue && before.known == Known::kValue && before.bytes == now.bytes &&
-        stays(before.value, now.value, false))
-      continue;
-    if (now.known == Known::kNothingWritten && before.known == Known::kNothingWritten) continue;
-    now.known = Known::kUnknown;
-    if (now.bytes == 8) result.shared.at(i * 4 + 4).known = Known::kUnknown;
-  }
+  const auto next = [&](const Slot& before, const Slot& now) {
+    return stays(before.value, now.value, false) ? std::optional(now.value) : std::nullopt;
+  };
+  each_contents(general, result,
+                [&](const Contents& before, Contents& now) { replace(before, now, true, next); });
 }
 
 // Whether a state is an instance of a general one from which everything was explored.
@@ -367,6 +387,11 @@ bool Generaliser::subsumed(const BlockSnapshot& general, const BlockState& state
     each_lane(warp.alive, [&](int lane) { places.insert(warp.pc[lane]); });
     for (const int place : places)
       if (!warp_matches(general.warps[w], warp, place)) return false;
+    const size_t locals = std::max(warp.local.size(), general.warps[w].local.size());
+    for (size_t lane = 0; lane < locals; ++lane)
+      if (has(warp.alive, static_cast<int>(lane)) &&
+          !instance.matches_contents(local_of(general.warps[w], lane), local_of(warp, lane)))
+        return false;
   }
   if (!instance.matches_contents(general.shared, state.shared) ||
       general.flights != order_.records.flights(state))

@@ -19,7 +19,7 @@ void Regions::unknown_branch(BlockState& state, Warp& warp, Lanes lanes, int pc,
     each_lane(lanes, [&](int lane) { same &= taken[lane] == condition; });
     const bool may_differ =
         !same && table_.predicate(condition).data;  // the data decide for each lane by itself
-    if (open_.innermost == nullptr && !may_differ && table_.scope_of_predicate(condition) != Scope::kThread) {
+    if (open_.innermost == nullptr && !may_differ && table_.scope_of_predicate(condition) <= Scope::kBlock) {
       each_lane(lanes, [&](int lane) { warp.pc[lane] = pc; });
       return steps_.explorer.fork(state, condition, static_cast<uint32_t>(pc));
     }
@@ -68,6 +68,7 @@ void Regions::run_region(BlockState& state, Warp& warp, Lanes lanes, int pc, con
   Bundle first = capture(state, warp, context, start.lanes);
   first.trips = setup_.flow.order(std::min(target, setup_.flow.end() - 1)) <= setup_.flow.order(pc) ? 1 : 0;
   first.side = 1;
+  first.exact = start.exact;
   first.uniform = start.uniform;
   context.running = nullptr;
   if (context.split_off) {
@@ -123,6 +124,7 @@ void Regions::split(BlockState& state, Warp& warp, Lanes lanes, int pc,
   each_lane(fall_lanes, [&](int lane) { other.pc[lane] = fall; });
   other.trips = context.running->trips;
   other.side = context.running->side;
+  other.exact = context.running->exact;
   other.uniform = context.running->uniform;
   warp.path = lane_path(before, taken_lanes, condition, false, static_cast<uint32_t>(pc));
   each_lane(taken_lanes, [&](int lane) { warp.pc[lane] = target; });
@@ -173,6 +175,7 @@ void Regions::run_bundles(BlockState& state, Warp& warp, Context& context, std::
     Bundle after = capture(state, warp, context, bundle.lanes);
     after.trips = bundle.trips;
     after.side = bundle.side;
+    after.exact = bundle.exact;
     after.uniform = bundle.uniform;
     if (after.lanes == 0) continue;
     (done ? finished : context.pending).push_back(std::move(after));

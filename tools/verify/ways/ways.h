@@ -46,6 +46,10 @@ class Generaliser : private OrderPart {
   Value common_unknown(Unknowns& common, Value before, Value now, Type type, BlockSnapshot& result);
   template <class Visit>
   void each_register(const BlockSnapshot& start, const BlockState& state, BlockSnapshot& result, Visit visit);
+  template <class Visit>
+  void each_contents(const BlockSnapshot& start, BlockSnapshot& result, Visit visit);
+  template <class Next>
+  void replace(const Contents& before, Contents& contents, bool all, Next next);
 };
 
 // The states of a block that are still to be run, and those that were. A condition that is the same for the

@@ -309,21 +309,21 @@ TEST_F(DisjointTest, ExtentsOfDistinctNumbersAreApart) {
 TEST_F(DisjointTest, ContradictoryPathsExcludeEachOther) {
   const Value n = any(32, Scope::kBlock), x = any();
   first.holds(less(n, TableTest::number(5))), second.holds(less(TableTest::number(5), n));
-  EXPECT_TRUE(exclude_each_other(first.at(), second.at(), table));
+  EXPECT_TRUE(exclude_each_other(first.at(), second.at(), false, table));
   Facts mine, other;
   mine.holds(less(x, TableTest::number(5))), other.fails(less(x, TableTest::number(5)));
-  EXPECT_FALSE(exclude_each_other(mine.at(), other.at(), table)) << "each thread has its own";
-  EXPECT_FALSE(exclude_each_other({}, {}, table));
+  EXPECT_FALSE(exclude_each_other(mine.at(), other.at(), false, table)) << "each thread has its own";
+  EXPECT_FALSE(exclude_each_other({}, {}, false, table));
 }
 
 TEST_F(DisjointTest, TwoThreadsDoNotBothDrawTheFirstTicket) {
   const Value one = TableTest::number(1), zero = TableTest::number(0);
   first.holds(equal(ticket(5, one), zero)), second.holds(equal(ticket(5, one), zero));
-  EXPECT_TRUE(exclude_each_other(first.at(), second.at(), table));
+  EXPECT_TRUE(exclude_each_other(first.at(), second.at(), false, table));
   Facts third, fourth;
   third.holds(equal(ticket(6, one), zero)), fourth.holds(equal(ticket(5, zero), zero));
-  EXPECT_FALSE(exclude_each_other(first.at(), third.at(), table));
-  EXPECT_FALSE(exclude_each_other(first.at(), fourth.at(), table)) << "it has added nothing";
+  EXPECT_FALSE(exclude_each_other(first.at(), third.at(), false, table));
+  EXPECT_FALSE(exclude_each_other(first.at(), fourth.at(), false, table)) << "it has added nothing";
 }
 
 TEST_F(DisjointTest, AComparisonLeavesNoFormsBehind) {

@@ -98,7 +98,7 @@ TEST_F(SymbolsTest, ScopesAreThoseOfTheMostPrivatePart) {
 
 TEST_F(SymbolsTest, SharedValuesAreTheSameForTheBlock) {
   const Value x = any(), both = operation(Op::kXor, Type::kB32, x, number(1));
-  table.share(both, 0);
+  table.share(both, Scope::kBlock);
   EXPECT_EQ(table.scope_of(x), Scope::kBlock);
   EXPECT_EQ(table.scope_of(both), Scope::kBlock);
 }
@@ -106,7 +106,7 @@ TEST_F(SymbolsTest, SharedValuesAreTheSameForTheBlock) {
 TEST_F(SymbolsTest, SharingALoopCounterDoesNothing) {
   const Value counter = any();
   table.change(table.single(counter)).kind = SymbolKind::kIteration;
-  table.share(counter, 0);
+  table.share(counter, Scope::kBlock);
   EXPECT_EQ(table.scope_of(counter), Scope::kThread);
 }
 
@@ -114,7 +114,7 @@ TEST_F(SymbolsTest, SharingASelectionSharesWhatDecidesIt) {
   const Value x = any(), condition = table.logical_and(less(x, number(4)), less(any(), number(2)));
   const Value chosen = select(condition, number(1), number(2));
   EXPECT_EQ(table.scope_of(chosen), Scope::kThread);
-  table.share(chosen, 0);
+  table.share(chosen, Scope::kBlock);
   EXPECT_EQ(table.scope_of(chosen), Scope::kBlock);
   EXPECT_EQ(table.scope_of(x), Scope::kBlock);
 }
