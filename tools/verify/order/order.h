@@ -280,6 +280,9 @@ class RaceReports : private OrderPart {
   // Reports a race of two lanes at addresses that are not known, if these can meet.
   void compare(uint32_t record, int lane, Value address, uint32_t other, int other_lane, Value other_address,
                unsigned other_bytes);
+  // The first two lanes whose ways do not exclude each other.
+  std::optional<std::pair<int, int>> not_excluded(const AccessRecord& a, Lanes lanes_a, const AccessRecord& b,
+                                                  Lanes lanes_b) const;
   void report(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b, const std::string& place,
               bool exact, Overlap overlap, bool same_value);
 
@@ -315,7 +318,7 @@ class BlockRaces : private OrderPart {
                     const std::array<Place, 32>& places);
   void check_cell(BlockState& state, Warp& warp, uint32_t record, int lane, Cell& cell, const Place& place);
   bool writes_what_is_there(BlockState& state, const Warp& warp, uint32_t id, int lane,
-                            const AccessEntry& entry, const Place& place);
+                            const AccessEntry& entry, int other, const Place& place);
   std::vector<RangeAccess> grouped(const BlockState& state, const Warp& warp, uint32_t record, Lanes lanes,
                                    const std::array<Place, 32>& places);
   void compare_lanes(const RangeAccess& a, const RangeAccess& b);
