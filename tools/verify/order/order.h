@@ -38,6 +38,9 @@ class OrderPart : protected Part {
   // to happen; where a condition that is not known decides, whether it happens is not proved.
   bool check_bounds(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
                     bool certain);
+  // A read at a place that is not known: reports, or assumes not, that it finds what nobody has written.
+  void check_written(BlockState& state, const Warp& warp, const Instruction& in, const Place& place,
+                     unsigned bytes, int lane, bool certain);
   // The bytes that a lane may touch; of global memory, counted from the beginning of the object.
   Interval touched_bytes(const BlockState& state, const Warp& warp, int lane, SymbolId object, Value address,
                          unsigned bytes);
