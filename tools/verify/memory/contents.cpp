@@ -79,4 +79,39 @@ void Contents::settle(SymbolTable& table) {
   }
 }
 
+void Contents::define(uint64_t address, uint64_t bytes, bool ordered) {
+  for (uint64_t byte = address; byte < address + bytes; ++byte)
+    at(byte).written |= static_cast<uint8_t>(1u << (byte % 4 + (ordered ? 0 : 4)));
+}
+
+void Contents::settle_defined(bool all_met) {
+  for (Slot& slot : slots_)
+    slot.written = static_cast<uint8_t>((slot.written | (all_met ? slot.written >> 4 : 0)) & 0xf);
+}
+
+bool Contents::defined(uint64_t from, uint64_t to) {
+  if (from >= whole_from_ && to <= whole_to_) return true;
+  for (uint64_t word = from / 4; word * 4 < to; ++word) {
+    const uint64_t begin = std::max(from, word * 4), end = std::min(to, word * 4 + 4);
+    const unsigned bytes = ((1u << (end - begin)) - 1) << begin % 4;
+    if (word >= slots_.size() || (slots_[word].written & bytes) != bytes) return false;
+  }
+  if (to - from > whole_to_ - whole_from_) whole_from_ = from, whole_to_ = to;
+  return true;
+}
+
+bool Contents::defined_within(const Contents& other) const {
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    const unsigned there = i < other.slots_.size() ? other.slots_[i].written : 0;
+    if ((slots_[i].written & ~there & 0xf) != 0) return false;
+  }
+  return true;
+}
+
+void Contents::keep_defined(const Contents& other) {
+  for (size_t i = 0; i < slots_.size(); ++i)
+    slots_[i].written &= i < other.slots_.size() ? other.slots_[i].written : uint8_t{0};
+  whole_from_ = whole_to_ = 0;
+}
+
 }  // namespace glove::verify

@@ -24,6 +24,7 @@ struct Slot {
   Value value;  // of kCounted: the least number, and 2^32 times the greatest
   uint8_t bytes = 0;
   Known known = Known::kNothingWritten;
+  uint8_t written = 0;  // its bytes that were written for certain; 16 times those of which `settle` says it
 };
 
 // The contents of one window of memory, which grows as it is used.
@@ -49,8 +50,21 @@ class Contents {
   // thread can still change what it has changed so far.
   void settle(SymbolTable& table);
 
+  // Bytes were written for certain. ordered: whoever may read them without a race comes behind; otherwise
+  // that is so from the next full barrier on.
+  void define(uint64_t address, uint64_t bytes, bool ordered);
+  // all_met: of the bytes that were written before, each is ordered with all that follows.
+  void settle_defined(bool all_met);
+  // Whether all bytes of [from, to) were written for certain.
+  bool defined(uint64_t from, uint64_t to);
+  // Whether all that was written here for certain was so in `other`.
+  bool defined_within(const Contents& other) const;
+  // Forgets that bytes were written which are not so in `other`.
+  void keep_defined(const Contents& other);
+
  private:
   std::vector<Slot> slots_;
+  uint64_t whole_from_ = 0, whole_to_ = 0;  // the longest range that was seen to be defined
 };
 
 }  // namespace glove::verify

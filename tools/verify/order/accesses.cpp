@@ -245,6 +245,29 @@ void RaceReports::compare(uint32_t id, int lane, Value address, uint32_t other, 
          false, parameter.empty() ? overlap : Overlap::kUnproved, false);
 }
 
+std::optional<std::pair<int, int>> RaceReports::not_excluded(const AccessRecord& a, Lanes lanes_a,
+                                                             const AccessRecord& b, Lanes lanes_b) const {
+  std::optional<std::pair<int, int>> found;
+  // Lanes that nothing tells apart on their ways need not be tried one by one.
+  const auto tried = [](const AccessRecord& access, Lanes lanes) {
+    for (const Path* path : {access.warp_path.get(), access.block_path.get()})
+      for (; path != nullptr; path = path->parent.get())
+        if (path->by_lane) return lanes;
+    return lanes & (~lanes + 1);
+  };
+  const bool certain = a.certain && b.certain;
+  each_lane(tried(a, lanes_a), [&](int i) {
+    each_lane(found ? 0 : tried(b, lanes_b), [&](int j) {
+      if (found || (!certain && exclude_each_other({a.warp_path.get(), a.block_path.get(), i},
+                                                   {b.warp_path.get(), b.block_path.get(), j},
+                                                   a.block == b.block && a.warp == b.warp, table_)))
+        return;
+      found = {i, j};
+    });
+  });
+  return found;
+}
+
 bool RaceReports::already_reported(const AccessRecord& a, const AccessRecord& b) const {
   const auto found = reported_.find(std::minmax(a.instruction, b.instruction));
   return found != reported_.end() && found->second >= kMostAttempts;

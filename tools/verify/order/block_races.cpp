@@ -167,12 +167,11 @@ bool BlockRaces::ordered(const BlockState& state, const AccessRecord& other, int
 // Whether a store of shared memory writes what the store before it, which nothing orders with it, has
 // written.
 bool BlockRaces::writes_what_is_there(BlockState& state, const Warp& warp, uint32_t id, int lane,
-                                      const AccessEntry& entry, const Place& place) {
+                                      const AccessEntry& entry, int other, const Place& place) {
   const Instruction& in = setup_.kernel.code[order_.records[id].instruction];
   if (in.op != Op::kStore || in.operands.size() < in.vector) return false;
   const unsigned bytes = bytes_of(in.type);
   const bool together = entry.record == id;  // the slots do not hold the other lane's values yet
-  const int other = std::countr_zero(entry.lanes);
   if (together && !(read(state, warp, in.address, lane) == read(state, warp, in.address, other)))
     return false;
   for (unsigned i = 0; i < in.vector; ++i) {
@@ -209,16 +208,13 @@ void BlockRaces::check_cell(BlockState& state, Warp& warp, uint32_t id, int lane
       open &= ~(1u << lane);
     all_before &= open == 0;
     if (open == 0 || !conflicts) continue;
-    const int other_lane = std::countr_zero(open);
     if (order_.reports.already_reported(mine, other)) continue;
-    if ((!mine.certain || !other.certain) &&
-        exclude_each_other({mine.warp_path.get(), mine.block_path.get(), lane},
-                           {other.warp_path.get(), other.block_path.get(), other_lane},
-                           other.warp == mine.warp, table_))
-      continue;
+    const auto meeting = order_.reports.not_excluded(mine, Lanes{1} << lane, other, open);
+    if (!meeting) continue;
+    const int other_lane = meeting->second;
     const bool same_value = mine.kind == AccessKind::kWrite && other.kind == AccessKind::kWrite &&
                             place.space == Space::kShared &&
-                            writes_what_is_there(state, warp, id, lane, entry, place);
+                            writes_what_is_there(state, warp, id, lane, entry, other_lane, place);
     const std::string where = place.space == Space::kShared
                                   ? "shared memory at " + std::to_string(place.address.constant)
                                   : name_of_global(setup_.kernel.code[mine.instruction], place.address.form,

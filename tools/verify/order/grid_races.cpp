@@ -131,11 +131,9 @@ void GridRaces::compare_blocks() {
         const AccessRecord& a = order_.records[entries[i].record];
         const AccessRecord& b = order_.records[entries[j].record];
         if (a.block == b.block || !conflict(a, b) || ordered(a, b)) continue;
-        const int lane_a = std::countr_zero(entries[i].lanes), lane_b = std::countr_zero(entries[j].lanes);
-        if ((!a.certain || !b.certain) &&
-            exclude_each_other({a.warp_path.get(), a.block_path.get(), lane_a},
-                               {b.warp_path.get(), b.block_path.get(), lane_b}, false, table_))
-          continue;
+        const auto lanes = order_.reports.not_excluded(a, entries[i].lanes, b, entries[j].lanes);
+        if (!lanes) continue;
+        const auto [lane_a, lane_b] = *lanes;
         // The write first: which cell comes first is accidental.
         const bool swap = a.kind == AccessKind::kRead;
         order_.reports.report(

@@ -38,6 +38,9 @@ class OrderPart : protected Part {
   // to happen; where a condition that is not known decides, whether it happens is not proved.
   bool check_bounds(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
                     bool certain);
+  // A read at a place that is not known: reports, or assumes not, that it finds what nobody has written.
+  void check_written(BlockState& state, const Warp& warp, const Instruction& in, const Place& place,
+                     unsigned bytes, int lane, bool certain);
   // The bytes that a lane may touch; of global memory, counted from the beginning of the object.
   Interval touched_bytes(const BlockState& state, const Warp& warp, int lane, SymbolId object, Value address,
                          unsigned bytes);
@@ -280,6 +283,9 @@ class RaceReports : private OrderPart {
   // Reports a race of two lanes at addresses that are not known, if these can meet.
   void compare(uint32_t record, int lane, Value address, uint32_t other, int other_lane, Value other_address,
                unsigned other_bytes);
+  // The first two lanes whose ways do not exclude each other.
+  std::optional<std::pair<int, int>> not_excluded(const AccessRecord& a, Lanes lanes_a, const AccessRecord& b,
+                                                  Lanes lanes_b) const;
   void report(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b, const std::string& place,
               bool exact, Overlap overlap, bool same_value);
 
@@ -315,7 +321,7 @@ class BlockRaces : private OrderPart {
                     const std::array<Place, 32>& places);
   void check_cell(BlockState& state, Warp& warp, uint32_t record, int lane, Cell& cell, const Place& place);
   bool writes_what_is_there(BlockState& state, const Warp& warp, uint32_t id, int lane,
-                            const AccessEntry& entry, const Place& place);
+                            const AccessEntry& entry, int other, const Place& place);
   std::vector<RangeAccess> grouped(const BlockState& state, const Warp& warp, uint32_t record, Lanes lanes,
                                    const std::array<Place, 32>& places);
   void compare_lanes(const RangeAccess& a, const RangeAccess& b);

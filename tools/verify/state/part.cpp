@@ -60,6 +60,17 @@ void Reporter::assume(const std::string& what) {
   if (!ended()) assumptions_.insert(what);
 }
 
+void Reporter::assume_written(const Instruction& in) {
+  if (ended() || assumes_written(in)) return;
+  assumed_written_.resize(setup_.kernel.sites.size());
+  assumed_written_[in.site] = true;
+  assume("what is read at " + setup_.source_line(in) + " from shared memory was written");
+}
+
+bool Reporter::assumes_written(const Instruction& in) const {
+  return !assumed_written_.empty() && assumed_written_[in.site];
+}
+
 void Reporter::unsupported(const Instruction& in, const std::string& reason) {
   find(FindingKind::kUnsupported, true, in, nullptr, "'" + in.text + "': " + reason, nullptr);
   ended_ = Ended::kRun;

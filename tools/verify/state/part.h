@@ -127,6 +127,9 @@ class Reporter {
   void go_on() { ended_ = Ended::kNot; }
 
   void assume(const std::string& what);
+  // What the instruction reads from shared memory was written.
+  void assume_written(const Instruction& in);
+  bool assumes_written(const Instruction& in) const;
   void reach(int pc) { effort_.executed[pc] = true; }
   // The verdict so far.
   Verdict verdict() const;
@@ -142,6 +145,7 @@ class Reporter {
   std::vector<Finding> findings_;
   std::set<std::string> found_;  // to say each thing once
   std::set<std::string> assumptions_;
+  std::vector<bool> assumed_written_;  // by site
 };
 
 // Stands for the offset of a parameter: where the blocks of a cooperative launch meet.
@@ -190,9 +194,14 @@ struct Part {
     report_.end_path();
   }
 
-  // Whether a read of shared memory is to be reported because nothing was written there.
-  bool undefined(BlockState& state, uint64_t address) const {
-    return !setup_.options.allow_undefined && state.shared.at(address).known == Known::kNothingWritten;
+  // Whether a read of shared memory is to be reported because nothing was written there. If something was,
+  // but not for certain, the proof assumes it.
+  bool undefined(BlockState& state, const Instruction& in, uint64_t address, unsigned bytes = 4) {
+    if (setup_.options.allow_undefined) return false;
+    for (uint64_t word = address / 4 * 4; word < address + bytes; word += 4)
+      if (state.shared.at(word).known == Known::kNothingWritten) return true;
+    if (!state.shared.defined(address, address + bytes)) report_.assume_written(in);
+    return false;
   }
   // Reports that the warp reads shared memory where nothing was written; certain: if it comes there at all.
   void undefined_read(const BlockState& state, const Warp& warp, const Instruction& in, bool certain,

@@ -137,7 +137,7 @@ void AsyncSteps::read_matrix(BlockState& state, Warp& warp, Lanes lanes, const I
                     where + ", which ends at " + std::to_string(setup_.shared_end()));
     }
     for (uint64_t part = at; part < at + kCoreBytes; part += 4)
-      if (undefined(state, part)) {
+      if (undefined(state, in, part)) {
         undefined_read(state, warp, in, true, std::countr_zero(lanes), where);
         break;
       }

@@ -317,7 +317,7 @@ void MbarrierSteps::copy(BlockState& state, Warp& warp, const Instruction& in, i
   }
   const auto bytes = static_cast<unsigned>(*size);
   for (uint64_t i = 0; in.wide && i < *size; i += 4)
-    if (undefined(state, here.address.constant + i)) {
+    if (undefined(state, in, here.address.constant + i)) {
       undefined_read(state, warp, in, true, lane,
                      "shared memory at " + std::to_string(here.address.constant + i) + " is copied");
       break;
@@ -330,6 +330,7 @@ void MbarrierSteps::copy(BlockState& state, Warp& warp, const Instruction& in, i
   if (report_.ended()) return;
   steps_.memory.forget_location(state, warp, to[lane], lane, bytes);
   if (in.wide) return;
+  if (open_.innermost == nullptr) state.shared.define(here.address.constant, *size, true);
   for (uint64_t i = 0; i < *size; i += 4) state.shared.write(here.address.constant + i, 4, {}, false);
   if (const std::string fault = state.mbarriers.copy(at, warp.thread(lane), *size, state.clocks);
       !fault.empty())

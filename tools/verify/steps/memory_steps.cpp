@@ -4,6 +4,13 @@
 
 namespace glove::verify {
 
+// A lane has certainly written bytes of shared memory. What a strong access writes another strong one may
+// read before.
+void MemorySteps::define(BlockState& state, const Instruction& in, uint64_t address, unsigned bytes) {
+  const bool strong = in.op == Op::kAtomic || in.order.strong || in.order.release || in.order.is_volatile;
+  state.shared.define(address, bytes, !strong);
+}
+
 void MemorySteps::store_value(BlockState& state, Warp& warp, const Instruction& in, const Place& place,
                               int lane, Value value, bool known, PredicateId condition) {
   const unsigned bytes = bytes_of(in.type);
@@ -18,7 +25,10 @@ void MemorySteps::store_value(BlockState& state, Warp& warp, const Instruction& 
     if (state.shared.blur(from, to)) ++state.blurred;
     return;
   }
-  if (!maybe) return state.shared.write(place.address.constant, bytes, value, known);
+  if (!maybe) {
+    define(state, in, place.address.constant, bytes);
+    return state.shared.write(place.address.constant, bytes, value, known);
+  }
   // Under a condition that is the same for all threads, the value is a selection.
   const auto comes = known ? comes_if(warp, lane, condition) : std::nullopt;
   if (comes && !comes->known() && table_.scope_of_predicate(comes->form) <= Scope::kBlock &&
@@ -177,11 +187,12 @@ Value MemorySteps::atomic_result(BlockState& state, Warp& warp, const Instructio
 void MemorySteps::store_atomically(BlockState& state, Warp& warp, const Instruction& in, const Place& place,
                                    int lane, const Value& amount, bool certain, const Guarded& guard) {
   const unsigned bytes = bytes_of(in.type);
-  if (place.space == Space::kShared && place.kind == Place::kNumber &&
-      undefined(state, place.address.constant) && in.atomic != AtomicOp::kExchange)
+  if (place.space == Space::kShared && place.kind == Place::kNumber && in.atomic != AtomicOp::kExchange &&
+      undefined(state, in, place.address.constant, bytes))
     undefined_read(state, warp, in, certain, lane,
                    "thread " + std::to_string(warp.thread(lane)) + " changes shared memory at " +
                        std::to_string(place.address.constant));
+  if (in.atomic != AtomicOp::kExchange) check_written(state, warp, in, place, bytes, lane, certain);
   if (place.space == Space::kShared && place.kind == Place::kNumber) {
     const bool adds = in.atomic == AtomicOp::kAdd && !is_float(in.type) && bytes == 4 && amount.known();
     if (adds && !open_.in_loop() && state.shared.count(place.address.constant, amount.constant, table_)) {
@@ -189,6 +200,7 @@ void MemorySteps::store_atomically(BlockState& state, Warp& warp, const Instruct
     } else if (open_.innermost != nullptr || !certain) {
       if (state.shared.write_maybe(place.address.constant, bytes)) ++state.blurred;
     } else {
+      define(state, in, place.address.constant, bytes);
       state.shared.write(place.address.constant, bytes, {}, false);
     }
   } else {
@@ -245,9 +257,10 @@ void MemorySteps::step_load(BlockState& state, Warp& warp, const Instruction& in
   each_lane(active, [&](int lane) {
     if (report_.ended()) return;
     Place place = places[lane];
+    check_written(state, warp, in, place, bytes * in.vector, lane, has(guard.certain, lane));
     for (unsigned i = 0; i < in.vector; ++i) {
       if (place.space == Space::kShared && place.kind == Place::kNumber &&
-          undefined(state, place.address.constant)) {
+          undefined(state, in, place.address.constant, bytes)) {
         undefined_read(state, warp, in, has(guard.certain, lane) && !open_.under_conditions(state, warp),
                        lane,
                        "thread " + std::to_string(warp.thread(lane)) + " reads shared memory at " +
@@ -295,9 +308,10 @@ void MemorySteps::step_tile(BlockState& state, Warp& warp, Lanes lanes, const In
     const Place& place = places[0];
     if (!check_bounds(state, warp, line, place, first, certain) || report_.ended()) return;
     const bool shared = place.space == Space::kShared && place.kind == Place::kNumber;
+    if (!stores) check_written(state, warp, in, place, line.vector, first, true);
     for (uint64_t at = place.address.constant; shared && !stores && at < place.address.constant + line.vector;
          at += 4)
-      if (undefined(state, at))
+      if (undefined(state, in, at))
         undefined_read(state, warp, in, true, first, "shared memory at " + std::to_string(at) + " is read");
     if (stores && place.space == Space::kGlobal && order_.waits.logs())
       return report_.unsupported(in, "it stores to global memory, in which the kernel waits");
@@ -346,14 +360,16 @@ void MemorySteps::step_matrix_memory(BlockState& state, Warp& warp, Lanes lanes,
         if (open_.innermost != nullptr)
           state.shared.write_maybe(place.address.constant + i, 4);
         else
-          state.shared.write(place.address.constant + i, 4, {}, false);
-      } else if (undefined(state, place.address.constant + i)) {
+          define(state, in, place.address.constant + i, 4),
+              state.shared.write(place.address.constant + i, 4, {}, false);
+      } else if (undefined(state, in, place.address.constant + i)) {
         undefined_read(state, warp, in, true, lane,
                        "shared memory at " + std::to_string(place.address.constant + i) + " is read");
       }
     }
     if (place.kind != Place::kNumber && in.op == Op::kMatrixStore)
       store_value(state, warp, row, place, lane, {}, false, 0);
+    if (in.op != Op::kMatrixStore) check_written(state, warp, in, place, 16, lane, true);
   });
   if (report_.ended()) return;
   // Whoever names a row, each lane may get or give some of it.

@@ -42,6 +42,7 @@ class MemorySteps : private StepsPart {
                        unsigned bytes);
 
  private:
+  void define(BlockState& state, const Instruction& in, uint64_t address, unsigned bytes);
   Lanes find_places(BlockState& state, Warp& warp, const Instruction& in, const Guarded& guard,
                     std::array<Place, 32>& places);
   Value atomic_result(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,

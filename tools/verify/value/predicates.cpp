@@ -169,6 +169,25 @@ void SymbolTable::set_operation_range(Symbol& symbol) const {
   }
 }
 
+bool SymbolTable::takes_every_value(Value value) const {
+  const LinearTerms sum = terms(value.form);
+  if (sum.size() != 1) return false;
+  const Symbol& symbol = SymbolTable::symbol(sum[0].symbol);
+  if (symbol.kind != SymbolKind::kOperation || symbol.op == Op::kLoad) return symbol.data;
+  const uint64_t by = mask_bits(symbol.arguments[1].constant, symbol.bits), low = by & (~by + 1);
+  const LinearTerms from = terms(symbol.arguments[0].form);
+  if (!symbol.arguments[1].known() || from.size() != 1) return false;
+  const Symbol& whole = SymbolTable::symbol(from[0].symbol);
+  const auto factor = static_cast<uint64_t>(from[0].factor);
+  if (whole.bits != symbol.bits || !(whole.unsigned_range == Interval::of_unsigned(whole.bits)) ||
+      !takes_every_value({0, symbol.arguments[0].form}))
+    return false;
+  if (symbol.op != Op::kAnd)
+    return (symbol.op == Op::kRem || symbol.op == Op::kShr) && !is_signed(symbol.type) && factor % 2 == 1;
+  // Bits side by side, which all vary.
+  return low != 0 && (by / low & (by / low + 1)) == 0 && (factor & (~factor + 1)) <= low;
+}
+
 Value SymbolTable::ballot(const Votes& votes) {
   const Value result = fresh(32, Scope::kBlock);
   ballots_.emplace(single(result), votes);

@@ -92,6 +92,8 @@ class SymbolTable : public SymbolStore {
 
   // Without knowledge of the path; exact: of the sum as a number that does not wrap.
   Interval exact_base_range(Value value, unsigned bits) const;
+  // Whether each number of that range, in steps of the value's stride, is possible: data decide alone.
+  bool takes_every_value(Value value) const;
   Interval base_range(Value value, unsigned bits, bool as_signed) const;
 
   // A proof took sums not to wrap: of an index that was extended or compared, or of an address in 64 bits.

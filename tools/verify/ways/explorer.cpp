@@ -77,6 +77,8 @@ void Explorer::at_full_barrier(BlockState& state) {
   state.arrived_before = state.arrived;
   order_.records.begin_phase(state, setup_.blocks < 2 && forks_.empty());
   state.shared.settle(table_);
+  state.shared.settle_defined(
+      std::ranges::all_of(state.warps, [](const Warp& warp) { return warp.alive == warp.lanes; }));
   for (const Slot& slot : state.shared.slots())
     if (slot.known == Known::kValue && slot.value.form != 0) table_.share(slot.value, Scope::kBlock);
   // What one thread knows about its own data does not matter to the others, and would tell equal states
@@ -89,8 +91,10 @@ void Explorer::at_full_barrier(BlockState& state) {
     bool facts_differ = false;
     if (!generaliser_.subsumed(*general, state, &facts_differ)) continue;
     order_.waits.note_instance(general->progress, state.progress);
-    if (!facts_differ) return report_.end_path(true);
-    // The same state under other conditions: go on once more without them.
+    const bool defines_more = !general->shared.defined_within(state.shared);
+    if (!facts_differ && !defines_more) return report_.end_path(true);
+    // The same state under other conditions, or where less was written: go on once more without them.
+    general->shared.keep_defined(state.shared);
     state.path = generaliser_.common_facts(*general, state);
     general->path = state.path;
     return go_on_from(*general, state);

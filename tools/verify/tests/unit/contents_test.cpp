@@ -221,6 +221,45 @@ TEST(Shadow, PlacesAreTheSameOnlyWithFormAndGranule) {
   EXPECT_NE(GlobalPlaceHash()({1, 2}), GlobalPlaceHash()({2, 1}));
 }
 
+TEST_F(ContentsTest, BytesAreDefinedOnceTheyAreWrittenForCertain) {
+  Contents contents;
+  EXPECT_FALSE(contents.defined(0, 4));
+  contents.define(2, 5, true);
+  EXPECT_TRUE(contents.defined(2, 7));
+  EXPECT_FALSE(contents.defined(1, 7));
+  EXPECT_FALSE(contents.defined(2, 8));
+  contents.write_maybe(8, 4);
+  contents.blur(0, 64);
+  EXPECT_FALSE(contents.defined(8, 12));
+  EXPECT_TRUE(contents.defined(2, 7));
+}
+
+TEST_F(ContentsTest, WhatNothingOrdersIsDefinedOnceAllHaveMet) {
+  Contents contents, others;
+  contents.define(0, 4, false);
+  others.define(0, 4, false);
+  EXPECT_FALSE(contents.defined(0, 4));
+  contents.settle_defined(true);
+  others.settle_defined(false);
+  EXPECT_TRUE(contents.defined(0, 4));
+  others.settle_defined(true);
+  EXPECT_FALSE(others.defined(0, 4));
+}
+
+TEST_F(ContentsTest, DefinedBytesCanBeTakenBack) {
+  Contents more, less;
+  more.define(0, 16, true);
+  less.define(4, 8, true);
+  EXPECT_TRUE(more.defined(0, 16));
+  EXPECT_TRUE(less.defined_within(more));
+  EXPECT_FALSE(more.defined_within(less));
+  EXPECT_FALSE(more.defined_within({}));
+  more.keep_defined(less);
+  EXPECT_TRUE(more.defined_within(less));
+  EXPECT_TRUE(more.defined(4, 12));
+  EXPECT_FALSE(more.defined(0, 16));
+}
+
 TEST(Conflict, ReadsDoNotConflict) {
   AccessRecord a, b;
   EXPECT_FALSE(conflict(a, b));

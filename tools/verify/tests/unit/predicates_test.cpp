@@ -176,5 +176,22 @@ TEST_F(RangesTest, OfNarrowLoads) {
   EXPECT_EQ(symbol(table.loaded(Type::kU32, 0, 32, any(64))).range, Interval::of_signed(32));
 }
 
+TEST_F(RangesTest, DataTakeEveryValueThroughSomeOperations) {
+  const Value x = table.fresh(32, Scope::kThread, true);
+  const auto all = [&](Value value) { return table.takes_every_value(value); };
+  EXPECT_TRUE(all(x));
+  EXPECT_FALSE(all(any()));
+  EXPECT_FALSE(all(table.add(x, table.fresh(32, Scope::kThread, true), 32)));
+  EXPECT_TRUE(all(operation(Op::kAnd, Type::kB32, x, number(0x3c))));
+  EXPECT_FALSE(all(operation(Op::kAnd, Type::kB32, x, number(0x35))));
+  EXPECT_FALSE(all(operation(Op::kAnd, Type::kB32, any(), number(0x3c))));
+  EXPECT_TRUE(all(operation(Op::kAnd, Type::kB32, table.scale(x, 4, 32), number(0x3c))));
+  EXPECT_FALSE(all(operation(Op::kAnd, Type::kB32, table.scale(x, 8, 32), number(0x3c))));
+  EXPECT_TRUE(all(operation(Op::kRem, Type::kU32, x, number(10))));
+  EXPECT_FALSE(all(operation(Op::kRem, Type::kS32, x, number(10))));
+  EXPECT_FALSE(all(operation(Op::kRem, Type::kU32, table.scale(x, 2, 32), number(10))));
+  EXPECT_FALSE(all(operation(Op::kMin, Type::kU32, x, number(10))));
+}
+
 }  // namespace
 }  // namespace glove::verify
