@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "memory/shared_windows.h"
 #include "value/symbols.h"
 
 namespace glove::verify {
@@ -26,12 +27,15 @@ struct Slot {
   Known known = Known::kNothingWritten;
 };
 
-// The contents of one window of memory, which grows as it is used.
+// The contents of one window of memory, or of one per block of a cluster, which grows as it is used.
 class Contents {
  public:
+  explicit Contents(Windows windows = {}) : windows_(windows) {}
+
   // Slots of four bytes. A write marks bytes as defined; reads tell whether anything has been written.
-  Slot& at(uint64_t address) {
-    const size_t index = static_cast<size_t>(address / 4);
+  Slot& at(uint64_t address) { return slot(static_cast<size_t>(windows_.compact(address) / 4)); }
+  // The slot that has this place among slots(), or will have.
+  Slot& slot(size_t index) {
     if (index >= slots_.size()) slots_.resize(index + 64);
     return slots_[index];
   }
@@ -50,6 +54,7 @@ class Contents {
   void settle(SymbolTable& table);
 
  private:
+  Windows windows_;
   std::vector<Slot> slots_;
 };
 

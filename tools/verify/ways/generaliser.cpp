@@ -287,7 +287,7 @@ void Generaliser::widen(const BlockSnapshot& start, BlockState& state, BlockSnap
     return general ? *general : common_unknown(common, before, now, type, result);
   });
   for (size_t i = 0; i < result.shared.slots().size(); ++i) {
-    Slot& now = result.shared.at(i * 4);
+    Slot& now = result.shared.slot(i);
     const Slot before = i < start.shared.slots().size() ? start.shared.slots()[i] : Slot{};
     if (now.known != Known::kValue ||
         (before.known == Known::kValue && before.bytes == now.bytes && before.value == now.value))
@@ -302,7 +302,7 @@ void Generaliser::widen(const BlockSnapshot& start, BlockState& state, BlockSnap
       now.value = *general;
     else
       now.known = Known::kUnknown;
-    if (now.known == Known::kUnknown && now.bytes == 8) result.shared.at(i * 4 + 4).known = Known::kUnknown;
+    if (now.known == Known::kUnknown && now.bytes == 8) result.shared.slot(i + 1).known = Known::kUnknown;
   }
 }
 
@@ -333,14 +333,14 @@ void Generaliser::weaken(const BlockSnapshot& general, BlockState& state, BlockS
     return ticket ? *ticket : common_unknown(common, before, now, type, result);
   });
   for (size_t i = 0; i < result.shared.slots().size(); ++i) {
-    Slot& now = result.shared.at(i * 4);
+    Slot& now = result.shared.slot(i);
     const Slot before = i < general.shared.slots().size() ? general.shared.slots()[i] : Slot{};
     if (now.known == Known::kValue && before.known == Known::kValue && before.bytes == now.bytes &&
         stays(before.value, now.value, false))
       continue;
     if (now.known == Known::kNothingWritten && before.known == Known::kNothingWritten) continue;
     now.known = Known::kUnknown;
-    if (now.bytes == 8) result.shared.at(i * 4 + 4).known = Known::kUnknown;
+    if (now.bytes == 8) result.shared.slot(i + 1).known = Known::kUnknown;
   }
 }
 
