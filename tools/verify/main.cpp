@@ -33,7 +33,7 @@ constexpr int kUsage = 4;
 
 struct CommandLine {
   std::vector<std::string> files, parameters, allowed;
-  std::string kernel, block, grid, launch, name, time_limit, memory_limit, data, dynamic_shared;
+  std::string kernel, block, grid, cluster, launch, name, time_limit, memory_limit, data, dynamic_shared;
   Launch given;  // what --param and --dynamic-shared say
   glove::verify::Options options;
   std::string format = "text";
@@ -146,6 +146,9 @@ std::string check_options(CommandLine* arguments) {
   error = size_error("--block", arguments->block, 1024, "a block has at most 1024 threads");
   if (error.empty())
     error = size_error("--grid", arguments->grid, 65536, "a grid has at most 65536 blocks here");
+  if (error.empty())
+    error = size_error("--cluster", arguments->cluster, glove::verify::kMostClusterBlocks,
+                       "a cluster has at most 16 blocks");
   if (!error.empty()) return error;
   if (const std::string& text = arguments->time_limit; !text.empty()) {
     char* end = nullptr;
@@ -252,6 +255,7 @@ Result<std::vector<Wanted>> read_wanted(const CommandLine& arguments, const Modu
     if (!std::regex_search(launch.name, name)) continue;
     if (!arguments.block.empty()) parse_size(arguments.block, &launch.block);
     if (!arguments.grid.empty()) parse_size(arguments.grid, &launch.grid);
+    if (!arguments.cluster.empty()) parse_size(arguments.cluster, &launch.cluster);
     if (arguments.given.dynamic_shared) launch.dynamic_shared = arguments.given.dynamic_shared;
     launch.parameters.insert(launch.parameters.begin(), arguments.given.parameters.begin(),
                              arguments.given.parameters.end());  // before those of the file
@@ -331,6 +335,7 @@ int main(int argc, char** argv) {
                  "only launches of the spec whose name matches this regular expression");
   app.add_option("--block", arguments.block, "threads of a block: X[,Y[,Z]]");
   app.add_option("--grid", arguments.grid, "blocks: X[,Y[,Z]]");
+  app.add_option("--cluster", arguments.cluster, "blocks of a cluster: X[,Y[,Z]]");
   app.add_option("--param", arguments.parameters, "a number that the kernel gets: INDEX=NUMBER");
   app.add_option("--dynamic-shared", arguments.dynamic_shared, "bytes of dynamic shared memory");
   app.add_option("--allow", arguments.allowed, "takes race-of-equal-values or missing-acquire for no defect");

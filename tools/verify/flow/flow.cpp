@@ -189,7 +189,8 @@ const Region& Flow::region(int branch) const {
     for (int i = blocks_[block].first; i < blocks_[block].last; ++i) {
       const Instruction& in = kernel_.code[i];
       region.mbarriers |= kOfMbarriers.has(in.op);
-      region.block_barrier |= in.op == Op::kBarrier || kOfMbarriers.has(in.op);
+      region.block_barrier |=
+          in.op == Op::kBarrier || in.op == Op::kClusterBarrier || kOfMbarriers.has(in.op);
       region.orders |=
           in.op == Op::kWarpBarrier || in.op == Op::kFence || in.order.acquire || in.order.release;
       for (const PtxOperand& result : in.results)
@@ -210,7 +211,9 @@ Flow::Ahead Flow::barriers_ahead(int instruction) const {
     const auto [block, first] = work.back();
     work.pop_back();
     for (int i = first; i < blocks_[block].last; ++i)
-      if (kernel_.code[i].op == Op::kBarrier)
+      if (kernel_.code[i].op == Op::kClusterBarrier)
+        ahead = std::max(ahead, Ahead::kWhole);
+      else if (kernel_.code[i].op == Op::kBarrier)
         ahead = std::max(ahead, barrier_numbers(kernel_.code[i]) > 1 ? Ahead::kCounted : Ahead::kWhole);
     for (const int successor : blocks_[block].successors) {
       if (successor != exit_block() && !seen[successor])

@@ -6,9 +6,10 @@ namespace glove::verify {
 namespace {
 
 bool has_effect(const Instruction& in, bool shared_only) {
-  constexpr OpSet kAlways = {Op::kAtomic,  Op::kBranchIndexed, Op::kReturn,     Op::kTrap,
-                             Op::kBarrier, Op::kCopy,          Op::kCopyCommit, Op::kCopyWait,
-                             Op::kFence,   Op::kProxyFence,    Op::kAssertFail, Op::kUnsupported};
+  constexpr OpSet kAlways = {Op::kAtomic,        Op::kBranchIndexed, Op::kReturn,     Op::kTrap,
+                             Op::kBarrier,       Op::kCopy,          Op::kCopyCommit, Op::kCopyWait,
+                             Op::kFence,         Op::kProxyFence,    Op::kAssertFail, Op::kUnsupported,
+                             Op::kClusterBarrier};
   if (in.op == Op::kLoad &&
       (in.space == Space::kParam || in.space == Space::kConst || in.space == Space::kLocal))
     return false;

@@ -63,6 +63,33 @@ std::string block_problem(const Kernel& kernel, const std::array<uint32_t, 3>& b
          "), and --block or the launch file asks for " + std::to_string(threads);
 }
 
+// What forbids clusters of the launch's size, or nothing; without one, that of the kernel's declaration is
+// taken, and a grid of one block becomes one of a cluster.
+std::string fit_cluster(const Kernel& kernel, Launch* launch) {
+  const auto text = [](const std::array<uint32_t, 3>& size) {
+    return std::to_string(size[0]) + "," + std::to_string(size[1]) + "," + std::to_string(size[2]);
+  };
+  if (kernel.counts_clusters) return " is compiled with .blocksareclusters, which is not modelled";
+  auto& cluster = launch->cluster;
+  const bool is_fixed = kernel.cluster[0] != 0;
+  if (cluster[0] == 0 && is_fixed) cluster = kernel.cluster;
+  if (cluster[0] == 0 && kernel.needs_cluster)
+    return " must be launched with clusters (.explicitcluster); give their size with --cluster or cluster = "
+           "...";
+  if (cluster[0] == 0) return "";
+  if (is_fixed && cluster != kernel.cluster)
+    return " is compiled for clusters of " + text(kernel.cluster) +
+           " blocks (.reqnctapercluster), and --cluster or the launch file asks for " + text(cluster);
+  if (product(cluster) == 0 || product(cluster) > kMostClusterBlocks)
+    return ": a cluster has 1 to 16 blocks, and not " + std::to_string(product(cluster));
+  if (product(launch->grid) == 1) launch->grid = cluster;
+  for (size_t axis = 0; axis < 3; ++axis)
+    if (launch->grid[axis] % cluster[axis] != 0)
+      return ": the grid of " + text(launch->grid) + " blocks must be a multiple of the cluster of " +
+             text(cluster) + " along each axis";
+  return "";
+}
+
 constexpr std::string_view kMark = "// verify: ";
 constexpr std::string_view kNameLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
 
@@ -130,6 +157,8 @@ Status fit_launch(Launch* launch, const Kernel& kernel) {
       return lacks(*launch, value, kernel.name + " does not have");
   }
   if (launch->block[0] == 0) launch->block = kernel.max_threads;
+  if (const std::string problem = fit_cluster(kernel, launch); !problem.empty())
+    return Error{ErrorCode::kLaunch, kernel.name + problem};
   if (const Status status = fit_relations(launch, parameters); !status.ok()) return status;
   if (const std::string problem = block_problem(kernel, launch->block); !problem.empty())
     return Error{ErrorCode::kLaunch, kernel.name + problem};

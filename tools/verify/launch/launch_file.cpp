@@ -20,14 +20,15 @@ namespace {
 using Keys = std::span<const std::string_view>;
 
 // The keys that each kind of table may have.
-constexpr std::string_view kSetKeys[] = {"name",       "kernel", "block",  "grid",      "dynamic_shared",
-                                         "parameters", "lemmas", "ranges", "constants", "assume"};
-constexpr std::string_view kLaunchKeys[] = {"with",   "name",           "kernel",     "block",
-                                            "grid",   "dynamic_shared", "parameters", "lemmas",
-                                            "ranges", "constants",      "assume"};
-constexpr std::string_view kFileKeys[] = {"launch", "choices", "name",           "kernel",
-                                          "block",  "grid",    "dynamic_shared", "parameters",
-                                          "lemmas", "ranges",  "constants",      "assume"};
+constexpr std::string_view kSetKeys[] = {"name",    "kernel",         "block",      "grid",
+                                         "cluster", "dynamic_shared", "parameters", "lemmas",
+                                         "ranges",  "constants",      "assume"};
+constexpr std::string_view kLaunchKeys[] = {"with",   "name",    "kernel",         "block",
+                                            "grid",   "cluster", "dynamic_shared", "parameters",
+                                            "lemmas", "ranges",  "constants",      "assume"};
+constexpr std::string_view kFileKeys[] = {"launch", "choices",   "name",           "kernel",     "block",
+                                          "grid",   "cluster",   "dynamic_shared", "parameters", "lemmas",
+                                          "ranges", "constants", "assume"};
 constexpr std::string_view kParameterKeys[] = {"at",    "index",    "buffer", "bytes", "zeroed", "distinct",
                                                "every", "pointers", "u32",    "u64",   "s32",    "s64"};
 constexpr std::string_view kRangeKeys[] = {"name", "file", "line", "least", "most", "reason"};
@@ -66,6 +67,7 @@ class Reader {
     if (text(table, "kernel", &out->kernel)) pattern(table);
     size(table, "block", 1024, "a block has at most 1024 threads", &out->block);
     size(table, "grid", 65536, "a grid has at most 65536 blocks here", &out->grid);
+    size(table, "cluster", kMostClusterBlocks, "a cluster has at most 16 blocks", &out->cluster);
     if (uint64_t bytes = 0; number(table, "dynamic_shared", 0, kMostBlockShared, &bytes))
       out->dynamic_shared = bytes;
     if (std::string word; text(table, "constants", &word)) {

@@ -2,6 +2,7 @@
 // ordered yet.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <iterator>
@@ -21,18 +22,27 @@ using Lanes = uint32_t;
 // is known to have ended.
 enum class Flight : uint8_t { kNone, kCopy, kProduct, kBulk, kBulkRead, kBulkWrite };
 
+// For whom an access is strong, if it is.
+enum class StrongFor : uint8_t { kAll, kCluster, kBlock };
+
+// Where a thread runs; without clusters, the cluster is the block.
+struct Home {
+  uint32_t block = 0;
+  uint32_t cluster = 0;
+};
+
 // What all accesses of a warp by one instruction have in common.
 struct AccessRecord {
   AccessKind kind = AccessKind::kRead;
   bool strong = false;  // strong accesses of one location do not race with each other
   bool certain = true;  // happens in every run
   Flight flight = Flight::kNone;
-  bool block_scope = false;    // strong for its own block only
+  StrongFor scope = StrongFor::kAll;
   bool may_hold_lock = false;  // comes after a loop around an atomic exchange
   bool in_global = false;      // of some lane
   uint32_t instruction = 0;
   uint32_t warp = 0;
-  uint32_t block = 0;
+  Home home;
   uint32_t bytes = 4;
   uint64_t tile = 0;  // of wmma: the same number for the same place; 0: each lane has an address of its own
   uint32_t acquired = 0;                // grid barriers that all its lanes have seen full
@@ -128,7 +138,9 @@ inline bool conflict(const AccessRecord& a, const AccessRecord& b) {
   if (a.kind == AccessKind::kRead && b.kind == AccessKind::kRead) return false;
   const bool strong_a = a.strong || a.kind == AccessKind::kAtomic;
   const bool strong_b = b.strong || b.kind == AccessKind::kAtomic;
-  const bool in_scope = a.block == b.block || (!a.block_scope && !b.block_scope);
+  const StrongFor narrower = std::max(a.scope, b.scope);
+  const bool in_scope = a.home.block == b.home.block || narrower == StrongFor::kAll ||
+                        (narrower == StrongFor::kCluster && a.home.cluster == b.home.cluster);
   return !(strong_a && strong_b && in_scope && a.bytes == b.bytes);
 }
 

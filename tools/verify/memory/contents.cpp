@@ -26,10 +26,11 @@ void Contents::write(uint64_t address, unsigned bytes, Value value, bool known) 
 }
 
 bool Contents::blur(uint64_t from, uint64_t to) {
-  const size_t end = static_cast<size_t>(std::min<uint64_t>(to, kMostShared) / 4 + 1);
+  const uint64_t last = windows_.stride == 0 ? std::min<uint64_t>(to, kMostShared) : windows_.compact(to);
+  const size_t end = static_cast<size_t>(last / 4 + 1);
   if (end > slots_.size()) slots_.resize(end);
   bool changed = false;
-  for (size_t i = static_cast<size_t>(from / 4); i < end; ++i) {
+  for (size_t i = static_cast<size_t>(windows_.compact(from) / 4); i < end; ++i) {
     changed |= slots_[i].known != Known::kVaries;
     slots_[i].known = Known::kVaries;
     slots_[i].bytes = 4;
@@ -90,6 +91,9 @@ void Contents::settle_defined(bool all_met) {
 }
 
 bool Contents::defined(uint64_t from, uint64_t to) {
+  const uint64_t bytes_there = to - from;
+  from = windows_.compact(from);
+  to = from + bytes_there;
   if (from >= whole_from_ && to <= whole_to_) return true;
   for (uint64_t word = from / 4; word * 4 < to; ++word) {
     const uint64_t begin = std::max(from, word * 4), end = std::min(to, word * 4 + 4);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "memory/shared_windows.h"
 #include "value/symbols.h"
 
 namespace glove::verify {
@@ -27,12 +28,15 @@ struct Slot {
   uint8_t written = 0;  // its bytes that were written for certain; 16 times those of which `settle` says it
 };
 
-// The contents of one window of memory, which grows as it is used.
+// The contents of one window of memory, or of one per block of a cluster, which grows as it is used.
 class Contents {
  public:
+  explicit Contents(Windows windows = {}) : windows_(windows) {}
+
   // Slots of four bytes. A write marks bytes as defined; reads tell whether anything has been written.
-  Slot& at(uint64_t address) {
-    const size_t index = static_cast<size_t>(address / 4);
+  Slot& at(uint64_t address) { return slot(static_cast<size_t>(windows_.compact(address) / 4)); }
+  // The slot that has this place among slots(), or will have.
+  Slot& slot(size_t index) {
     if (index >= slots_.size()) slots_.resize(index + 64);
     return slots_[index];
   }
@@ -55,7 +59,7 @@ class Contents {
   void define(uint64_t address, uint64_t bytes, bool ordered);
   // all_met: of the bytes that were written before, each is ordered with all that follows.
   void settle_defined(bool all_met);
-  // Whether all bytes of [from, to) were written for certain.
+  // Whether all bytes of [from, to), which are of one window, were written for certain.
   bool defined(uint64_t from, uint64_t to);
   // Whether all that was written here for certain was so in `other`.
   bool defined_within(const Contents& other) const;
@@ -63,6 +67,7 @@ class Contents {
   void keep_defined(const Contents& other);
 
  private:
+  Windows windows_;
   std::vector<Slot> slots_;
   uint64_t whole_from_ = 0, whole_to_ = 0;  // the longest range that was seen to be defined
 };

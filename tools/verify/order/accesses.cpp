@@ -44,21 +44,26 @@ void add_conditions(const Path* path, int lane, const std::function<std::string(
 
 uint32_t AccessLog::add(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, AccessKind kind,
                         unsigned bytes, PathPointer path, bool certain, Flight flight, uint64_t tile) {
-  AccessRecord record = {.kind = kind,
-                         .certain = certain,
-                         .flight = flight,
-                         .block_scope = in.order.scope == FenceScope::kBlock && !in.order.is_volatile,
-                         .may_hold_lock = (lanes & ~warp.exchanged) == 0,
-                         .instruction = setup_.number_of(in),
-                         .warp = warp.index,
-                         .block = state.block,
-                         .bytes = bytes,
-                         .tile = tile,
-                         .acquired = ~0u,
-                         .seen = ~0u,
-                         .uncovered = state.arrived_before,
-                         .warp_path = std::move(path),
-                         .block_path = state.path};
+  AccessRecord record = {
+      .kind = kind,
+      .certain = certain,
+      .flight = flight,
+      .scope = in.order.is_volatile                     ? StrongFor::kAll
+               : in.order.scope == FenceScope::kBlock   ? StrongFor::kBlock
+               : in.order.scope == FenceScope::kCluster ? StrongFor::kCluster
+                                                        : StrongFor::kAll,
+      .may_hold_lock = (lanes & ~warp.exchanged) == 0,
+      .instruction = setup_.number_of(in),
+      .warp = warp.index,
+      .home = {setup_.block_number(setup_.block_index(state.block, setup_.cluster.rank_of(warp.index))),
+               state.block},
+      .bytes = bytes,
+      .tile = tile,
+      .acquired = ~0u,
+      .seen = ~0u,
+      .uncovered = state.arrived_before,
+      .warp_path = std::move(path),
+      .block_path = state.path};
   each_lane(lanes, [&](int lane) {
     const uint32_t acquired = state.clocks.seen_counters(warp.thread(lane));
     const uint64_t observed = warp.observed[lane];
@@ -74,9 +79,10 @@ uint32_t AccessLog::add(BlockState& state, Warp& warp, Lanes lanes, const Instru
   if (found != recent_.end()) {
     const AccessRecord& last = records_[found->second];
     if (last.warp_path == record.warp_path && last.block_path == record.block_path &&
-        last.block == record.block && last.acquired == record.acquired && last.seen == record.seen &&
-        last.uncovered == record.uncovered && last.bytes == bytes && last.tile == tile &&
-        last.last_barrier == record.last_barrier && last.may_hold_lock == record.may_hold_lock)
+        last.home.block == record.home.block && last.acquired == record.acquired &&
+        last.seen == record.seen && last.uncovered == record.uncovered && last.bytes == bytes &&
+        last.tile == tile && last.last_barrier == record.last_barrier &&
+        last.may_hold_lock == record.may_hold_lock)
       return found->second;
   }
   records_.push_back(std::move(record));
@@ -235,7 +241,8 @@ void RaceReports::compare(uint32_t id, int lane, Value address, uint32_t other, 
   const Side right = {other_address, other_bytes, {b.warp_path.get(), b.block_path.get(), other_lane}};
   const Overlap overlap = compare_addresses(left, right, table_);
   if (overlap == Overlap::kNever ||
-      exclude_each_other(left.position, right.position, a.block == b.block && a.warp == b.warp, table_))
+      exclude_each_other(left.position, right.position, a.home.block == b.home.block && a.warp == b.warp,
+                         table_))
     return;
   const Value difference = table_.subtract(address, other_address, 64);
   const std::string parameter = parameter_in(difference, false);
@@ -260,7 +267,7 @@ std::optional<std::pair<int, int>> RaceReports::not_excluded(const AccessRecord&
     each_lane(found ? 0 : tried(b, lanes_b), [&](int j) {
       if (found || (!certain && exclude_each_other({a.warp_path.get(), a.block_path.get(), i},
                                                    {b.warp_path.get(), b.block_path.get(), j},
-                                                   a.block == b.block && a.warp == b.warp, table_)))
+                                                   a.home.block == b.home.block && a.warp == b.warp, table_)))
         return;
       found = {i, j};
     });
@@ -314,8 +321,11 @@ void RaceReports::explain(const AccessRecord& a, int lane_a, const AccessRecord&
   finding.explanation.push_back(way(b, lane_b));
   finding.explanation.push_back(way(a, lane_a));
   std::string why;
-  if (a.block != b.block)
-    why = "the threads are in different blocks, and no grid barrier lies between the accesses";
+  if (a.home.block != b.home.block)
+    why = a.home.cluster == b.home.cluster
+              ? "the threads are in different blocks of a cluster, and no barrier of the cluster that orders "
+                "the accesses lies between them"
+              : "the threads are in different blocks, and no grid barrier lies between the accesses";
   else if (a.warp == b.warp)
     why = "the threads are lanes of one warp, and neither __syncwarp nor a barrier lies between the accesses";
   else if (a.last_barrier == 0 && b.last_barrier == 0)
@@ -342,8 +352,8 @@ void RaceReports::explain(const AccessRecord& a, int lane_a, const AccessRecord&
 }
 
 Access RaceReports::public_access(const AccessRecord& record, int lane) const {
-  return {record.kind, record.flight != Flight::kNone, record.block,
-          record.warp * 32 + static_cast<uint32_t>(lane),
+  return {record.kind, record.flight != Flight::kNone, record.home.block,
+          setup_.cluster.in_block(record.warp * 32 + static_cast<uint32_t>(lane)),
           setup_.kernel.sites[setup_.kernel.code[record.instruction].site]};
 }
 
@@ -373,13 +383,19 @@ void RaceReports::report(const AccessRecord& a, int lane_a, const AccessRecord& 
   }
   const bool locked = a.may_hold_lock && b.may_hold_lock;
   if (locked) message += ", unless both hold a lock: locks made of atomicCAS or atomicExch are not proved";
-  const bool one_warp = a.block == b.block && a.warp == b.warp && a.instruction == b.instruction;
+  const bool one_warp = a.home.block == b.home.block && a.warp == b.warp && a.instruction == b.instruction;
   const bool claimed = claims(a, lane_a, one_warp) && claims(b, lane_b, one_warp);
   if (claimed)
     message += ", unless an atomic operation or a choice of the warp lets only one of them come here";
-  if (kind == FindingKind::kRace && a.block != b.block && order_.grid_races.ordered(a, b, true)) {
+  if (kind == FindingKind::kRace && a.home.block != b.home.block && order_.grid_races.ordered(a, b, true)) {
     kind = FindingKind::kMissingAcquire;
     message += ": the reader has seen the counter or flag, and lacks a fence behind that";
+  }
+  const bool of_mbarrier = in.op == Op::kMbarrier || other.op == Op::kMbarrier;
+  if ((a.home.block != b.home.block && setup_.cluster.several() && setup_.uses_flags) ||
+      (of_mbarrier && setup_.arrives_relaxed)) {
+    kind = FindingKind::kUnproved;
+    message += "; what fences order between blocks of clusters is not followed";
   }
   if (kind == FindingKind::kRace && (locked || claimed)) kind = FindingKind::kUnproved;
   if (kind != FindingKind::kSameValueRace)

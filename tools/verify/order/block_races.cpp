@@ -118,9 +118,10 @@ void BlockRaces::exact_access(BlockState& state, Warp& warp, uint32_t record, in
   const uint64_t last = (place.address.constant + order_.records[record].bytes - 1) / setup_.granule;
   for (uint64_t granule = first; granule <= last; ++granule) {
     if (place.space == Space::kShared) {
-      if (granule > kMostShared) return;
-      if (granule >= state.shadow.shared.size()) state.shadow.shared.resize(granule + 256);
-      Cell& cell = state.shadow.shared[granule];
+      const size_t at = setup_.cell_of(granule);
+      if (!setup_.cluster.several() && at > kMostShared) return;
+      if (at >= state.shadow.shared.size()) state.shadow.shared.resize(at + 256);
+      Cell& cell = state.shadow.shared[at];
       if (cell.phase != state.shadow.phase) {
         cell.entries.clear();
         cell.phase = state.shadow.phase;
@@ -128,7 +129,7 @@ void BlockRaces::exact_access(BlockState& state, Warp& warp, uint32_t record, in
       }
       const bool outlasts = order_.records[record].flight != Flight::kNone ||
                             (setup_.has_products && order_.records[record].kind != AccessKind::kRead);
-      if (outlasts && !std::exchange(cell.has_flight, true)) state.shadow.flights.push_back(granule);
+      if (outlasts && !std::exchange(cell.has_flight, true)) state.shadow.flights.push_back(at);
       check_cell(state, warp, record, lane, cell, place);
     } else {
       const auto [cell, added] = state.shadow.global.try_emplace({place.address.form, granule});
@@ -216,7 +217,7 @@ void BlockRaces::check_cell(BlockState& state, Warp& warp, uint32_t id, int lane
                             place.space == Space::kShared &&
                             writes_what_is_there(state, warp, id, lane, entry, other_lane, place);
     const std::string where = place.space == Space::kShared
-                                  ? "shared memory at " + std::to_string(place.address.constant)
+                                  ? setup_.shared_at(state, place.address.constant)
                                   : name_of_global(setup_.kernel.code[mine.instruction], place.address.form,
                                                    place.address.constant);
     order_.reports.report(order_.records[id], lane, order_.records[entry.record], other_lane, where, true,
@@ -364,15 +365,12 @@ void BlockRaces::compare_with_cells(BlockState& state, Warp& warp, uint32_t id, 
   };
   if (object == 0) {
     const Interval range = Reasoner(table_, position(state, warp, lane)).exact_range(address);
-    const auto bound = [&](Wide value) {
-      const Wide end = Wide{state.shadow.shared.size() * setup_.granule};
-      return static_cast<size_t>(std::clamp<Wide>(value, 0, end)) / setup_.granule;
-    };
+    const auto bound = [&](Wide value) { return setup_.cell_of(setup_.near_shared(value) / setup_.granule); };
     const size_t end =
         std::min(state.shadow.shared.size(), bound(range.hi + order_.records[id].bytes - 1) + 1);
     for (size_t i = bound(range.lo); i < end; ++i)
       if (state.shadow.shared[i].phase == state.shadow.phase)
-        visit(state.shadow.shared[i], {i * setup_.granule, 0});
+        visit(state.shadow.shared[i], {setup_.address_of_cell(i), 0});
     return;
   }
   if (state.shadow.forms.count(object) == 0) return;

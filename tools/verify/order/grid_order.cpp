@@ -17,8 +17,8 @@ bool GridOrder::released(const BlockState& state, const Warp& warp, int lane) {
 }
 
 bool GridOrder::counts_up(const Instruction& in, Value amount) const {
-  return in.atomic == AtomicOp::kInc && amount.known() && amount.constant + 1 >= setup_.blocks &&
-         !learned_.pair;
+  return !setup_.cluster.several() && in.atomic == AtomicOp::kInc && amount.known() &&
+         amount.constant + 1 >= setup_.blocks && !learned_.pair;
 }
 
 // Something adds one to a counter that may wrap. The results differ as long as each block adds once.
@@ -51,8 +51,7 @@ bool GridOrder::raise_flag(BlockState& state, Warp& warp, const Instruction& in,
   if (!follows() || !setup_.check_global || place.space != Space::kGlobal || place.kind != Place::kNumber ||
       !certain || !value.known() || mask_bits(value.constant, bits_of(in.type)) == 0)
     return false;
-  if ((in.order.scope == FenceScope::kBlock && !in.order.is_volatile) || !released(state, warp, lane))
-    return false;
+  if ((is_narrow(in.order.scope) && !in.order.is_volatile) || !released(state, warp, lane)) return false;
   const uint32_t at = order_.locations.number(place);
   const auto number = flag_number(at);
   if (!number) return false;
@@ -121,7 +120,7 @@ void GridOrder::counter_addition(BlockState& state, Warp& warp, const Instructio
   if (amount.known() && amount.constant == 0) return;  // it only reads
   const uint32_t at = order_.locations.number(place);
   const FenceMark& mark = warp.fence[lane];
-  if (!certain || in.order.scope == FenceScope::kBlock || !amount.known() || !released(state, warp, lane) ||
+  if (!certain || is_narrow(in.order.scope) || !amount.known() || !released(state, warp, lane) ||
       !begins_round(state, warp.thread(lane), in, at, mask_bits(amount.constant, bits_of(in.type))))
     return spoil_counter(place);
   const uint32_t round = rounds(state, at) + 1;
@@ -190,8 +189,8 @@ uint64_t GridOrder::standing(const BlockState& state, const Warp& warp, int lane
       bits |= mark.sequential ? Observed::kFenced : Observed::kAcquired;
     return bits;
   }
-  const uint32_t loader = symbol.owner - state.block * setup_.threads - 1;
-  if (loader >= setup_.threads) return 0;
+  const uint32_t loader = symbol.owner - state.block * setup_.cluster.threads - 1;
+  if (loader >= setup_.cluster.threads) return 0;
   const uint32_t known = (*state.clocks.known(warp.thread(lane)))[loader];
   if (known < symbol.epoch) return 0;  // nothing orders the load before what this thread does
   uint64_t bits = Observed::kElsewhere | (acquired ? Observed::kAcquired : 0);
@@ -291,7 +290,10 @@ void GridOrder::acquire_seen(BlockState& state, Warp& warp, Lanes lanes) {
 }
 
 void GridOrder::step_fence(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
-  if (in.order.scope != FenceScope::kDevice) return;
+  // Blocks of a cluster are never followed here; their fences matter at the barriers of the cluster.
+  if (in.order.scope != FenceScope::kDevice &&
+      !(setup_.cluster.several() && in.order.scope == FenceScope::kCluster))
+    return;
   // An access that releases is a fence for what comes before it, and acquires nothing that others have seen.
   const bool whole = in.op == Op::kFence;
   if (whole) note_facts(state, warp, lanes);

@@ -9,11 +9,18 @@ namespace {
 
 // What decides whether accesses of two blocks conflict and whether a grid barrier orders them.
 using AccessClass =
-    std::tuple<uint32_t, AccessKind, bool, bool, uint32_t, uint32_t, uint32_t, uint32_t>;  // as in class_of
+    std::tuple<std::pair<uint32_t, uint32_t>, AccessKind, bool, StrongFor, uint32_t, uint32_t, uint32_t,
+               uint32_t>;  // as in class_of
 
 AccessClass class_of(const AccessRecord& record) {
-  return {record.block, record.kind,     record.strong, record.block_scope,
-          record.bytes, record.acquired, record.seen,   record.uncovered};
+  return {{record.home.cluster, record.home.block},
+          record.kind,
+          record.strong,
+          record.scope,
+          record.bytes,
+          record.acquired,
+          record.seen,
+          record.uncovered};
 }
 
 // Accesses that touch the same extent; those of one path have most in common with those of another.
@@ -130,7 +137,7 @@ void GridRaces::compare_blocks() {
       for (size_t j = i + 1; j < entries.size(); ++j) {
         const AccessRecord& a = order_.records[entries[i].record];
         const AccessRecord& b = order_.records[entries[j].record];
-        if (a.block == b.block || !conflict(a, b) || ordered(a, b)) continue;
+        if (a.home.cluster == b.home.cluster || !conflict(a, b) || ordered(a, b)) continue;
         const auto lanes = order_.reports.not_excluded(a, entries[i].lanes, b, entries[j].lanes);
         if (!lanes) continue;
         const auto [lane_a, lane_b] = *lanes;
@@ -186,7 +193,7 @@ void GridRaces::compare_at(SymbolId object) {
   for (const auto& [key, mine] : classes)
     for (const auto& [other_key, other] : classes) {
       const AccessRecord &a = order_.records[mine.record], &b = order_.records[other.record];
-      if (a.block == b.block || !conflict(a, b) || ordered(a, b)) continue;
+      if (a.home.cluster == b.home.cluster || !conflict(a, b) || ordered(a, b)) continue;
       for (const SameExtent& left : mine.extents) {
         for (size_t i = 0; key < other_key && i < other.extents.size(); ++i)
           compare_extents(left, other.extents[i], a.bytes, b.bytes);
@@ -204,8 +211,8 @@ bool GridRaces::ordered(const AccessRecord& a, const AccessRecord& b, bool if_ac
   for (uint32_t counter = 0; counter < Clocks::kCounters; ++counter) {
     const bool forth = has(if_acquired ? b.seen : b.acquired, counter) && !has(a.uncovered, counter);
     const bool back = has(if_acquired ? a.seen : a.acquired, counter) && !has(b.uncovered, counter);
-    if ((forth && order_.grid.released_by(counter, a.block)) ||
-        (back && order_.grid.released_by(counter, b.block)))
+    if ((forth && order_.grid.released_by(counter, a.home.block)) ||
+        (back && order_.grid.released_by(counter, b.home.block)))
       return true;
   }
   return false;

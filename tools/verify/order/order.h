@@ -13,7 +13,8 @@ struct Place {
   enum Kind { kNumber, kRange } kind = kNumber;
   Space space = Space::kGlobal;
   SymbolId object = 0;  // of global memory
-  Value address = {};   // an offset into the window, or the whole address of global memory
+  Value address = {};   // that of Windows; an offset into another window; or the whole of global memory
+  uint32_t window = 0;  // of shared memory: a rank, or Window::kAny
 };
 
 // The place as a key, which tells the two spaces apart.
@@ -34,6 +35,8 @@ class OrderPart : protected Part {
   // The buffer to which an address belongs: a pointer that is added once. 0: it is not known.
   SymbolId object_of(Value address) const;
   Place place_of(const BlockState& state, const Warp& warp, const Instruction& in, Value address, int lane);
+  // Of which block so many bytes of shared memory are, whose address a thread has; nullopt: it is not known.
+  std::optional<uint32_t> window_of(Position position, Value raw, unsigned bytes) const;
   // Returns false for an access that cannot be there. It is a defect, which ends the path, if it is certain
   // to happen; where a condition that is not known decides, whether it happens is not proved.
   bool check_bounds(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
@@ -47,8 +50,7 @@ class OrderPart : protected Part {
   // Whether some of the bytes are an mbarrier's, as far as it is known where they are.
   bool may_be_mbarrier(const BlockState& state, const Warp& warp, int lane, const Place& place,
                        unsigned bytes);
-  // "f32 at byte 4 of parameter 1 (offset 8)": global memory, as an instruction accesses it. form: of the
-  // address.
+  // "f32 at byte 4 of parameter 1 (offset 8)", as an instruction accesses it. form: of the address.
   std::string name_of_global(const Instruction& in, FormId form, uint64_t byte) const;
   // The value was converted to an address of global memory.
   void note_pointer(Value address);
@@ -56,7 +58,11 @@ class OrderPart : protected Part {
   Order& order_;
 
  private:
-  std::string outside(const Instruction& in, const Place& place) const;
+  void find_space(const BlockState& state, const Warp& warp, const Instruction& in, Place& place, int lane);
+  Interval range_with_remainders(Position position, Value value) const;
+  void find_window(const BlockState& state, const Warp& warp, const Instruction& in, Place& place, int lane);
+  std::string outside(const BlockState& state, const Warp& warp, const Instruction& in,
+                      const Place& place) const;
 };
 
 // Numbers the places in memory that atomics change; a plain store to one makes the next number name it.
@@ -215,8 +221,8 @@ class GridOrder : private OrderPart {
   void add_assumptions();
 
  private:
-  // Whether blocks may synchronise; two that stand for any others never do.
-  bool follows() const { return setup_.blocks > 1 && !learned_.pair; }
+  // Whether blocks may synchronise; two that stand for any others never do, and clusters are not followed.
+  bool follows() const { return setup_.blocks > 1 && !learned_.pair && !setup_.cluster.several(); }
   bool released(const BlockState& state, const Warp& warp, int lane);
   std::optional<uint32_t> free_number() const;
   std::optional<uint32_t> flag_number(uint32_t at);

@@ -60,10 +60,14 @@ Place OrderPart::place_of(const BlockState& state, const Warp& warp, const Instr
     if (in.space == Space::kGeneric && !has_object && window >= 1 && window <= 3) {
       place.space = window == 1 ? Space::kShared : window == 2 ? Space::kLocal : Space::kParam;
       place.address.constant -= window == 1 ? kShared : window == 2 ? kLocal : kParam;
+    } else if (in.space == Space::kGeneric && !has_object && place.address.form != 0 &&
+               setup_.cluster.several()) {
+      find_space(state, warp, in, place, lane);
     } else {
       place.space = Space::kGlobal;
     }
   }
+  if (place.space == Space::kShared && setup_.cluster.used) find_window(state, warp, in, place, lane);
   if (place.space == Space::kGlobal) {
     place.object = object_of(place.address);
     const LinearTerms terms = table_.terms(place.address.form);
@@ -72,6 +76,82 @@ Place OrderPart::place_of(const BlockState& state, const Warp& warp, const Instr
     place.kind = place.address.form == 0 ? Place::kNumber : Place::kRange;
   }
   return place;
+}
+
+// The range of a value that may hold n - n / d * d, which is less than d.
+Interval OrderPart::range_with_remainders(Position position, Value value) const {
+  const Reasoner reasoner(table_, position);
+  for (const LinearTerm& term : table_.terms(value.form)) {
+    const Symbol& symbol = table_.symbol(term.symbol);
+    if (symbol.kind != SymbolKind::kOperation || symbol.op != Op::kDiv || is_float(symbol.type)) continue;
+    const Value number = symbol.arguments[0], divisor = symbol.arguments[1];
+    const auto by = static_cast<int64_t>(divisor.constant);
+    if (!divisor.known() || by <= 0 || by >= 1 << 24 || term.factor % by != 0 ||
+        !Interval{0, INT32_MAX}.contains(reasoner.range(number, symbol.bits, is_signed(symbol.type))))
+      continue;
+    const int64_t factor = -term.factor / by;  // of the remainder
+    const Value wide = symbol.bits == 64 ? number : table_.sign_extended(number, 32);
+    const Value whole = table_.add(table_.times(term, 64), table_.scale(wide, factor, 64), 64);
+    const Value rest = table_.subtract(value, whole, 64);
+    if (table_.terms(rest.form).size() < table_.terms(value.form).size())
+      return range_with_remainders(position, rest).plus(Interval{0, Wide{by} - 1}.times(factor));
+  }
+  return reasoner.exact_range(value);
+}
+
+std::optional<uint32_t> OrderPart::window_of(Position position, Value raw, unsigned bytes) const {
+  constexpr Wide kSize = Windows::kSize, kHalf = kSize / 2, kMapped = Window::kMapped;
+  const Wide end = kMapped + setup_.cluster.blocks * kSize;
+  const auto constant = static_cast<Wide>(static_cast<int64_t>(raw.constant));
+  const Interval range =
+      raw.form == 0 ? Interval::exactly(constant) : Reasoner(table_, position).exact_range(raw);
+  if (raw.form == 0 ? constant < kMapped || constant >= kMapped + Wide{kMostClusterBlocks + 1} * kSize
+                    : -kHalf <= range.lo && range.hi < kHalf)
+    return Window::kOwn;
+  if (raw.form == 0) return static_cast<uint32_t>((constant - kMapped) / kSize);
+  if (range.lo < kMapped - kHalf || range.hi >= end) return std::nullopt;
+  const Wide first = (range.lo - kMapped + kHalf) / kSize, last = (range.hi - kMapped + kHalf) / kSize;
+  if (first == last) return static_cast<uint32_t>(first);
+  // What does not choose the block must stay inside of one.
+  Value inside = table_.subtract(raw, {Window::kMapped, 0}, 64);
+  for (const LinearTerm& term : table_.terms(raw.form)) {
+    const auto size = static_cast<int64_t>(Windows::kSize);
+    const int64_t near = (term.factor + (term.factor < 0 ? -size / 2 : size / 2)) / size * size;
+    if (near != 0) inside = table_.subtract(inside, table_.scale(table_.of(term.symbol), near, 64), 64);
+  }
+  inside.constant %= Windows::kSize;
+  if (inside.constant >= Windows::kSize / 2) inside.constant -= Windows::kSize;
+  const Interval offset = range_with_remainders(position, inside);
+  if (offset.lo < 0 || offset.hi + bytes > static_cast<Wide>(setup_.shared_end())) return std::nullopt;
+  return Window::kAny;
+}
+
+// A generic address that is computed from no pointer: a choice among places in shared memory, say.
+void OrderPart::find_space(const BlockState& state, const Warp& warp, const Instruction& in, Place& place,
+                           int lane) {
+  constexpr Wide kBegin = kShared - Windows::kSize, kEnd = kShared + 2 * Window::kMapped;
+  const Interval range = Reasoner(table_, position(state, warp, lane)).exact_range(place.address);
+  place.space = Space::kGlobal;
+  if (range.hi < kBegin || range.lo >= kEnd) return;
+  if (range.lo < kBegin || range.hi >= kEnd)
+    return report_.unproved(in, "it is not known to which memory the address belongs", &state);
+  place.space = Space::kShared;
+  place.address = table_.subtract(place.address, {kShared, 0}, 64);
+}
+
+// From an address as the thread has it to one of Windows.
+void OrderPart::find_window(const BlockState& state, const Warp& warp, const Instruction& in, Place& place,
+                            int lane) {
+  const auto window = window_of(position(state, warp, lane), place.address, bytes_of(in.type) * in.vector);
+  const uint32_t own = setup_.cluster.rank_of(warp.index);
+  if (!window)
+    return report_.unproved(in, "it is not known to which block's shared memory the address belongs", &state);
+  place.window = *window == Window::kOwn ? own : *window;
+  const uint64_t move = *window == Window::kOwn ? own * Windows::kSize : 0 - Window::kMapped;
+  place.address = table_.add(place.address, {move, 0}, 64);
+  constexpr OpSet kRemote = {Op::kLoad, Op::kStore, Op::kAtomic};
+  if (place.window != own && !kRemote.has(in.op))
+    report_.unsupported(in, "it concerns the shared memory of another block of the cluster");
 }
 
 std::string OrderPart::name_of_global(const Instruction& in, FormId form, uint64_t byte) const {
@@ -93,15 +173,27 @@ std::string OrderPart::name_of_global(const Instruction& in, FormId form, uint64
 }
 
 // What is wrong with an access to a known place; empty if nothing is.
-std::string OrderPart::outside(const Instruction& in, const Place& place) const {
+std::string OrderPart::outside(const BlockState& state, const Warp& warp, const Instruction& in,
+                               const Place& place) const {
   const uint64_t bytes = uint64_t{bytes_of(in.type)} * in.vector;
   const uint64_t address = place.address.constant;
   const std::string at = std::to_string(static_cast<int64_t>(address));
   if (place.space == Space::kShared) {
-    if (address > kMostShared || address + bytes > setup_.shared_end())
-      return "shared memory at " + at + ", which ends at " + std::to_string(setup_.shared_end());
+    const uint64_t offset = address - place.window * Windows::kSize;
+    if (place.window >= setup_.cluster.blocks)
+      return "shared memory of a block that its cluster of " + std::to_string(setup_.cluster.blocks) +
+             " does not have";
+    if (offset > kMostShared || offset + bytes > setup_.shared_end())
+      return (setup_.cluster.several() ? setup_.shared_at(state, place.window * Windows::kSize, false) +
+                                             " at " + std::to_string(static_cast<int64_t>(offset))
+                                       : "shared memory at " + at) +
+             ", which ends at " + std::to_string(setup_.shared_end());
+    if (place.window != setup_.cluster.rank_of(warp.index) && in.space == Space::kShared &&
+        in.text.find("shared::cluster") == std::string::npos)
+      return setup_.shared_at(state, address) + ", for which it needs .shared::cluster";
     if (address % bytes != 0 && in.op != Op::kMatrixLoad && in.collective.tile.lines == 0)
-      return "shared memory at " + at + ", which is not aligned to " + std::to_string(bytes) + " bytes";
+      return setup_.shared_at(state, address) + ", which is not aligned to " + std::to_string(bytes) +
+             " bytes";
   } else if (place.space == Space::kGlobal && place.object != 0) {
     const Symbol& symbol = table_.symbol(place.object);
     for (const ParameterValue& parameter : setup_.launch.parameters)
@@ -122,13 +214,14 @@ bool OrderPart::check_bounds(BlockState& state, Warp& warp, const Instruction& i
     if (place.space != Space::kShared) return true;
     const Interval range = Reasoner(table_, position(state, warp, lane)).exact_range(place.address);
     const uint64_t bytes = uint64_t{bytes_of(in.type)} * in.vector;
-    if (range.lo < 0 || range.hi + bytes > setup_.shared_end())
+    const Wide begin = place.window == Window::kAny ? 0 : Wide{place.window} * Windows::kSize;
+    if (place.window != Window::kAny && (range.lo < begin || range.hi + bytes > begin + setup_.shared_end()))
       report_.assume("the index into shared memory at " + setup_.source_line(in) + " stays inside its array");
     return true;
   }
-  const std::string what = outside(in, place);
+  const std::string what = outside(state, warp, in, place);
   if (what.empty()) return true;
-  const std::string thread = "thread " + std::to_string(warp.thread(lane));
+  const std::string thread = setup_.name_of_thread(state, warp, lane);
   if (!certain) {
     report_.find(FindingKind::kUnproved, false, in, nullptr,
                  "under a condition that is not known, " + thread + " accesses " + what, &state);
@@ -143,8 +236,10 @@ void OrderPart::check_written(BlockState& state, const Warp& warp, const Instruc
                               unsigned bytes, int lane, bool certain) {
   const uint64_t end = setup_.shared_end();
   if (place.space != Space::kShared || place.kind == Place::kNumber || setup_.options.allow_undefined ||
-      report_.assumes_written(in) || state.shared.defined(0, end))
+      report_.assumes_written(in))
     return;
+  if (setup_.cluster.blocks > 1) return report_.assume_written(in);  // of any of its blocks
+  if (state.shared.defined(0, end)) return;
   const Interval range = Reasoner(table_, position(state, warp, lane)).exact_range(place.address);
   uint64_t stride = 0;
   Wide residue = static_cast<int64_t>(place.address.constant);
@@ -196,11 +291,8 @@ bool OrderPart::may_be_mbarrier(const BlockState& state, const Warp& warp, int l
   if (place.kind == Place::kNumber)
     return state.mbarriers.find(place.address.constant, bytes) != Clocks::kMbarriers;
   const Interval touched = touched_bytes(state, warp, lane, 0, place.address, bytes);
-  const auto bound = [](Wide value) {
-    return static_cast<uint64_t>(std::clamp<Wide>(value, 0, kMostShared));
-  };
-  const uint64_t first = bound(touched.lo);
-  return state.mbarriers.find(first, bound(touched.hi) + 1 - first) != Clocks::kMbarriers;
+  const uint64_t first = setup_.near_shared(touched.lo);
+  return state.mbarriers.find(first, setup_.near_shared(touched.hi) + 1 - first) != Clocks::kMbarriers;
 }
 
 void OrderPart::note_pointer(Value address) {

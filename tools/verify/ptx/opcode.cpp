@@ -74,6 +74,20 @@ void proxy_fence(Instruction& out, const Parts& parts, size_t at) {
   if (asynchronous && (space.empty() || space.substr(0, 6) == "shared")) out.space = Space::kShared;
 }
 
+// barrier.cluster.arrive{.release, .relaxed}{.aligned} and barrier.cluster.wait{.acquire}{.aligned}, and the
+// barriers of a block or warp, which have none of these.
+void barrier(Instruction& out, const Parts& parts) {
+  const bool arrives = has(parts, "arrive"), waits = has(parts, "wait");
+  const bool of_block = has(parts, "sync") || has(parts, "red");
+  const bool ordered = has(parts, "acquire") || has(parts, "release") || has(parts, "relaxed");
+  if (out.op == Op::kClusterBarrier) {
+    const bool fits = arrives ? !has(parts, "acquire") : !has(parts, "release") && !has(parts, "relaxed");
+    if (of_block || arrives == waits || !fits) reject(out, "a barrier of an unknown kind");
+  } else if (waits || ordered || (!of_block && !arrives)) {
+    reject(out, "a barrier of an unknown kind");
+  }
+}
+
 void matrix(Instruction& out, const Parts& parts) {
   if (parts[0] == "wmma" && !has(parts, "mma")) return decode_tile(out, parts);
   for (const auto part : parts)
@@ -139,8 +153,10 @@ void decode_modifiers(Instruction& out, Family family, const Parts& parts) {
     comparison(out);
   else if ((family == Family::kMemory || family == Family::kAtomic) && !has_number)
     reject(out, "no type of numbers");
-  else if (family == Family::kBarrier && !has(parts, "sync") && !has(parts, "arrive") && !has(parts, "red"))
-    reject(out, "a barrier of an unknown kind");
+  else if (family == Family::kBarrier)
+    barrier(out, parts);
+  else if (family == Family::kCluster && out.type != Type::kU32 && out.type != Type::kU64)
+    reject(out, "no type of addresses");
   else if ((family == Family::kWarp || family == Family::kShuffle) && out.type == Type::kPred &&
            out.op != Op::kVote)
     reject(out, "this operation has no form for predicates");
@@ -157,6 +173,7 @@ OperandForm form_of_opcode(const OpcodeEntry& entry, const Instruction& in) {
     case Op::kWarpBarrier:
       return {0, 1, kOfType};
     case Op::kCopyCommit:
+    case Op::kClusterBarrier:
       return {0, 0, kOfType};
     case Op::kCopyWait:
       return {0, in.wide ? 0 : 1, kOfType};
@@ -303,6 +320,8 @@ bool has_right_classes(const DecodedOpcode& decoded, std::span<const Register> r
   const Instruction& in = decoded.in;
   const auto is = [&](const PtxOperand& operand, bool predicate) {
     if (operand.kind == OperandKind::kNone) return true;
+    if (operand.kind == OperandKind::kSpecial && operand.special == Special::kIsExplicitCluster)
+      return predicate;
     if (operand.kind != OperandKind::kRegister) return !predicate || operand.kind == OperandKind::kImmediate;
     return (registers[operand.index].type == Type::kPred) == predicate;
   };

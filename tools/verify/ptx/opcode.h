@@ -73,7 +73,8 @@ enum class Family : uint8_t {
   kWgmma,
   kCopy,
   kMbarrier,
-  kAddress
+  kAddress,
+  kCluster
 };
 
 // OperandCount::most if it is the number of elements of a vector (.v2, .x4).

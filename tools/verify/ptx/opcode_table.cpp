@@ -46,6 +46,8 @@ constexpr OpcodeEntry kOpcodes[] = {
     {"setp", Op::kSetPredicate, Family::kComparison, {{1, 2}, 2, kCompares}},
     {"cvt", Op::kConvert, Family::kArithmetic, {1, 1, kOfType}},
     {"cvta", Op::kConvertAddress, Family::kAddress, {1, 1, kOfType}},
+    {"mapa", Op::kMapAddress, Family::kCluster, {1, 2, kOfType}},
+    {"getctarank", Op::kRankOfAddress, Family::kCluster, {1, 1, kOfType}},
     {"isspacep", Op::kIsSpace, Family::kAddress, {1, 1, kTests}},
     {"shf rcp sqrt rsqrt sin cos lg2 ex2 tanh copysign testp sad fns dp4a dp2a mul24 mad24 szext bmsk tex "
      "tld4 txq "
@@ -90,6 +92,7 @@ constexpr uint32_t kAtomic = bits({Family::kAtomic});
 constexpr uint32_t kAccess = bits({Family::kMemory, Family::kAtomic});
 constexpr uint32_t kSpaces = bits({Family::kMemory, Family::kAtomic, Family::kAddress, Family::kMatrix});
 constexpr uint32_t kOrder = bits({Family::kMemory, Family::kAtomic, Family::kFence});
+constexpr uint32_t kOfClusters = bits({Family::kMemory, Family::kAtomic, Family::kAddress, Family::kCluster});
 constexpr uint32_t kHints = bits({Family::kMemory, Family::kAtomic, Family::kCopy});
 constexpr uint32_t kBarrier = bits({Family::kBarrier});
 constexpr uint32_t kWarp = bits({Family::kWarp, Family::kShuffle});
@@ -147,6 +150,7 @@ constexpr Modifier kModifiers[] = {
      [](Instruction& in, Word word) { in.vector = static_cast<uint8_t>(word[1] - '0'); }},
     {"nc", bits({Family::kMemory}), [](Instruction& in, Word) { in.order.read_only = true; }},
     {"shared shared::cta", kSpaces, set<Space::kShared>},
+    {"shared::cluster", kOfClusters, set<Space::kShared>},
     {"global", kSpaces, set<Space::kGlobal>},
     {"local", kSpaces, set<Space::kLocal>},
     {"const", kSpaces, set<Space::kConst>},
@@ -158,7 +162,8 @@ constexpr Modifier kModifiers[] = {
     {"acq_rel", kOrder,
      [](Instruction& in, Word) { in.order.strong = in.order.acquire = in.order.release = true; }},
     {"cta", kOrder, [](Instruction& in, Word) { in.order.scope = FenceScope::kBlock; }},
-    {"gpu sys gl cluster", kOrder, [](Instruction& in, Word) { in.order.scope = FenceScope::kDevice; }},
+    {"cluster", kOrder, [](Instruction& in, Word) { in.order.scope = FenceScope::kCluster; }},
+    {"gpu sys gl", kOrder, [](Instruction& in, Word) { in.order.scope = FenceScope::kDevice; }},
     {"weak", kOrder, nullptr},
     {"sc", kFence, [](Instruction& in, Word) { in.order.sequential = true; }},
     {"mbarrier_init", kFence,
@@ -179,14 +184,15 @@ constexpr Modifier kModifiers[] = {
     {"exch", kAtomic, set<AtomicOp::kExchange>},
     {"cas", kAtomic, set<AtomicOp::kCas>},
     {"noftz", kAtomic, nullptr},
-    {"async shared::cluster", kAtomic,
-     [](Instruction& in, Word) { reject(in, "asynchronous or cluster-wide atomics are not modelled"); }},
+    {"async", kAtomic, [](Instruction& in, Word) { reject(in, "asynchronous atomics are not modelled"); }},
     {"warp", kBarrier, [](Instruction& in, Word) { in.op = Op::kWarpBarrier; }},
-    {"sync", kBarrier, set<BarrierOp::kSync>},
+    {"sync wait", kBarrier, set<BarrierOp::kSync>},
     {"arrive", kBarrier, set<BarrierOp::kArrive>},
     {"red", kBarrier, set<BarrierOp::kReduce>},
     {"aligned", kBarrier, [](Instruction& in, Word) { in.collective.aligned = true; }},
-    {"cluster", kBarrier, [](Instruction& in, Word) { reject(in, "cluster barriers are not modelled"); }},
+    {"cluster", kBarrier, [](Instruction& in, Word) { in.op = Op::kClusterBarrier; }},
+    {"relaxed", kBarrier, [](Instruction& in, Word) { in.collective.relaxed = true; }},
+    {"acquire release", kBarrier, nullptr},
     {"cta popc and or", kBarrier, nullptr},
     {"up down bfly idx", kShuffle,
      [](Instruction& in, Word word) { in.collective.shuffle = static_cast<ShuffleKind>(word[0]); }},
@@ -230,14 +236,44 @@ const Modifier* find_modifier(std::string_view word, Family family) {
 
 Special find_special(std::string_view name) {
   constexpr std::string_view kNames[] = {// in the order of Special
-                                         "%tid.x",       "%tid.y",       "%tid.z",
-                                         "%ntid.x",      "%ntid.y",      "%ntid.z",
-                                         "%ctaid.x",     "%ctaid.y",     "%ctaid.z",
-                                         "%nctaid.x",    "%nctaid.y",    "%nctaid.z",
-                                         "%laneid",      "%warpid",      "%nwarpid",
-                                         "%lanemask_eq", "%lanemask_lt", "%lanemask_le",
-                                         "%lanemask_gt", "%lanemask_ge", "%dynamic_smem_size",
-                                         "%envreg1",     "%envreg2"};
+                                         "%tid.x",
+                                         "%tid.y",
+                                         "%tid.z",
+                                         "%ntid.x",
+                                         "%ntid.y",
+                                         "%ntid.z",
+                                         "%ctaid.x",
+                                         "%ctaid.y",
+                                         "%ctaid.z",
+                                         "%nctaid.x",
+                                         "%nctaid.y",
+                                         "%nctaid.z",
+                                         "%laneid",
+                                         "%warpid",
+                                         "%nwarpid",
+                                         "%lanemask_eq",
+                                         "%lanemask_lt",
+                                         "%lanemask_le",
+                                         "%lanemask_gt",
+                                         "%lanemask_ge",
+                                         "%dynamic_smem_size",
+                                         "%envreg1",
+                                         "%envreg2",
+                                         "%clusterid.x",
+                                         "%clusterid.y",
+                                         "%clusterid.z",
+                                         "%nclusterid.x",
+                                         "%nclusterid.y",
+                                         "%nclusterid.z",
+                                         "%cluster_ctaid.x",
+                                         "%cluster_ctaid.y",
+                                         "%cluster_ctaid.z",
+                                         "%cluster_nctaid.x",
+                                         "%cluster_nctaid.y",
+                                         "%cluster_nctaid.z",
+                                         "%cluster_ctarank",
+                                         "%cluster_nctarank",
+                                         "%is_explicit_cluster"};
   static_assert(std::size(kNames) == static_cast<size_t>(Special::kUnknown));
   return static_cast<Special>(std::ranges::find(kNames, name) - std::begin(kNames));
 }

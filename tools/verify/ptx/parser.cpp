@@ -201,6 +201,16 @@ class ProgramParser {
       in_.accept(";");
   }
 
+  // X[, Y[, Z]]
+  std::array<uint32_t, 3> sizes() {
+    std::array<uint32_t, 3> read = {1, 1, 1};
+    for (uint32_t& size : read) {
+      size = static_cast<uint32_t>(std::min<uint64_t>(in_.number().value_or(1), 1024));
+      if (!in_.accept(",")) break;
+    }
+    return read;
+  }
+
   void entry() {
     Kernel kernel;
     kernel.name = std::string(in_.take().text);
@@ -208,13 +218,13 @@ class ProgramParser {
     while (!in_.at_end() && !in_.is("{")) {
       const PtxToken word = in_.take();
       if (word.text == ";") return;  // a declaration
+      kernel.needs_cluster |= word.text == ".explicitcluster";
+      kernel.counts_clusters |= word.text == ".blocksareclusters";
       if (word.text == ".maxntid" || word.text == ".reqntid") {
-        kernel.max_threads = {1, 1, 1};
+        kernel.max_threads = sizes();
         kernel.exact_threads = word.text == ".reqntid";
-        for (size_t i = 0; i < 3; ++i) {
-          kernel.max_threads[i] = static_cast<uint32_t>(std::min<uint64_t>(in_.number().value_or(1), 1024));
-          if (!in_.accept(",")) break;
-        }
+      } else if (word.text == ".reqnctapercluster") {
+        kernel.cluster = sizes();
       }
     }
     kernel.variables = program_variables_;

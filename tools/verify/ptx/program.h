@@ -46,6 +46,8 @@ enum class Op : uint8_t {
   kSetPredicate,
   kConvert,
   kConvertAddress,
+  kMapAddress,     // mapa: the address of the same place in another block of the cluster
+  kRankOfAddress,  // getctarank
   kIsSpace,
   kPure,  // the result depends on the operands alone, and nothing is known about it
   kLoad,
@@ -55,7 +57,8 @@ enum class Op : uint8_t {
   kBranchIndexed,
   kReturn,
   kTrap,
-  kBarrier,  // bar, barrier: all forms but bar.warp.sync
+  kBarrier,  // bar, barrier: all forms but bar.warp.sync and those of clusters
+  kClusterBarrier,
   kWarpBarrier,
   kShuffle,
   kVote,
@@ -141,9 +144,14 @@ enum class Space : uint8_t { kGeneric, kParam, kShared, kGlobal, kLocal, kConst 
 enum class Compare : uint8_t { kEq, kNe, kLt, kLe, kGt, kGe, kNumber, kNan };
 enum class AtomicOp : uint8_t { kAdd, kInc, kDec, kMin, kMax, kAnd, kOr, kXor, kExchange, kCas };
 enum class MbarrierOp : uint8_t { kInit, kInvalidate, kArrive, kExpect, kWait };
-enum class BarrierOp : uint8_t { kSync, kArrive, kReduce };
+enum class BarrierOp : uint8_t { kSync, kArrive, kReduce };  // of a cluster, kSync only waits
 enum class MulPart : uint8_t { kLow, kHigh, kWide };
-enum class FenceScope : uint8_t { kNone, kBlock, kDevice };
+enum class FenceScope : uint8_t { kNone, kBlock, kCluster, kDevice };
+
+// Whether it ends at the block or the cluster.
+constexpr bool is_narrow(FenceScope scope) {
+  return scope == FenceScope::kBlock || scope == FenceScope::kCluster;
+}
 
 // Where an operand comes from.
 enum class OperandKind : uint8_t { kNone, kRegister, kImmediate, kSpecial, kVariable };
@@ -164,6 +172,10 @@ enum class Special : uint8_t {
   kDynamicSharedSize,
   kWorkspaceHigh,  // of the address of the memory in which a cooperative grid meets
   kWorkspaceLow,
+  kClusterIdX,  // the first of the twelve from %clusterid.x to %cluster_nctaid.z, axis by axis
+  kClusterRank = kClusterIdX + 12,  // %cluster_ctarank
+  kClusterSize,                     // %cluster_nctarank
+  kIsExplicitCluster,               // a predicate
   kUnknown,
 };
 
@@ -214,7 +226,8 @@ struct TileShape {
 struct Collective {
   BarrierOp barrier = BarrierOp::kSync;
   MbarrierOp mbarrier = MbarrierOp::kInit;
-  bool aligned = true;  // barriers
+  bool aligned = true;   // barriers
+  bool relaxed = false;  // of an arrival at a cluster's barrier: it orders nothing
   ShuffleKind shuffle = ShuffleKind::kIndex;
   VoteKind vote = VoteKind::kUniform;  // of match: kAll or kAny
   bool names_lanes = false;            // .sync: an operand has the lanes that take part
@@ -289,6 +302,9 @@ struct Kernel {
   std::string name;
   std::array<uint32_t, 3> max_threads = {0, 0, 0};  // .maxntid or .reqntid; 0: none
   bool exact_threads = false;                       // .reqntid
+  std::array<uint32_t, 3> cluster = {0, 0, 0};      // .reqnctapercluster; 0: none
+  bool needs_cluster = false;                       // .explicitcluster
+  bool counts_clusters = false;                     // .blocksareclusters
   std::vector<Parameter> parameters;
   std::vector<Register> registers;
   std::vector<Instruction> code;

@@ -21,7 +21,7 @@ constexpr uint32_t kManyBlocks = 32;  // from here on, two blocks in place of al
 // Whether two blocks may stand for all: no block waits for another, and indices are read as they are.
 bool may_stand_for_all(const Setup& setup) {
   const bool many = setup.blocks >= kManyBlocks || (setup.options.every_grid && setup.blocks > 1);
-  if (!many || setup.options.data_seed) return false;
+  if (!many || setup.options.data_seed || setup.cluster.used) return false;
   if (setup.check_global && !setup.waits.empty()) return false;
   return std::ranges::none_of(setup.kernel.code, [](const Instruction& in) {
     const bool narrow =
@@ -88,7 +88,9 @@ std::string shape_of(const Verdict& verdict, const Launch& launch, const Options
       if (launch.grid[axis] > 1) axes += (axes.empty() ? "" : ", ") + std::string(1, "xyz"[axis]);
     grid = "for all grids along " + axes;
   }
+  const bool has_clusters = launch.cluster[0] * launch.cluster[1] * launch.cluster[2] > 1;
   return "block " + dimensions(launch.block) + ", " + grid +
+         (has_clusters ? ", cluster " + dimensions(launch.cluster) : "") +
          (options.shared_only ? ", shared memory only" : "") +
          (launch.name.empty() ? "" : ", " + launch.name);
 }

@@ -74,12 +74,19 @@ void Run::leave_unwritten(Warp& warp) {
 BlockState Run::initial_state(uint32_t block) {
   BlockState state;
   state.block = block;
-  state.block_index = {block % setup_.launch.grid[0], block / setup_.launch.grid[0] % setup_.launch.grid[1],
-                       block / setup_.launch.grid[0] / setup_.launch.grid[1]};
-  state.clocks = Clocks((setup_.threads + 31) / 32 * 32, setup_.has_products, setup_.has_mbarriers);
-  for (uint32_t first = 0; first < setup_.threads; first += 32) {
+  const ClusterShape& cluster = setup_.cluster;
+  const uint32_t places = cluster.blocks * cluster.warps * 32;  // of threads
+  state.clocks = Clocks(places, setup_.has_products, setup_.has_mbarriers, cluster.used ? cluster.blocks : 0);
+  state.shared = Contents(cluster.windows);
+  if (cluster.used) {
+    state.barriers = NamedBarriers(cluster.blocks);
+    state.cluster.barrier = ClusterBarrier(places);
+    if (cluster.several()) state.mbarriers = Mbarriers(cluster.warps * 32, Windows::kSize);
+  }
+  for (uint32_t index = 0; index < places / 32; ++index) {
+    const uint32_t first = index % cluster.warps * 32;
     Warp warp;
-    warp.index = first / 32;
+    warp.index = index;
     warp.lanes = setup_.threads - first >= 32 ? ~Lanes{0} : (Lanes{1} << (setup_.threads - first)) - 1;
     warp.alive = warp.lanes;
     warp.registers = RegisterFile(setup_.kernel.registers.size());
@@ -90,7 +97,8 @@ BlockState Run::initial_state(uint32_t block) {
 }
 
 bool Run::once() {
-  for (uint32_t block = 0; block < setup_.blocks && !report_.ended(); ++block) run_block(block);
+  steps_.clusters.refuse_unmodelled();
+  for (uint32_t block = 0; block < setup_.cluster.count && !report_.ended(); ++block) run_block(block);
   if (setup_.check_global && setup_.blocks > 1 && !report_.ended()) order_.grid_races.compare_blocks();
   if (setup_.check_global && !report_.ended()) order_.aliases.check();
   if (order_.waits.logs() && !report_.ended()) check_progress(order_);
@@ -128,7 +136,8 @@ void Run::run_block(uint32_t block) {
 }
 
 void Run::run_path(BlockState& state) {
-  for (bool progress = true; progress; progress = progress || steps_.barriers.release_after_exits(state)) {
+  for (bool progress = true; progress;
+       progress = progress || steps_.clusters.release(state) || steps_.barriers.release_after_exits(state)) {
     progress = false;
     for (Warp& warp : state.warps) {
       if ((warp.alive & ~warp.waiting) == 0) continue;
@@ -144,11 +153,13 @@ void Run::run_path(BlockState& state) {
   for (const Warp& warp : state.warps)
     if (warp.waiting != 0 && !report_.ended()) {
       steps_.barriers.report_stuck(state);
+      steps_.clusters.report_stuck(state);
       return report_.end_path();
     }
   if (report_.ended()) return;
   if (setup_.has_products) steps_.async.check_warpgroups(state);
   if (setup_.has_mbarriers) steps_.mbarriers.check_end(state);
+  steps_.clusters.check_end(state);
 }
 
 using Deadline = std::chrono::steady_clock::time_point;
@@ -293,7 +304,8 @@ Verdict verify_kernel(const Kernel& kernel, const Launch& launch, const Options&
       if (const auto proved = prove_every_grid(sliced, launch, options, soon)) return *proved;
     auto held = std::make_unique<HeldRun>(std::move(sliced), launch, exact, deadline);
     Verdict found = held->verdict();
-    if (options.solver && !options.data_seed) solve(found, held->sliced, launch, options);
+    if (options.solver && !options.data_seed && !held->setup.cluster.used)
+      solve(found, held->sliced, launch, options);
     if (found.out_of_time) end_aside(std::move(held));
     return found;
   };
@@ -348,6 +360,7 @@ Module::Module(Program program) : program_(std::make_shared<const Program>(std::
     kernels_.push_back({kernel.name,
                         kernel.max_threads,
                         kernel.exact_threads,
+                        kernel.cluster,
                         kernel.shared_bytes,
                         dynamic,
                         {},

@@ -93,7 +93,7 @@ void ThreadModel::step_memory(const Instruction& in, Term active, bool exact) {
                        : in.op == Op::kStore ? AccessKind::kWrite
                                              : AccessKind::kAtomic;
   access.record.strong = in.order.strong || in.order.acquire || in.order.release || is_volatile;
-  access.record.block_scope = in.order.scope == FenceScope::kBlock && !in.order.is_volatile;
+  if (is_narrow(in.order.scope) && !in.order.is_volatile) access.record.scope = StrongFor::kBlock;
   access.record.instruction = setup_.number_of(in);
   access.record.bytes = bytes_of(in.type) * in.vector;
   access.condition = active;

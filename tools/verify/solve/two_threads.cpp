@@ -84,7 +84,7 @@ class Pair {
     for (size_t i = 0; i < one.accesses().size(); ++i)
       for (size_t j = i; j < other.accesses().size(); ++j) {
         ModelAccess a = one.accesses()[i], b = other.accesses()[j];
-        b.record.block = one_block ? 0 : 1;
+        b.record.home.block = one_block ? 0 : 1;
         if (!conflict(a.record, b.record) || a.space != b.space || a.object != b.object) continue;
         if (one_block ? a.phase != b.phase : a.space == Space::kShared) continue;
         if (++asked_ > kMostQuestions) return undecided("there are too many accesses");

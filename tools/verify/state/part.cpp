@@ -117,8 +117,9 @@ void Reporter::add_uncovered(Verdict& verdict) const {
   reached.erase("");
   for (size_t i = 0; i < effort_.executed.size(); ++i) {
     const Instruction& in = setup_.kernel.code[i];
-    const bool matters = in.op == Op::kBarrier || kWarpSynchronisation.has(in.op) || in.op == Op::kStore ||
-                         in.op == Op::kAtomic || in.op == Op::kCopy || kOfMbarriers.has(in.op) ||
+    const bool matters = in.op == Op::kBarrier || in.op == Op::kClusterBarrier ||
+                         kWarpSynchronisation.has(in.op) || in.op == Op::kStore || in.op == Op::kAtomic ||
+                         in.op == Op::kCopy || kOfMbarriers.has(in.op) ||
                          (in.op == Op::kLoad && in.space != Space::kParam);
     if (matters && !effort_.executed[i] && reached.count(name(in)) == 0)
       verdict.uncovered.push_back(in.text + " at PTX line " +
@@ -229,23 +230,39 @@ bool Part::data_decide(Position position) const {
   });
 }
 
+uint64_t Part::special_of_cluster(const BlockState& state, const Warp& warp, Special name) const {
+  const uint32_t rank = setup_.cluster.rank_of(warp.index);
+  if (setup_.launch.cluster[0] == 0) report_.assume("the launch has no clusters");
+  if (name == Special::kClusterRank) return rank;
+  if (name == Special::kClusterSize) return setup_.cluster.blocks;
+  if (name == Special::kIsExplicitCluster) return setup_.launch.cluster[0] != 0 ? 1 : 0;
+  const size_t place = static_cast<size_t>(name) - static_cast<size_t>(Special::kClusterIdX),
+               axis = place % 3;
+  const uint32_t size = setup_.cluster.size[axis], index = setup_.block_index(state.block, rank)[axis];
+  return place < 3   ? index / size
+         : place < 6 ? setup_.launch.grid[axis] / size
+         : place < 9 ? index % size
+                     : size;
+}
+
 uint64_t Part::special(const BlockState& state, const Warp& warp, Special name, int lane) const {
-  const uint32_t thread = warp.thread(lane);
+  const uint32_t thread = setup_.cluster.in_block(warp.thread(lane));
   const auto& block = setup_.launch.block;
   const std::array<std::array<uint32_t, 3>, 4> sizes = {
       // from %tid.x to %nctaid.z
       {{thread % block[0], thread / block[0] % block[1], thread / block[0] / block[1]},
        block,
-       state.block_index,
+       setup_.block_index(state.block, setup_.cluster.rank_of(warp.index)),
        setup_.launch.grid}};
+  if (name >= Special::kClusterIdX) return special_of_cluster(state, warp, name);
   if (name < Special::kLaneId) return sizes[static_cast<size_t>(name) / 3][static_cast<size_t>(name) % 3];
   switch (name) {
     case Special::kLaneId:
       return static_cast<uint64_t>(lane);
     case Special::kWarpId:
-      return warp.index;
+      return warp.index % setup_.cluster.warps;
     case Special::kNwarpId:
-      return state.warps.size();
+      return setup_.cluster.warps;
     case Special::kLaneMaskEq:
       return uint64_t{1} << lane;
     case Special::kLaneMaskLt:
@@ -359,57 +376,6 @@ Guarded Part::guard_of(const BlockState& state, const Warp& warp, Lanes lanes, c
     }
   });
   return guard;
-}
-
-Setup::Setup(const Kernel& code, const Launch& how, const Options& asked)
-    : kernel(code), launch(how), options(asked), flow(code) {
-  threads = launch.block[0] * launch.block[1] * launch.block[2];
-  blocks = launch.grid[0] * launch.grid[1] * launch.grid[2];
-  check_global = !options.shared_only;
-  for (const Instruction& in : kernel.code) {
-    has_named_barriers |= kOfMbarriers.has(in.op);  // which do not order all threads either
-    has_named_barriers |= in.op == Op::kBarrier &&
-                          (in.collective.barrier == BarrierOp::kArrive || in.operands.empty() ||
-                           in.operands[0].kind != OperandKind::kImmediate || in.operands[0].immediate != 0);
-    acquires |= (in.op == Op::kFence || in.order.acquire) && blocks > 1 && check_global;
-    has_products |= in.op == Op::kWgmma || in.op == Op::kBulkCopy;
-    has_mbarriers |= kOfMbarriers.has(in.op);
-    fences_shared_alone |= in.op == Op::kProxyFence && in.text.find(".shared") != std::string::npos;
-    if (in.op == Op::kLoad || in.op == Op::kStore || in.op == Op::kAtomic)
-      if (in.space != Space::kParam && in.space != Space::kConst && in.space != Space::kLocal)
-        granule = std::min(granule, bytes_of(in.type));
-  }
-}
-
-// Where shared memory ends; without --dynamic-shared, as far as it can end at all.
-std::string Setup::parameter_at(uint64_t offset) const {
-  size_t index = 0;
-  while (index + 1 < kernel.parameters.size() && kernel.parameters[index + 1].offset <= offset) ++index;
-  return "parameter " + std::to_string(index) + " (offset " + std::to_string(offset) + ")";
-}
-
-uint64_t Setup::shared_end() const {
-  uint64_t end = kernel.shared_bytes;
-  for (const Variable& variable : kernel.variables) {
-    if (variable.space != Space::kShared || !variable.is_extern) continue;
-    end = std::max(end, launch.dynamic_shared ? variable.offset + *launch.dynamic_shared : kMostShared);
-  }
-  return end;
-}
-
-bool Setup::comes_from(const Instruction& in, const std::string& file, int line) const {
-  for (const SourceLine& at : kernel.sites[in.site].chain)
-    if (at.line == line && at.file.ends_with(file)) return true;
-  return false;
-}
-
-unsigned Setup::register_bits(const PtxOperand& operand) const {
-  return operand.kind == OperandKind::kRegister ? bits_of(kernel.registers[operand.index].type) : 64;
-}
-
-bool Setup::is_predicate(const PtxOperand& operand) const {
-  return operand.kind == OperandKind::kRegister ? kernel.registers[operand.index].type == Type::kPred
-                                                : operand.is_predicate;
 }
 
 }  // namespace glove::verify

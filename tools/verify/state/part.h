@@ -17,6 +17,22 @@
 
 namespace glove::verify {
 
+// How blocks form clusters. Each of these is run as if it were one block.
+struct ClusterShape {
+  std::array<uint32_t, 3> size = {1, 1, 1};
+  uint32_t blocks = 1;   // of a cluster
+  uint32_t count = 1;    // of clusters in the grid
+  uint32_t warps = 0;    // of a block
+  uint32_t threads = 0;  // of a cluster; each block's last warp counts as full if there are several
+  bool used = false;     // there are several blocks, or the kernel has instructions or registers of clusters
+  Windows windows;
+
+  bool several() const { return blocks > 1; }
+  uint32_t rank_of(uint32_t warp) const { return warp / warps; }
+  // The place of a thread in its block.
+  uint32_t in_block(uint32_t thread) const { return thread % (warps * 32); }
+};
+
 // What a run is about: one kernel, one launch, and what is asked. Nothing of it changes.
 struct Setup {
   // REQUIRES: the kernel outlives it; it may be sliced.
@@ -26,11 +42,33 @@ struct Setup {
   std::string source_line(const Instruction& in) const { return name_of(kernel.sites[in.site]); }
   // Whether a line of the source, the innermost or one that it was inlined into, is that of the instruction.
   bool comes_from(const Instruction& in, const std::string& file, int line) const;
+  // The cell of a granule of shared memory in its table, and the address of a cell.
+  size_t cell_of(uint64_t number) const {
+    return static_cast<size_t>(cluster.windows.compact(number * granule) / granule);
+  }
+  uint64_t address_of_cell(size_t cell) const { return cluster.windows.expand(cell * granule); }
   // Where shared memory ends; if the launch does not say, as far as it can end at all.
   uint64_t shared_end() const;
+  // The place of a block in the grid, by its cluster and its rank there.
+  std::array<uint32_t, 3> block_index(uint32_t unit, uint32_t rank) const;
+  uint32_t block_number(const std::array<uint32_t, 3>& index) const {
+    return index[0] + launch.grid[0] * (index[1] + launch.grid[1] * index[2]);
+  }
+  // "thread 3", with the block where there are clusters.
+  std::string name_of_thread(const BlockState& state, uint32_t thread) const;
+  std::string name_of_thread(const BlockState& state, const Warp& warp, int lane) const {
+    return name_of_thread(state, warp.thread(lane));
+  }
+  // "shared memory at 16", with the block where there are clusters; with_place: "at 16", too.
+  std::string shared_at(const BlockState& state, uint64_t address, bool with_place = true) const;
+  // The nearest number that may be an address of shared memory, for the bounds of what is not known.
+  uint64_t near_shared(Wide address) const {
+    const Wide end = cluster.several() ? Wide{cluster.blocks} * Windows::kSize : Wide{kMostShared};
+    return static_cast<uint64_t>(std::clamp<Wide>(address, 0, end));
+  }
   // The number of a thread in the grid, from 1 on.
   uint32_t owner_of(const BlockState& state, const Warp& warp, int lane) const {
-    return state.block * threads + warp.thread(lane) + 1;
+    return state.block * cluster.threads + warp.thread(lane) + 1;
   }
   unsigned register_bits(const PtxOperand& operand) const;
   bool is_predicate(const PtxOperand& operand) const;
@@ -46,7 +84,10 @@ struct Setup {
   const Waits waits{kernel, flow};
   uint32_t threads = 0;  // of a block
   uint32_t blocks = 1;
-  unsigned granule = 4;  // bytes of a cell
+  ClusterShape cluster;
+  bool arrives_relaxed = false;  // at the barrier of its cluster
+  bool uses_flags = false;  // has fences or the like, and loads by which what other blocks do may be seen
+  unsigned granule = 4;     // bytes of a cell
   bool check_global = true;
   bool has_named_barriers = false;
   bool acquires = false;      // has fences or the like, and blocks that may acquire something
@@ -234,6 +275,7 @@ struct Part {
 
  private:
   uint64_t special(const BlockState& state, const Warp& warp, Special special, int lane) const;
+  uint64_t special_of_cluster(const BlockState& state, const Warp& warp, Special name) const;
   Value workspace();
 };
 

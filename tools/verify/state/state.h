@@ -12,6 +12,7 @@
 #include "memory/contents.h"
 #include "sync/async_groups.h"
 #include "sync/clocks.h"
+#include "sync/cluster_barrier.h"
 #include "sync/mbarriers.h"
 #include "value/reason.h"
 
@@ -111,6 +112,19 @@ struct NotedFacts {
   std::array<uint32_t, 32> epoch{};  // by lane
 };
 
+// An access to the shared memory of another block of the cluster.
+struct RemoteUse {
+  uint32_t epoch = 0;
+  uint32_t instruction = 0;
+};
+
+// What a cluster has that a block has not.
+struct ClusterState {
+  ClusterBarrier barrier;
+  // By block and thread of the cluster: the thread's last access to that block's shared memory.
+  std::map<std::pair<uint32_t, uint32_t>, RemoteUse> remote;
+};
+
 // How a lane has come where it is.
 struct Trail {
   int jumped_from = 0;  // its last branch, and where that led
@@ -141,6 +155,7 @@ struct Warp {
   std::array<int, 32> last_barrier{};  // 1 plus the instruction; 0: none
   std::array<Trail, 32> trails{};      // by lane
 
+  // Its place in the block or, with clusters, in the cluster.
   uint32_t thread(int lane) const { return index * 32 + static_cast<uint32_t>(lane); }
 };
 
@@ -152,13 +167,14 @@ struct Lineage {
   uint32_t forks = 0;  // of the block until the last of them
 };
 
-// A block between two instructions. Copies share paths, clocks and snapshots, which are immutable.
+// A block between two instructions; of a launch with clusters a cluster, whose warps are those of all its
+// blocks, one block behind the other. Copies share paths, clocks and snapshots, which are immutable.
 struct BlockState {
-  uint32_t block = 0;
-  std::array<uint32_t, 3> block_index{};
+  uint32_t block = 0;  // or the cluster
   std::vector<Warp> warps;
   Clocks clocks{1};
   NamedBarriers barriers;
+  ClusterState cluster;
   Mbarriers mbarriers;
   Contents shared;
   Shadow shadow;

@@ -7,7 +7,7 @@ namespace glove::verify {
 constexpr unsigned kCoreBytes = 128;  // eight rows of 16 bytes
 constexpr unsigned kDepthCores = 2;   // core matrices that one product takes of each eight rows
 constexpr unsigned kRowGroups = 8;    // of A
-constexpr int kWarpgroupWarps = 4;
+constexpr uint32_t kWarpgroupWarps = 4;
 
 void AsyncSteps::step_asynchronous(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
   switch (in.op) {
@@ -44,7 +44,7 @@ unsigned AsyncSteps::copied_bytes(BlockState& state, Warp& warp, const Instructi
     if (bytes <= size) return static_cast<unsigned>(bytes);
     report_.find(FindingKind::kBounds, !open_.under_conditions(state, warp) && has(guard->certain, lane), in,
                  nullptr,
-                 "thread " + std::to_string(warp.thread(lane)) + " copies " + std::to_string(bytes) +
+                 setup_.name_of_thread(state, warp, lane) + " copies " + std::to_string(bytes) +
                      " bytes to " + std::to_string(size),
                  &state);
     report_.end_path();
@@ -129,10 +129,11 @@ void AsyncSteps::read_matrix(BlockState& state, Warp& warp, Lanes lanes, const I
   const uint64_t start = (descriptor & 0x3fff) << 4, next_depth = (descriptor >> 16 & 0x3fff) << 4,
                  next_rows = (descriptor >> 32 & 0x3fff) << 4;
   for (unsigned i = 0; i < groups * kDepthCores; ++i) {
-    const uint64_t at = start + i / kDepthCores * next_rows + i % kDepthCores * next_depth;
-    const std::string where = "the warp of thread " + std::to_string(warp.thread(0)) +
-                              " reads shared memory at " + std::to_string(at);
-    if (at + kCoreBytes > setup_.shared_end()) {
+    const uint64_t window = setup_.cluster.rank_of(warp.index) * Windows::kSize;
+    const uint64_t at = window + start + i / kDepthCores * next_rows + i % kDepthCores * next_depth;
+    const std::string where =
+        "the warp of " + setup_.name_of_thread(state, warp, 0) + " reads " + setup_.shared_at(state, at);
+    if (at + kCoreBytes > window + setup_.shared_end()) {
       return defect(FindingKind::kBounds, state, warp, in,
                     where + ", which ends at " + std::to_string(setup_.shared_end()));
     }
@@ -192,16 +193,17 @@ void AsyncSteps::step_wgmma(BlockState& state, Warp& warp, Lanes lanes, const In
 
 void AsyncSteps::check_warpgroups(BlockState& state) {
   for (const Warp& warp : state.warps) {
-    const size_t leader = warp.index / kWarpgroupWarps * kWarpgroupWarps;
-    const Warp& other = state.warps[leader];
-    const bool whole = leader + kWarpgroupWarps <= state.warps.size();
+    const uint32_t warps = setup_.cluster.warps, first = warp.index / warps * warps;  // of the block
+    const uint32_t leader = (warp.index - first) / kWarpgroupWarps * kWarpgroupWarps;
+    const Warp& other = state.warps[first + leader];
+    const bool whole = leader + kWarpgroupWarps <= warps;
     if (warp.product_count == other.product_count && (whole || warp.product_count == 0)) continue;
     const Warp& one = warp.product_count != 0 ? warp : other;
     report_.find(
         FindingKind::kDivergence, state.path == nullptr, setup_.kernel.code[one.last_product], nullptr,
-        whole ? "the warps of a warpgroup multiply together, but that of thread " +
-                    std::to_string(warp.thread(0)) + " does so " + std::to_string(warp.product_count) +
-                    " times and that of thread " + std::to_string(other.thread(0)) + " " +
+        whole ? "the warps of a warpgroup multiply together, but that of " +
+                    setup_.name_of_thread(state, warp, 0) + " does so " + std::to_string(warp.product_count) +
+                    " times and that of " + setup_.name_of_thread(state, other, 0) + " " +
                     std::to_string(other.product_count) + " times"
               : "the last warpgroup of the block has fewer than four warps",
         &state);

@@ -23,8 +23,8 @@ void BarrierSteps::unknown_barrier_condition(BlockState& state, Warp& warp, Lane
   const bool differs =
       table_.predicate(condition).data || table_.scope_of_predicate(condition) == Scope::kGrid;
   const std::string parameter = parameter_in({0, condition}, true);
-  const bool leaves = in.op != Op::kBarrier && may_leave(in, pc);
-  const std::string who = "thread " + std::to_string(warp.thread(std::countr_zero(lanes))) + " and others";
+  const bool leaves = in.op != Op::kBarrier && in.op != Op::kClusterBarrier && may_leave(in, pc);
+  const std::string who = setup_.name_of_thread(state, warp, std::countr_zero(lanes)) + " and others";
   std::string message = "a barrier stands behind this condition, ";
   if (!parameter.empty())
     message += "which " + parameter + " decides; give it";
@@ -52,8 +52,9 @@ void BarrierSteps::step_barrier(BlockState& state, Warp& warp, Lanes lanes, int 
     return report_.unproved(in, "a barrier under a condition that is not known", &state);
   if (in.collective.aligned && guard.certain != lanes && guard.certain != 0) {
     return defect(FindingKind::kDivergence, state, warp, in,
-                  "only some lanes of a warp come to '" + in.text + "': thread " +
-                      std::to_string(warp.thread(std::countr_zero(lanes & ~guard.certain))) + " does not");
+                  "only some lanes of a warp come to '" + in.text +
+                      "': " + setup_.name_of_thread(state, warp, std::countr_zero(lanes & ~guard.certain)) +
+                      " does not");
   }
   each_lane(lanes & ~guard.certain, [&](int lane) { ++warp.pc[lane]; });
   const size_t numbers = barrier_numbers(in);
@@ -79,7 +80,8 @@ void BarrierSteps::step_barrier(BlockState& state, Warp& warp, Lanes lanes, int 
               "block's " +
               std::to_string(setup_.threads));
     }
-    groups[{static_cast<uint32_t>(number[0]), static_cast<uint32_t>(number[1])}] |= 1u << lane;
+    const uint32_t first = setup_.cluster.rank_of(warp.index) * Clocks::kBarriers;  // of the block
+    groups[{first + static_cast<uint32_t>(number[0]), static_cast<uint32_t>(number[1])}] |= 1u << lane;
   });
   if (report_.ended()) return;
   if (in.collective.aligned && groups.size() > 1) {
@@ -110,9 +112,9 @@ void BarrierSteps::arrive(BlockState& state, Warp& warp, Lanes lanes, const Inst
   if (in.collective.aligned && lanes != warp.lanes && !whole_exits) {
     // Lanes that left the kernel before never arrive.
     return defect(FindingKind::kDivergence, state, warp, in,
-                  "thread " + std::to_string(warp.thread(std::countr_zero(warp.lanes & ~lanes))) +
-                      " has left the kernel before a barrier at which thread " +
-                      std::to_string(warp.thread(std::countr_zero(lanes))) + " arrives");
+                  setup_.name_of_thread(state, warp, std::countr_zero(warp.lanes & ~lanes)) +
+                      " has left the kernel before a barrier at which " +
+                      setup_.name_of_thread(state, warp, std::countr_zero(lanes)) + " arrives");
   }
   if (setup_.options.strict_barriers && !state.barriers[barrier].instructions.empty() &&
       in.operands.size() < 2 && state.barriers[barrier].instructions[0] != arrival.instruction) {
@@ -138,14 +140,6 @@ void BarrierSteps::release(BlockState& state, uint32_t barrier) {
   for (const Warp& warp : state.warps) alive += static_cast<uint32_t>(std::popcount(warp.alive));
   const bool only_waiters = state.barriers[barrier].passed_by.empty();
   const std::vector<uint32_t> released = state.barriers.release(barrier, state.clocks);
-  const bool locked = std::ranges::any_of(released, [&](uint32_t thread) {
-    return (state.warps[thread / 32].exchanged >> thread % 32 & 1) != 0;
-  });
-  uint64_t seen = 0;  // before the barrier, by some thread
-  for (const uint32_t thread : released) {
-    const uint64_t observed = state.warps[thread / 32].observed[thread % 32];
-    seen |= (observed | observed / Observed::kElsewhere) & 0xff;
-  }
   const Value reduced = table_.fresh(32, Scope::kBlock);
   const Value agreed = table_.fresh_predicate(Scope::kBlock, false);
   for (const uint32_t thread : released) {
@@ -156,18 +150,37 @@ void BarrierSteps::release(BlockState& state, uint32_t barrier) {
         in.results[0].kind == OperandKind::kRegister)
       write(state, warp, in.results[0], lane,
             setup_.kernel.registers[in.results[0].index].type == Type::kPred ? agreed : reduced, 0);
+  }
+  go_on(state, released);
+  if (only_waiters && released.size() == alive && state.barriers.idle() &&
+      (!setup_.cluster.used || state.cluster.barrier.idle(released)))
+    steps_.clusters.meet(state);
+}
+
+void BarrierSteps::go_on(BlockState& state, const std::vector<uint32_t>& released) {
+  const bool locked = std::ranges::any_of(released, [&](uint32_t thread) {
+    return (state.warps[thread / 32].exchanged >> thread % 32 & 1) != 0;
+  });
+  uint64_t seen = 0;  // before the barrier, by some thread
+  for (const uint32_t thread : released) {
+    const uint64_t observed = state.warps[thread / 32].observed[thread % 32];
+    seen |= (observed | observed / Observed::kElsewhere) & 0xff;
+  }
+  for (const uint32_t thread : released) {
+    Warp& warp = state.warps[thread / 32];
+    const int lane = static_cast<int>(thread % 32);
     warp.waiting &= ~(1u << lane);
     warp.observed[lane] |= seen * Observed::kElsewhere;
     warp.exchanged |= Lanes{locked} << lane;
     warp.last_barrier[lane] = warp.pc[lane] + 1;
     ++warp.pc[lane];
   }
-  if (only_waiters && released.size() == alive && state.barriers.idle()) state.at_full_barrier = true;
 }
 
-std::optional<uint32_t> BarrierSteps::gone_past(const BlockState& state, int barrier) const {
+std::optional<uint32_t> BarrierSteps::gone_past(const BlockState& state, uint32_t rank, int barrier) const {
   const std::vector<bool> behind = setup_.flow.blocks_behind(barrier);
   for (const Warp& warp : state.warps) {
+    if (setup_.cluster.rank_of(warp.index) != rank) continue;
     Lanes past = 0;
     each_lane(warp.lanes & ~warp.alive, [&](int lane) {
       past |= Lanes{warp.trails[lane].left_in > 0 && behind[warp.trails[lane].left_in - 1]} << lane;
@@ -178,18 +191,20 @@ std::optional<uint32_t> BarrierSteps::gone_past(const BlockState& state, int bar
 }
 
 bool BarrierSteps::release_after_exits(BlockState& state) {
-  size_t alive = 0;
-  for (const Warp& warp : state.warps) alive += static_cast<size_t>(std::popcount(warp.alive));
-  for (uint32_t barrier = 0; barrier < Clocks::kBarriers && !setup_.options.strict_exits; ++barrier) {
+  std::vector<size_t> alive(setup_.cluster.blocks, 0);
+  for (const Warp& warp : state.warps)
+    alive[setup_.cluster.rank_of(warp.index)] += static_cast<size_t>(std::popcount(warp.alive));
+  for (uint32_t barrier = 0; barrier < state.barriers.count() && !setup_.options.strict_exits; ++barrier) {
     const NamedBarrier& here = state.barriers[barrier];
-    if (!here.whole_block || here.waiting.empty() || here.waiting.size() != alive) continue;
+    const uint32_t rank = barrier / Clocks::kBarriers;
+    if (!here.whole_block || here.waiting.empty() || here.waiting.size() != alive[rank]) continue;
     const uint32_t waiter = here.waiting[0], at = here.instructions[0];
-    if (const auto past = gone_past(state, static_cast<int>(at))) {
+    if (const auto past = gone_past(state, rank, static_cast<int>(at))) {
       const int lane = static_cast<int>(waiter % 32);
-      defect_on_ways(FindingKind::kDivergence, state, state.warps[waiter / 32], {lane},
-                     setup_.kernel.code[at],
-                     "thread " + std::to_string(waiter) + " waits here, and thread " + std::to_string(*past) +
-                         " has gone past the barrier and left the kernel");
+      defect_on_ways(
+          FindingKind::kDivergence, state, state.warps[waiter / 32], {lane}, setup_.kernel.code[at],
+          setup_.name_of_thread(state, waiter) + " waits here, and " + setup_.name_of_thread(state, *past) +
+              " has gone past the barrier and left the kernel");
       return false;
     }
     release(state, barrier);
@@ -202,16 +217,17 @@ void BarrierSteps::report_stuck(BlockState& state) {
   for (const auto& [thread, text] : state.mbarriers.stuck())
     report_.find(FindingKind::kDeadlock, !state.path,
                  setup_.kernel.code[state.warps[thread / 32].pc[thread % 32]], nullptr, text, &state);
-  for (uint32_t barrier = 0; barrier < Clocks::kBarriers; ++barrier) {
+  for (uint32_t barrier = 0; barrier < state.barriers.count(); ++barrier) {
     const NamedBarrier& stuck = state.barriers[barrier];
     if (stuck.waiting.empty()) continue;
     const Instruction& in = setup_.kernel.code[stuck.instructions[0]];
-    std::string message = "thread " + std::to_string(stuck.waiting[0]) + " waits for ever at barrier " +
-                          std::to_string(barrier) + ": " + std::to_string(stuck.arrived) + " of " +
-                          std::to_string(stuck.expected) + " threads arrive";
+    std::string message = setup_.name_of_thread(state, stuck.waiting[0]) + " waits for ever at barrier " +
+                          std::to_string(barrier % Clocks::kBarriers) + ": " + std::to_string(stuck.arrived) +
+                          " of " + std::to_string(stuck.expected) + " threads arrive";
     uint32_t gone = 0;
     for (const Warp& warp : state.warps)
-      gone += static_cast<uint32_t>(std::popcount(warp.lanes & ~warp.alive));
+      if (setup_.cluster.rank_of(warp.index) == barrier / Clocks::kBarriers)
+        gone += static_cast<uint32_t>(std::popcount(warp.lanes & ~warp.alive));
     if (gone > 0) message += "; " + std::to_string(gone) + " have left the kernel";
     report_.find(gone > 0 && stuck.whole_block ? FindingKind::kDivergence : FindingKind::kDeadlock,
                  !state.path, in, nullptr, message, &state);

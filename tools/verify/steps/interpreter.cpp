@@ -139,6 +139,8 @@ void Interpreter::step_arithmetic(BlockState& state, Warp& warp, Lanes lanes, co
     Value result;
     if (in.op == Op::kConvertAddress) {
       result = convert_address(in, x[0]);
+    } else if (in.op == Op::kMapAddress || in.op == Op::kRankOfAddress) {
+      result = steps_.clusters.address(state, warp, in, lane, x);
     } else if (const auto number = known ? compute(in, numbers) : std::nullopt) {
       result = {*number, 0};
     } else {
@@ -205,6 +207,8 @@ void Interpreter::step(BlockState& state, Warp& warp, Lanes lanes, int pc) {
       return step_indexed_branch(state, warp, lanes, in);
     case Op::kBarrier:
       return steps_.barriers.step_barrier(state, warp, lanes, pc);
+    case Op::kClusterBarrier:
+      return steps_.clusters.step_barrier(state, warp, lanes, pc);
     case Op::kMbarrier:
       return steps_.mbarriers.step(state, warp, lanes, pc);
     case Op::kBulkCopy:

@@ -194,7 +194,7 @@ void MbarrierSteps::step_lane(BlockState& state, Warp& warp, const Instruction& 
   if (in.collective.mbarrier == MbarrierOp::kInit) return init(state, warp, in, address, lane);
   if (at == Clocks::kMbarriers)
     return defect(FindingKind::kUndefinedRead, state, warp, in,
-                  "thread " + std::to_string(thread) + " uses shared memory at " + std::to_string(address) +
+                  setup_.name_of_thread(state, thread) + " uses " + setup_.shared_at(state, address) +
                       " as an mbarrier, which it is not");
   if (in.collective.mbarrier == MbarrierOp::kInvalidate)
     return check(all.invalidate(at, thread, state.clocks));
@@ -319,7 +319,7 @@ void MbarrierSteps::copy(BlockState& state, Warp& warp, const Instruction& in, i
   for (uint64_t i = 0; in.wide && i < *size; i += 4)
     if (undefined(state, in, here.address.constant + i)) {
       undefined_read(state, warp, in, true, lane,
-                     "shared memory at " + std::to_string(here.address.constant + i) + " is copied");
+                     setup_.shared_at(state, here.address.constant + i) + " is copied");
       break;
     }
   order_.block_races.access(state, warp, in, AccessKind::kRead, bytes, guard.certain, from, guard,

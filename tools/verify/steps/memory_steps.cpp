@@ -19,9 +19,7 @@ void MemorySteps::store_value(BlockState& state, Warp& warp, const Instruction& 
   if (place.space != Space::kShared) return;
   if (place.kind != Place::kNumber) {
     const Interval range = Reasoner(table_, position(state, warp, lane)).exact_range(place.address);
-    const uint64_t from = range.lo < 0 ? 0 : static_cast<uint64_t>(std::min<Wide>(range.lo, kMostShared));
-    const uint64_t to =
-        range.hi < 0 ? 0 : static_cast<uint64_t>(std::min<Wide>(range.hi + bytes - 1, kMostShared));
+    const uint64_t from = setup_.near_shared(range.lo), to = setup_.near_shared(range.hi + bytes - 1);
     if (state.shared.blur(from, to)) ++state.blurred;
     return;
   }
@@ -99,6 +97,8 @@ Lanes MemorySteps::find_places(BlockState& state, Warp& warp, const Instruction&
     if (in.op == Op::kStore && place.space == Space::kParam)
       report_.unproved(in, "a store through a pointer that is not understood", &state);
   });
+  if (setup_.cluster.several() && !report_.ended())
+    steps_.clusters.note_access(state, warp, in, inside, places);
   return inside;
 }
 
@@ -149,7 +149,7 @@ Value MemorySteps::atomic_result(BlockState& state, Warp& warp, const Instructio
       table_.scope_of(place.address) <= Scope::kBlock && (place.space == Space::kShared || place.object != 0);
   const bool turns =
       adds && named && order_.grid.any_reverses() && order_.grid.reverses(order_.locations.number(place));
-  if (adds && named && in.order.scope != FenceScope::kBlock && amount.known() &&
+  if (adds && named && !is_narrow(in.order.scope) && amount.known() &&
       (turns || amount.constant == 0)) {  // a strong load
     if (turns && amount.constant != 0) order_.grid.note_turn(state, order_.locations.number(place), value);
     order_.grid.observe(state, warp, in, place, lane, value);
@@ -190,8 +190,8 @@ void MemorySteps::store_atomically(BlockState& state, Warp& warp, const Instruct
   if (place.space == Space::kShared && place.kind == Place::kNumber && in.atomic != AtomicOp::kExchange &&
       undefined(state, in, place.address.constant, bytes))
     undefined_read(state, warp, in, certain, lane,
-                   "thread " + std::to_string(warp.thread(lane)) + " changes shared memory at " +
-                       std::to_string(place.address.constant));
+                   setup_.name_of_thread(state, warp, lane) + " changes " +
+                       setup_.shared_at(state, place.address.constant));
   if (in.atomic != AtomicOp::kExchange) check_written(state, warp, in, place, bytes, lane, certain);
   if (place.space == Space::kShared && place.kind == Place::kNumber) {
     const bool adds = in.atomic == AtomicOp::kAdd && !is_float(in.type) && bytes == 4 && amount.known();
@@ -263,8 +263,8 @@ void MemorySteps::step_load(BlockState& state, Warp& warp, const Instruction& in
           undefined(state, in, place.address.constant, bytes)) {
         undefined_read(state, warp, in, has(guard.certain, lane) && !open_.under_conditions(state, warp),
                        lane,
-                       "thread " + std::to_string(warp.thread(lane)) + " reads shared memory at " +
-                           std::to_string(place.address.constant));
+                       setup_.name_of_thread(state, warp, lane) + " reads " +
+                           setup_.shared_at(state, place.address.constant));
       }
       if (i < in.results.size() && in.results[i].kind == OperandKind::kRegister) {
         const Value value = load_value(state, warp, in, place, lane);
@@ -312,7 +312,7 @@ void MemorySteps::step_tile(BlockState& state, Warp& warp, Lanes lanes, const In
     for (uint64_t at = place.address.constant; shared && !stores && at < place.address.constant + line.vector;
          at += 4)
       if (undefined(state, in, at))
-        undefined_read(state, warp, in, true, first, "shared memory at " + std::to_string(at) + " is read");
+        undefined_read(state, warp, in, true, first, setup_.shared_at(state, at) + " is read");
     if (stores && place.space == Space::kGlobal && order_.waits.logs())
       return report_.unsupported(in, "it stores to global memory, in which the kernel waits");
     order_.block_races.access(state, warp, in, stores ? AccessKind::kWrite : AccessKind::kRead, line.vector,
@@ -364,7 +364,7 @@ void MemorySteps::step_matrix_memory(BlockState& state, Warp& warp, Lanes lanes,
               state.shared.write(place.address.constant + i, 4, {}, false);
       } else if (undefined(state, in, place.address.constant + i)) {
         undefined_read(state, warp, in, true, lane,
-                       "shared memory at " + std::to_string(place.address.constant + i) + " is read");
+                       setup_.shared_at(state, place.address.constant + i) + " is read");
       }
     }
     if (place.kind != Place::kNumber && in.op == Op::kMatrixStore)

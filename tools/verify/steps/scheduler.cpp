@@ -30,7 +30,8 @@ bool Scheduler::run_group(BlockState& state, Warp& warp, Lanes scope, int stop) 
   Lanes group = 0;
   const auto synchronises = [&](int pc) {
     const Instruction& in = setup_.kernel.code[pc];
-    return kWarpSynchronisation.has(in.op) || (in.op == Op::kBarrier && in.collective.aligned);
+    return kWarpSynchronisation.has(in.op) || in.op == Op::kClusterBarrier ||
+           (in.op == Op::kBarrier && in.collective.aligned);
   };
   each_lane(ready, [&](int lane) {
     const int pc = warp.pc[lane];
@@ -110,13 +111,13 @@ bool Scheduler::run_complete_group(BlockState& state, Warp& warp, Lanes ready, i
 void Scheduler::lanes_apart(BlockState& state, Warp& warp, Lanes group, int pc) {
   const Instruction& in = setup_.kernel.code[pc];
   const int lane = std::countr_zero(group);
-  std::string message = "the lanes of a warp do not come to '" + in.text + "' together: thread " +
-                        std::to_string(warp.thread(lane)) + " waits here";
+  std::string message = "the lanes of a warp do not come to '" + in.text +
+                        "' together: " + setup_.name_of_thread(state, warp, lane) + " waits here";
   const Instruction* other = nullptr;
   const Lanes missing = warp.lanes & ~group;
   const int far = missing == 0 ? lane : std::countr_zero(missing);
   if (missing != 0) {
-    message += ", thread " + std::to_string(warp.thread(far));
+    message += ", " + setup_.name_of_thread(state, warp, far);
     if (!has(warp.alive, far))
       message += " has left the kernel";
     else if (has(warp.waiting, far))
@@ -126,6 +127,9 @@ void Scheduler::lanes_apart(BlockState& state, Warp& warp, Lanes group, int pc) 
           std::min<int>(warp.pc[far], static_cast<int>(setup_.kernel.code.size()) - 1))],
       message += " is elsewhere";
   }
+  if (in.op == Op::kClusterBarrier && !in.collective.aligned && other != nullptr &&
+      other->op == Op::kClusterBarrier)
+    return report_.unproved(in, message, &state);  // they may meet there
   defect_on_ways(FindingKind::kDivergence, state, warp, {lane, far}, in, message, other);
 }
 
@@ -133,9 +137,11 @@ void Scheduler::lanes_apart(BlockState& state, Warp& warp, Lanes group, int pc) 
 bool Scheduler::warp_complete(BlockState& state, Warp& warp, Lanes lanes, int pc, Lanes* members) {
   const Instruction& in = setup_.kernel.code[pc];
   *members = lanes;
-  constexpr OpSet kWholeWarp = {Op::kBarrier, Op::kMatrix,     Op::kMatrixLoad,  Op::kMatrixStore,
-                                Op::kWgmma,   Op::kWgmmaFence, Op::kWgmmaCommit, Op::kWgmmaWait};
-  if (kWholeWarp.has(in.op)) return lanes == warp.lanes || (lanes == warp.alive && in.op == Op::kBarrier);
+  constexpr OpSet kWholeWarp = {Op::kBarrier,    Op::kClusterBarrier, Op::kMatrix,
+                                Op::kMatrixLoad, Op::kMatrixStore,    Op::kWgmma,
+                                Op::kWgmmaFence, Op::kWgmmaCommit,    Op::kWgmmaWait};
+  const bool may_leave = in.op == Op::kBarrier || in.op == Op::kClusterBarrier;
+  if (kWholeWarp.has(in.op)) return lanes == warp.lanes || (lanes == warp.alive && may_leave);
   const int index = mask_operand(in);
   if (index < 0 || static_cast<size_t>(index) >= in.operands.size()) return true;  // whoever is there
   const int first = std::countr_zero(lanes);
@@ -148,8 +154,7 @@ bool Scheduler::warp_complete(BlockState& state, Warp& warp, Lanes lanes, int pc
   const Lanes named = voters ? lanes : static_cast<Lanes>(mask.constant);
   if (!has(named, first)) {
     defect(FindingKind::kDivergence, state, warp, in,
-           "thread " + std::to_string(warp.thread(first)) + " executes '" + in.text +
-               "', which does not name it");
+           setup_.name_of_thread(state, warp, first) + " executes '" + in.text + "', which does not name it");
     return false;
   }
   Lanes come = lanes;

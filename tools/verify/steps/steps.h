@@ -127,14 +127,46 @@ class BarrierSteps : private StepsPart {
   bool release_after_exits(BlockState& state);
   // Threads wait, and nobody runs.
   void report_stuck(BlockState& state);
+  // Threads go on behind a barrier at which they have waited.
+  void go_on(BlockState& state, const std::vector<uint32_t>& released);
 
  private:
   bool may_leave(const Instruction& in, int pc) const;
   // A thread that has gone past a barrier, at which others wait, and left the kernel then; else none.
-  std::optional<uint32_t> gone_past(const BlockState& state, int barrier) const;
+  std::optional<uint32_t> gone_past(const BlockState& state, uint32_t rank, int barrier) const;
   void arrive(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, int pc, uint32_t barrier,
               uint32_t count);
   void release(BlockState& state, uint32_t barrier);
+};
+
+// Executes what blocks of a cluster do together: its barrier, and addresses of each other's shared memory.
+class ClusterSteps : private StepsPart {
+ public:
+  using StepsPart::StepsPart;
+
+  // Before the first block: what is not modelled where there are clusters.
+  void refuse_unmodelled();
+  void step_barrier(BlockState& state, Warp& warp, Lanes lanes, int pc);
+  // Nobody runs: ends the wait at the barrier of the cluster if all have arrived there. Returns whether it
+  // did.
+  bool release(BlockState& state);
+  // Threads wait, and nobody runs.
+  void report_stuck(const BlockState& state);
+  // What mapa or getctarank returns. x: the operands.
+  Value address(const BlockState& state, const Warp& warp, const Instruction& in, int lane, const Value* x);
+  // Lanes access shared memory: that of another block must have begun, and must not end before.
+  void note_access(BlockState& state, const Warp& warp, const Instruction& in, Lanes lanes,
+                   const std::array<Place, 32>& places);
+  // All threads of the cluster meet: what they did is over before any of them leaves.
+  void meet(BlockState& state);
+  // The path ends: whether each block stayed until others had made their accesses to its shared memory.
+  void check_end(const BlockState& state);
+
+ private:
+  void arrive(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in, int pc);
+  ClockPointer published(const BlockState& state, const Warp& warp, Lanes lanes, bool relaxed) const;
+  std::vector<uint32_t> threads_of_block(const BlockState& state, uint32_t rank) const;
+  bool stays(const BlockState& state, uint32_t rank, uint32_t thread, const RemoteUse& use) const;
 };
 
 // Executes mbarriers and bulk copies. A wait that does nothing but try again until the phase has ended is a
@@ -235,6 +267,7 @@ struct Steps {
   MemorySteps memory{*this};
   AsyncSteps async{*this};
   BarrierSteps barriers{*this};
+  ClusterSteps clusters{*this};
   MbarrierSteps mbarriers{*this};
   ExchangeSteps exchange{order};
   Regions regions{*this};

@@ -21,7 +21,7 @@ std::shared_ptr<Clock> Clocks::join(const std::vector<uint32_t>& members) const 
 }
 
 void Clocks::join_fences(const std::vector<uint32_t>& members, Clock& joined) const {
-  const size_t first = threads_ + kBarriers + kCounters;
+  const size_t first = threads_ + barriers_ + kCounters;
   std::vector<const Clock*> seen;
   for (const uint32_t member : members) {
     const ProxyFence& fence = fenced_[member];
@@ -31,6 +31,13 @@ void Clocks::join_fences(const std::vector<uint32_t>& members, Clock& joined) co
     seen.push_back(fence.known.get());
     for (size_t t = 0; t < threads_; ++t) joined[first + t] = std::max(joined[first + t], (*fence.known)[t]);
   }
+}
+
+std::string Clocks::name(uint32_t thread) const {
+  if (cluster_ < 2) return "thread " + std::to_string(thread);
+  const uint32_t block = threads_ / cluster_;
+  return "thread " + std::to_string(thread % block) + " of the cluster's block " +
+         std::to_string(thread / block);
 }
 
 void Clocks::fence_proxy(const std::vector<uint32_t>& members) {
@@ -69,9 +76,9 @@ void Clocks::advance(const std::vector<uint32_t>& members) {
 }
 
 void Clocks::see_counter(uint32_t thread, uint32_t counter) {
-  if ((*known_[thread])[threads_ + kBarriers + counter] != 0) return;
+  if ((*known_[thread])[threads_ + barriers_ + counter] != 0) return;
   auto clock = std::make_shared<Clock>(*known_[thread]);
-  (*clock)[threads_ + kBarriers + counter] = 1;
+  (*clock)[threads_ + barriers_ + counter] = 1;
   known_[thread] = clock;
 }
 
@@ -91,18 +98,18 @@ std::optional<BarrierProblem> NamedBarriers::arrive(const Arrival& arrival,
   };
   for (const uint32_t member : members)
     if (clocks.barrier_generation(member, arrival.barrier) < barrier.generation || is_here(member))
-      return problem(BarrierFault::kRecycling, "thread " + std::to_string(member) +
-                                                   " arrives again at barrier " +
-                                                   std::to_string(arrival.barrier) +
+      return problem(BarrierFault::kRecycling, clocks.name(member) + " arrives again at barrier " +
+                                                   std::to_string(arrival.barrier % Clocks::kBarriers) +
                                                    " without having waited for the end of its phase before");
   if (barrier.expected != 0 && barrier.expected != arrival.count)
-    return problem(BarrierFault::kCount, "barrier " + std::to_string(arrival.barrier) + " waits for " +
-                                             std::to_string(barrier.expected) + " threads, but thread " +
-                                             std::to_string(members[0]) + " names " +
+    return problem(BarrierFault::kCount, "barrier " + std::to_string(arrival.barrier % Clocks::kBarriers) +
+                                             " waits for " + std::to_string(barrier.expected) +
+                                             " threads, but " + clocks.name(members[0]) + " names " +
                                              std::to_string(arrival.count));
   if (barrier.arrived + arrival.weight > arrival.count)
     return problem(BarrierFault::kCount, "more than " + std::to_string(arrival.count) +
-                                             " threads arrive at barrier " + std::to_string(arrival.barrier));
+                                             " threads arrive at barrier " +
+                                             std::to_string(arrival.barrier % Clocks::kBarriers));
   barrier.expected = arrival.count;
   barrier.arrived += arrival.weight;
   barrier.whole_block = barrier.whole_block && arrival.whole_block;
@@ -115,8 +122,9 @@ std::optional<BarrierProblem> NamedBarriers::arrive(const Arrival& arrival,
   barrier.instructions.push_back(arrival.instruction);
   if (!arrival.waits) clocks.advance(members);
   if (complete(arrival.barrier) && barrier.waiting.empty())
-    return problem(BarrierFault::kArriveOnly,
-                   "all threads arrive at barrier " + std::to_string(arrival.barrier) + " and none waits");
+    return problem(BarrierFault::kArriveOnly, "all threads arrive at barrier " +
+                                                  std::to_string(arrival.barrier % Clocks::kBarriers) +
+                                                  " and none waits");
   return std::nullopt;
 }
 

@@ -1,7 +1,6 @@
 // What each thread knows of the others' progress, and the named barriers by which it comes to know it.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -11,7 +10,8 @@
 namespace glove::verify {
 
 // Entry t: all that thread t did in its epochs up to this number came before. Behind the threads: the
-// generation of each named barrier that is known to be complete, then the counters of grid barriers that were
+// generation of each named barrier that is known to be complete (of each block of a cluster, and the phase of
+// the cluster's barrier), then the counters of grid barriers that were
 // seen full. Behind those, for kernels with products of matrices, once more an entry per thread: all that
 // thread t did up to this number came before a fence between the generic and the asynchronous proxy. At the
 // end, for kernels with mbarriers: how many phases of each are known to have ended.
@@ -26,15 +26,20 @@ class Clocks {
   static constexpr uint32_t kCounters = 8;
   static constexpr uint32_t kMbarriers = 64;
 
-  explicit Clocks(uint32_t threads, bool proxies = false, bool mbarriers = false)
+  // cluster: blocks of the cluster; 0: there are no clusters.
+  explicit Clocks(uint32_t threads, bool proxies = false, bool mbarriers = false, uint32_t cluster = 0)
       : threads_(threads),
+        cluster_(cluster),
+        barriers_(cluster == 0 ? kBarriers : kBarriers * cluster + 1),
         own_(threads, 1),
-        known_(threads, std::make_shared<Clock>(threads + kBarriers + kCounters + (proxies ? threads : 0) +
+        known_(threads, std::make_shared<Clock>(threads + barriers_ + kCounters + (proxies ? threads : 0) +
                                                     (mbarriers ? kMbarriers : 0),
                                                 0)),
         fenced_(proxies ? threads : 0) {}
 
   uint32_t threads() const { return threads_; }
+  // "thread 3"; with clusters "thread 3 of the cluster's block 1".
+  std::string name(uint32_t thread) const;
   uint32_t epoch(uint32_t thread) const { return own_[thread]; }
   const ClockPointer& known(uint32_t thread) const { return known_[thread]; }
   bool before(uint32_t earlier, uint32_t epoch, uint32_t later) const {
@@ -45,14 +50,14 @@ class Clocks {
   bool before_proxy(uint32_t earlier, uint32_t epoch, uint32_t later) const {
     const Clock& clock = *known_[later];
     const ClockPointer& fence = fenced_[later].known;
-    return clock[earlier] >= epoch && (clock[threads_ + kBarriers + kCounters + earlier] >= epoch ||
+    return clock[earlier] >= epoch && (clock[threads_ + barriers_ + kCounters + earlier] >= epoch ||
                                        (fence != nullptr && (*fence)[earlier] >= epoch));
   }
   // Whether the thread's own last fence between the proxies came behind what it did in the epoch.
   bool fenced(uint32_t thread, uint32_t epoch) const { return fenced_[thread].epoch >= epoch; }
   // Whether all who know what `later` knows may read through the asynchronous proxy what `earlier` did.
   bool published(uint32_t earlier, uint32_t epoch, uint32_t later) const {
-    return fenced_.empty() || (*known_[later])[threads_ + kBarriers + kCounters + earlier] >= epoch;
+    return fenced_.empty() || (*known_[later])[threads_ + barriers_ + kCounters + earlier] >= epoch;
   }
   // Whether two threads know the same of all others, and whether their fences do.
   bool alike(uint32_t a, uint32_t b) const {
@@ -68,10 +73,19 @@ class Clocks {
   static void set_phases_ended(Clock& clock, uint32_t mbarrier, uint32_t phases) {
     clock[clock.size() - kMbarriers + mbarrier] = phases;
   }
+  // How many phases of the cluster's barrier the thread knows to have ended.
+  uint32_t cluster_phases(uint32_t thread) const { return (*known_[thread])[threads_ + barriers_ - 1]; }
+  // The clock, or one that says nothing, with that number. REQUIRES: there are clusters.
+  ClockPointer with_cluster_phases(const ClockPointer& clock, uint32_t phases) const {
+    auto changed =
+        clock == nullptr ? std::make_shared<Clock>(known_[0]->size(), 0) : std::make_shared<Clock>(*clock);
+    (*changed)[threads_ + barriers_ - 1] = phases;
+    return changed;
+  }
   uint32_t seen_counters(uint32_t thread) const {
     uint32_t mask = 0;
     for (uint32_t i = 0; i < kCounters; ++i)
-      mask |= ((*known_[thread])[threads_ + kBarriers + i] != 0 ? 1u : 0u) << i;
+      mask |= ((*known_[thread])[threads_ + barriers_ + i] != 0 ? 1u : 0u) << i;
     return mask;
   }
 
@@ -94,6 +108,8 @@ class Clocks {
   void join_fences(const std::vector<uint32_t>& members, Clock& joined) const;
 
   uint32_t threads_;
+  uint32_t cluster_;   // blocks; 0: there are no clusters
+  uint32_t barriers_;  // of all blocks and, at the end, the cluster
   std::vector<uint32_t> own_;
   std::vector<ClockPointer> known_;
   struct ProxyFence {
@@ -136,9 +152,11 @@ struct Arrival {
   bool whole_block = false;  // it names no count
 };
 
-// Barriers 0 to 15 of a block.
+// Barriers 0 to 15 of a block; of a cluster those of all its blocks, one block behind the other.
 class NamedBarriers {
  public:
+  explicit NamedBarriers(uint32_t blocks = 1) : barriers_(size_t{Clocks::kBarriers} * blocks) {}
+
   // `members` arrive. A fault leaves the barrier as it was.
   std::optional<BarrierProblem> arrive(const Arrival& arrival, const std::vector<uint32_t>& members,
                                        Clocks& clocks);
@@ -149,6 +167,7 @@ class NamedBarriers {
   // Ends the barrier's phase: those that waited know what all that arrived had done. Returns those that
   // waited.
   std::vector<uint32_t> release(uint32_t barrier, Clocks& clocks);
+  uint32_t count() const { return static_cast<uint32_t>(barriers_.size()); }
   const NamedBarrier& operator[](uint32_t barrier) const { return barriers_[barrier]; }
   bool idle() const {
     for (const NamedBarrier& barrier : barriers_)
@@ -157,7 +176,7 @@ class NamedBarriers {
   }
 
  private:
-  std::array<NamedBarrier, Clocks::kBarriers> barriers_;
+  std::vector<NamedBarrier> barriers_;
 };
 
 }  // namespace glove::verify

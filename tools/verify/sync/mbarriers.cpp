@@ -7,15 +7,19 @@ namespace {
 
 constexpr uint64_t kMostExpected = (1 << 20) - 1;  // bytes in a phase
 
-std::string name(uint32_t thread) {
-  return "thread " + std::to_string(thread);
-}
-
-std::string place(uint64_t address) {
-  return "the mbarrier at " + std::to_string(address);
-}
-
 }  // namespace
+
+std::string Mbarriers::name(uint32_t thread) const {
+  if (block_threads_ == 0) return "thread " + std::to_string(thread);
+  return "thread " + std::to_string(thread % block_threads_) + " of the cluster's block " +
+         std::to_string(thread / block_threads_);
+}
+
+std::string Mbarriers::place(uint64_t address) const {
+  if (window_ == 0) return "the mbarrier at " + std::to_string(address);
+  return "the mbarrier at " + std::to_string(address % window_) + " of the cluster's block " +
+         std::to_string(address / window_);
+}
 
 std::string Mbarriers::init(uint64_t address, uint32_t count, uint32_t thread) {
   if (find(address, 8) != Clocks::kMbarriers) return place(address) + " is initialised once more";

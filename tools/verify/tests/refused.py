@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 OWN = '[[launch]]\nkernel = "^ok_barrier$"\n'
-KEYS = "name, kernel, block, grid, dynamic_shared, parameters, lemmas, ranges, constants, assume"
+KEYS = "name, kernel, block, grid, cluster, dynamic_shared, parameters, lemmas, ranges, constants, assume"
 # (the file, the line that the message names, what it says)
 LAUNCHES = [
     ("", None, r"there is no launch in this file; add one, which begins with \[\[launch\]\]"),
@@ -55,6 +55,8 @@ LAUNCHES = [
     (OWN + "block = [64, 0]\n", 3, "block must be an integer from 1"),
     (OWN + "block = [64, 64]\n", 3, "a block has at most 1024 threads, and this block has 4096"),
     (OWN + "grid = [1024, 1024]\n", 3, "a grid has at most 65536 blocks here, and this grid has 1048576"),
+    (OWN + "cluster = 32\n", 3, "a cluster has at most 16 blocks, and this cluster has 32"),
+    (OWN + "cluster = [2, 0]\n", 3, "cluster must be an integer from 1 to 65535, or an array of at most three"),
     (OWN + "name = 3\n", 3, "name must be a string"),
     ('[[launch]]\nkernel = "("\n', 2, r"kernel = '\(' is not a regular expression"),
     (OWN + 'lemmas = [{ file = "x.cu", line = 3 }]\n', 3, "a lemma has a name, or a file and a line; and a reason"),
@@ -103,6 +105,9 @@ COMMANDS = [
     (["--grid", "4294967295"], "--grid '4294967295' is not a size; write X, X,Y or X,Y,Z, each an integer from 1 to 65535"),
     (["--grid", "2,"], "--grid '2,' is not a size"),
     (["--grid", "300,300"], "--grid '300,300' is too large: a grid has at most 65536 blocks here, and not 90000"),
+    (["--cluster", "3,3,3"], "--cluster '3,3,3' is too large: a cluster has at most 16 blocks, and not 27"),
+    (["--kernel", "^ok_barrier$", "--cluster", "2", "--grid", "3"],
+     "ok_barrier: the grid of 3,1,1 blocks must be a multiple of the cluster of 2,1,1 along each axis"),
     (["--block", "2048"], "--block '2048' is too large: a block has at most 1024 threads, and not 2048"),
 ]
 

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 
-KERNEL = re.compile(r"^(?:// (--.*|launch: .*)\n)?KERNEL (\w+)\(", re.M)
+KERNEL = re.compile(r"^(?:// (--.*|launch: .*)\n)?KERNEL (?:CLUSTER\([^)]*\) )?(\w+)\(", re.M)
 VERDICTS = {0: "proved", 1: "defect", 2: "not proved", 3: "unsupported"}
 LEAST_FOUND, LEAST_PROVED, MOST_ALARMS = 0.88, 0.82, 2
 

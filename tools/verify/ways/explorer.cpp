@@ -81,10 +81,10 @@ void Explorer::at_full_barrier(BlockState& state) {
       std::ranges::all_of(state.warps, [](const Warp& warp) { return warp.alive == warp.lanes; }));
   for (const Slot& slot : state.shared.slots())
     if (slot.known == Known::kValue && slot.value.form != 0) table_.share(slot.value, Scope::kBlock);
-  // What one thread knows about its own data does not matter to the others, and would tell equal states
-  // apart.
+  // What one thread knows about its own data matters to no other, and would tell equal states apart.
   for (Warp& warp : state.warps) warp.path = nullptr;
-  if (state.path == nullptr || setup_.has_mbarriers) return;  // nothing unknown has decided, or phases differ
+  // Nothing unknown has decided, phases differ, or threads that have left matter.
+  if (state.path == nullptr || setup_.has_mbarriers || !state.cluster.remote.empty()) return;
   const uint64_t place = place_of_state(state);
   auto& known = snapshots_[place];
   for (auto& general : known) {

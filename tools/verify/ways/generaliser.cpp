@@ -316,7 +316,7 @@ void Generaliser::each_contents(const BlockSnapshot& start, BlockSnapshot& resul
 template <class Next>
 void Generaliser::replace(const Contents& before, Contents& contents, bool all, Next next) {
   for (size_t i = 0; i < contents.slots().size(); ++i) {
-    Slot& now = contents.at(i * 4);
+    Slot& now = contents.slot(i);
     const Slot then = i < before.slots().size() ? before.slots()[i] : Slot{};
     if (all ? now.known == Known::kNothingWritten && then.known == Known::kNothingWritten
             : now.known != Known::kValue)
@@ -327,7 +327,7 @@ void Generaliser::replace(const Contents& before, Contents& contents, bool all, 
       now.value = *value;
     else
       now.known = Known::kUnknown;
-    if (!value && now.bytes == 8) contents.at(i * 4 + 4).known = Known::kUnknown;
+    if (!value && now.bytes == 8) contents.slot(i + 1).known = Known::kUnknown;
   }
 }
 

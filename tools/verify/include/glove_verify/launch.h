@@ -14,6 +14,9 @@ namespace glove::verify {
 // Bytes of shared memory, static and dynamic, that a block can have on any GPU.
 constexpr uint64_t kMostBlockShared = 227 * 1024;
 
+// Blocks that a cluster can have; more than 8 are not portable.
+constexpr uint64_t kMostClusterBlocks = 16;
+
 // What a launch says of one parameter, or of a part of one.
 struct ParameterValue {
   uint64_t offset = 0;          // of the kernel's parameters; with an index, of that one
@@ -82,9 +85,10 @@ struct Relation {
 struct Launch {
   std::string file;  // that it comes from
   std::string name;
-  std::string kernel;                         // a regular expression for the kernel's name
-  std::array<uint32_t, 3> block = {0, 0, 0};  // 0: from .maxntid
-  std::array<uint32_t, 3> grid = {1, 1, 1};
+  std::string kernel;                           // a regular expression for the kernel's name
+  std::array<uint32_t, 3> block = {0, 0, 0};    // 0: from .maxntid
+  std::array<uint32_t, 3> grid = {1, 1, 1};     // of one block: of one cluster
+  std::array<uint32_t, 3> cluster = {0, 0, 0};  // blocks of a cluster; 0: from .reqnctapercluster, or none
   std::optional<uint64_t> dynamic_shared;
   bool constants = false;  // constant memory is declared to hold its initial values
   std::vector<ParameterValue> parameters;

@@ -38,6 +38,7 @@ struct KernelInfo {
   std::string name;
   std::array<uint32_t, 3> max_threads = {0, 0, 0};  // .maxntid or .reqntid; 0: neither
   bool exact_threads = false;                       // .reqntid
+  std::array<uint32_t, 3> cluster = {0, 0, 0};      // .reqnctapercluster; 0: none
   uint64_t shared_bytes = 0;                        // static
   bool dynamic_shared = false;                      // it, or another of its file, names dynamic shared memory
   std::vector<ParameterInfo> parameters = {};

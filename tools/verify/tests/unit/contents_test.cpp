@@ -281,9 +281,9 @@ TEST(Conflict, StrongAccessesOfOneSizeDoNotConflict) {
 TEST(Conflict, AccessesOfABlocksScopeConflictWithOtherBlocks) {
   AccessRecord a, b;
   a.kind = b.kind = AccessKind::kAtomic;
-  a.block_scope = true;
+  a.scope = StrongFor::kBlock;
   EXPECT_FALSE(conflict(a, b));
-  b.block = 1;
+  b.home.block = 1;
   EXPECT_TRUE(conflict(a, b));
   EXPECT_TRUE(conflict(b, a));
 }
