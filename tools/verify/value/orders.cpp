@@ -76,8 +76,8 @@ class Atoms {
   bool collect(PredicateId id) {
     if (!walk(id)) return false;
     std::ranges::sort(atoms_, {}, &Atom::key);
-    const auto rest = std::ranges::unique(atoms_, {}, &Atom::key);
-    atoms_.erase(rest.begin(), rest.end());
+    const auto same = [](const Atom& a, const Atom& b) { return a.key() == b.key(); };
+    atoms_.erase(std::unique(atoms_.begin(), atoms_.end(), same), atoms_.end());
     rows_ = 1;
     for (const Atom& atom : atoms_) rows_ *= atom.outcomes();
     return atoms_.size() <= kMostAtoms && rows_ <= kMostRows &&
