@@ -13,6 +13,10 @@ std::vector<uint32_t> threads_alive(const BlockState& state) {
   return threads;
 }
 
+std::string if_parameter(const std::string& parameter) {
+  return parameter.empty() ? "" : ", if " + parameter + " lets it";
+}
+
 }  // namespace
 
 void ClusterSteps::refuse_unmodelled() {
@@ -141,8 +145,8 @@ std::vector<uint32_t> ClusterSteps::threads_of_block(const BlockState& state, ui
   return threads;
 }
 
-void ClusterSteps::note_access(BlockState& state, const Warp& warp, const Instruction& in, Lanes lanes,
-                               const std::array<Place, 32>& places) {
+void ClusterSteps::note_access(BlockState& state, const Warp& warp, const Instruction& in,
+                               const Guarded& guard, Lanes lanes, const std::array<Place, 32>& places) {
   const uint32_t own = setup_.cluster.rank_of(warp.index);
   std::map<uint32_t, Lanes> others;  // by block
   each_lane(lanes, [&](int lane) {
@@ -157,14 +161,22 @@ void ClusterSteps::note_access(BlockState& state, const Warp& warp, const Instru
     each_lane(members, [&, at = rank](int lane) {
       const uint32_t thread = warp.thread(lane);
       state.cluster.remote[{at, thread}] = {state.clocks.epoch(thread), setup_.number_of(in)};
+      std::string parameter = parameter_on_way(position(state, warp, lane));
+      if (parameter.empty() && has(guard.possible, lane))
+        parameter = parameter_in({0, guard.condition[lane]}, true);
+      const bool certain = has(guard.certain, lane) && !open_.under_conditions(state, warp);
+      if (!certain && decided_by_[setup_.number_of(in)].empty())
+        decided_by_[setup_.number_of(in)] = parameter;
       const bool begun =
           state.clocks.cluster_phases(thread) > 0 ||
           std::ranges::any_of(there, [&](uint32_t other) { return state.clocks.before(other, 1, thread); });
       if (begun || report_.ended()) return;
-      defect(FindingKind::kBounds, state, warp, in,
-             setup_.name_of_thread(state, thread) + " accesses " +
-                 setup_.shared_at(state, at * Windows::kSize, false) +
-                 ", which may not have begun; a barrier of the cluster must come before");
+      report_.find(parameter.empty() ? FindingKind::kBounds : FindingKind::kUnproved, certain, in, nullptr,
+                   setup_.name_of_thread(state, thread) + " accesses " +
+                       setup_.shared_at(state, at * Windows::kSize, false) + ", which may not have begun" +
+                       if_parameter(parameter) + "; a barrier of the cluster must come before",
+                   &state);
+      report_.end_path();
     });
   }
 }
@@ -189,10 +201,15 @@ void ClusterSteps::check_end(const BlockState& state) {
     const auto& [rank, thread] = place;
     if (report_.ended()) return;
     if (stays(state, rank, thread, use)) continue;
-    report_.find(FindingKind::kBounds, state.path == nullptr, setup_.kernel.code[use.instruction], nullptr,
+    const auto decided = decided_by_.find(use.instruction);
+    const std::string parameter = decided == decided_by_.end() ? "" : decided->second;
+    report_.find(parameter.empty() ? FindingKind::kBounds : FindingKind::kUnproved,
+                 decided == decided_by_.end() && state.path == nullptr, setup_.kernel.code[use.instruction],
+                 nullptr,
                  setup_.name_of_thread(state, thread) + " accesses " +
                      setup_.shared_at(state, rank * Windows::kSize, false) +
-                     ", which may have left the kernel by then; a barrier of the cluster must come behind",
+                     ", which may have left the kernel by then" + if_parameter(parameter) +
+                     "; a barrier of the cluster must come behind",
                  &state);
   }
 }

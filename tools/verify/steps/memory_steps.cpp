@@ -98,7 +98,7 @@ Lanes MemorySteps::find_places(BlockState& state, Warp& warp, const Instruction&
       report_.unproved(in, "a store through a pointer that is not understood", &state);
   });
   if (setup_.cluster.several() && !report_.ended())
-    steps_.clusters.note_access(state, warp, in, inside, places);
+    steps_.clusters.note_access(state, warp, in, guard, inside, places);
   return inside;
 }
 

@@ -155,8 +155,8 @@ class ClusterSteps : private StepsPart {
   // What mapa or getctarank returns. x: the operands.
   Value address(const BlockState& state, const Warp& warp, const Instruction& in, int lane, const Value* x);
   // Lanes access shared memory: that of another block must have begun, and must not end before.
-  void note_access(BlockState& state, const Warp& warp, const Instruction& in, Lanes lanes,
-                   const std::array<Place, 32>& places);
+  void note_access(BlockState& state, const Warp& warp, const Instruction& in, const Guarded& guard,
+                   Lanes lanes, const std::array<Place, 32>& places);
   // All threads of the cluster meet: what they did is over before any of them leaves.
   void meet(BlockState& state);
   // The path ends: whether each block stayed until others had made their accesses to its shared memory.
@@ -167,6 +167,10 @@ class ClusterSteps : private StepsPart {
   ClockPointer published(const BlockState& state, const Warp& warp, Lanes lanes, bool relaxed) const;
   std::vector<uint32_t> threads_of_block(const BlockState& state, uint32_t rank) const;
   bool stays(const BlockState& state, uint32_t rank, uint32_t thread, const RemoteUse& use) const;
+
+  // By instruction: the parameter that decides whether some thread makes its access to another block; empty
+  // if something else does.
+  std::map<uint32_t, std::string> decided_by_;
 };
 
 // Executes mbarriers and bulk copies. A wait that does nothing but try again until the phase has ended is a
