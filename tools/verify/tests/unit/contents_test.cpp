@@ -253,7 +253,7 @@ TEST_F(ContentsTest, DefinedBytesCanBeTakenBack) {
   EXPECT_TRUE(more.defined(0, 16));
   EXPECT_TRUE(less.defined_within(more));
   EXPECT_FALSE(more.defined_within(less));
-  EXPECT_FALSE(more.defined_within({}));
+  EXPECT_FALSE(more.defined_within(Contents()));
   more.keep_defined(less);
   EXPECT_TRUE(more.defined_within(less));
   EXPECT_TRUE(more.defined(4, 12));
