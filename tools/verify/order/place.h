@@ -3,9 +3,7 @@
 
 #include <cstdint>
 
-#include "memory/access.h"
-#include "ptx/program.h"
-#include "state/bundles.h"
+#include "state/part.h"
 #include "value/symbols.h"
 
 namespace glove::verify {

@@ -35,7 +35,7 @@ void OrderPart::check_written(BlockState& state, const Warp& warp, const Instruc
   // Each place is possible if nothing is known of the data that decide it.
   certain = certain && !open_.under_conditions(state, warp);
   const bool each = certain && setup_.launch.ranges.empty() && range.lo >= 0 && range.hi == last &&
-                    table_.takes_every_value(place.address);
+                    takes_every_value(place.address, table_);
   bool all = true, any = false;
   std::optional<Wide> gap;
   for (Wide at = first; at <= last && (each || all || !any); at += step) {

@@ -167,12 +167,30 @@ class Atoms {
   unsigned nodes_ = 0, rows_ = 1;
 };
 
+// Whether a condition that holds says that a float is not NaN: an ordered comparison of it, or of its size,
+// does.
+bool says_number(PredicateId id, Value value, unsigned bits, const SymbolStore& store) {
+  const Predicate& predicate = store.predicate(id);
+  if ((id & 1) != 0) return false;
+  if (predicate.kind == PredicateKind::kAnd)
+    return says_number(predicate.p, value, bits, store) || says_number(predicate.q, value, bits, store);
+  if (predicate.kind != PredicateKind::kCompare || !predicate.is_float || predicate.bits != bits)
+    return false;
+  return std::ranges::any_of(std::array{predicate.a, predicate.b}, [&](Value side) {
+    if (side == value) return true;
+    const Symbol& symbol = store.symbol(store.single(side));
+    return store.single(side) != 0 && symbol.kind == SymbolKind::kOperation && symbol.bits == bits &&
+           (symbol.op == Op::kAbs || symbol.op == Op::kNeg) && is_float(symbol.type) &&
+           symbol.arguments[0] == value;
+  });
+}
+
 }  // namespace
 
-std::pair<uint64_t, int64_t> SymbolTable::residue_of(Value value) const {
+std::pair<uint64_t, int64_t> SymbolStore::residue_of(Value value) const {
   uint64_t stride = kMostStride, residue = value.constant;
   for (const LinearTerm& term : terms(value.form)) {
-    const Symbol& symbol = SymbolTable::symbol(term.symbol);
+    const Symbol& symbol = SymbolStore::symbol(term.symbol);
     const auto factor = static_cast<uint64_t>(term.factor);
     stride = std::gcd(stride, factor * symbol.stride);
     residue += factor * static_cast<uint64_t>(symbol.residue);
@@ -180,39 +198,21 @@ std::pair<uint64_t, int64_t> SymbolTable::residue_of(Value value) const {
   return {stride, static_cast<int64_t>(residue % stride)};
 }
 
-bool SymbolTable::is_number(Value value, unsigned bits) const {
+bool SymbolStore::is_number(Value value, unsigned bits) const {
   if (bits != 32 && bits != 64) return false;
   if (value.known())
     return bits == 32 ? !std::isnan(std::bit_cast<float>(static_cast<uint32_t>(value.constant)))
                       : !std::isnan(std::bit_cast<double>(value.constant));
-  const Symbol& symbol = SymbolTable::symbol(single(value));
+  const Symbol& symbol = SymbolStore::symbol(single(value));
   return single(value) != 0 && symbol.bits == bits && symbol.number;
 }
 
-// Whether a condition that holds says that a float is not NaN: an ordered comparison of it, or of its size,
-// does.
-bool SymbolTable::says_number(PredicateId id, Value value, unsigned bits) const {
-  const Predicate& predicate = SymbolTable::predicate(id);
-  if ((id & 1) != 0) return false;
-  if (predicate.kind == PredicateKind::kAnd)
-    return says_number(predicate.p, value, bits) || says_number(predicate.q, value, bits);
-  if (predicate.kind != PredicateKind::kCompare || !predicate.is_float || predicate.bits != bits)
-    return false;
-  return std::ranges::any_of(std::array{predicate.a, predicate.b}, [&](Value side) {
-    if (side == value) return true;
-    const Symbol& symbol = SymbolTable::symbol(single(side));
-    return single(side) != 0 && symbol.kind == SymbolKind::kOperation && symbol.bits == bits &&
-           (symbol.op == Op::kAbs || symbol.op == Op::kNeg) && is_float(symbol.type) &&
-           symbol.arguments[0] == value;
-  });
-}
-
-bool SymbolTable::makes_number(const Symbol& symbol) const {
-  const auto number = [&](int i) { return is_number(symbol.arguments[i], symbol.bits); };
+bool makes_number(const Symbol& symbol, const SymbolStore& store) {
+  const auto number = [&](int i) { return store.is_number(symbol.arguments[i], symbol.bits); };
   switch (symbol.op) {
     case Op::kSelect:
-      return (number(0) || says_number(symbol.condition, symbol.arguments[0], symbol.bits)) &&
-             (number(1) || says_number(symbol.condition ^ 1, symbol.arguments[1], symbol.bits));
+      return (number(0) || says_number(symbol.condition, symbol.arguments[0], symbol.bits, store)) &&
+             (number(1) || says_number(symbol.condition ^ 1, symbol.arguments[1], symbol.bits, store));
     case Op::kAbs:
     case Op::kNeg:
       return is_float(symbol.type) && number(0);

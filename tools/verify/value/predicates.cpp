@@ -103,6 +103,22 @@ Value SymbolStore::fresh_predicate(Scope scope, bool data) {
   return {0, static_cast<uint32_t>(predicates_.size() - 1) << 1};
 }
 
+namespace {
+
+// Sets what a selection between two values is modulo a power of two, each of which is `second` modulo
+// `first`.
+void set_common_residue(std::pair<uint64_t, int64_t> yes, std::pair<uint64_t, int64_t> no, Symbol& symbol) {
+  symbol.stride = std::gcd(std::gcd(yes.first, no.first), static_cast<uint64_t>(yes.second - no.second));
+  symbol.residue = yes.second % static_cast<int64_t>(symbol.stride);
+}
+
+Interval least_or_greatest(Op op, const Interval& a, const Interval& b) {
+  return op == Op::kMin ? Interval{std::min(a.lo, b.lo), std::min(a.hi, b.hi)}
+                        : Interval{std::max(a.lo, b.lo), std::max(a.hi, b.hi)};
+}
+
+}  // namespace
+
 // Ranges that hold whatever the path; value/reason.cpp computes them again with what a path knows.
 void SymbolTable::set_operation_range(Symbol& symbol) const {
   const unsigned bits = symbol.bits;
@@ -145,18 +161,14 @@ void SymbolTable::set_operation_range(Symbol& symbol) const {
   } else if (symbol.op == Op::kMin || symbol.op == Op::kMax) {
     const Interval a = base_range(symbol.arguments[0], bits, as_signed);
     const Interval b = base_range(symbol.arguments[1], bits, as_signed);
-    const Interval both = symbol.op == Op::kMin ? Interval{std::min(a.lo, b.lo), std::min(a.hi, b.hi)}
-                                                : Interval{std::max(a.lo, b.lo), std::max(a.hi, b.hi)};
+    const Interval both = least_or_greatest(symbol.op, a, b);
     if (as_signed) symbol.range = both;
     set(both);
   } else if (symbol.op == Op::kSelect) {
     symbol.range =
         base_range(symbol.arguments[0], bits, true).hull(base_range(symbol.arguments[1], bits, true));
     set(symbol.range);
-    const auto [stride, residue] = residue_of(symbol.arguments[0]);
-    const auto [other_stride, other] = residue_of(symbol.arguments[1]);
-    symbol.stride = std::gcd(std::gcd(stride, other_stride), static_cast<uint64_t>(residue - other));
-    symbol.residue = residue % static_cast<int64_t>(symbol.stride);
+    set_common_residue(residue_of(symbol.arguments[0]), residue_of(symbol.arguments[1]), symbol);
   } else if (symbol.op == Op::kPopCount || symbol.op == Op::kCountLeadingZeros || symbol.op == Op::kFindBit) {
     set(symbol.range = found_bits(symbol));
   } else if (symbol.op == Op::kBitExtract && known(2) && symbol.arguments[2].constant < bits && !as_signed) {
@@ -169,18 +181,18 @@ void SymbolTable::set_operation_range(Symbol& symbol) const {
   }
 }
 
-bool SymbolTable::takes_every_value(Value value) const {
-  const LinearTerms sum = terms(value.form);
+bool takes_every_value(Value value, const SymbolStore& store) {
+  const LinearTerms sum = store.terms(value.form);
   if (sum.size() != 1) return false;
-  const Symbol& symbol = SymbolTable::symbol(sum[0].symbol);
+  const Symbol& symbol = store.symbol(sum[0].symbol);
   if (symbol.kind != SymbolKind::kOperation || symbol.op == Op::kLoad) return symbol.data;
   const uint64_t by = mask_bits(symbol.arguments[1].constant, symbol.bits), low = by & (~by + 1);
-  const LinearTerms from = terms(symbol.arguments[0].form);
+  const LinearTerms from = store.terms(symbol.arguments[0].form);
   if (!symbol.arguments[1].known() || from.size() != 1) return false;
-  const Symbol& whole = SymbolTable::symbol(from[0].symbol);
+  const Symbol& whole = store.symbol(from[0].symbol);
   const auto factor = static_cast<uint64_t>(from[0].factor);
   if (whole.bits != symbol.bits || !(whole.unsigned_range == Interval::of_unsigned(whole.bits)) ||
-      !takes_every_value({0, symbol.arguments[0].form}))
+      !takes_every_value({0, symbol.arguments[0].form}, store))
     return false;
   if (symbol.op != Op::kAnd)
     return (symbol.op == Op::kRem || symbol.op == Op::kShr) && !is_signed(symbol.type) && factor % 2 == 1;

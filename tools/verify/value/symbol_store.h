@@ -244,6 +244,12 @@ class SymbolStore {
   Scope scope_of_predicate(PredicateId id) const { return predicate(id).scope; }
   // Any value can occur, whatever other threads have: the data decide.
   bool is_data(Value value) const;
+  // Whether the value, as a float, is certain not to be NaN.
+  bool is_number(Value value, unsigned bits) const;
+  // A power of two, and what the value is modulo that.
+  std::pair<uint64_t, int64_t> residue_of(Value value) const;
+  // The range of the sum as a number that does not wrap, without knowledge of the path.
+  Interval exact_base_range(Value value, unsigned bits) const;
 
  protected:
   // A predicate of two others.
@@ -282,5 +288,12 @@ class SymbolStore {
   std::vector<std::unique_ptr<LinearTerm[]>> term_blocks_;
   size_t terms_used_ = kTermBlock;  // of the last block
 };
+
+// Whether the result of an operation, as a float, is certain not to be NaN.
+bool makes_number(const Symbol& symbol, const SymbolStore& store);
+
+// Whether each number of the value's exact_base_range(), in steps of its stride, is possible: data decide
+// alone.
+bool takes_every_value(Value value, const SymbolStore& store);
 
 }  // namespace glove::verify

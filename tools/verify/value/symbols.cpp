@@ -195,7 +195,7 @@ Value SymbolTable::operation(Op op, Type type, uint32_t detail, unsigned bits, c
                            op == Op::kMax || op == Op::kConvert || op == Op::kBitExtract;
   symbol.data = passes_data && is_data(arguments[0]) && (arguments[1].known() || is_data(arguments[1]));
   set_operation_range(symbol);
-  symbol.number = makes_number(symbol);
+  symbol.number = makes_number(symbol, *this);
   const SymbolId id = add_symbol(symbol);
   symbol_ids_.insert(InternHash()(key), id);
   return of(id);
@@ -332,37 +332,48 @@ Value SymbolTable::truncated(Value a, unsigned from, unsigned to) {
   return sum;
 }
 
+namespace {
+
+// How far share() follows what a value is computed from.
+int deepest(Scope with) {
+  return with == Scope::kWarp ? 24 : 3;
+}
+
+}  // namespace
+
 void SymbolTable::share(Value value, Scope with, int depth) {
+  if (depth == 0 && scope_of(value) <= with) return;
+  if (depth == 0) seen_.clear();
   for (const LinearTerm& term : terms(value.form)) {
     const Symbol& symbol = SymbolTable::symbol(term.symbol);
     const bool operation = symbol.kind == SymbolKind::kOperation;
     const bool alone = symbol.kind == SymbolKind::kFresh || symbol.kind == SymbolKind::kObserved ||
                        symbol.kind == SymbolKind::kTicket || symbol.kind == SymbolKind::kInput;
-    if (symbol.scope <= with || depth < 0 || !(alone || operation)) continue;
+    if (symbol.scope <= with || depth > deepest(with) || !(alone || operation)) continue;
     if (operation && with == Scope::kWarp && !seen_.insert(term.symbol).second) continue;
     Scope scope = with;
     for (const Value& argument : symbol.arguments) {
       if (!operation) break;
-      share(argument, with, depth - 1);
+      share(argument, with, depth + 1);
       scope = std::max(scope, scope_of(argument));
     }
-    if (symbol.condition != 0) scope = std::max(scope, share_condition(symbol.condition, with, depth - 1));
+    if (symbol.condition != 0) scope = std::max(scope, share_condition(symbol.condition, with, depth + 1));
     if (scope < symbol.scope) change(term.symbol).scope = scope;
   }
 }
 
 Scope SymbolTable::share_condition(PredicateId id, Scope with, int depth) {
   Predicate& condition = predicates_[id >> 1];
-  if (condition.scope <= with || depth < 0) return condition.scope;
+  if (condition.scope <= with || depth > deepest(with)) return condition.scope;
   if (with == Scope::kWarp && !seen_.insert(uint64_t{id} << 32).second) return condition.scope;
   Scope scope = condition.scope;
   if (condition.kind == PredicateKind::kCompare) {
-    share(condition.a, with, depth - 1);
-    share(condition.b, with, depth - 1);
+    share(condition.a, with, depth + 1);
+    share(condition.b, with, depth + 1);
     scope = std::max(scope_of(condition.a), scope_of(condition.b));
   } else if (condition.kind != PredicateKind::kSymbol) {
-    const Scope p = share_condition(condition.p, with, depth - 1);
-    scope = std::max(p, share_condition(condition.q, with, depth - 1));
+    const Scope p = share_condition(condition.p, with, depth + 1);
+    scope = std::max(p, share_condition(condition.q, with, depth + 1));
   }
   return condition.scope = std::max(scope, with);
 }
@@ -387,7 +398,7 @@ SymbolId SymbolTable::distinct_in(SymbolId id) const {
   return residue % every == 0 ? object : 0;
 }
 
-Interval SymbolTable::exact_base_range(Value value, unsigned bits) const {
+Interval SymbolStore::exact_base_range(Value value, unsigned bits) const {
   Interval exact = Interval::exactly(sign_extend(value.constant, bits));
   for (const LinearTerm& term : terms(value.form))
     exact = exact.plus(symbol(term.symbol).range.times(term.factor));

@@ -58,10 +58,6 @@ class SymbolTable : public SymbolStore {
   // The name that conditions have in common which ask the same about the order of the same numbers, whichever
   // they name first; its negation if the condition is that.
   PredicateId common_name(PredicateId condition);
-  // Whether the value, as a float, is certain not to be NaN.
-  bool is_number(Value value, unsigned bits) const;
-  // A power of two, and what the value is modulo that.
-  std::pair<uint64_t, int64_t> residue_of(Value value) const;
 
   // The result of a ballot, of which some vote is not known.
   Value ballot(const Votes& votes);
@@ -84,16 +80,10 @@ class SymbolTable : public SymbolStore {
   SymbolId distinct_in(SymbolId id) const;
   // All threads of a block, or lanes of a warp, may have got the value, which is one number: it is the same
   // for them.
-  void share(Value value, Scope with) {
-    if (scope_of(value) <= with) return;
-    seen_.clear();
-    share(value, with, with == Scope::kWarp ? kDeep : kShallow);
-  }
+  // depth: how far it has followed what such a value is computed from.
+  void share(Value value, Scope with, int depth = 0);
 
-  // Without knowledge of the path; exact: of the sum as a number that does not wrap.
-  Interval exact_base_range(Value value, unsigned bits) const;
-  // Whether each number of that range, in steps of the value's stride, is possible: data decide alone.
-  bool takes_every_value(Value value) const;
+  // Without knowledge of the path.
   Interval base_range(Value value, unsigned bits, bool as_signed) const;
 
   // A proof took sums not to wrap: of an index that was extended or compared, or of an address in 64 bits.
@@ -111,15 +101,10 @@ class SymbolTable : public SymbolStore {
  private:
   Value combine(Value a, Value b, int64_t sign, unsigned bits);
   Value long_sum(Value a, Value b, int64_t sign, unsigned bits);
-  static constexpr int kShallow = 3, kDeep = 24;  // how far share() follows what a value is computed from
-  std::unordered_set<uint64_t> seen_;             // by share(), so that it meets nothing twice
-  void share(Value value, Scope with, int depth);
   // The same of a condition that decides such a value; returns for whom it is the same now.
   Scope share_condition(PredicateId id, Scope with, int depth);
   Value lower_half(SymbolId ticket);
   void set_operation_range(Symbol& symbol) const;
-  bool says_number(PredicateId id, Value value, unsigned bits) const;
-  bool makes_number(const Symbol& symbol) const;
   void imply_selection(Predicate& predicate) const;
   // The lanes `mask` of a ballot, shifted down.
   struct VoteMask {
@@ -128,6 +113,7 @@ class SymbolTable : public SymbolStore {
     unsigned shift = 0;
   };
   VoteMask voted(Value value) const;
+  std::unordered_set<uint64_t> seen_;  // by share(), so that it meets nothing twice
   std::unordered_map<PredicateId, PredicateId> common_names_;
   std::map<std::vector<uint64_t>, PredicateId> orders_;  // what they say about which numbers: their name
   std::unordered_map<SymbolId, Votes> ballots_;

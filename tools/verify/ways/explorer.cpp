@@ -72,7 +72,8 @@ void Explorer::go_on_from(const BlockSnapshot& general, BlockState& state) {
   state.shared = general.shared;
 }
 
-void Explorer::at_full_barrier(BlockState& state) {
+// What lies behind a full barrier is ordered with all before, and all threads may know what was written.
+void Explorer::begin_phase(BlockState& state) {
   if (setup_.check_global) order_.grid_races.keep(state);
   state.arrived_before = state.arrived;
   order_.records.begin_phase(state, setup_.blocks < 2 && forks_.empty());
@@ -83,6 +84,10 @@ void Explorer::at_full_barrier(BlockState& state) {
     if (slot.known == Known::kValue && slot.value.form != 0) table_.share(slot.value, Scope::kBlock);
   // What one thread knows about its own data matters to no other, and would tell equal states apart.
   for (Warp& warp : state.warps) warp.path = nullptr;
+}
+
+void Explorer::at_full_barrier(BlockState& state) {
+  begin_phase(state);
   // Nothing unknown has decided, phases differ, or threads that have left matter.
   if (state.path == nullptr || setup_.has_mbarriers || !state.cluster.remote.empty()) return;
   const uint64_t place = place_of_state(state);

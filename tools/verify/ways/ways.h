@@ -70,6 +70,7 @@ class Explorer : private OrderPart {
   void at_full_barrier(BlockState& state);
 
  private:
+  void begin_phase(BlockState& state);
   uint64_t place_of_state(const BlockState& state) const;
   static void go_on_from(const BlockSnapshot& general, BlockState& state);
 

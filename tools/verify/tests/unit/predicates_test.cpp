@@ -178,7 +178,7 @@ TEST_F(RangesTest, OfNarrowLoads) {
 
 TEST_F(RangesTest, DataTakeEveryValueThroughSomeOperations) {
   const Value x = table.fresh(32, Scope::kThread, true);
-  const auto all = [&](Value value) { return table.takes_every_value(value); };
+  const auto all = [&](Value value) { return takes_every_value(value, table); };
   EXPECT_TRUE(all(x));
   EXPECT_FALSE(all(any()));
   EXPECT_FALSE(all(table.add(x, table.fresh(32, Scope::kThread, true), 32)));
