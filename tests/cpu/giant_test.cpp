@@ -1,9 +1,12 @@
-// Models whose arrays are longer than 32-bit sizes can express. Their memory is reserved but, except for a
-// few rows, never written, so reading it takes address space and no memory.
+// Models whose arrays are longer than 32-bit sizes can express. Except for a few rows, they are one file of
+// zeros, mapped again and again, so that reading them takes address space and little memory. (Memory that
+// nothing has written takes none on most systems, but on some a page for each that is read.)
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <memory>
 #include <span>
 #include <vector>
@@ -17,29 +20,46 @@
 namespace glove::test {
 namespace {
 
-// An array of zeros in pages that nothing has written.
+constexpr size_t kFileBytes = size_t{64} << 20;
+
+// Returns the descriptor of a file of so many zeros, or -1.
+int file_of_zeros() {
+  static std::FILE* const file = std::tmpfile();
+  static const bool has_size =
+      file != nullptr && ftruncate(fileno(file), static_cast<off_t>(kFileBytes)) == 0;
+  return has_size ? fileno(file) : -1;
+}
+
 template <class T>
 class ZeroArray {
  public:
   explicit ZeroArray(int64_t size)
       : size_(static_cast<size_t>(size)),
-        memory_(mmap(nullptr, size_ * sizeof(T), PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {}
+        memory_(
+            mmap(nullptr, size_ * sizeof(T), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
+    if (memory_ == MAP_FAILED) return;
+    is_there_ = true;
+    for (size_t at = 0; at < size_ * sizeof(T); at += kFileBytes) {
+      void* const mapped =
+          mmap(static_cast<char*>(memory_) + at, std::min(kFileBytes, size_ * sizeof(T) - at),
+               PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, file_of_zeros(), 0);
+      is_there_ = is_there_ && mapped != MAP_FAILED;
+    }
+  }
   ~ZeroArray() {
-    if (is_there()) munmap(memory_, size_ * sizeof(T));
+    if (memory_ != MAP_FAILED) munmap(memory_, size_ * sizeof(T));
   }
   ZeroArray(const ZeroArray&) = delete;
   ZeroArray& operator=(const ZeroArray&) = delete;
 
-  bool is_there() const { return memory_ != MAP_FAILED; }
-  // Lets the system map pages of 2 MiB where nothing was written: reading small ones takes many faults.
-  void finish() { madvise(memory_, size_ * sizeof(T), MADV_HUGEPAGE); }
+  bool is_there() const { return is_there_; }
   T* data() { return static_cast<T*>(memory_); }
   std::span<const T> view() const { return {static_cast<const T*>(memory_), size_}; }
 
  private:
   size_t size_;
   void* memory_;
+  bool is_there_ = false;
 };
 
 // A model of zero rows, with a few others among them.
@@ -80,11 +100,7 @@ class SparseModel {
     return {static_cast<int32_t>(row), cosine_from_dots(dot, query.norm_squared, norms_.data()[row])};
   }
 
-  // REQUIRES: nothing is put afterwards.
   ModelPtr model() {
-    codes8_.finish();
-    codes4_.finish();
-    for (ZeroArray<float>* array : {&scales8_, &residuals8_, &scales4_, &residuals4_}) array->finish();
     ModelPart part{0, rows_, dims_, vectors_.view(), norms_.view(), {}};
     part.levels = {{4, codes4_.view(), scales4_.view(), residuals4_.view()},
                    {8, codes8_.view(), scales8_.view(), residuals8_.view()}};
