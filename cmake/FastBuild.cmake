@@ -3,7 +3,7 @@
 # that each includes what it needs.
 option(GLOVE_FAST_BUILD "Use precompiled headers, and compile small sources together" ON)
 
-set(GLOVE_BATCH 6)
+set(GLOVE_BATCH 8)
 if(GLOVE_SANITIZE)  # nobody waits for one source there
   set(GLOVE_BATCH 24)
 endif()

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kLengthBytes = 8;
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // a limit of the container format
-constexpr std::string_view kMetadata = "__metadata__";
+constexpr std::string_view kMetadataKey = "__metadata__";
 
 // Receives { name: { "dtype": s, "shape": [n...], "data_offsets": [a, b] }, "__metadata__": { key: value } }.
 // Stores nothing else, so a malicious header costs no more memory than its own bytes.
@@ -61,7 +61,7 @@ class HeaderHandler final : public JsonHandler {
   bool begin_object() {
     if (depth_ > 1 || in_array_) return fail("an object");
     ++depth_;
-    in_metadata_ = depth_ == 2 && key_ == kMetadata;
+    in_metadata_ = depth_ == 2 && key_ == kMetadataKey;
     if (depth_ == 1 || in_metadata_) return true;
     const auto [place, is_new] = entries.emplace(key_, Entry{});
     if (!is_new) return fail("the tensor '" + escaped(key_) + "' twice");
@@ -98,7 +98,7 @@ class HeaderHandler final : public JsonHandler {
   Entry* entry_ = nullptr;
 };
 
-Error corrupt(const std::string& source, const std::string& what) {
+Error corrupt_header(const std::string& source, const std::string& what) {
   return {ErrorCode::kCorrupt, source + ": the safetensors header " + what};
 }
 
@@ -121,25 +121,26 @@ Status place_tensors(const std::string& source, HeaderHandler& handler, int64_t 
   for (auto& [name, entry] : handler.entries) {
     Tensor& tensor = entry.tensor;
     if (tensor.dtype.empty() || entry.data_offsets.size() != 2)
-      return corrupt(source, "lacks the type or place of tensor '" + escaped(name) + "'");
+      return corrupt_header(source, "lacks the type or place of tensor '" + escaped(name) + "'");
     const int64_t begin = entry.data_offsets[0];
     const int64_t end = entry.data_offsets[1];
     if (begin > end)
-      return corrupt(source, "gives tensor '" + escaped(name) + "' a place that ends before it begins");
+      return corrupt_header(source,
+                            "gives tensor '" + escaped(name) + "' a place that ends before it begins");
     tensor.offset = header.data_offset + std::min(begin, data_bytes);
     tensor.bytes = end - begin;
     const bool known = safetensors_type_bytes(tensor.dtype) != 0;
     if (known && expected_bytes(tensor) != tensor.bytes)
-      return corrupt(source, "gives tensor '" + escaped(name) + "' " + std::to_string(tensor.bytes) +
-                                 " bytes, which does not fit its type and shape");
+      return corrupt_header(source, "gives tensor '" + escaped(name) + "' " + std::to_string(tensor.bytes) +
+                                        " bytes, which does not fit its type and shape");
     extents.emplace_back(begin, end);
   }
   std::sort(extents.begin(), extents.end());
   int64_t covered = 0;
   for (const auto& [begin, end] : extents) {
     if (begin != covered)
-      return corrupt(source, "leaves a hole or an overlap at byte " +
-                                 std::to_string(std::min(begin, covered)) + " of the data");
+      return corrupt_header(source, "leaves a hole or an overlap at byte " +
+                                        std::to_string(std::min(begin, covered)) + " of the data");
     covered = end;
   }
   if (covered > data_bytes)
@@ -212,8 +213,8 @@ Result<SafetensorsHeader> read_safetensors_header(const std::string& source, Byt
                  source + ": the file ends early: it has " + std::to_string(got) + " bytes"};
   const uint64_t length = header_length(bytes);
   if (length > kMaxHeaderBytes)
-    return corrupt(source, "would have " + std::to_string(length) + " bytes; the most is " +
-                               std::to_string(kMaxHeaderBytes));
+    return corrupt_header(source, "would have " + std::to_string(length) + " bytes; the most is " +
+                                      std::to_string(kMaxHeaderBytes));
   const Error cut_off = {ErrorCode::kCorrupt, source + ": the file ends early: its header of " +
                                                   std::to_string(length) + " bytes is cut off"};
   if (file_bytes >= 0 && length > static_cast<uint64_t>(file_bytes) - kLengthBytes) return cut_off;
@@ -226,7 +227,7 @@ Result<SafetensorsHeader> read_safetensors_header(const std::string& source, Byt
   text = text.substr(0, text.find('\0'));  // zeros may fill the rest
   const bool parsed = text.starts_with('{') && read_json(text, handler).value();
   if (!parsed || !handler.fault.empty())
-    return corrupt(source, handler.fault.empty() ? "is not a JSON object" : handler.fault);
+    return corrupt_header(source, handler.fault.empty() ? "is not a JSON object" : handler.fault);
   SafetensorsHeader header;
   header.metadata = std::move(handler.metadata);
   header.data_offset = static_cast<int64_t>(bytes.size());

@@ -14,7 +14,7 @@
 namespace glove {
 namespace {
 
-constexpr std::string_view kMetadata = "metadata";
+constexpr std::string_view kShardMetadata = "metadata";
 constexpr std::string_view kWeightMap = "weight_map";
 constexpr std::string_view kTotalSize = "total_size";
 
@@ -53,7 +53,7 @@ class IndexHandler final : public JsonHandler {
   bool is_object = false;
 
   bool value(JsonValue& value) override {
-    const bool in_metadata = depth_ == 2 && section_ == kMetadata;
+    const bool in_metadata = depth_ == 2 && section_ == kShardMetadata;
     const bool is_text = value.kind == JsonKind::kText;
     if (in_metadata && key_ == kTotalSize && value.kind == JsonKind::kInteger && value.integer >= 0)
       total_bytes = value.integer;
@@ -147,7 +147,7 @@ std::string shard_index_text(const ShardIndex& index) {
   std::string files;
   for (size_t i = 0; i < index.files.size(); ++i)
     files += (i > 0 ? ",\n" : "") + line(weight_name(i + 1), json_text(index.files[i]));
-  return "{\n  \"" + std::string(kMetadata) + "\": {\n" +
+  return "{\n  \"" + std::string(kShardMetadata) + "\": {\n" +
          line(kVersionKey, json_text(format_version(index.has_tokenizer))) + ",\n" +
          line(kSetKey, json_text(index.set)) + ",\n" +
          line(kRowsTotalKey, json_text(std::to_string(index.rows_total))) + ",\n" +

@@ -30,7 +30,7 @@ std::string_view value_of(std::string_view dictionary, std::string_view key) {
   return rest;
 }
 
-std::optional<ElementType> element_type(std::string_view descr) {
+std::optional<ElementType> descr_type(std::string_view descr) {
   if (descr.starts_with("'<f2'")) return ElementType::kFloat16;
   if (descr.starts_with("'<f4'")) return ElementType::kFloat32;
   if (descr.starts_with("'<f8'")) return ElementType::kFloat64;
@@ -71,7 +71,7 @@ Result<NumpyHeader> read_header(const Input& input) {
   NumpyHeader header;
   header.data_offset = static_cast<int64_t>(prefix + length);
   const std::string_view descr = value_of(dictionary, "descr");
-  const auto type = element_type(descr);
+  const auto type = descr_type(descr);
   if (!type)
     return corrupt("says the elements are " + escaped(descr.substr(0, descr.find(','))) +
                    "; '<f2', '<f4' and '<f8' can be read (float16, float32, float64, little-endian)");

@@ -11,7 +11,7 @@
 namespace glove {
 namespace {
 
-std::optional<ElementType> element_type(std::string_view dtype) {
+std::optional<ElementType> float_type(std::string_view dtype) {
   if (dtype == "F16") return ElementType::kFloat16;
   if (dtype == "BF16") return ElementType::kBFloat16;
   if (dtype == "F32") return ElementType::kFloat32;
@@ -26,7 +26,7 @@ Result<const Tensor*> find_matrix(const std::string& source, const SafetensorsHe
   const Tensor* only = nullptr;
   int matrices = 0;
   for (const auto& [tensor_name, tensor] : header.tensors) {
-    if (tensor.shape.size() != 2 || !element_type(tensor.dtype)) continue;
+    if (tensor.shape.size() != 2 || !float_type(tensor.dtype)) continue;
     if (tensor_name == name) return &tensor;
     only = &tensor;
     names.add(tensor_name);
@@ -61,7 +61,7 @@ Result<std::unique_ptr<RowReader>> open_safetensors(const Input& input, const Re
   MatrixLayout layout;
   layout.rows = tensor->shape[0];
   layout.columns = tensor->shape[1];
-  layout.type = *element_type(tensor->dtype);
+  layout.type = *float_type(tensor->dtype);
   GLOVE_RETURN_IF_ERROR(check_matrix(input.path(), layout));
   GLOVE_ASSIGN_OR_RETURN(const std::string list, find_word_list(input.path(), options.words_path));
   GLOVE_ASSIGN_OR_RETURN(auto words, open_word_list(list, input.interrupt_check()));

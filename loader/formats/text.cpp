@@ -14,7 +14,7 @@
 namespace glove {
 namespace {
 
-constexpr size_t kBlockBytes = size_t{1} << 20;
+constexpr size_t kTextBlockBytes = size_t{1} << 20;
 constexpr size_t kMaxLineBytes = size_t{1} << 24;
 constexpr size_t kShownBytes = 40;  // of a field in a message
 
@@ -70,7 +70,7 @@ class TextReader final : public RowReader {
  public:
   TextReader(const Input& input, const TextLayout& layout)
       : path_(input.path()), layout_(layout), stream_(input.stream()) {
-    block_bytes_ = input.sample_is_whole() ? input.sample().size() + 1 : kBlockBytes;
+    block_bytes_ = input.sample_is_whole() ? input.sample().size() + 1 : kTextBlockBytes;
     block_bytes_ = std::max<size_t>(block_bytes_, 64);
   }
 

@@ -23,7 +23,7 @@
 namespace glove::sql {
 namespace {
 
-constexpr std::string_view kFunction = "glove_mean";
+constexpr std::string_view kMean = "glove_mean";
 
 // The state of one aggregation. Keeps the models that it has used, so that a row leaves a window frame with
 // the vector that it entered with.
@@ -52,10 +52,10 @@ Result<std::optional<double>> weight_argument(Arguments arguments) {
   if (is_null(arguments[1])) return std::optional<double>();
   const int type = sqlite3_value_numeric_type(arguments[1]);
   if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
-    return invalid_value(kFunction, "the weight must be a number, but is ", shown_value(arguments[1]));
+    return invalid_value(kMean, "the weight must be a number, but is ", shown_value(arguments[1]));
   const double weight = sqlite3_value_double(arguments[1]);
   if (!std::isfinite(weight) || weight < 0)
-    return invalid_value(kFunction, "the weight must be finite and not negative, but is ",
+    return invalid_value(kMean, "the weight must be finite and not negative, but is ",
                          shown_value(arguments[1]));
   return std::optional<double>(weight);
 }
@@ -76,7 +76,7 @@ Result<bool> MeanState::read_word(std::string_view word, const Model& model) {
 }
 
 Result<ModelPtr> MeanState::find_model(sqlite3_context* context, Arguments arguments) {
-  GLOVE_ASSIGN_OR_RETURN(const auto name, model_name_argument(arguments, 2, kFunction));
+  GLOVE_ASSIGN_OR_RETURN(const auto name, model_name_argument(arguments, 2, kMean));
   for (const auto& [known, model] : models_)
     if (known == name) return model;
   GLOVE_ASSIGN_OR_RETURN(CatalogEntry entry, connection_of(context).find(name));
@@ -90,9 +90,9 @@ Result<ModelPtr> MeanState::find_model(sqlite3_context* context, Arguments argum
 Result<bool> MeanState::read_x(sqlite3_context* context, Arguments arguments) {
   if (is_null(arguments[0])) return false;
   InterruptPoller poller(sqlite3_context_db_handle(context));
-  GLOVE_ASSIGN_OR_RETURN(const bool is_vector, read_vector(arguments[0], kFunction, "x", vector_, poller));
+  GLOVE_ASSIGN_OR_RETURN(const bool is_vector, read_vector(arguments[0], kMean, "x", vector_, poller));
   if (is_vector && vector_.empty())
-    return invalid_value(kFunction, "x is an empty ", is_blob(arguments[0]) ? "BLOB" : "JSON array",
+    return invalid_value(kMean, "x is an empty ", is_blob(arguments[0]) ? "BLOB" : "JSON array",
                          "; a vector has at least one component");
   if (is_vector) return true;
   GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, find_model(context, arguments));
@@ -106,7 +106,7 @@ Status MeanState::change(sqlite3_context* context, Arguments arguments, bool ent
   if (!known) return {};
   if (!sums_) sums_.emplace(vector_.size());
   if (sums_->dims() != vector_.size())
-    return invalid_value(kFunction, "the vectors must have the same number of components, but have ",
+    return invalid_value(kMean, "the vectors must have the same number of components, but have ",
                          sums_->dims(), " and ", vector_.size());
   const float one[1] = {1};
   if (enter) {

@@ -21,7 +21,7 @@
 namespace glove::sql {
 namespace {
 
-constexpr std::string_view kFunction = "glove_text_vec";
+constexpr std::string_view kTextVec = "glove_text_vec";
 
 // What the function keeps between its calls on a connection.
 struct TextVecState {
@@ -37,18 +37,18 @@ TextVecState& text_vec_state(sqlite3_context* context) {
 
 Status glove_text_vec(sqlite3_context* context, Arguments arguments) {
   GLOVE_ASSIGN_OR_RETURN(const std::optional<std::string_view> text,
-                         optional_text(arguments, 0, kFunction, "text"));
+                         optional_text(arguments, 0, kTextVec, "text"));
   GLOVE_ASSIGN_OR_RETURN(const std::optional<std::string_view> options,
-                         optional_text(arguments, 2, kFunction, "options"));
+                         optional_text(arguments, 2, kTextVec, "options"));
   if (!text) return Status();
-  GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, model_argument(context, arguments, 1, kFunction));
+  GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, model_argument(context, arguments, 1, kTextVec));
   TextVecState& state = text_vec_state(context);
   GLOVE_ASSIGN_OR_RETURN(const TextEncoder* const encoder,
-                         state.encoder.find(connection_of(context), model, options, kFunction));
+                         state.encoder.find(connection_of(context), model, options, kTextVec));
   InterruptPoller poller(sqlite3_context_db_handle(context));
   auto encoded = encoder->encode(*model, *text, state.scratch, poller);
   if (!encoded.ok() && encoded.error().code == ErrorCode::kInterrupted) return encoded.error();
-  if (!encoded.ok()) return named_error(kFunction, encoded.error());
+  if (!encoded.ok()) return named_error(kTextVec, encoded.error());
   if (encoded.value())
     sqlite3_result_blob64(context, state.scratch.vector.data(), state.scratch.vector.size() * sizeof(float),
                           SQLITE_TRANSIENT);

@@ -20,18 +20,18 @@
 namespace glove::sql {
 namespace {
 
-constexpr std::string_view kFunction = "glove_atax";
+constexpr std::string_view kAtax = "glove_atax";
 
 Status glove_atax(sqlite3_context* context, Arguments arguments) {
   if (is_null(arguments[0])) return {};
-  GLOVE_ASSIGN_OR_RETURN(const std::vector<float> x, vector_argument(context, arguments[0], kFunction));
-  GLOVE_ASSIGN_OR_RETURN(const auto name, model_name_argument(arguments, 1, kFunction));
+  GLOVE_ASSIGN_OR_RETURN(const std::vector<float> x, vector_argument(context, arguments[0], kAtax));
+  GLOVE_ASSIGN_OR_RETURN(const auto name, model_name_argument(arguments, 1, kAtax));
   GLOVE_ASSIGN_OR_RETURN(CatalogEntry entry, connection_of(context).find(name));
   GLOVE_ASSIGN_OR_RETURN(const ToolboxSubject subject,
-                         subject_of(engine_of(context), kFunction, std::move(entry)));
+                         subject_of(engine_of(context), kAtax, std::move(entry)));
   const Model& model = *subject.entry.model;
   if (static_cast<int64_t>(x.size()) != model.dims())
-    return invalid_value(kFunction, "the vector has ", component_count(x.size()), ", but the model '",
+    return invalid_value(kAtax, "the vector has ", component_count(x.size()), ", but the model '",
                          subject.entry.name, "' has ", model.dims(), " dimensions");
   InterruptPoller interrupted(sqlite3_context_db_handle(context));
   GLOVE_ASSIGN_OR_RETURN(const PointSet set, subject.points(interrupted));
@@ -43,7 +43,7 @@ Status glove_atax(sqlite3_context* context, Arguments arguments) {
   GLOVE_RETURN_IF_ERROR(with_takeover(engine_of(context), subject.backends,
                                       "multiply the rows of the model " + model.path(), backend, work));
   GLOVE_RETURN_IF_ERROR(model.health());
-  return return_vector(context, std::span<const double>(product), kFunction);
+  return return_vector(context, std::span<const double>(product), kAtax);
 }
 
 }  // namespace

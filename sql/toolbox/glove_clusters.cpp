@@ -13,27 +13,26 @@
 namespace glove::sql {
 namespace {
 
-enum ClusterColumn : int {
-  kCluster,
-  kSize,
-  kLabel,
-  kInertia,
-  kSilhouette,
-  kIterations,
-  kConverged,
-  kCentroid,
-  kFirstInput,
-};
-
-constexpr const char* kInputNames[] = {"k", "words", "model", "backend", "options"};
-
 class ClusterRows : public KMeansRows {
  public:
+  enum Column : int {
+    kCluster,
+    kSize,
+    kLabel,
+    kInertia,
+    kSilhouette,
+    kIterations,
+    kConverged,
+    kCentroid,
+    kFirstInput,
+  };
+
   static constexpr const char* kName = "glove_clusters";
   static constexpr const char* kSchema =
       "CREATE TABLE glove_clusters(cluster INTEGER, size INTEGER, label TEXT, inertia REAL, silhouette REAL, "
       "iterations INTEGER, converged INTEGER, centroid BLOB, "
       "k INTEGER HIDDEN, words TEXT HIDDEN, model TEXT HIDDEN, backend TEXT HIDDEN, options TEXT HIDDEN)";
+  static constexpr const char* kInputNames[] = {"k", "words", "model", "backend", "options"};
   static constexpr vtab::InputColumns kInputs = {kName, kFirstInput, kInputNames, "k = 8"};
   static constexpr KMeansColumns kColumns = {kInputs, -1, kCluster, 100};
 

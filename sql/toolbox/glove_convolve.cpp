@@ -15,20 +15,20 @@
 namespace glove::sql {
 namespace {
 
-constexpr std::string_view kFunction = "glove_convolve";
+constexpr std::string_view kConvolve = "glove_convolve";
 
 Status glove_convolve(sqlite3_context* context, Arguments arguments) {
   if (is_null(arguments[0]) || is_null(arguments[1])) return {};
-  GLOVE_ASSIGN_OR_RETURN(const std::string_view grid_json, required_text(arguments, 0, kFunction, "grid"));
+  GLOVE_ASSIGN_OR_RETURN(const std::string_view grid_json, required_text(arguments, 0, kConvolve, "grid"));
   InterruptPoller interrupted(sqlite3_context_db_handle(context));
-  GLOVE_ASSIGN_OR_RETURN(const Grid grid, parse_grid(grid_json, kFunction, "grid", interrupted));
+  GLOVE_ASSIGN_OR_RETURN(const Grid grid, parse_grid(grid_json, kConvolve, "grid", interrupted));
   GLOVE_ASSIGN_OR_RETURN(const std::string_view kernel_json,
-                         required_text(arguments, 1, kFunction, "kernel"));
-  GLOVE_ASSIGN_OR_RETURN(const Grid kernel, parse_grid(kernel_json, kFunction, "kernel", interrupted));
+                         required_text(arguments, 1, kConvolve, "kernel"));
+  GLOVE_ASSIGN_OR_RETURN(const Grid kernel, parse_grid(kernel_json, kConvolve, "kernel", interrupted));
   const auto result =
-      convolve_somewhere(engine_of(context), kFunction, grid, std::span(&kernel, 1), interrupted);
-  if (result.ok()) return return_grid(context, result.value(), kFunction, interrupted);
-  return named_argument_error(kFunction, result.error());
+      convolve_somewhere(engine_of(context), kConvolve, grid, std::span(&kernel, 1), interrupted);
+  if (result.ok()) return return_grid(context, result.value(), kConvolve, interrupted);
+  return named_argument_error(kConvolve, result.error());
 }
 
 }  // namespace

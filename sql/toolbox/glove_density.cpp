@@ -24,7 +24,7 @@
 namespace glove::sql {
 namespace {
 
-constexpr std::string_view kFunction = "glove_density";
+constexpr std::string_view kDensity = "glove_density";
 
 bool take_extent(const JsonValue& value, DensityOptions& options) {
   const std::vector<JsonValue>& sides = value.elements;
@@ -33,7 +33,7 @@ bool take_extent(const JsonValue& value, DensityOptions& options) {
   return options.extent->x_min < options.extent->x_max && options.extent->y_min < options.extent->y_max;
 }
 
-constexpr JsonOption<DensityOptions> kOptions[] = {
+constexpr JsonOption<DensityOptions> kDensityOptions[] = {
     {"width", &DensityOptions::width, 1, 2048},
     {"height", &DensityOptions::height, 1, 2048},
     {"sigma", "a number from 0 to 100", &DensityOptions::sigma, 0, 100},
@@ -50,9 +50,9 @@ struct DensityRows {
 
 Status DensityRows::step(sqlite3_context*, Arguments row) {
   if (!has_options && row.size() > 2)
-    GLOVE_RETURN_IF_ERROR(read_options(row[2], kFunction, "{\"width\":100}", kOptions, options));
+    GLOVE_RETURN_IF_ERROR(read_options(row[2], kDensity, "{\"width\":100}", kDensityOptions, options));
   has_options = true;
-  GLOVE_ASSIGN_OR_RETURN(const auto place, read_place(row, kFunction));
+  GLOVE_ASSIGN_OR_RETURN(const auto place, read_place(row, kDensity));
   if (!place) return {};
   x.push_back(place->first);
   y.push_back(place->second);
@@ -64,9 +64,9 @@ Status DensityRows::result(sqlite3_context* context) {
   if (x.empty()) return {};
   InterruptPoller interrupted(sqlite3_context_db_handle(context));
   GLOVE_ASSIGN_OR_RETURN(const Grid grid,
-                         convolve_somewhere(engine_of(context), kFunction, point_counts(x, y, options),
+                         convolve_somewhere(engine_of(context), kDensity, point_counts(x, y, options),
                                             gaussian_kernels(options.sigma), interrupted));
-  return return_grid(context, grid, kFunction, interrupted);
+  return return_grid(context, grid, kDensity, interrupted);
 }
 
 }  // namespace

@@ -31,7 +31,7 @@
 namespace glove::sql {
 namespace {
 
-constexpr std::string_view kFunction = "glove_derive";
+constexpr std::string_view kDerive = "glove_derive";
 
 struct DeriveRequest : DeriveOptions {
   std::optional<JsonValue> words, fit;  // as choose_rows() takes them
@@ -46,7 +46,7 @@ bool take_rows(const JsonValue& value, std::optional<JsonValue>& rows) {
 }
 
 constexpr const char* kRows = "a non-negative integer n (the first n words) or an array of words";
-constexpr JsonOption<DeriveRequest> kOptions[] = {
+constexpr JsonOption<DeriveRequest> kDeriveOptions[] = {
     {"center", &DeriveRequest::center},
     {"remove", &DeriveRequest::remove, 0},
     {"dims", &DeriveRequest::dims, 1},
@@ -69,7 +69,7 @@ Result<std::vector<float>> find_mean(Engine& engine, const ToolboxSubject& subje
   auto mean = with_takeover(
       engine, subject.backends, "compute the mean of the model " + subject.entry.model->path(), backend,
       [&](Analysis& analysis) { return mean_of_rows(analysis, set.points(), interrupted); });
-  if (!mean.ok()) return named_argument_error(kFunction, mean.error());
+  if (!mean.ok()) return named_argument_error(kDerive, mean.error());
   return mean;
 }
 
@@ -77,10 +77,10 @@ Result<RowMap> find_map(Engine& engine, const ToolboxSubject& subject, const Der
                         const InterruptCheck& interrupted) {
   std::shared_ptr<const PrincipalComponents> components;
   ToolboxSubject fit = subject;
-  GLOVE_RETURN_IF_ERROR(choose_rows(kFunction, "fit", request.fit, fit, interrupted));
+  GLOVE_RETURN_IF_ERROR(choose_rows(kDerive, "fit", request.fit, fit, interrupted));
   if (needs_components(request)) {
     GLOVE_ASSIGN_OR_RETURN(components,
-                           find_components(engine, kFunction, fit, PrincipalOptions(), interrupted));
+                           find_components(engine, kDerive, fit, PrincipalOptions(), interrupted));
   } else {
     PrincipalComponents mean;
     mean.dims = subject.entry.model->dims();
@@ -90,26 +90,27 @@ Result<RowMap> find_map(Engine& engine, const ToolboxSubject& subject, const Der
     components = std::make_shared<const PrincipalComponents>(std::move(mean));
   }
   auto map = make_row_map(*components, request);
-  if (!map.ok()) return named_error(kFunction, map.error());
+  if (!map.ok()) return named_error(kDerive, map.error());
   return map;
 }
 
 Status glove_derive(sqlite3_context* context, Arguments arguments) {
-  GLOVE_ASSIGN_OR_RETURN(const std::string_view name, required_text(arguments, 0, kFunction, "name"));
+  GLOVE_ASSIGN_OR_RETURN(const std::string_view name, required_text(arguments, 0, kDerive, "name"));
   if (name.empty()) return invalid_argument("glove_derive: the name must not be empty");
-  GLOVE_ASSIGN_OR_RETURN(const std::string_view json, required_text(arguments, 1, kFunction, "options"));
+  GLOVE_ASSIGN_OR_RETURN(const std::string_view json, required_text(arguments, 1, kDerive, "options"));
   DeriveRequest request;
   Connection& connection = connection_of(context);
-  WorkWatch watch(connection, concat(kFunction, ": the model ", quoted_value(name)));
+  WorkWatch watch(connection, concat(kDerive, ": the model ", quoted_value(name)));
   const InterruptCheck interrupted = watch.interrupted();
-  GLOVE_RETURN_IF_ERROR(parse_options(json, kFunction, "{\"whiten\":true}", kOptions, request, interrupted));
-  GLOVE_ASSIGN_OR_RETURN(const auto of, model_name_argument(arguments, 2, kFunction));
+  GLOVE_RETURN_IF_ERROR(
+      parse_options(json, kDerive, "{\"whiten\":true}", kDeriveOptions, request, interrupted));
+  GLOVE_ASSIGN_OR_RETURN(const auto of, model_name_argument(arguments, 2, kDerive));
   GLOVE_ASSIGN_OR_RETURN(CatalogEntry entry, connection.find(of));
-  GLOVE_ASSIGN_OR_RETURN(ToolboxSubject subject, subject_of(engine_of(context), kFunction, std::move(entry)));
+  GLOVE_ASSIGN_OR_RETURN(ToolboxSubject subject, subject_of(engine_of(context), kDerive, std::move(entry)));
   GLOVE_ASSIGN_OR_RETURN(RowMap map, find_map(engine_of(context), subject, request, interrupted));
-  GLOVE_RETURN_IF_ERROR(choose_rows(kFunction, "words", request.words, subject, interrupted));
+  GLOVE_RETURN_IF_ERROR(choose_rows(kDerive, "words", request.words, subject, interrupted));
   GLOVE_ASSIGN_OR_RETURN(const PointSet set, subject.points(interrupted));
-  const std::string source = std::string(kFunction) + "(" + quoted_value(name) + ")";
+  const std::string source = std::string(kDerive) + "(" + quoted_value(name) + ")";
   GLOVE_ASSIGN_OR_RETURN(ModelPtr model, derive_model(*subject.backends.first->analysis(), set,
                                                       std::move(map), source, interrupted));
   GLOVE_RETURN_IF_ERROR(subject.entry.model->health());

@@ -22,7 +22,7 @@
 namespace glove::sql {
 namespace {
 
-constexpr std::string_view kFunction = "glove_expand";
+constexpr std::string_view kExpand = "glove_expand";
 
 // Appends a word as an FTS5 string. FTS5 reads a query up to its first NUL, so that becomes a space.
 void append_string(std::string& query, std::string_view word) {
@@ -38,7 +38,7 @@ void append_string(std::string& query, std::string_view word) {
 Result<int64_t> count_argument(sqlite3_value* value) {
   const std::optional<int64_t> k = whole_number(value);
   if (!k || *k < 0)
-    return invalid_value(kFunction, "k must be a non-negative integer, but is ", shown_value(value));
+    return invalid_value(kExpand, "k must be a non-negative integer, but is ", shown_value(value));
   return *k;
 }
 
@@ -47,7 +47,7 @@ Result<double> similarity_argument(Arguments arguments) {
   if (arguments.size() < 3 || is_null(arguments[2])) return -HUGE_VAL;
   const int type = sqlite3_value_numeric_type(arguments[2]);
   if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
-    return invalid_value(kFunction, "min_similarity must be a number, but is ", shown_value(arguments[2]));
+    return invalid_value(kExpand, "min_similarity must be a number, but is ", shown_value(arguments[2]));
   return sqlite3_value_double(arguments[2]);
 }
 
@@ -70,10 +70,10 @@ Result<std::vector<Neighbor>> neighbors_of(sqlite3_context* context, const Catal
 
 Status glove_expand(sqlite3_context* context, Arguments arguments) {
   if (is_null(arguments[0])) return Status();
-  GLOVE_ASSIGN_OR_RETURN(const std::string_view word, required_text(arguments, 0, kFunction, "word"));
+  GLOVE_ASSIGN_OR_RETURN(const std::string_view word, required_text(arguments, 0, kExpand, "word"));
   GLOVE_ASSIGN_OR_RETURN(const int64_t k, count_argument(arguments[1]));
   GLOVE_ASSIGN_OR_RETURN(const double least, similarity_argument(arguments));
-  GLOVE_ASSIGN_OR_RETURN(const auto name, model_name_argument(arguments, 3, kFunction));
+  GLOVE_ASSIGN_OR_RETURN(const auto name, model_name_argument(arguments, 3, kExpand));
   GLOVE_ASSIGN_OR_RETURN(const CatalogEntry entry, connection_of(context).find(name));
   GLOVE_ASSIGN_OR_RETURN(const std::vector<Neighbor> neighbors, neighbors_of(context, entry, word, k));
   std::string query;

@@ -15,17 +15,16 @@
 namespace glove::sql {
 namespace {
 
-enum MemberColumn : int { kWord, kCluster, kSimilarity, kDistance, kSilhouette, kFirstInput };
-
-constexpr const char* kInputNames[] = {"k", "words", "model", "backend", "options"};
-
 class MemberRows : public KMeansRows {
  public:
+  enum Column : int { kWord, kCluster, kSimilarity, kDistance, kSilhouette, kFirstInput };
+
   static constexpr const char* kName = "glove_kmeans";
   static constexpr const char* kSchema =
       "CREATE TABLE glove_kmeans(word TEXT, cluster INTEGER, similarity REAL, distance REAL, silhouette "
       "REAL, "
       "k INTEGER HIDDEN, words TEXT HIDDEN, model TEXT HIDDEN, backend TEXT HIDDEN, options TEXT HIDDEN)";
+  static constexpr const char* kInputNames[] = {"k", "words", "model", "backend", "options"};
   static constexpr vtab::InputColumns kInputs = {kName, kFirstInput, kInputNames, "k = 8"};
   static constexpr KMeansColumns kColumns = {kInputs, kWord, kCluster, 400000};
 

@@ -142,16 +142,15 @@ Result<std::shared_ptr<const PlanePlaces>> find_map(Connection& connection, std:
       map_key(subject, options), [&] { return compute(connection, table, subject, options, backend); });
 }
 
-enum MapColumn : int { kWord, kX, kY, kWords, kModel, kBackend, kOptions };
-
-constexpr const char* kInputNames[] = {"words", "model", "backend", "options"};
-
 class MapRows {
  public:
+  enum Column : int { kWord, kX, kY, kWords, kModel, kBackend, kOptions };
+
   static constexpr const char* kName = "glove_map";
   static constexpr const char* kSchema =
       "CREATE TABLE glove_map(word TEXT, x REAL, y REAL, words TEXT HIDDEN, model TEXT HIDDEN, backend TEXT "
       "HIDDEN, options TEXT HIDDEN)";
+  static constexpr const char* kInputNames[] = {"words", "model", "backend", "options"};
   static constexpr vtab::InputColumns kInputs = {kName, kWords, kInputNames, "words = 1000"};
 
   static Status plan(sqlite3_index_info* info) {

@@ -20,23 +20,8 @@
 namespace glove::sql {
 namespace {
 
-enum PcaColumn : int {
-  kComponent,
-  kVariance,
-  kRatio,
-  kSingularValue,
-  kVector,
-  kComponents,
-  kWords,
-  kModel,
-  kBackend,
-  kOptions,
-};
-
-constexpr const char* kInputNames[] = {"components", "words", "model", "backend", "options"};
-
 // Returns how many components are requested; nullptr means NULL, which requests all.
-Result<int64_t> component_count(sqlite3_value* value, int64_t dims) {
+Result<int64_t> requested_components(sqlite3_value* value, int64_t dims) {
   if (value == nullptr) return dims;
   const std::optional<int64_t> count = whole_number(value);
   if (!count || *count < 0)
@@ -50,12 +35,26 @@ Result<int64_t> component_count(sqlite3_value* value, int64_t dims) {
 
 class PcaRows {
  public:
+  enum Column : int {
+    kComponent,
+    kVariance,
+    kRatio,
+    kSingularValue,
+    kVector,
+    kComponents,
+    kWords,
+    kModel,
+    kBackend,
+    kOptions,
+  };
+
   static constexpr const char* kName = "glove_pca";
   static constexpr const char* kSchema =
       "CREATE TABLE glove_pca(component INTEGER, variance REAL, ratio REAL, singular_value REAL, vector "
       "BLOB, "
       "components INTEGER HIDDEN, words TEXT HIDDEN, model TEXT HIDDEN, backend TEXT HIDDEN, options TEXT "
       "HIDDEN)";
+  static constexpr const char* kInputNames[] = {"components", "words", "model", "backend", "options"};
   static constexpr vtab::InputColumns kInputs = {kName, kComponents, kInputNames, "components = 3"};
 
   static Status plan(sqlite3_index_info* info) {
@@ -69,7 +68,7 @@ class PcaRows {
         const ToolboxSubject subject,
         read_subject(models, kName, inputs[kWords], inputs[kModel], inputs[kBackend], poller));
     GLOVE_ASSIGN_OR_RETURN(const int64_t count,
-                           component_count(inputs[kComponents], subject.entry.model->dims()));
+                           requested_components(inputs[kComponents], subject.entry.model->dims()));
     GLOVE_ASSIGN_OR_RETURN(const PrincipalOptions options, read_pca_options(inputs[kOptions], kName));
     if (subject.count() == 0) return FitRange();
     Engine& engine = models.connection().engine();

@@ -19,23 +19,23 @@
 namespace glove::sql {
 namespace {
 
-constexpr std::string_view kFunction = "glove_project";
+constexpr std::string_view kProject = "glove_project";
 
 Status glove_project(sqlite3_context* context, Arguments arguments) {
   if (is_null(arguments[0])) return {};
-  GLOVE_ASSIGN_OR_RETURN(const std::vector<float> x, vector_argument(context, arguments[0], kFunction));
-  GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, model_argument(context, arguments, 1, kFunction));
+  GLOVE_ASSIGN_OR_RETURN(const std::vector<float> x, vector_argument(context, arguments[0], kProject));
+  GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, model_argument(context, arguments, 1, kProject));
   const RowMap* const map = model->derivation();
   if (map == nullptr)
-    return invalid_value(kFunction, "the model ",
+    return invalid_value(kProject, "the model ",
                          quoted_value(is_null(arguments[1]) ? model->path() : text_of(arguments[1])),
                          " has no derivation; name a model that glove_derive has made");
   if (static_cast<int64_t>(x.size()) != map->dims_in)
-    return invalid_value(kFunction, "the vector has ", component_count(x.size()),
+    return invalid_value(kProject, "the vector has ", component_count(x.size()),
                          ", but the model was derived from vectors of ", map->dims_in);
   std::vector<float> z(static_cast<size_t>(map->dims_out));
   map->apply(x.data(), z.data());
-  return return_vector(context, std::span<const float>(z), kFunction);
+  return return_vector(context, std::span<const float>(z), kProject);
 }
 
 }  // namespace

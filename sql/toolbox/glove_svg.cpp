@@ -28,7 +28,7 @@
 namespace glove::sql {
 namespace {
 
-constexpr std::string_view kFunction = "glove_svg";
+constexpr std::string_view kSvg = "glove_svg";
 
 bool take_title(const JsonValue& value, SvgMapOptions& options) {
   if (value.kind != JsonKind::kText) return false;
@@ -36,7 +36,7 @@ bool take_title(const JsonValue& value, SvgMapOptions& options) {
   return true;
 }
 
-constexpr JsonOption<SvgMapOptions> kOptions[] = {
+constexpr JsonOption<SvgMapOptions> kSvgOptions[] = {
     {"width", &SvgMapOptions::width, 100, 8192},
     {"height", &SvgMapOptions::height, 100, 8192},
     {"title", "text", take_title},
@@ -69,15 +69,14 @@ struct SvgRows {
 };
 
 Result<std::string> read_label(sqlite3_value* value) {
-  if (is_blob(value))
-    return invalid_value(kFunction, "the label must be text, not a BLOB; use CAST(... AS TEXT)");
+  if (is_blob(value)) return invalid_value(kSvg, "the label must be text, not a BLOB; use CAST(... AS TEXT)");
   return is_null(value) ? std::string() : std::string(text_of(value));
 }
 
 Result<int32_t> read_group(sqlite3_value* value, std::map<GroupKey, int32_t>& groups) {
   if (is_null(value)) return -1;
   if (is_blob(value))
-    return invalid_value(kFunction, "the group must be text or a number, not a BLOB; use CAST(... AS TEXT)");
+    return invalid_value(kSvg, "the group must be text or a number, not a BLOB; use CAST(... AS TEXT)");
   GroupKey key;
   key.is_text = sqlite3_value_type(value) == SQLITE_TEXT;
   if (!key.is_text) key.number = sqlite3_value_double(value);
@@ -98,9 +97,9 @@ void order_groups(SvgRows& rows) {
 
 Status SvgRows::step(sqlite3_context*, Arguments row) {
   if (!has_options && row.size() > 4)
-    GLOVE_RETURN_IF_ERROR(read_options(row[4], kFunction, "{\"width\":800}", kOptions, options));
+    GLOVE_RETURN_IF_ERROR(read_options(row[4], kSvg, "{\"width\":800}", kSvgOptions, options));
   has_options = true;
-  GLOVE_ASSIGN_OR_RETURN(const auto place, read_place(row, kFunction));
+  GLOVE_ASSIGN_OR_RETURN(const auto place, read_place(row, kSvg));
   if (!place) return {};
   GLOVE_ASSIGN_OR_RETURN(std::string label, read_label(row[2]));
   GLOVE_ASSIGN_OR_RETURN(const int32_t group, read_group(row[3], groups));

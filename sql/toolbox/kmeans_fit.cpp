@@ -34,7 +34,7 @@ bool take_seed(const JsonValue& value, KMeansOptions& options) {
   return true;
 }
 
-constexpr JsonOption<KMeansOptions> kOptions[] = {
+constexpr JsonOption<KMeansOptions> kFitOptions[] = {
     {"metric", "\"cosine\" or \"euclidean\"", take_metric},
     {"init", "\"auto\", \"k-means++\" or \"random\"", take_init},
     {"seed", "a non-negative integer", take_seed},
@@ -113,7 +113,7 @@ int64_t KMeansFit::bytes() const {
 
 Result<KMeansOptions> read_kmeans_options(sqlite3_value* value, std::string_view table) {
   KMeansOptions options;
-  GLOVE_RETURN_IF_ERROR(read_options(value, table, "{\"seed\":1}", kOptions, options));
+  GLOVE_RETURN_IF_ERROR(read_options(value, table, "{\"seed\":1}", kFitOptions, options));
   return options;
 }
 

@@ -9,8 +9,8 @@
 namespace glove::sql {
 namespace {
 
-constexpr JsonOption<PrincipalOptions> kOptions[] = {{"center", &PrincipalOptions::center},
-                                                     {"unit_rows", &PrincipalOptions::unit_rows}};
+constexpr JsonOption<PrincipalOptions> kPcaOptions[] = {{"center", &PrincipalOptions::center},
+                                                        {"unit_rows", &PrincipalOptions::unit_rows}};
 
 Result<PrincipalComponents> compute(Engine& engine, const ToolboxSubject& subject,
                                     const PrincipalOptions& options, const InterruptCheck& interrupted) {
@@ -40,7 +40,7 @@ Result<PrincipalComponents> compute(Engine& engine, const ToolboxSubject& subjec
 
 Result<PrincipalOptions> read_pca_options(sqlite3_value* value, std::string_view table) {
   PrincipalOptions options;
-  GLOVE_RETURN_IF_ERROR(read_options(value, table, "{\"center\":false}", kOptions, options));
+  GLOVE_RETURN_IF_ERROR(read_options(value, table, "{\"center\":false}", kPcaOptions, options));
   return options;
 }
 
