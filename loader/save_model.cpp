@@ -24,7 +24,6 @@ namespace {
 
 constexpr std::string_view kModelExtension = ".safetensors";
 constexpr int64_t kBlockBytes = int64_t{16} << 20;  // of vectors between two checks for an interrupt
-constexpr int64_t kWordsBetweenChecks = 4096;
 
 // How to save.
 struct Work {
@@ -119,6 +118,7 @@ Status check_replaced(const std::string& path, Replaces replaces) {
 Result<std::string> set_name(const Model& model, int64_t shards, const InterruptCheck& interrupted) {
   GLOVE_ASSIGN_OR_RETURN(const uint32_t vectors, checksum_of_vectors(model, interrupted));
   uint32_t words = 0;
+  constexpr int64_t kWordsBetweenChecks = 4096;
   for (int64_t id = 0; id < model.words(); ++id) {
     if (id % kWordsBetweenChecks == 0) GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
     const std::string word = std::string(model.vocabulary().word(id)) + '\n';
