@@ -83,10 +83,11 @@ template <class CodeOf>
 Bounds bounds_of(int64_t dims, const CodeOf& code_of, float scale, float residual,
                  const std::vector<int8_t>& planes, const QueryBound& bound) {
   if (std::isinf(residual)) return kNoBounds;
+  const int8_t* const codes = planes.data();
   int32_t sum = 0;
   for (int64_t j = 0; j < dims; ++j) {
-    const auto at = static_cast<size_t>(j / 4 * 8 + j % 4);
-    sum += code_of(j) * (planes[at] * 128 + planes[at + 4]);
+    const int64_t at = j / 4 * 8 + j % 4;
+    sum += code_of(j) * (codes[at] * 128 + codes[at + 4]);
   }
   const float estimate = bound.estimate(static_cast<float>(sum), scale);
   const float error = bound.error(residual);

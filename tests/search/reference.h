@@ -20,14 +20,14 @@ inline double reference_dot(const float* a, const float* b, int64_t dims) {
 inline std::vector<Neighbor> reference_relation(const Model& model, const Query& query) {
   std::vector<Neighbor> rows;
   const float* q = query.vector.data();
+  const double q_norm_squared = reference_dot(q, q, model.dims());
   for (int64_t i = model.first_row(); i < model.first_row() + model.words(); ++i) {
     const float* x = model.vector(i);
     const double norm_squared = reference_dot(x, x, model.dims());
     if (norm_squared == 0) continue;
     if (std::count(query.excluded.begin(), query.excluded.end(), i)) continue;
     if (query.among != nullptr && !query.among->admits(i)) continue;
-    double similarity =
-        reference_dot(q, x, model.dims()) / std::sqrt(reference_dot(q, q, model.dims()) * norm_squared);
+    double similarity = reference_dot(q, x, model.dims()) / std::sqrt(q_norm_squared * norm_squared);
     similarity = std::min(1.0, std::max(-1.0, similarity));
     rows.push_back({i, similarity});
   }
