@@ -29,6 +29,8 @@ function(glove_fast_build target)
     target_precompile_headers(${target} REUSE_FROM glove_base)
   endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${GLOVE_BATCH})
+  # In a batch, GCC takes every source for a header, and warns of types in it that use its anonymous namespace.
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
   if(fast_APART)
     set_source_files_properties(${fast_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()

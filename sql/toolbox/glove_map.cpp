@@ -154,8 +154,8 @@ class MapRows {
   static constexpr vtab::InputColumns kInputs = {kName, kWords, kInputNames, "words = 1000"};
 
   static Status plan(sqlite3_index_info* info) {
-    constexpr double kCost = 10000, kRows = 10000;
-    return vtab::plan_inputs(info, kInputs, 0, kCost, kRows);
+    constexpr double kCost = 10000, kAssumedRows = 10000;
+    return vtab::plan_inputs(info, kInputs, 0, kCost, kAssumedRows);
   }
 
   Result<FitRange> start(Connection::Pin& models, const vtab::InputValues& inputs, int, Arguments) {

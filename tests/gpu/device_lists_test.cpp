@@ -27,7 +27,7 @@ TEST_F(DeviceBackendTest, ScansPlanesOnceTheyAreThere) {
     ASSERT_TRUE(open(m).ok());
     knobs_.coarse_searches = knobs_.plane_searches = 0;
     for (int i = 0; i < 1000 && knobs_.coarse_searches + knobs_.plane_searches == 0; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
       expect_right(m, 1);
     }
     EXPECT_EQ(knobs_.plane_searches > 0, fits);
@@ -60,7 +60,7 @@ TEST_F(DeviceBackendTest, ScansSignsForACertainty) {
     const auto m = std::make_shared<Model>(std::vector{part}, whole->vocabulary(), Model::Source(), whole);
     ASSERT_TRUE(open(m).ok());
     for (int i = 0; i < 1000 && knobs_.plane_searches == 0; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
       expect_right(m, 1);
     }
     const auto searcher = searchers(m)->open(0, {});
@@ -115,7 +115,7 @@ TEST_F(DeviceBackendTest, ScansTheListsOfASharedModel) {
     for (int device = 0; device < 3; ++device)  // until its vectors are there
       for (int i = 0; i < 1000 && knobs(device).coarse_searches + knobs(device).plane_searches == 0; ++i) {
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
-        scan(1, 10, false);
+        scan(1, 10, i == 0);
       }
     scan(1, 14);  // more than a third of 40
     for (int device = 0; device < 3; ++device) EXPECT_EQ(knobs(device).coarse_searches, 1) << device;
