@@ -175,6 +175,15 @@ class ColumnMajorReader final : public MatrixReader {
 
 }  // namespace
 
+std::optional<ElementType> element_type(std::string_view dtype) {
+  if (dtype == "I8") return ElementType::kInt8;
+  if (dtype == "F16") return ElementType::kFloat16;
+  if (dtype == "BF16") return ElementType::kBFloat16;
+  if (dtype == "F32") return ElementType::kFloat32;
+  if (dtype == "F64") return ElementType::kFloat64;
+  return std::nullopt;
+}
+
 int64_t element_bytes(ElementType type) {
   switch (type) {
     case ElementType::kInt8:

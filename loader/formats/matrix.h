@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/file.h"
 #include "base/status.h"
@@ -14,6 +16,9 @@
 namespace glove {
 
 enum class ElementType { kInt8, kFloat16, kBFloat16, kFloat32, kFloat64 };  // little-endian
+
+// Returns the type that a safetensors file calls `dtype`, or nullopt if it is none of them.
+std::optional<ElementType> element_type(std::string_view dtype);
 
 // Returns the bytes per element in a file.
 int64_t element_bytes(ElementType type);

@@ -12,11 +12,8 @@ namespace glove {
 namespace {
 
 std::optional<ElementType> float_type(std::string_view dtype) {
-  if (dtype == "F16") return ElementType::kFloat16;
-  if (dtype == "BF16") return ElementType::kBFloat16;
-  if (dtype == "F32") return ElementType::kFloat32;
-  if (dtype == "F64") return ElementType::kFloat64;
-  return std::nullopt;
+  const std::optional<ElementType> type = element_type(dtype);
+  return type == ElementType::kInt8 ? std::nullopt : type;
 }
 
 // Returns the tensor called `name`, or the only matrix of floats.

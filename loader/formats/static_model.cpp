@@ -149,15 +149,6 @@ Result<bool> read_normalization(const std::string& folder, EncodingRules rules) 
   return read_normalize(config);
 }
 
-std::optional<ElementType> element_type(std::string_view dtype) {
-  if (dtype == "I8") return ElementType::kInt8;
-  if (dtype == "F16") return ElementType::kFloat16;
-  if (dtype == "BF16") return ElementType::kBFloat16;
-  if (dtype == "F32") return ElementType::kFloat32;
-  if (dtype == "F64") return ElementType::kFloat64;
-  return std::nullopt;
-}
-
 // An open file of tensors with its header.
 struct Tensors {
   std::string path;

@@ -51,10 +51,6 @@ std::vector<std::string> split_arguments(std::string_view sql) {
   return arguments;
 }
 
-Error wrong(const IndexDefinition& index, const std::string& rest) {
-  return {ErrorCode::kInvalidArgument, index.name + ": " + rest};
-}
-
 constexpr const char* kExample =
     "USING glove_index(content='doc', rowid='id', vector='embedding'), or text='title, body', model='glove' "
     "in place of vector";
@@ -63,8 +59,8 @@ Status set_dims(IndexDefinition& index, const std::string& value) {
   const char* const end = value.data() + value.size();
   const auto [stop, code] = std::from_chars(value.data(), end, index.dims);
   if (code == std::errc() && stop == end && index.dims >= 1 && index.dims <= kMaxDims) return {};
-  return wrong(index, "dims must be an integer from 1 to " + std::to_string(kMaxDims) + ", but is " +
-                          quoted_value(value));
+  return index_error(index, "dims must be an integer from 1 to " + std::to_string(kMaxDims) + ", but is " +
+                                quoted_value(value));
 }
 
 Status set_lists(IndexDefinition& index, const std::string& value) {
@@ -73,8 +69,8 @@ Status set_lists(IndexDefinition& index, const std::string& value) {
   const bool is_number = code == std::errc() && stop == end;
   if (is_number && index.lists >= 1 && index.lists <= live::kMostLists) return {};
   if (value != "auto" && value != "none")
-    return wrong(index, "lists must be 'auto', 'none' or an integer from 1 to " +
-                            std::to_string(live::kMostLists) + ", but is " + quoted_value(value));
+    return index_error(index, "lists must be 'auto', 'none' or an integer from 1 to " +
+                                  std::to_string(live::kMostLists) + ", but is " + quoted_value(value));
   index.lists = value == "auto" ? IndexDefinition::kAutoLists : 0;
   return {};
 }
@@ -99,7 +95,7 @@ Status set_argument(IndexDefinition& index, std::string_view key, const std::str
     index.rowid = value;
   } else if (key == "vector" || key == "text") {
     if (!index.columns.empty())
-      return wrong(index, "vector and text are given more than once; give one of them");
+      return index_error(index, "vector and text are given more than once; give one of them");
     index.is_text = key == "text";
     if (index.is_text)
       add_columns(index, value);
@@ -113,16 +109,16 @@ Status set_argument(IndexDefinition& index, std::string_view key, const std::str
     return set_dims(index, value);
   } else if (key == "invalid") {
     if (value != "error" && value != "skip")
-      return wrong(index, "invalid must be 'error' or 'skip', but is " + quoted_value(value));
+      return index_error(index, "invalid must be 'error' or 'skip', but is " + quoted_value(value));
     index.skip_invalid = value == "skip";
   } else if (key == "lists") {
     return set_lists(index, value);
   } else if (key == "certainty") {
     if (value != "yes" && value != "no")
-      return wrong(index, "certainty must be 'yes' or 'no', but is " + quoted_value(value));
+      return index_error(index, "certainty must be 'yes' or 'no', but is " + quoted_value(value));
     index.certainty = value == "yes";
   } else {
-    return wrong(
+    return index_error(
         index,
         "there is no argument " + quoted_value(key) +
             "; the arguments are: content, rowid, vector, text, model, options, dims, invalid, lists, "
@@ -139,33 +135,38 @@ Status check_complete(const IndexDefinition& index) {
                               : index.rowid.empty() ? "rowid"
                               : no_column           ? "vector or text"
                                                     : nullptr;
-  if (missing != nullptr) return wrong(index, missing + (" must be given; write " + std::string(kExample)));
+  if (missing != nullptr)
+    return index_error(index, missing + (" must be given; write " + std::string(kExample)));
   if (!index.options.empty() && !index.has_model())
-    return wrong(index, "options are those of a model; give model as well");
+    return index_error(index, "options are those of a model; give model as well");
   if (index.certainty && index.lists == 0)
-    return wrong(index, "certainty='yes' needs lists, but lists is 'none'; omit one of them");
+    return index_error(index, "certainty='yes' needs lists, but lists is 'none'; omit one of them");
   return index.dims > 0 && (index.certainty || index.lists > 0) ? check_list_dims(index, index.dims)
                                                                 : Status();
 }
 
 }  // namespace
 
+Error index_error(const IndexDefinition& index, const std::string& rest) {
+  return {ErrorCode::kInvalidArgument, index.name + ": " + rest};
+}
+
 Status check_list_dims(const IndexDefinition& index, int64_t dims) {
   if (index.certainty && !live::suits_signs(dims))
-    return wrong(index, concat("certainty='yes' is for vectors of ", live::kLeastSignedDims, " to ",
-                               live::kMostSignedDims, " dimensions, but these have ", dims,
-                               "; create the index without it"));
+    return index_error(index, concat("certainty='yes' is for vectors of ", live::kLeastSignedDims, " to ",
+                                     live::kMostSignedDims, " dimensions, but these have ", dims,
+                                     "; create the index without it"));
   if (dims > live::kMostListDims)
-    return wrong(index,
-                 concat("vectors of ", dims, " dimensions cannot be in lists, only of ", live::kMostListDims,
-                        " or fewer; create the index without the argument lists"));
+    return index_error(
+        index, concat("vectors of ", dims, " dimensions cannot be in lists, only of ", live::kMostListDims,
+                      " or fewer; create the index without the argument lists"));
   return {};
 }
 
 Status check_name(const IndexDefinition& index) {
   for (const char* const column : kIndexColumns)
     if (sqlite3_stricmp(index.name.c_str(), column) == 0)
-      return wrong(index, "the table has a column of this name; choose another name for the table");
+      return index_error(index, "the table has a column of this name; choose another name for the table");
   return {};
 }
 
@@ -191,10 +192,10 @@ Result<IndexDefinition> parse_index_definition(std::span<const char* const> argu
     const std::string_view text = argument;
     const size_t equals = text.find('=');
     if (equals == std::string_view::npos)
-      return wrong(index, quoted_value(trimmed(text)) + " is not an argument; write " + kExample);
+      return index_error(index, quoted_value(trimmed(text)) + " is not an argument; write " + kExample);
     const std::string_view key = trimmed(text.substr(0, equals));
     if (std::find(given.begin(), given.end(), key) != given.end())
-      return wrong(index, std::string(key) + " is given more than once; give it once");
+      return index_error(index, std::string(key) + " is given more than once; give it once");
     given.push_back(key);
     GLOVE_RETURN_IF_ERROR(set_argument(index, key, unquoted(trimmed(text.substr(equals + 1)))));
   }

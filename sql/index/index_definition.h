@@ -59,6 +59,9 @@ inline constexpr std::array<const char*, 11> kIndexColumns = {"id",    "similari
                                                               "k",     "backend",    "certainty", "recall",
                                                               "among", "evidence",   "rows_read"};
 
+// The error of an index whose definition or tables are not as they must be: "NAME: REST".
+Error index_error(const IndexDefinition& index, const std::string& rest);
+
 // An error if vectors of `dims` dimensions cannot be in the lists that the index asks for.
 Status check_list_dims(const IndexDefinition& index, int64_t dims);
 

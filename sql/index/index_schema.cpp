@@ -30,10 +30,6 @@ constexpr std::array<ShadowTable, 6> kTables = {{
 }};
 constexpr std::string_view kOfTexts = "_vector";  // only an index of texts has it
 
-Error broken(const IndexDefinition& index, const std::string& rest) {
-  return {ErrorCode::kInvalidArgument, index.name + ": " + rest};
-}
-
 // Asks sqlite_master of the index's schema for columns of what `condition`, with these values, is true of.
 template <class... Values>
 OwnQuery master_query(sqlite3* db, const IndexDefinition& index, const std::string& columns,
@@ -87,15 +83,16 @@ Status check_kind(sqlite3* db, const IndexDefinition& index) {
   OwnQuery run = master_query(db, index, "type, sql LIKE 'CREATE VIRTUAL%'", kTableOrView, index.content);
   GLOVE_ASSIGN_OR_RETURN(const bool found, run.next());
   if (!found)
-    return broken(index,
-                  "there is no table '" + index.content + "' in the schema " + index.schema +
-                      ", where the index is; the content of an index must be a table of its own schema");
+    return index_error(index,
+                       "there is no table '" + index.content + "' in the schema " + index.schema +
+                           ", where the index is; the content of an index must be a table of its own schema");
   if (run.text(0) == "view")
-    return broken(index, "'" + index.content +
-                             "' is a view; only a table's changes can be followed, so index its table");
+    return index_error(index, "'" + index.content +
+                                  "' is a view; only a table's changes can be followed, so index its table");
   if (run.integer(1) != 0)
-    return broken(index, "'" + index.content +
-                             "' is a virtual table, which cannot have triggers; index an ordinary table");
+    return index_error(
+        index,
+        "'" + index.content + "' is a virtual table, which cannot have triggers; index an ordinary table");
   return {};
 }
 
@@ -110,10 +107,10 @@ Status check_key(sqlite3* db, const IndexDefinition& index, const std::vector<Co
   std::string what = key == nullptr
                          ? "has no column '" + index.rowid + "'"
                          : "has the column '" + index.rowid + "', but it is not its INTEGER PRIMARY KEY";
-  return broken(index,
-                "the table '" + index.content + "' " + what +
-                    "; rowid must be the INTEGER PRIMARY KEY of a table that is not WITHOUT ROWID, because "
-                    "VACUUM may change other rowids");
+  return index_error(
+      index, "the table '" + index.content + "' " + what +
+                 "; rowid must be the INTEGER PRIMARY KEY of a table that is not WITHOUT ROWID, because "
+                 "VACUUM may change other rowids");
 }
 
 Result<std::vector<ContentColumn>> checked_columns(sqlite3* db, const IndexDefinition& index) {
@@ -122,8 +119,9 @@ Result<std::vector<ContentColumn>> checked_columns(sqlite3* db, const IndexDefin
   GLOVE_RETURN_IF_ERROR(check_key(db, index, columns));
   for (const std::string& name : index.columns)
     if (find_column(columns, name) == nullptr)
-      return broken(index, "the table '" + index.content + "' has no column '" + name +
-                               "', which the argument " + (index.is_text ? "text" : "vector") + " names");
+      return index_error(index, "the table '" + index.content + "' has no column '" + name +
+                                    "', which the argument " + (index.is_text ? "text" : "vector") +
+                                    " names");
   return columns;
 }
 
@@ -144,12 +142,12 @@ Status check_table(sqlite3* db, const IndexDefinition& index, const ShadowTable&
   const std::string rebuild = "run " + index.command("rebuild") + ", which makes it again";
   OwnQuery run = master_query(db, index, "type, sql", kTableOrView, name);
   GLOVE_ASSIGN_OR_RETURN(const bool exists, run.next());
-  if (!exists) return broken(index, "its table '" + name + "' was dropped; " + rebuild);
+  if (!exists) return index_error(index, "its table '" + name + "' was dropped; " + rebuild);
   const std::string create = "CREATE TABLE " + quoted_name(name);
   if (run.text(1) == create + table.columns || run.text(1) == create + table.former_columns) return {};
   const std::string kind = run.text(0) == "view" ? "VIEW " : "TABLE ";
-  return broken(index, "'" + name + "' is not the table that the index has made; run DROP " + kind +
-                           index.object(table.suffix) + ", and then " + rebuild);
+  return index_error(index, "'" + name + "' is not the table that the index has made; run DROP " + kind +
+                                index.object(table.suffix) + ", and then " + rebuild);
 }
 
 // True of an index of texts, unless it is of format version 1, which had no table for them. REQUIRES: there
@@ -187,10 +185,10 @@ Status check_log_has_no_trigger(sqlite3* db, const IndexDefinition& index) {
   OwnQuery run = master_query(db, index, "name", "type = 'trigger' AND tbl_name = ? COLLATE NOCASE", log);
   GLOVE_ASSIGN_OR_RETURN(const bool found, run.next());
   if (!found) return {};
-  return broken(index, "there is a trigger '" + std::string(run.text(0)) + "' on its table '" + log +
-                           "', which may keep changes from being logged; run DROP TRIGGER " +
-                           quoted_name(index.schema) + "." + quoted_name(run.text(0)) + ", and then " +
-                           index.command("rebuild"));
+  return index_error(index, "there is a trigger '" + std::string(run.text(0)) + "' on its table '" + log +
+                                "', which may keep changes from being logged; run DROP TRIGGER " +
+                                quoted_name(index.schema) + "." + quoted_name(run.text(0)) + ", and then " +
+                                index.command("rebuild"));
 }
 
 // Returns a column of sqlite_master for the triggers that exist of kTriggers; empty: there is none.
@@ -220,10 +218,11 @@ Status check_triggers(sqlite3* db, const IndexDefinition& index, const std::vect
     all_former = all_former && (i < kFormerTriggers ? is(i, true) : texts[i].empty());
   for (size_t i = 0; !all_former && i < kTriggers.size(); ++i)
     if (!is(i, false))
-      return broken(index, "the trigger '" + index.name + kTriggers[i] + "' on '" + index.content + "' was " +
-                               (texts[i].empty() ? "dropped" : "changed") +
-                               ", so the index may have missed changes; run " + index.command("rebuild") +
-                               ", which makes the triggers again and reads every row");
+      return index_error(index, "the trigger '" + index.name + kTriggers[i] + "' on '" + index.content +
+                                    "' was " + (texts[i].empty() ? "dropped" : "changed") +
+                                    ", so the index may have missed changes; run " +
+                                    index.command("rebuild") +
+                                    ", which makes the triggers again and reads every row");
   return {};
 }
 
@@ -236,11 +235,11 @@ Error changed_content(sqlite3* db, const IndexDefinition& index, const Error& pr
     const std::string missing = "there is no table '" + index.content + "' in the schema " + index.schema;
     const auto tables = of_triggers(db, index, "tbl_name");  // SQLite drops a table's triggers with it
     if (!tables.ok() || tables.value()[0].empty())
-      return broken(index, missing + "; it was dropped since it was indexed: create it again and " + rebuild +
-                               ", or drop the index");
-    return broken(index, missing + "; it was renamed to '" + tables.value()[0] +
-                             "' since it was indexed: give it its old name again, or drop the index and "
-                             "create it for that table");
+      return index_error(index, missing + "; it was dropped since it was indexed: create it again and " +
+                                    rebuild + ", or drop the index");
+    return index_error(index, missing + "; it was renamed to '" + tables.value()[0] +
+                                  "' since it was indexed: give it its old name again, or drop the index and "
+                                  "create it for that table");
   }
   return {problem.code, problem.message +
                             "; the table was changed since it was indexed: change it back and " + rebuild +
@@ -264,9 +263,9 @@ Status check_trigger_names(sqlite3* db, const IndexDefinition& index) {
     const std::string name = index.name + suffix;
     GLOVE_ASSIGN_OR_RETURN(const bool exists, has_object(db, index, "trigger", name));
     if (exists)
-      return broken(index, "there is already a trigger '" + name +
-                               "', a name that the index needs for its own; choose another name for the "
-                               "index, or drop the trigger");
+      return index_error(index, "there is already a trigger '" + name +
+                                    "', a name that the index needs for its own; choose another name for the "
+                                    "index, or drop the trigger");
   }
   return {};
 }
@@ -332,9 +331,10 @@ Status create_triggers(sqlite3* db, const IndexDefinition& index) {
     const std::string name = index.name + kTriggers[i];
     GLOVE_ASSIGN_OR_RETURN(const bool made, has_object(db, index, "trigger", name));
     if (!made)
-      return broken(index, "the trigger '" + name + "' on '" + index.content +
-                               "' was not made, because the authorizer of this connection ignores CREATE "
-                               "TRIGGER (SQLITE_IGNORE); let it allow the triggers of the index");
+      return index_error(index,
+                         "the trigger '" + name + "' on '" + index.content +
+                             "' was not made, because the authorizer of this connection ignores CREATE "
+                             "TRIGGER (SQLITE_IGNORE); let it allow the triggers of the index");
   }
   return {};
 }
