@@ -52,10 +52,6 @@ struct ModelPart {
   std::span<const double> norms_squared;  // [rows], D(x, x)
   std::vector<CodeLevel> levels;          // coarsest first: perhaps one of 4 bits, and one of 8
   const PlaneLevel* planes = nullptr;     // nullptr if the rows are not in lists
-  // Of a part that has some of another part's rows: the planes of that part, from which a device copies what
-  // belongs to these rows, and the number of the first of them there. `planes` is nullptr then.
-  const PlaneLevel* planes_of_whole = nullptr;
-  int64_t first_in_whole = 0;
   bool derives_level4 = false;  // the file has planes in its place (lists/derived_level.h)
 
   // `row` is relative to first_row.

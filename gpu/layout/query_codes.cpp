@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "lists/planes.h"
 #include "model/quantize.h"
 
 namespace glove::gpu {
@@ -26,15 +25,6 @@ void pack_planes(std::span<const int16_t> codes, int8_t* planes) {
     const int low = codes[j] - high * 128;
     planes[j / 4 * 8 + j % 4] = static_cast<int8_t>(high);
     planes[j / 4 * 8 + 4 + j % 4] = static_cast<int8_t>(low);
-  }
-}
-
-void pack_plane_codes(std::span<const int16_t> codes, int64_t dims, int8_t* plane_codes) {
-  for (int64_t j = 0; j < dims; ++j) {
-    const PlanePlace place = plane_place(j, dims);
-    const int64_t in_word = place.byte % kPlaneWordBytes;
-    plane_codes[(place.byte - in_word + place.shift / 2) * kPlaneWordBytes + in_word] =
-        static_cast<int8_t>(codes[static_cast<size_t>(j)]);
   }
 }
 

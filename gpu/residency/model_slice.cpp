@@ -18,8 +18,6 @@ ModelPart part_between(const ModelPart& whole, int64_t first, int64_t last) {
   part.rows = last - first;
   part.dims = whole.dims;
   part.derives_level4 = whole.derives_level4;
-  part.planes_of_whole = whole.planes;
-  part.first_in_whole = first;
   part.vectors = whole.vectors.subspan(from * dims, rows * dims);
   part.norms_squared = whole.norms_squared.subspan(from, rows);
   for (const CodeLevel& level : whole.levels) {
