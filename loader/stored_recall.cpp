@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "base/crc32.h"
+#include "base/float_environment.h"
+#include "base/require.h"
 #include "loader/model_format.h"
 
 namespace glove {
@@ -55,6 +57,7 @@ std::vector<int16_t> stored_queries(const RecallTable& recall) {
 
 void take_recall(const SafetensorsHeader& header, std::span<const char> bytes, int64_t dims,
                  PlaneLevel& planes, StoredRecall& stored) {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
   const Tensor* const queries = header.find(kRecallQueries);
   if (!header.find(kRecallTransforms) && queries == nullptr) return;
   planes.recall = &stored.table;

@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "base/require.h"
+
 #include "model/quantize.h"
 
 namespace glove {
@@ -55,8 +57,14 @@ struct ModelPart {
   bool derives_level4 = false;  // the file has planes in its place (lists/derived_level.h)
 
   // `row` is relative to first_row.
-  const float* vector(int64_t row) const { return vectors.data() + row * dims; }
-  double norm_squared(int64_t row) const { return norms_squared[static_cast<size_t>(row)]; }
+  const float* vector(int64_t row) const {
+    GLOVE_REQUIRE(row >= 0 && row < rows && !vectors.empty());
+    return vectors.data() + row * dims;
+  }
+  double norm_squared(int64_t row) const {
+    GLOVE_REQUIRE(row >= 0 && row < rows);
+    return norms_squared[static_cast<size_t>(row)];
+  }
 
   // Returns the level of this width, or nullptr if the part has none.
   const CodeLevel* find_level(int bits) const {
@@ -66,7 +74,10 @@ struct ModelPart {
   }
   bool has_level(int bits) const { return find_level(bits) != nullptr; }
   // REQUIRES: has_level(bits)
-  const CodeLevel& level(int bits) const { return *find_level(bits); }
+  const CodeLevel& level(int bits) const {
+    GLOVE_REQUIRE(has_level(bits));
+    return *find_level(bits);
+  }
 };
 
 }  // namespace glove

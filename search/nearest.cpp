@@ -6,6 +6,7 @@
 
 #include "base/concat.h"
 #include "base/float_environment.h"
+#include "base/require.h"
 #include "base/timer.h"
 #include "lists/rotation.h"
 #include "model/exact_dot.h"
@@ -186,6 +187,7 @@ Result<Answers> nearest(ModelSearchers& searchers, std::span<const Query> querie
 
 Result<Answers> candidates_of(ModelSearchers& searchers, std::span<const Query> queries, int64_t k,
                               const SearchOptions& options, SearchReport& report) {
+  GLOVE_REQUIRE(k >= 1);
   k = std::min(k, most_rows(*searchers.model(), queries));
   report.queries = static_cast<int64_t>(queries.size());
   report.k = k;

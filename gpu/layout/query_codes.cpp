@@ -4,11 +4,14 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/float_environment.h"
+#include "base/require.h"
 #include "model/quantize.h"
 
 namespace glove::gpu {
 
 QuantizedQuery quantize_for_batch(const Query& query) {
+  GLOVE_REQUIRE(query.norm_squared > 0 && ScopedFloatEnvironment::is_set());
   int32_t max_code = kOnePlaneCode;
   while (true) {
     QuantizedQuery quantized = quantize_query(query.vector, query.norm_squared, max_code);

@@ -13,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/require.h"
 #include "lists/derived_level.h"
 #include "model/quantize.h"
 #include "search/candidates.h"
@@ -232,6 +233,7 @@ Status Arena::copy(std::vector<CopyTask> tasks, const Model& model, DeviceBlock&
 }
 
 std::vector<int64_t> Arena::tiles_of(const Model& model) const {
+  GLOVE_REQUIRE(!places_.empty());
   std::vector<int64_t> tiles;
   for (const ModelPart& part : model.parts()) tiles.push_back(find(part).value().first_tile);
   return tiles;
