@@ -68,7 +68,8 @@ PlaneExtent extent_of(std::span<const double> x, std::span<const double> y) {
 }
 
 Grid point_counts(std::span<const double> x, std::span<const double> y, const DensityOptions& options) {
-  GLOVE_REQUIRE(x.size() == y.size() && (!x.empty() || options.extent) && options.width > 0 && options.height > 0);
+  GLOVE_REQUIRE(x.size() == y.size() && (!x.empty() || options.extent) && options.width > 0 &&
+                options.height > 0);
   GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
   const PlaneExtent extent = options.extent ? *options.extent : extent_of(x, y);
   Grid counts(options.height, options.width);

@@ -54,7 +54,7 @@ struct ModelPart {
   std::span<const double> norms_squared;  // [rows], D(x, x)
   std::vector<CodeLevel> levels;          // coarsest first: perhaps one of 4 bits, and one of 8
   const PlaneLevel* planes = nullptr;     // nullptr if the rows are not in lists
-  bool derives_level4 = false;  // the file has planes in its place (lists/derived_level.h)
+  bool derives_level4 = false;            // the file has planes in its place (lists/derived_level.h)
 
   // `row` is relative to first_row.
   const float* vector(int64_t row) const {

@@ -23,8 +23,8 @@ struct Best {
 };
 
 // Counts the exact similarities of the best of the warp's lanes. They are lower bounds, of different rows.
-__device__ void count_seeds(const SingleScanParams& scan, int seeds_per_warp, const float* query,
-                                   Best best, int lane) {
+__device__ void count_seeds(const SingleScanParams& scan, int seeds_per_warp, const float* query, Best best,
+                            int lane) {
   for (int first = 0; first < seeds_per_warp; first += 4) {
     int row = -1;
     for (int team = 0; team < min(4, seeds_per_warp - first); ++team) {
@@ -42,8 +42,7 @@ __device__ void count_seeds(const SingleScanParams& scan, int seeds_per_warp, co
 
 // Returns the bound that the packed row of a team of four lanes implies, in all lanes of the team; a team
 // without a row passes row < 0 and gets kNoBound. Called by whole warps.
-__device__ RowBound packed_row_bound(const SingleScanParams& scan, const uint4* planes, int row,
-                                            int lane) {
+__device__ RowBound packed_row_bound(const SingleScanParams& scan, const uint4* planes, int row, int lane) {
   const int quads = static_cast<int>(packed_row_bytes(scan.part.dims) / 16);
   const uint4* from =
       reinterpret_cast<const uint4*>(scan.part.packed_rows) + static_cast<int64_t>(max(row, 0)) * quads;

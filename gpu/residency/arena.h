@@ -63,9 +63,10 @@ class Arena {
  public:
   // Copies the parts' 8-bit codes, scales and residuals. If the vectors and norms fit into `room` (bytes) as
   // well, upload_rest() will copy them, and with them the 4-bit codes if the model has such codes and they
-  // and the packed rows fit too. Without vectors, the arena has room for a quarter more if that fits. Returns kOutOfMemory, with the numbers in the message, if
-  // the device or `room` is too small, and kInterrupted if `interrupted` stopped it. After an error no device
-  // memory stays allocated. REQUIRES: the caller is within device->in_turn().
+  // and the packed rows fit too. Without vectors, the arena has room for a quarter more if that fits. Returns
+  // kOutOfMemory, with the numbers in the message, if the device or `room` is too small, and kInterrupted if
+  // `interrupted` stopped it. After an error no device memory stays allocated. REQUIRES: the caller is within
+  // device->in_turn().
   static Result<std::shared_ptr<Arena>> make(const std::shared_ptr<SharedDevice>& device,
                                              const ModelPtr& model, int64_t room,
                                              const InterruptCheck& interrupted);

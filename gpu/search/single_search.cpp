@@ -170,7 +170,8 @@ void SingleSearch::take_answer(int64_t rows, std::vector<Neighbor>& to) {
 
 Status SingleSearch::run(const DevicePart& part, const ScanShape& shape, Scan codes, int64_t top_rows,
                          bool reversed, const InterruptCheck& interrupted, SearchRequest& request) {
-  GLOVE_REQUIRE(codes == Scan::kFine || (part.vectors != nullptr && part.coarse.codes != nullptr && part.packed_rows != nullptr));
+  GLOVE_REQUIRE(codes == Scan::kFine ||
+                (part.vectors != nullptr && part.coarse.codes != nullptr && part.packed_rows != nullptr));
   const Timer timer;
   GLOVE_RETURN_IF_ERROR(reserve(part, shape, std::max(kFirstCapacity, 4 * top_rows)));
   CoarseScanParams params;

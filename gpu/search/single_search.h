@@ -34,8 +34,8 @@ class SingleSearch {
   static int64_t answer_rows(const SingleScanParams& scan, uint32_t candidates);
   bool arrived(const SingleScanParams& scan);
   Status wait(const SingleScanParams& scan, const InterruptCheck& interrupted);
-  Result<uint32_t> launch(const DevicePart& part, const ScanShape& shape, Scan codes, CoarseScanParams& params,
-                          bool ranked, const InterruptCheck& interrupted);
+  Result<uint32_t> launch(const DevicePart& part, const ScanShape& shape, Scan codes,
+                          CoarseScanParams& params, bool ranked, const InterruptCheck& interrupted);
 
   Stream stream_;
   DeviceArray<ScanCounters> counters_;  // two, used alternately

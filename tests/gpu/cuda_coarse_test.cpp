@@ -199,8 +199,8 @@ TEST_F(CudaCoarse, RowsWithTies) {
   forget(model);
 }
 
-// Large enough that the device chooses the 4-bit scan by itself, for k up to a quarter of the tiles, also where
-// planes replace the 4-bit codes in the file.
+// Large enough that the device chooses the 4-bit scan by itself, for k up to a quarter of the tiles, also
+// where planes replace the 4-bit codes in the file.
 TEST_F(CudaCoarse, RowsOfALargeModelThroughTheDevice) {
   const ModelPtr model = as_in_lists(large_model(random_(), 250000, 600));
   const CoarseModel coarse(device_, model);

@@ -24,7 +24,7 @@ TEST_F(DeviceBackendTest, DerivesThe4BitCodesOfAModelInLists) {
     ASSERT_TRUE(open(m).ok());
     for (int device = 0; device < devices; ++device) {
       knobs(device).coarse_searches = 0;
-      for (int i = 0; i < 1000 && knobs(device).coarse_searches == 0; ++i) {
+      for (int i = 0; i < 500 && knobs(device).coarse_searches == 0; ++i) {
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
         expect_right(m, 1);
       }

@@ -224,7 +224,8 @@ Status FakeDevice::propose(const gpu::DevicePart& part, std::span<SearchRequest>
     }
     const bool coarse = part.packed_rows != nullptr &&
                         gpu::coarse_worthwhile(part.rows_to_scan(), part.dims, top_rows, info_.coarse_from);
-    request.rows = coarse ? coarse_search(part, *request.query, top_rows) : search(part, *request.query, top_rows);
+    request.rows =
+        coarse ? coarse_search(part, *request.query, top_rows) : search(part, *request.query, top_rows);
     if (part.vectors == nullptr && requests.size() > 1)  // as the kernels for batches
       for (Neighbor& row : request.rows) row.similarity = kNoSimilarity;
     request.cost.rows_scanned += part.admissible_rows();

@@ -1,8 +1,8 @@
 // The kernels of single_scan.cu and coarse_scan.cu.
 #include <string>
 
-#include "gpu/kernels/launches/launch_file.h"
 #include "gpu/kernels/coarse_scan.h"
+#include "gpu/kernels/launches/launch_file.h"
 #include "gpu/kernels/single_scan.h"
 #include "gpu/layout/query_codes.h"
 #include "gpu/layout/tile.h"
