@@ -142,7 +142,9 @@ class Session {
       return false;
     const int count = 4 + choices_.below(40);
     for (int i = 0; i < count; ++i)
-      if (!execute(inserted("INSERT", i + 1))) return false;
+      if (!execute(filled("INSERT INTO doc VALUES (" + std::to_string(i + 1) + ", {n}, 'n" +
+                          std::to_string(i + 1) + "', {vector})")))
+        return false;
     if (!execute("INSERT INTO tag(id, tag) SELECT id, 't' || (id % 5) FROM doc; INSERT INTO tag(id, tag) "
                  "SELECT id, 'u' FROM "
                  "doc WHERE id % 3 = 0"))
@@ -174,80 +176,49 @@ class Session {
 
   std::string number(int below) { return std::to_string(choices_.below(below)); }
 
-  std::string inserted(const char* verb, int id) {
-    const std::string group = number(4);
-    return std::string(verb) + " INTO doc VALUES (" + std::to_string(id) + ", " + group + ", 'n" +
-           std::to_string(id % 50) + "', " + vector(true) + ")";
+  // Fills in a random {id}, {n}, {m} and {vector}.
+  std::string filled(std::string text) {
+    replace_all(text, "{id}", number(60));
+    replace_all(text, "{n}", number(4));
+    replace_all(text, "{m}", number(50));
+    replace_all(text, "{vector}", vector(true));
+    return text;
   }
 
   void change() {
-    const std::string id = number(60);
-    switch (choices_.below(16)) {
-      case 0:
-        execute(inserted("INSERT OR REPLACE", std::stoi(id)));
-        break;
-      case 1:
-        execute("UPDATE doc SET vec = " + vector(true) + " WHERE id = " + id);
-        break;
-      case 2:
-        execute("DELETE FROM doc WHERE id = " + id);
-        break;
-      case 3:
-        execute("UPDATE doc SET vec = " + vector(true) + " WHERE grp = " + number(4));
-        break;
-      case 4:
-        execute("UPDATE OR IGNORE doc SET id = id + 100 WHERE id = " + id);
-        break;
-      // REPLACE deletes the row that has the name, without a trigger unless recursive_triggers is on.
-      case 5:
-        execute("INSERT OR REPLACE INTO doc(grp, name, vec) VALUES (1, 'n" + number(50) + "', " +
-                vector(true) + ")");
-        break;
-      case 6:
-        execute("INSERT INTO doc_vec(doc_vec) VALUES ('sync')");
-        break;
-      case 7:
-        execute("INSERT INTO doc_vec(doc_vec) VALUES ('merge')");
-        break;
-      case 8:
-        execute("INSERT INTO doc_vec(doc_vec) VALUES ('rebuild')");
-        break;
-      case 9:
-        begin_or_end();
-        break;
-      case 10:
-        begin_or_end();
-        break;
-      case 11:
-        execute("SAVEPOINT s" + number(3));
-        break;
-      case 12:
-        release("ROLLBACK TO s" + number(3));
-        break;
-      case 13:
-        release("RELEASE s" + number(3));
-        break;
-      case 14:
-        execute(choices_.one_in(2) ? "CREATE INDEX IF NOT EXISTS by_grp ON doc(grp)"
-                                   : "DROP INDEX IF EXISTS by_grp");
-        break;
-      default:
-        execute(choices_.one_in(2) ? "ANALYZE" : "CREATE INDEX IF NOT EXISTS by_tag ON tag(tag)");
-        break;
+    // REPLACE deletes the row that has the name without a trigger, unless recursive_triggers is on.
+    static constexpr std::array kChanges = {
+        "INSERT OR REPLACE INTO doc VALUES ({id}, {n}, 'n' || ({id} % 50), {vector})",
+        "UPDATE doc SET vec = {vector} WHERE id = {id}",
+        "DELETE FROM doc WHERE id = {id}",
+        "UPDATE doc SET vec = {vector} WHERE grp = {n}",
+        "UPDATE OR IGNORE doc SET id = id + 100 WHERE id = {id}",
+        "INSERT OR REPLACE INTO doc(grp, name, vec) VALUES (1, 'n{m}', {vector})",
+        "INSERT INTO doc_vec(doc_vec) VALUES ('sync')",
+        "INSERT INTO doc_vec(doc_vec) VALUES ('merge')",
+        "INSERT INTO doc_vec(doc_vec) VALUES ('rebuild')",
+        "CREATE INDEX IF NOT EXISTS by_grp ON doc(grp)",
+        "CREATE INDEX IF NOT EXISTS by_tag ON tag(tag)",
+        "DROP INDEX IF EXISTS by_grp",
+        "ANALYZE",
+        "SAVEPOINT s{n}",
+        "ROLLBACK TO s{n}",
+        "RELEASE s{n}",
+        "BEGIN",
+        "COMMIT",
+        "ROLLBACK"};
+    const std::string text = filled(choices_.of(kChanges));
+    if (!is_transaction(text)) {
+      execute(text);
+      return;
     }
+    history_ += text + ";\n";  // there may be no transaction or savepoint of this name
+    sqlite3_exec(db_, text.c_str(), nullptr, nullptr, nullptr);
   }
 
-  void begin_or_end() {
-    if (sqlite3_get_autocommit(db_) != 0)
-      execute("BEGIN");
-    else
-      execute(choices_.one_in(2) ? "ROLLBACK" : "COMMIT");
-  }
-
-  // A savepoint of this name may not be there.
-  void release(const std::string& sql) {
-    history_ += sql + ";\n";
-    sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr);
+  static bool is_transaction(const std::string& text) {
+    static constexpr std::array kWords = {"SAVEPOINT", "ROLLBACK", "RELEASE", "BEGIN", "COMMIT"};
+    return std::ranges::any_of(kWords, [&](const char* word) { return text.starts_with(word); });
   }
 
   // Puts the ranking of a scan into a plain table.
@@ -378,11 +349,17 @@ class Session {
     return text;
   }
 
+  // Mostly one of three, whose answers and ranks the extension may have kept.
+  std::string query() {
+    static constexpr std::array kAgain = {"X'0000803F0000004000000000'", "X'000080BF0000803F0000803F'",
+                                          "X'0000004000000000000080BF'"};
+    return choices_.one_in(4) ? vector(false) : choices_.of(kAgain);
+  }
+
   void search() {
     const int which = choices_.below(3);
-    const std::string query = vector(false);
-    const auto [x, plain_x] = ranking(which, query);
-    const auto [y, plain_y] = ranking((which + 1 + choices_.below(2)) % 3, vector(false));
+    const auto [x, plain_x] = ranking(which, query());
+    const auto [y, plain_y] = ranking((which + 1 + choices_.below(2)) % 3, query());
     if (!error_.empty()) return;
     bool is_ordered = false;
     const std::string text = statement(is_ordered);
