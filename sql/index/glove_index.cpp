@@ -141,6 +141,7 @@ class LiveIndex final : public nn::RankedTable {
         store_(connection, index_),
         vectors_(connection, index_),
         rows_(connection, index_, vectors_),
+        ranks_(connection.engine(), CacheBudget::kDefaultBytes),
         codes_(connection, index_),
         commands_(connection, index_, store_, rows_, vectors_),
         columns_{
@@ -251,11 +252,13 @@ class LiveIndex final : public nn::RankedTable {
                        ": certainty must be 1 or NULL, because the index keeps no random rotation; create it "
                        "with certainty='yes', or omit it, and the answer is exact"};
     const KeySetPtr keys = call.among() == nullptr ? nullptr : call.among()->keys();
-    GLOVE_ASSIGN_OR_RETURN(live::IndexState state, store_.state(rows_, keys.get()));
+    const std::optional<SeenState> seen = store_.seen(statement());
+    GLOVE_ASSIGN_OR_RETURN(live::IndexState state, store_.state(rows_, keys.get(), seen));
     const int64_t rows = state.parts == nullptr ? 0 : state.parts->model().words();
     size_ = {static_cast<double>(rows) + static_cast<double>(state.changed->ids.size()),
              static_cast<double>(state.dims)};
     source.name = index_.name;
+    if (seen && enabled(nn::kCache)) keep_ranks(*seen, source);
     source.resolve = [this, dims = state.dims](const nn::Inputs& inputs, const InterruptCheck& stopped) {
       if (!inputs.has(nn::kExpr))
         return Result(MaybeQuery());  // NULL, as of a row without a vector in a join
@@ -267,6 +270,15 @@ class LiveIndex final : public nn::RankedTable {
     }
     source.relation = std::make_unique<live::LiveRelation>(std::move(state), rows_, codes_, std::move(among));
     return {};
+  }
+
+  // Forgets the ranks of another state.
+  void keep_ranks(const SeenState& seen, nn::RankedSource& source) {
+    if (ranked_ != seen) ranks_.clear();
+    ranked_ = seen;
+    source.ranks = &ranks_;
+    source.rows = static_cast<int64_t>(size_.rows);
+    source.is_current = [this, seen] { return store_.seen(statement(), true) == seen; };
   }
 
   Result<live::Admissible> admissible(const KeySetPtr& keys, const live::PartSetPtr& parts,
@@ -289,6 +301,8 @@ class LiveIndex final : public nn::RankedTable {
   IndexStore store_;
   VectorStore vectors_;
   ContentRows rows_;
+  RankCache ranks_;
+  std::optional<SeenState> ranked_;  // what ranks_ are of
   CodeReader codes_;
   IndexCommands commands_;
   const nn::RankedColumns columns_;

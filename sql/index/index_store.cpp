@@ -21,6 +21,12 @@ constexpr int64_t kVersionOfSigns = 4;
 // More components of logged rows than this (16 MiB) are read again by each statement.
 constexpr size_t kMostKeptComponents = size_t{4} << 20;
 
+bool writes(sqlite3* db) {
+  for (sqlite3_stmt* at = sqlite3_next_stmt(db, nullptr); at != nullptr; at = sqlite3_next_stmt(db, at))
+    if (sqlite3_stmt_busy(at) != 0 && sqlite3_stmt_readonly(at) == 0) return true;
+  return false;
+}
+
 // Hides the rows of the segments that the log names. Both are ascending.
 void hide_logged(const live::PartSet& parts, std::span<const int64_t> logged, std::vector<int32_t>& hidden) {
   for (size_t i = 0; i < parts.segments().size(); ++i) {
@@ -158,39 +164,49 @@ Result<live::PartSetPtr> IndexStore::searched_parts() {
   return live::find_part_set(connection_.engine(), parts, recall);
 }
 
-// Returns a number that identifies what the running statement sees of the index and its content; nullopt if
-// none does. The number changes with every commit to the database file, by this connection or any other one
-// (SQLITE_FCNTL_DATA_VERSION), so the statement must see a commit and no less: it reads, which keeps the
-// version from changing under it, this connection has written nothing that could still be rolled back, and
-// it does not read what a connection with the same page cache (shared-cache mode) has not committed.
-std::optional<uint32_t> IndexStore::committed_version() {
-  sqlite3* const db = connection_.db();
-  if (!sqlite_has(kSqliteTxnState) || sqlite3_txn_state(db, index_.schema.c_str()) != SQLITE_TXN_READ)
-    return std::nullopt;
-  OwnQuery run(db, index_.name, "PRAGMA read_uncommitted");  // SQLite evaluates it when it prepares it
+// Whether the statement reads what a connection with the same page cache (shared-cache mode) has not
+// committed. If that cannot be determined, it may.
+bool IndexStore::reads_uncommitted() {
+  OwnQuery run(connection_.db(), index_.name, "PRAGMA read_uncommitted");  // evaluated by preparing it
   const Result<bool> found = run.next();
-  if (!found.ok() || !found.value() || run.integer(0) != 0) return std::nullopt;
-  uint32_t version = 0;
-  if (sqlite3_file_control(db, index_.schema.c_str(), SQLITE_FCNTL_DATA_VERSION, &version) != SQLITE_OK)
-    return std::nullopt;
-  return version;
+  return !found.ok() || !found.value() || run.integer(0) != 0;
 }
 
-Result<live::IndexState> IndexStore::state(ContentRows& rows, const KeySet* among) {
-  const std::optional<uint32_t> version = committed_version();
-  if (version && committed_ && committed_->version == *version) {
-    GLOVE_RETURN_IF_ERROR(rows.begin(committed_->state.dims, committed_->config));
+// A statement that reads keeps the version of the file from changing under it. In a transaction that has
+// written, only statements of the same connection change the rows, and none does while a statement reads. One
+// that writes may change them after each row, of which there may be no trace.
+std::optional<SeenState> IndexStore::seen(int64_t statement, bool again) {
+  sqlite3* const db = connection_.db();
+  if (!sqlite_has(kSqliteTxnState)) return std::nullopt;
+  const int transaction = sqlite3_txn_state(db, index_.schema.c_str());
+  SeenState seen;
+  if (transaction == SQLITE_TXN_WRITE && (again || !writes(db))) {
+    seen.statement = statement;
+    seen.changes = sqlite3_total_changes(db);
+  } else if (transaction != SQLITE_TXN_READ) {
+    return std::nullopt;
+  }
+  if (!again && reads_uncommitted()) return std::nullopt;
+  const int found =
+      sqlite3_file_control(db, index_.schema.c_str(), SQLITE_FCNTL_DATA_VERSION, &seen.version);
+  return found == SQLITE_OK ? std::optional(seen) : std::nullopt;
+}
+
+Result<live::IndexState> IndexStore::state(ContentRows& rows, const KeySet* among,
+                                           const std::optional<SeenState>& seen) {
+  if (seen && last_ && last_->seen == *seen) {
+    GLOVE_RETURN_IF_ERROR(rows.begin(last_->state.dims, last_->config));
     former_parts_.reset();
-    return committed_->state;
+    return last_->state;
   }
   GLOVE_ASSIGN_OR_RETURN(const IndexConfig stored_config, config());
   Result<live::IndexState> all = read_state(stored_config, rows, nullptr);
   if (!all.ok() && all.error().code != ErrorCode::kInterrupted && among != nullptr)
     return read_state(stored_config, rows, among);
   GLOVE_ASSIGN_OR_RETURN(live::IndexState state, std::move(all));
-  if (version) {
-    committed_.reset();
-    if (state.changed->vectors.size() <= kMostKeptComponents) committed_ = {*version, stored_config, state};
+  if (seen) {
+    last_.reset();
+    if (state.changed->vectors.size() <= kMostKeptComponents) last_ = {*seen, stored_config, state};
   }
   return state;
 }

@@ -24,6 +24,16 @@ bool is_calibrated(const IndexConfig& config, const std::vector<StoredSegment>& 
 // More logged rows than this make queries slow enough to tell that a 'sync' is due.
 constexpr int64_t kMostLogged = 10'000;
 
+// Identifies what a statement sees of an index and of its content: while two are equal, that is the same.
+struct SeenState {
+  uint32_t version = 0;  // SQLITE_FCNTL_DATA_VERSION, which changes with every commit to the database file
+  // In a transaction that has written, the number of the statement, and how many rows the connection had
+  // changed. Otherwise 0.
+  int64_t statement = 0;
+  int64_t changes = 0;
+  bool operator==(const SeenState&) const = default;
+};
+
 // Belongs to the table object of one connection, which outlives it, like `index`.
 class IndexStore {
  public:
@@ -42,11 +52,16 @@ class IndexStore {
   // Returns the segments, by ascending id, all of them loaded.
   Result<std::vector<StoredSegment>> loaded_segments(int64_t dims);
 
+  // Returns what identifies what the running statement sees; nullopt if nothing does. `statement` is its
+  // number, which is not 0. `again`: something did when it was asked before.
+  std::optional<SeenState> seen(int64_t statement, bool again = false);
+
   // Returns what a statement searches: the segments and the log, with the vectors of the logged rows.
-  // Begins the use of `rows`. Reads no table of the index if the last state was that of the same committed
-  // version of the database. If a logged row cannot be read, the state has only those logged rows that have a
-  // key of `among`; it is an error if there is no such set, or one of these cannot be read either.
-  Result<live::IndexState> state(ContentRows& rows, const KeySet* among);
+  // Begins the use of `rows`. Reads no table of the index if the last state was `seen` as well. If a logged
+  // row cannot be read, the state has only those logged rows that have a key of `among`; it is an error if
+  // there is no such set, or one of these cannot be read either.
+  Result<live::IndexState> state(ContentRows& rows, const KeySet* among,
+                                 const std::optional<SeenState>& seen);
 
   // Returns the segments as a statement of this process searches them, or null if none does.
   Result<live::PartSetPtr> searched_parts();
@@ -61,7 +76,7 @@ class IndexStore {
 
  private:
   Status prepare(OwnStatement& statement, const std::string& sql);
-  std::optional<uint32_t> committed_version();
+  bool reads_uncommitted();
   Result<live::IndexState> read_state(const IndexConfig& config, ContentRows& rows, const KeySet* among);
   live::PartSetPtr parts_of(const std::vector<StoredSegment>& segments, const live::IndexRecallPtr& recall);
   void tell_that_sync_is_due(size_t logged);
@@ -76,13 +91,13 @@ class IndexStore {
   // the new segments.
   live::PartSetPtr former_parts_;
 
-  // What a version of the database has.
-  struct CommittedState {
-    uint32_t version;
+  // The last state.
+  struct LastState {
+    SeenState seen;
     IndexConfig config;
     live::IndexState state;
   };
-  std::optional<CommittedState> committed_;
+  std::optional<LastState> last_;
 };
 
 }  // namespace glove::sql

@@ -12,6 +12,7 @@
 #include "search/backend.h"
 #include "search/expression.h"
 #include "sql/adapter/arguments.h"
+#include "sql/adapter/input_numbers.h"
 #include "sql/adapter/inputs.h"
 #include "sql/adapter/interrupt.h"
 #include "sql/values/row_vector.h"
@@ -112,8 +113,8 @@ class FilterCallReader {
       add_hint(argument.relation, value);
       return {};
     }
+    if (argument.column == kNeighbor || argument.column == kRowid) return read_neighbor(argument, value);
     if (argument.column >= kFirstInput) return read_input(argument, value);
-    if (argument.column == kNeighbor) return read_neighbor(argument, value);
     read_range(argument, value);
     return {};
   }
@@ -213,8 +214,9 @@ class FilterCallReader {
       if (keys) keys->push_back(std::move(*key));
     };
     GLOVE_RETURN_IF_ERROR(for_each(argument, value, [&](sqlite3_value* element) -> Status {
-      add(words, only_equal_word(element));
-      add(integers, only_equal_integer(element));
+      const bool rowid = argument.column == kRowid;
+      add(words, rowid ? std::nullopt : only_equal_word(element));
+      add(integers, rowid ? only_key_of_rowid(element) : only_equal_integer(element));
       return {};
     }));
     restrict_neighbors(KeyType::kText, std::move(words));
@@ -237,6 +239,15 @@ class FilterCallReader {
     if (type != SQLITE_TEXT || (may_be_numeric(text_of(value)) && !integer_key(text_of(value))))
       return std::nullopt;
     return std::string(text_of(value));
+  }
+
+  // Returns the only key that a row with this rowid can have; nullopt if there may be several.
+  static std::optional<std::string> only_key_of_rowid(sqlite3_value* value) {
+    const std::optional<std::string> rowid = only_equal_integer(value);
+    const std::optional<int64_t> number = rowid ? integer_key(*rowid) : std::nullopt;
+    if (!number) return rowid;
+    const std::optional<int64_t> row = vtab::ScanRowids::only_row(*number);
+    return row ? std::optional(integer_word(*row)) : std::nullopt;
   }
 
   // `keys` are those of one condition, or nullopt if only SQLite can check it.
@@ -366,6 +377,12 @@ Inputs FilterCall::inputs_of(size_t setting) const {
 void FilterCall::set_query(size_t query, Inputs& inputs) const {
   inputs.word = words_[query / exprs_.size()];
   inputs.expr = exprs_[query % exprs_.size()];
+}
+
+bool FilterCall::has_inputs_of(const FilterCall& other) const {
+  return given_ == other.given_ && settings_ == other.settings_ && words_ == other.words_ &&
+         exprs_ == other.exprs_ && among_ == other.among_ && recall_ == other.recall_ &&
+         certainty_ == other.certainty_ && batch_ == other.batch_;
 }
 
 Result<FilterCall> FilterCall::read(const Plan& plan, Arguments values, sqlite3* db, const Backends& backends,

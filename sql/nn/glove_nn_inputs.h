@@ -100,6 +100,9 @@ class FilterCall {
   // The certainty that was given, or 1.
   double certainty() const { return certainty_; }
 
+  // Whether the inputs are those of the other call, which may have other conditions on rows.
+  bool has_inputs_of(const FilterCall& other) const;
+
   const RowRange& range() const { return range_; }
   // Returns the only neighbors that a model with keys of this type must return, as exact bytes in ascending
   // order; nullopt means all neighbors.
@@ -115,6 +118,7 @@ class FilterCall {
     std::string model;
     std::string backend;
     int64_t k = 0;
+    bool operator==(const Setting&) const = default;
   };
 
   std::array<Given, kInputs> given_{};

@@ -44,6 +44,8 @@ constexpr std::pair<const char*, Pushdown> kPushdownNames[] = {
     {"cache", kCache},
 };
 
+constexpr std::string_view kRowidName = "rowid";  // which is no column's
+
 constexpr std::pair<Relation, std::string_view> kRelationMarks[] = {
     {Relation::kAtMost, "<="}, {Relation::kAtLeast, ">="},  {Relation::kIn, "[]"},
     {Relation::kEqual, "="},   {Relation::kLimit, "limit"}, {Relation::kOffset, "offset"},
@@ -76,6 +78,7 @@ Argument decode_argument(std::string_view token, const RankedColumns& columns) {
     argument.relation = relation;
     break;
   }
+  if (token == kRowidName) argument.column = kRowid;
   for (size_t column = 0; column < columns.names.size(); ++column)
     if (token == columns.names[column]) argument.column = columns.meanings[column];
   return argument;
@@ -112,7 +115,9 @@ std::string Plan::encode(const RankedColumns& columns) const {
   std::string text;
   for (const Argument& argument : arguments) {
     if (!text.empty()) text += ' ';
-    if (argument.column >= 0)
+    if (argument.column == kRowid)
+      text += kRowidName;
+    else if (argument.column >= 0)
       text += columns.names[static_cast<size_t>(columns.with(static_cast<Column>(argument.column)))];
     text += mark_of(argument.relation);
   }

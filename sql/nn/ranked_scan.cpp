@@ -42,21 +42,28 @@ RankedScan::RankedScan(Engine& engine, const RankedSource& source, const FilterC
       inputs_(std::move(inputs)),
       options_(std::move(options)),
       vocabulary_(source.words == nullptr ? nullptr : &source.words->model()->vocabulary()),
-      range_(call.range()),
       row_hint_(call.row_hint()) {
   if (inputs_.has(kBackend)) options_.backend = inputs_.backend;
+  if (inputs_.has(kK) && inputs_.k <= kMostRecallK) {
+    options_.recall = inputs_.recall;
+    options_.certainty = inputs_.certainty;
+  }
+  read_conditions();
+  strategy_ = choose_strategy();
+}
+
+void RankedScan::read_conditions() {
+  range_ = call_.range();
   if (inputs_.state(kAmong) == Given::kNull) range_.nothing = true;
   if (inputs_.has(kK)) {
     range_.last_rank = std::min(range_.last_rank, inputs_.k);
     range_.nothing = range_.nothing || inputs_.k == 0;
-    if (inputs_.k <= kMostRecallK) options_.recall = inputs_.recall;
-    if (inputs_.k <= kMostRecallK) options_.certainty = inputs_.certainty;
   }
   look_ids_up();
-  strategy_ = choose_strategy();
 }
 
 void RankedScan::look_ids_up() {
+  ids_.reset();
   const auto& keys = call_.neighbors(vocabulary_ == nullptr ? KeyType::kInteger : vocabulary_->key_type());
   if (!keys) return;
   ids_.emplace();
@@ -135,7 +142,13 @@ bool RankedScan::next_buffered() noexcept {
 
 Result<bool> RankedScan::next() {
   while (!next_buffered()) {
-    if (ranking_) {
+    // The first piece lacks the only row that is requested. Other calls may request other rows.
+    if (ranking_ && may_keep_ranks() && ids_->size() == 1 && next_rank_ > range_.first_rank)
+      GLOVE_RETURN_IF_ERROR(keep_ranks(0));
+    if (kept_ != nullptr && ranking_) {
+      end_ranking();
+      show_kept_rows();
+    } else if (ranking_) {
       GLOVE_ASSIGN_OR_RETURN(const std::span<const Neighbor> piece, ranking_->rows_from(next_rank_ - 1));
       set_piece(piece);
       if (piece.empty()) end_ranking();
@@ -154,6 +167,7 @@ Result<bool> RankedScan::open_next_query() {
   requested_left_ = ids_ ? ids_->size() : 0;
   query_.reset();
   ranks_.reset();
+  kept_.reset();
   if (strategy_ != Strategy::kListed || !call_.is_batch()) block_.note = {};
   GLOVE_RETURN_IF_ERROR(open_query());
   ++next_query_;
@@ -163,14 +177,29 @@ Result<bool> RankedScan::open_next_query() {
 Status RankedScan::open_query() {
   const int64_t first_rank = range_.first_rank;
   next_rank_ = strategy_ == Strategy::kRequested ? 0 : first_rank;
+  SearchReport labels;
+  if (may_keep_ranks()) {
+    GLOVE_ASSIGN_OR_RETURN(query_, resolve(labels));
+    if (!query_) return {};
+    // An answer that is listed takes as long as its ranks. Of others, one row may be found by a shorter
+    // search, and several in the order of their ranks.
+    GLOVE_RETURN_IF_ERROR(keep_ranks(strategy_ == Strategy::kListed ? 0
+                                     : ids_->size() == 1            ? 1
+                                                                    : RankCache::kSearchesFirst));
+    if (kept_ != nullptr) {
+      show_kept_rows();
+      return {};
+    }
+  }
   if (strategy_ == Strategy::kListed) {
     GLOVE_ASSIGN_OR_RETURN(answer_, call_.is_batch() ? answer_of_block() : answer_of_query());
     const auto before = static_cast<size_t>(first_rank - 1);
     set_piece(std::span(*answer_).subspan(std::min(before, answer_->size())));
     return {};
   }
-  SearchReport labels;
-  GLOVE_ASSIGN_OR_RETURN(query_, resolve(labels));
+  if (!query_) {
+    GLOVE_ASSIGN_OR_RETURN(query_, resolve(labels));
+  }
   if (!query_) return {};
   if (strategy_ == Strategy::kRanked && ids_) {
     GLOVE_ASSIGN_OR_RETURN(ranks_, find_ranks());
@@ -269,7 +298,7 @@ Status RankedScan::score_requested(SearchReport report) {
   GLOVE_ASSIGN_OR_RETURN(auto rows, source_.relation->score(*query_, *ids_, options_.interrupted));
   if (ranks_ != nullptr)
     std::erase_if(rows, [this](const Neighbor& row) {
-      const int64_t rank = (*ranks_)[static_cast<size_t>(row.id)];
+      const int64_t rank = ranks_->ranks[static_cast<size_t>(row.id)];
       return rank < range_.first_rank || rank > range_.last_rank;
     });
   std::sort(rows.begin(), rows.end(), ranks_before);
@@ -280,17 +309,6 @@ Status RankedScan::score_requested(SearchReport report) {
   report.total_us = timer.microseconds();
   if (source_.words != nullptr) record(std::move(report));
   return {};
-}
-
-// Returns nullptr if no ranks are kept.
-Result<RankCache::Ranks> RankedScan::find_ranks() {
-  if (source_.caches == nullptr) return RankCache::Ranks();
-  SearchReport report;
-  report.kind = "ranks";
-  GLOVE_ASSIGN_OR_RETURN(RankCache::Ranks ranks,
-                         source_.caches->ranks.find(*source_.words, *query_, options_, report));
-  if (report.queries > 0) record(std::move(report));
-  return ranks;
 }
 
 Result<AnswerCache::Answer> RankedScan::answer_of_query() {
@@ -376,12 +394,13 @@ Status RankedScan::fill_block() {
 }
 
 Result<int64_t> RankedScan::rank() {
+  if (row_.rank == 0 && kept_ != nullptr) row_.rank = kept_->ranks[*kept_->find(row_.neighbor.id)];
   if (row_.rank > 0 || source_.words == nullptr) return row_.rank;
   if (ranks_ == nullptr) {
     GLOVE_ASSIGN_OR_RETURN(ranks_, find_ranks());
   }
   if (ranks_ != nullptr) {
-    row_.rank = (*ranks_)[static_cast<size_t>(row_.neighbor.id)];
+    row_.rank = ranks_->ranks[static_cast<size_t>(row_.neighbor.id)];
     return row_.rank;
   }
   SearchReport report;

@@ -41,6 +41,9 @@ struct RankedSource {
   ModelSearchersPtr words;
   Caches* caches = nullptr;  // of a model; nullptr: caching is disabled
   Hints* hints = nullptr;
+  RankCache* ranks = nullptr;  // of an index, as the running statement sees it; nullptr: none are kept
+  int64_t rows = 0;            // of an index: about how many it has
+  std::function<bool()> is_current = [] { return true; };  // whether the statement still sees the same rows
 };
 
 // Executes one setting of a FilterCall with as little work as possible. Used by one thread at a time.
@@ -66,6 +69,12 @@ class RankedScan {
   Result<int64_t> rank();
   // Returns the rank if it is known already, otherwise 0.
   int64_t known_rank() const { return row_.rank; }
+
+  // Begins anew with the call, which has changed since, where kept ranks answer it. Returns false if they do
+  // not. REQUIRES: the call has the inputs that it had.
+  Result<bool> look_up_again();
+  // Whether that may succeed.
+  bool has_kept_ranks() const { return kept_ != nullptr || (ranks_ != nullptr && ids_); }
 
   // Returns how many rows were scanned for the current query so far; 0 if its answer was kept.
   int64_t rows_read() const {
@@ -111,6 +120,7 @@ class RankedScan {
     AnswerNote note;                // of the current query
     AuditedRecall audited;
   };
+  void read_conditions();
   void look_ids_up();
   Strategy choose_strategy() const;
   // Returns how many rows the answer to a query needs. Conditions on rows change no approximate answer.
@@ -121,6 +131,10 @@ class RankedScan {
   Status score_requested(SearchReport report);
   void end_ranking() noexcept;
   Result<RankCache::Ranks> find_ranks();
+  bool may_keep_ranks() const;
+  Status keep_ranks(int searches_first);
+  Result<KeptRanks> compute_ranks();
+  void show_kept_rows();
   Result<MaybeQuery> resolve(SearchReport& labels);
   Result<std::vector<Result<MaybeQuery>>> resolve_block() const;
   void hint_at_expr(const Inputs& inputs) const;
@@ -151,7 +165,10 @@ class RankedScan {
 
   // The current query, best row first.
   std::optional<Query> query_;       // where one was needed
-  RankCache::Ranks ranks_;           // of its rows, where they are kept
+  RankCache::Ranks ranks_;           // of its rows, where they are kept, of a model
+  RankCache::Ranks kept_;            // the same of an index
+  int64_t kept_limit_ = 0;           // the limit() of kept_
+  std::vector<Neighbor> kept_rows_;  // of kept_: those that the call requests
   Answer answer_;                    // kRequested, kListed: all rows
   std::optional<Ranking> ranking_;   // kRanked: returns them in pieces; nullopt after the last one
   std::span<const Neighbor> piece_;  // of either: the next computed rows

@@ -39,6 +39,14 @@ bool may_have_written(sqlite3* db) {
   return !sqlite_has(kSqliteTxnState) || sqlite3_txn_state(db, nullptr) == SQLITE_TXN_WRITE;
 }
 
+// Whether another statement than that which calls is running.
+bool runs_others(sqlite3* db) {
+  int running = 0;
+  for (sqlite3_stmt* at = sqlite3_next_stmt(db, nullptr); at != nullptr; at = sqlite3_next_stmt(db, at))
+    running += sqlite3_stmt_busy(at) != 0 ? 1 : 0;
+  return running > 1;
+}
+
 // An input that was not given has no value in this plan, not even NULL. Reading it is an error, so that
 // SQLite cannot discard rows by checking `expr = NULL` where it does not omit the check (see push_inputs()).
 Error missing_input(const Inputs& inputs, const vtab::InputColumns& columns, int index, Column column) {
@@ -68,7 +76,10 @@ RankedCursor::RankedCursor(RankedTable& table, Connection::Pin& models)
       models_(models),
       rowids_(table.numbers_, table.columns_.inputs.table),
       among_rowids_(table.among_numbers_, table.columns_.inputs.table) {
-  if (table_.numbers_.cursors() == 1) table_.hints_ = {};  // a statement begins
+  const bool begins = table_.numbers_.cursors() == 1;
+  if (begins) table_.hints_ = {};
+  // Another statement may have opened the cursors that are in use. A statement opens those of a join first.
+  if (begins || (table_.used_cursors_ > 0 && runs_others(table_.connection_.db()))) ++table_.statement_;
 }
 
 // Runs body(), during which the search may poll for an interrupt.
@@ -83,19 +94,30 @@ Status RankedCursor::run(Body&& body) {
 }
 
 Status RankedCursor::start(int plan, const char* plan_text, Arguments values) {
-  at_end_ = true;
-  scan_.reset();
-  source_ = {};
+  table_.used_cursors_ += std::exchange(is_used_, true) ? 0 : 1;
   Status status = search(plan, plan_text, values);
-  return status.ok() ? status : table_.explained(status.error(), plan == Plan::kError);
+  if (status.ok()) return status;
+  at_end_ = true;
+  return table_.explained(status.error(), plan == Plan::kError);
 }
 
 Status RankedCursor::search(int plan, const char* plan_text, Arguments values) {
   if (plan == Plan::kError) return {ErrorCode::kInvalidArgument, plan_text};
   Connection& connection = table_.connection_;
-  GLOVE_ASSIGN_OR_RETURN(call_, FilterCall::read(Plan::decode(plan, plan_text, table_.columns_), values,
-                                                 connection.db(), connection.engine().backends(),
-                                                 table_.last_among_, table_.columns_.inputs.table));
+  GLOVE_ASSIGN_OR_RETURN(
+      FilterCall call, FilterCall::read(Plan::decode(plan, plan_text, table_.columns_), values,
+                                        connection.db(), connection.engine().backends(), table_.last_among_,
+                                        table_.columns_.inputs.table));
+  const bool same = scan_ && scan_->has_kept_ranks() && call_->setting_count() == 1 &&
+                    call.has_inputs_of(*call_) && source_.is_current();
+  call_ = std::move(call);  // the scan refers to it
+  GLOVE_ASSIGN_OR_RETURN(const bool found, same ? scan_->look_up_again() : Result(false));
+  if (found) {
+    at_end_ = false;
+    return advance();
+  }
+  scan_.reset();
+  source_ = {};
   next_setting_ = 0;
   return run([this]() -> Status {
     GLOVE_RETURN_IF_ERROR(table_.begin_call(*call_, interrupt_check(), source_));
@@ -110,9 +132,10 @@ InterruptCheck RankedCursor::interrupt_check() {
 
 // Begins the next setting of the call, or sets at_end_ after the last one.
 Status RankedCursor::open_scan() {
+  at_end_ = call_->query_count() == 0 || next_setting_ == call_->setting_count();
+  if (at_end_ && scan_ && scan_->has_kept_ranks()) return {};  // for the next call
   scan_.reset();
   numbered_query_ = 0;
-  at_end_ = call_->query_count() == 0 || next_setting_ == call_->setting_count();
   if (at_end_) return {};
   Inputs inputs = call_->inputs_of(next_setting_++);
   GLOVE_RETURN_IF_ERROR(table_.begin_setting(models_, inputs, interrupt_check(), source_));
