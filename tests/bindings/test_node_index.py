@@ -1,6 +1,6 @@
 """The verbs of the npm package with a host: test_node_index.py HOST --project FOLDER --extension GLOVE.SO --convert - --cache -
 
-HOST is node:sqlite or better-sqlite3, or types, which compiles a program against index.d.ts. Skipped if the host or the compiler
+HOST is node:sqlite, better-sqlite3, libsql or @photostructure/sqlite, or types, which compiles a program against index.d.ts. Skipped if the host or the compiler
 (tests/bindings/install.sh) is not there.
 """
 import argparse
@@ -18,6 +18,7 @@ const docs: Index = index(db, "doc", { ids: [1, 2n], vectors: [[1, 0], new Float
 const similarity: number = docs.search([1, 0], 3, { where: "t = ?", params: ["a"], certainty: 1 })[0].similarity;
 docs.add({ vectors: new Float32Array(4), dims: 2 });
 docs.delete([1, 2]);
+docs.search([1, 0], 3n);
 // @ts-expect-error: a number is not a vector
 docs.search(1);
 // @ts-expect-error: where is text
