@@ -50,7 +50,6 @@ RankedScan::RankedScan(Engine& engine, const RankedSource& source, const FilterC
     range_.last_rank = std::min(range_.last_rank, inputs_.k);
     range_.nothing = range_.nothing || inputs_.k == 0;
     if (inputs_.k <= kMostRecallK) options_.recall = inputs_.recall;
-    if (inputs_.k <= kMostRecallK) options_.certainty = inputs_.certainty;
   }
   look_ids_up();
   strategy_ = choose_strategy();

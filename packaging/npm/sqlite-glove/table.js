@@ -218,7 +218,7 @@ class Index {
     const known = this.db.prepare(`PRAGMA table_xinfo(${quoted(this.name)})`).all().map((row) => row.name);
     for (const name of inputs) {
       if (known.length && name !== 'limit' && !known.includes(name)) {
-        throw new TypeError(`search() has no input '${name}'; those of the index are recall, certainty and backend. Conditions on ` +
+        throw new TypeError(`search() has no input '${name}'; those of the index are recall and backend. Conditions on ` +
                             'columns of the table are where and params');
       }
     }
