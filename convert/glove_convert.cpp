@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <exception>
 #include <new>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,7 +38,6 @@ struct Arguments {
   std::string vocabulary;
   std::string tensor;
   std::string only_words;
-  std::optional<uint64_t> seed;
   int64_t top = 0;
   int64_t shards = 0;
   int64_t lists = 0;
@@ -149,12 +147,6 @@ void describe_arguments(CLI::App& app, Arguments& arguments) {
       ->type_name("N|auto|none")
       ->needs(output)
       ->excludes("--shards");
-  app.add_option(
-         "--seed", arguments.seed,
-         "Of the random rotation that a model with lists keeps, so that OUT can be made again byte by "
-         "byte; by default one is drawn")
-      ->type_name("N")
-      ->needs("--lists");
   app.add_option("--threads", arguments.threads, "Number of threads; 0: all cores that the process may use")
       ->check(CLI::Range(0, 1024));
   app.add_flag(
@@ -253,7 +245,6 @@ int convert(const Arguments& arguments) {
   task.top = arguments.top;
   task.shards = arguments.shards;
   task.lists = arguments.lists;
-  task.seed = arguments.seed ? &*arguments.seed : nullptr;
   task.lower = arguments.lower;
   task.normalize = arguments.normalize;
   Told told;

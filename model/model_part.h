@@ -36,12 +36,7 @@ struct PlaneLevel {
   int64_t most_k = std::numeric_limits<int64_t>::max();
   // How many lists an approximate search reads; nullptr if it reads all, because that was not calibrated.
   const RecallTable* recall = nullptr;
-  // Codes of 1 bit of the rows as a random rotation turns them (lists/sign_plane.h); empty if there are none.
-  std::span<const float> rotation = {};        // [bits, dims]: a rotation, or its first rows
-  std::span<const uint8_t> signs = {};         // the bytes of the tiles of sign_plane.h
-  std::span<const uint16_t> sign_bounds = {};  // F16 [tiles, kPlaneBounds, kTileRows]
 
-  bool has_signs() const { return !rotation.empty(); }
   int64_t lists() const { return static_cast<int64_t>(offsets.size()) - 1; }
 };
 

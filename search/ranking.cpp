@@ -47,7 +47,7 @@ uint64_t hash_of(const Query& query, int64_t k, double recall) {
 Status audit_answer(Engine& engine, RankedRelation& relation, std::string_view name, const Query& query,
                     int64_t k, const SearchOptions& options, std::span<const Neighbor> rows) {
   SearchOptions exact = options;
-  exact.recall = exact.certainty = 1;
+  exact.recall = 1;
   SearchReport report;
   const Result<Answers> truth = relation.nearest({&query, 1}, k, exact, report);
   if (!truth.ok()) return truth.error().code == ErrorCode::kInterrupted ? truth.error() : Status();

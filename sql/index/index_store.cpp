@@ -11,12 +11,12 @@ namespace glove::sql {
 namespace {
 
 // The version of what the tables contain. An index of texts stores their vectors from version 2 on. An index
-// in lists has version 3, one whose lists have sign planes version 4.
+// in lists has version 3. Version 4 was one of lists with sign planes (live::PlaneKind::kSigned).
 int64_t format_version(const IndexDefinition& index) {
   return index.is_text ? 2 : 1;
 }
 constexpr int64_t kVersionOfLists = 3;
-constexpr int64_t kVersionOfSigns = 4;
+constexpr int64_t kFormerVersionOfSigns = 4;
 
 // More components of logged rows than this (16 MiB) are read again by each statement.
 constexpr size_t kMostKeptComponents = size_t{4} << 20;
@@ -76,14 +76,14 @@ Result<IndexConfig> IndexStore::config() {
     return Status();
   }));
   const int64_t expected = format_version(index_);
-  const bool may_have_lists = version == kVersionOfLists || version == kVersionOfSigns;
+  const bool may_have_lists = version == kVersionOfLists || version == kFormerVersionOfSigns;
   if (!may_have_lists && config.lists) config.lists = std::min(*config.lists, int64_t{0});
   if (version != expected && !may_have_lists)
     return Error{
         ErrorCode::kCorrupt,
         index_.name + " has the format version " + std::to_string(version) + ", but this extension reads " +
             (version < expected ? "version " + std::to_string(expected)
-                                : "no later one than " + std::to_string(kVersionOfSigns)) +
+                                : "no later one than " + std::to_string(kFormerVersionOfSigns)) +
             "; " +
             (version < expected ? "run " + index_.command("rebuild") + ", which makes the index again"
                                 : "use the newer extension that wrote it, or drop the index and "
@@ -97,10 +97,8 @@ Status IndexStore::set_config(const IndexConfig& config) {
   OwnQuery write(connection_.db(), index_.name,
                  "INSERT OR REPLACE INTO " + index_.object("_config") +
                      " VALUES ('version', ?), ('dims', ?), ('fingerprint', ?)",
-                 config.lists.value_or(0) <= 0 ? format_version(index_)
-                 : index_.certainty            ? kVersionOfSigns
-                                               : kVersionOfLists,
-                 config.dims, config.fingerprint);
+                 config.lists.value_or(0) <= 0 ? format_version(index_) : kVersionOfLists, config.dims,
+                 config.fingerprint);
   GLOVE_RETURN_IF_ERROR(write.finish());
   const auto set = [this](const char* key, const auto& value) {
     return OwnQuery(connection_.db(), index_.name,

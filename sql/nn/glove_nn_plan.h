@@ -24,7 +24,6 @@ enum Column : int {
   kK,
   kModel,
   kBackend,
-  kCertainty,
   kRecall,
   kAmong,
   kEvidence,
@@ -97,7 +96,7 @@ struct Argument {
 //
 //   token                                            the argument
 //   word= expr= k= model= backend= neighbor=         the value the column equals
-//   certainty= recall= among=                        the same
+//   recall= among=                                   the same
 //   word[] expr[] k[] model[] backend[] neighbor[]   all values of an IN, in one call of xFilter
 //   id= id[] rowid= rowid[]                          of an index: as neighbor
 //   rank= rank<= rank>= similarity= <= >=            a bound, or a strict bound: SQLite checks again

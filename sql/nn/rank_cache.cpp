@@ -16,8 +16,8 @@ bool same_query(const Query& a, const Query& b) {
          std::memcmp(a.vector.data(), b.vector.data(), a.vector.size() * sizeof(float)) == 0;
 }
 
-Result<KeptRanks> rank_all_rows(ModelSearchers& searchers, const Query& query,
-                                       const SearchOptions& options, SearchReport& report) {
+Result<KeptRanks> rank_all_rows(ModelSearchers& searchers, const Query& query, const SearchOptions& options,
+                                SearchReport& report) {
   GLOVE_ASSIGN_OR_RETURN(OrderedRows rows, all_rows(searchers, query, options, report));
   GLOVE_RETURN_IF_ERROR(rows.sort_first(rows.size(), options.interrupted));
   KeptRanks kept;
@@ -51,7 +51,7 @@ KeptRanks ranks_by_id(std::span<const Neighbor> rows) {
 bool RankCache::Asked::operator==(const Asked& other) const {
   const bool same_among = !among.owner_before(other.among) && !other.among.owner_before(among);
   return model_id == other.model_id && same_among && limit == other.limit && recall == other.recall &&
-         certainty == other.certainty && same_query(query, other.query);
+         same_query(query, other.query);
 }
 
 // The bytes that make_room() took for ranks that are being computed. Gives them back unless keep() is called.

@@ -44,10 +44,7 @@ RankedScan::RankedScan(Engine& engine, const RankedSource& source, const FilterC
       vocabulary_(source.words == nullptr ? nullptr : &source.words->model()->vocabulary()),
       row_hint_(call.row_hint()) {
   if (inputs_.has(kBackend)) options_.backend = inputs_.backend;
-  if (inputs_.has(kK) && inputs_.k <= kMostRecallK) {
-    options_.recall = inputs_.recall;
-    options_.certainty = inputs_.certainty;
-  }
+  if (inputs_.has(kK) && inputs_.k <= kMostRecallK) options_.recall = inputs_.recall;
   read_conditions();
   strategy_ = choose_strategy();
 }

@@ -83,8 +83,6 @@ class RankedScan {
 
   // Whether the current query was answered with recall below 1, so that rows of its answer may be missing.
   bool is_approximate() const { return block_.note.approximate; }
-  // Whether rows of its answer may be missing with the probability 1 - certainty.
-  bool is_uncertain() const { return block_.note.uncertain; }
 
   // What audits of the recall of the current query's answer had observed. REQUIRES: is_approximate()
   const AuditedRecall& audited() const { return block_.audited; }
@@ -154,7 +152,7 @@ class RankedScan {
   const RankedSource& source_;
   const FilterCall& call_;
   Inputs inputs_;
-  SearchOptions options_;  // with the recall and the certainty that apply
+  SearchOptions options_;  // with the recall that applies
   const Vocabulary* const vocabulary_;
   RowRange range_;                           // the call's, and k
   std::optional<std::vector<int64_t>> ids_;  // the only rows to return, ascending; nullopt: all

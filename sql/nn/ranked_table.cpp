@@ -19,7 +19,6 @@ void return_input(sqlite3_context* context, const Inputs& inputs, Column column)
   if (column == kK) sqlite3_result_int64(context, inputs.k);
   if (column == kModel) return_text(context, inputs.model);
   if (column == kBackend) return_text(context, inputs.backend);
-  if (column == kCertainty) sqlite3_result_double(context, inputs.certainty);
   if (column == kRecall) sqlite3_result_double(context, inputs.recall);
   if (column == kAmong) inputs.among->return_to(context);
 }
@@ -30,7 +29,6 @@ void return_evidence(sqlite3_context* context, const RankedScan& scan) {
     return return_text(context, scan.audited().audits < kAuditsOfEvidence
                                     ? "calibrated " + scan.inputs().recall_text()
                                     : "measured " + audit_text(scan.audited()));
-  if (scan.is_uncertain()) return return_text(context, scan.inputs().certainty_text());
   sqlite3_result_text(context, "proof", -1, SQLITE_STATIC);
 }
 

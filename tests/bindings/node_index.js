@@ -50,7 +50,7 @@ for (const kind of ['common', 'rare', 'other', 'none']) {
     check(index, matching, k, { among: matching.keys() });
   }
 }
-check(index, rows, 7, { certainty: 1n, backend: 'cpu' });
+check(index, rows, 7, { recall: 1n, backend: 'cpu' });
 assert.deepStrictEqual(Object.keys(index.search(random(), 1, { columns: ['kind'] })[0]), ['id', 'similarity', 'kind']);
 assert.deepStrictEqual(Object.keys(index.search(random(), 1, { columns: [] })[0]), ['id', 'similarity']);
 for (const where of ["1; DROP TABLE doc", '1) OR (1', '(1', '1 -- x', "'", '', 7]) {

@@ -15,7 +15,7 @@ SKIPPED = 77
 PROGRAM = """import { Index, index } from "sqlite-glove";
 declare const db: { loadExtension(path: string): unknown; prepare(sql: string): any; exec(sql: string): unknown };
 const docs: Index = index(db, "doc", { ids: [1, 2n], vectors: [[1, 0], new Float32Array(2)], columns: { t: ["a", null] }, invalid: "skip" });
-const similarity: number = docs.search([1, 0], 3, { where: "t = ?", params: ["a"], certainty: 1 })[0].similarity;
+const similarity: number = docs.search([1, 0], 3, { where: "t = ?", params: ["a"], recall: 1 })[0].similarity;
 docs.add({ vectors: new Float32Array(4), dims: 2 });
 docs.delete([1, 2]);
 docs.search([1, 0], 3n);

@@ -18,7 +18,7 @@ class IndexRecallTest : public ::testing::Test {
  protected:
   IndexRecallTest() {
     const std::vector<float> centroids = {1, 0, 0.5f, 0.5f, -1, 2};
-    lists_ = Lists::make(centroids, 2, 10, std::nullopt);
+    lists_ = Lists::make(centroids, 2, 10);
     const auto entries = std::ssize(kRecallKs) * kQueries;
     arrays_.queries = kQueries;
     arrays_.transform.assign(kRecallKs.size() * kRecallTransform, 1);
@@ -75,7 +75,7 @@ TEST_F(IndexRecallTest, IsNotUsedIfItCannotBeOne) {
   expect_refused([](RecallArrays& arrays) { arrays.found[5] = 8; });    // falls
   expect_refused([](RecallArrays& arrays) { arrays.found[95] = 11; });  // of 10
   const std::vector<float> other = {1, 0, 0.5f, 0.5f, -1, 2.5f};
-  EXPECT_EQ(IndexRecall::parse(good, *Lists::make(other, 2, 10, std::nullopt), nullptr), nullptr);
+  EXPECT_EQ(IndexRecall::parse(good, *Lists::make(other, 2, 10), nullptr), nullptr);
 }
 
 TEST(SharedRecalls, AuditsOutliveTheCalibration) {

@@ -105,7 +105,7 @@ class Index(unittest.TestCase):
                 self.check(index, matching, k, where="kind = 'x;)' OR (kind = ?)", params=[kind])
                 self.check(index, matching, k, among=list(matching))
         self.check(index, {id: rows[id] for id in range(10, 20)}, where='id >= 10 AND "odd ""name" < 20')
-        self.check(index, {id: rows[id] for id in range(1, 3001, 2)}, where="doc.kind = 'common'", certainty=1, backend="cpu")
+        self.check(index, {id: rows[id] for id in range(1, 3001, 2)}, where="doc.kind = 'common'", recall=1, backend="cpu")
 
     def test_with_where_no_statement_that_ends_the_search_is_approximate(self):
         index, rows, kinds = self.filtered()

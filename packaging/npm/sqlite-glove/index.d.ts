@@ -58,7 +58,7 @@ export interface SearchOptions {
   among?: Iterable<number | bigint> | string | Uint8Array;
   /** The columns of the table to return; all but the vector by default. */
   columns?: readonly string[];
-  /** Further inputs of the index, such as recall, certainty and backend. With `where` the answer is exact, whatever the first two are. */
+  /** Further inputs of the index, such as recall and backend. With `where` the answer is exact, whatever recall is. */
   [input: string]: unknown;
 }
 

@@ -218,7 +218,7 @@ class Index {
     delete near.k;
     const found = this.#rows('near', columns, where, params, near);
     if (found.length >= k) return found;
-    const { recall, certainty, ...exact } = inputs;  // checked above
+    const { recall, ...exact } = inputs;  // checked above
     return this.#rows('among', columns, where, params, exact);
   }
 
@@ -321,7 +321,7 @@ class Index {
     const known = columnsOf(this.db, this.name);
     for (const name of inputs) {
       if (known.length && name !== 'limit' && !known.includes(name)) {
-        throw new TypeError(`search() has no input '${name}'; those of the index are recall, certainty and backend. Conditions on ` +
+        throw new TypeError(`search() has no input '${name}'; those of the index are recall and backend. Conditions on ` +
                             'columns of the table are where and params');
       }
     }

@@ -284,8 +284,8 @@ class Index:
         Each row has the id, the similarity, and `columns` (all but the vector). `where` is an SQL expression over the columns of
         the table, and `params` are its values; rows that do not match cost no place. It is part of the statement, so it must not
         come from people whom you do not trust. `among` is an iterable of the ids that may be found. `options` are further inputs
-        of the index, such as recall, certainty and backend; with `where` the answer is exact, whatever recall and certainty are.
-        `rows` is "tuples", "dicts" or "pandas".
+        of the index, such as recall and backend; with `where` the answer is exact, whatever recall is. `rows` is "tuples", "dicts"
+        or "pandas".
         """
         if rows not in ("tuples", "dicts", "pandas"):
             raise ValueError(f"rows is {rows!r}; it must be 'tuples', 'dicts' or 'pandas'")
@@ -321,7 +321,7 @@ class Index:
         found = self._rows("near", shown, where, params, near)
         if len(found) >= k:
             return found
-        exact = {name: value for name, value in inputs.items() if name not in ("recall", "certainty")}  # checked above
+        exact = {name: value for name, value in inputs.items() if name != "recall"}  # checked above
         return self._rows("among", shown, where, params, exact)
 
     def _rows(self, kind: str, shown: Sequence[str], where: Optional[str], params: Params,
@@ -346,7 +346,7 @@ class Index:
         known = _columns_of(self.conn, self.name)
         for name in inputs:
             if known and name not in (*known, "limit"):
-                raise TypeError(f"search() has no input {name!r}; those of the index are recall, certainty and backend. Conditions on "
+                raise TypeError(f"search() has no input {name!r}; those of the index are recall and backend. Conditions on "
                                 "columns of the table are where and params")
         if where is not None:
             _check_where(where)
