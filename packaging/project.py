@@ -81,7 +81,7 @@ def write_tar(path, files):
 
 
 # What glove.so, glove-convert and glove-verify contain of other projects, by the Debian package that a build takes it from.
-HEADERS = ["libhwy-dev", "libeigen3-dev", "nlohmann-json3-dev", "libcli11-dev", "libfmt-dev"]
+HEADERS = ["libhwy-dev", "libeigen3-dev", "nlohmann-json3-dev", "libcli11-dev"]
 CONTAINED = ["libstdc++-12-dev", *HEADERS, "libtomlplusplus-dev"]
 # The same of packaging/zig.sh's builds, and what else these contain, by the licence's file below Zig's folder.
 ZIG_CONTAINED = ["zlib1g-dev", *HEADERS, "libfast-float-dev"]

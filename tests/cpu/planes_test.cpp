@@ -358,7 +358,7 @@ TEST(Planes, CodesOf4BitsAreDerivedBitForBit) {
   }
 }
 
-TEST(Planes, CalibrationFindsThatPlanesPayForClustersAndNotForRandomRows) {
+TEST(Planes, CalibrationFindsThatPlanesPayForClustersOnly) {
   SCOPED_TRACE(test::seed_text());
   std::mt19937_64 random = test::make_random(63);
   const ScopedFloatEnvironment environment;

@@ -254,7 +254,7 @@ class ApproximateSearch : public ::testing::Test {
   static inline std::vector<Query> queries_;
 };
 
-TEST_F(ApproximateSearch, TheCalibrationIsTheSameWithEveryNumberOfThreads) {
+TEST_F(ApproximateSearch, EveryNumberOfThreadsCalibratesAlike) {
   if (test::kShare != 1) GTEST_SKIP() << "a second calibration takes a sanitizer minutes";
   const ScopedFloatEnvironment environment;
   const auto backend = make_cpu_backend({.target = {}, .threads = 1});
@@ -311,7 +311,7 @@ TEST_F(ApproximateSearch, AnOlderCalibrationIsUsed) {
   }
 }
 
-TEST_F(ApproximateSearch, ASearchThatKnowsTheLeastSimilarityReturnsTheSameRows) {
+TEST_F(ApproximateSearch, KnowingTheLeastSimilarityChangesNoRow) {
   const ScopedFloatEnvironment environment;
   SCOPED_TRACE(test::seed_text());
   for (const test::Variant& variant : test::all_variants({1, 3}))
@@ -335,7 +335,7 @@ TEST_F(ApproximateSearch, ASearchThatKnowsTheLeastSimilarityReturnsTheSameRows) 
     }
 }
 
-TEST_F(ApproximateSearch, ReturnsTheSameRowsOnEveryTargetAloneAndInABatch) {
+TEST_F(ApproximateSearch, EveryTargetReturnsTheSameRows) {
   SCOPED_TRACE(test::seed_text());
   int64_t approximate = 0;
   for (const int64_t k : {1, 10, 30, 77}) {

@@ -385,7 +385,7 @@ TEST(Tokenizers, CutTheTextWhereAnAddedTokenIsEmptyOnceNormalized) {
   EXPECT_EQ(tokens, (std::vector<std::string>{"t", "h", "e", " ", "[UNK]"}));
 }
 
-TEST(Tokenizers, LimitTheGrowthOfATextByNormalizersAndPreTokenizers) {
+TEST(Tokenizers, LimitTheGrowthOfATextByTheStepsBefore) {
   const auto spelled = [](const char* name) {
     json steps = json::array();
     for (int i = 0; i < 40; ++i) {
