@@ -52,7 +52,9 @@ def main():
         sys.exit(SKIPPED)
     with tempfile.TemporaryDirectory() as folder:
         installed = os.path.join(folder, "node_modules")
-        shutil.copytree(os.path.join(options.project, "packaging/npm/sqlite-glove"), os.path.join(installed, "sqlite-glove"))
+        # Without a library that packaging/npm/prepare.sh has left there.
+        shutil.copytree(os.path.join(options.project, "packaging/npm/sqlite-glove"), os.path.join(installed, "sqlite-glove"),
+                        ignore=shutil.ignore_patterns("glove.*", "glove-convert"))
         with open(os.path.join(installed, "sqlite-glove/package.json"), "w", encoding="utf-8") as file:
             json.dump({"name": "sqlite-glove", "version": "0.0.0", "main": "index.js", "types": "index.d.ts"}, file)
         os.makedirs(os.path.join(installed, "sqlite-glove-linux-x64"))
