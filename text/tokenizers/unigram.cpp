@@ -113,7 +113,7 @@ class Unigram : public TokenModel {
       size_t begin = path[end].begin;
       if (is_unknown(end)) {
         while (begin > 0 && is_unknown(begin) && !work.stop()) begin = path[begin].begin;
-        append_unknown(piece.substr(begin, end - begin), ids);
+        append_unknown(piece.substr(begin, end - begin), work, ids);
       } else {
         ids.push_back(path[end].id);
       }
@@ -123,10 +123,10 @@ class Unigram : public TokenModel {
   }
 
   // In reverse order.
-  void append_unknown(std::string_view text, std::vector<uint32_t>& ids) const {
+  void append_unknown(std::string_view text, TextWork& work, std::vector<uint32_t>& ids) const {
     if (const auto found = vocabulary_.find(text)) {
       ids.push_back(*found);
-    } else if (!bytes_.append_reversed(text, ids)) {
+    } else if (!bytes_.append_reversed(text, work, ids)) {
       ids.push_back(*unknown_id_);
     }
   }
