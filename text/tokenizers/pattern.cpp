@@ -22,7 +22,8 @@ Result<Pattern> Pattern::read(const JsonField& field) {
   if (pattern.literal_.empty()) return field.unsupported("is an empty string, which is not supported");
   if (pattern.literal_.size() > kMostBytes)
     return field.unsupported("is a string of " + std::to_string(pattern.literal_.size()) +
-                             " bytes, which is not supported: at most " + std::to_string(kMostBytes) + " are");
+                             " bytes, which is not supported: at most " + std::to_string(kMostBytes) +
+                             " are");
   return pattern;
 }
 
