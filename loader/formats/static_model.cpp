@@ -156,7 +156,7 @@ struct Tensors {
   SafetensorsHeader header;
   const InterruptCheck& interrupted;
   std::string tokenizer{};  // its path
-  int64_t tokens = 0;     // that it has
+  int64_t tokens = 0;       // that it has
 
   Error fault(std::string_view tensor, const std::string& what) const {
     return corrupt(path, "the tensor '" + std::string(tensor) + "' " + what);
@@ -238,8 +238,8 @@ Result<std::vector<int64_t>> read_mapping(const Tensors& tensors, int64_t rows) 
   if (type == std::end(kTypes))
     return tensors.fault(kMapping, "is of the type " + quoted_value(tensor->dtype) +
                                        "; integers of 8 to 64 bits are supported");
-  GLOVE_RETURN_IF_ERROR(tensors.read(
-      kMapping, *tensor, [&](const std::vector<char>& bytes) { type->second(bytes, mapping); }));
+  GLOVE_RETURN_IF_ERROR(
+      tensors.read(kMapping, *tensor, [&](const std::vector<char>& bytes) { type->second(bytes, mapping); }));
   const auto bad = std::ranges::find_if(mapping, [&](int64_t row) { return row < 0 || row >= rows; });
   if (bad != mapping.end())
     return tensors.fault(kMapping, "maps the token with the id " + std::to_string(bad - mapping.begin()) +
@@ -331,8 +331,9 @@ Result<std::unique_ptr<RowReader>> open_table(Tensors& tensors, EncodingRules ru
   GLOVE_ASSIGN_OR_RETURN(tokenizer->normalize, read_normalization(folder, rules));
   GLOVE_ASSIGN_OR_RETURN(memory->json, read_file(tensors.tokenizer, kMostTokenizerBytes, "a tokenizer"));
   if (!options.read_tokenizer)
-    return Error{ErrorCode::kInvalidArgument,
-                 tensors.tokenizer + ": this program reads no tokenizers; convert the model with glove-convert"};
+    return Error{
+        ErrorCode::kInvalidArgument,
+        tensors.tokenizer + ": this program reads no tokenizers; convert the model with glove-convert"};
   GLOVE_ASSIGN_OR_RETURN(TokenizerContent content,
                          options.read_tokenizer(tensors.tokenizer, memory->json, tensors.interrupted));
   tokenizer->tokens = tensors.tokens = std::ssize(content.tokens);
@@ -399,8 +400,7 @@ Result<std::unique_ptr<RowReader>> open_static_model(const Input& input, const R
   Tensors tensors{input.path(), input.file(), std::move(header), input.interrupt_check()};
   for (const auto& [name, rules] : {std::pair(kModel2VecTable, EncodingRules::kModel2Vec),
                                     std::pair(kStaticEmbeddingTable, EncodingRules::kStaticEmbedding)})
-    if (tensors.header.find(name) != nullptr)
-      return open_table(tensors, rules, name, options);
+    if (tensors.header.find(name) != nullptr) return open_table(tensors, rules, name, options);
   return corrupt(input.path(), "this is no static embedding model: it has neither the tensor '" +
                                    std::string(kModel2VecTable) + "' nor '" +
                                    std::string(kStaticEmbeddingTable) +

@@ -62,12 +62,12 @@ assert.throws(() => index.search(random(), 1, { where: '1', among: [1] }), /wher
 const statements = [];
 const watched = { exec: (sql) => db.exec(sql), prepare: (sql) => { statements.push(sql); return db.prepare(sql); } };
 check(new glove.Index(watched, 'doc'), new Map([...rows].filter(([id]) => kinds[id - 1] === 'rare')), 7,
-      { where: "kind = 'rare'", recall: 0.5, certainty: 1n });
+      { where: "kind = 'rare'", recall: 0.5 });
 const [near, among] = statements.filter((sql) => sql.includes('ORDER BY v.rank'));
 assert.match(near, /"recall" = /);
 assert.doesNotMatch(near, /"k" = /);
 assert.match(among, /v.among = /);
-assert.doesNotMatch(among, /recall|certainty/);
+assert.doesNotMatch(among, /recall/);
 assert.throws(() => index.search(random(), 1, { where: "kind = 'rare'", recall: 7 }), /recall must be a number from 0.5 to 1/);
 
 // The number of rows, names that the index needs itself, and ids that a number cannot be.

@@ -111,14 +111,13 @@ class Index(unittest.TestCase):
         index, rows, kinds = self.filtered()
         statements = []
         self.conn.set_trace_callback(statements.append)
-        self.check(index, {id: rows[id] for id in rows if kinds[id] == "rare"}, where="kind = 'rare'", recall=0.5, certainty=1)
+        self.check(index, {id: rows[id] for id in rows if kinds[id] == "rare"}, where="kind = 'rare'", recall=0.5)
         self.conn.set_trace_callback(None)
         first, last = (statement for statement in statements if statement.startswith("SELECT v.") and "ORDER BY" in statement)
         self.assertIn("recall", first, "it is checked there, and without k it asks for nothing")
         self.assertNotIn(" v.\"k\" ", first)
         self.assertIn("among", last)
-        for approximate in ("recall", "certainty"):
-            self.assertNotIn(approximate, last)
+        self.assertNotIn("recall", last)
         with self.assertRaisesRegex(sqlite3.OperationalError, "recall must be a number from 0.5 to 1"):
             index.search([1] * DIMS, where="kind = 'rare'", recall=7)
 

@@ -403,7 +403,7 @@ class StaticModels(unittest.TestCase):
         for name, dtype, width in ("mapping", "U8", 1), ("mapping", "I64", 8), ("weights", "F64", 8), ("weights", "F16", 2):
             with open(model.file, "rb") as file:
                 header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
-                values = file.read()[:header["embeddings"]["data_offsets"][1]]
+                values = file.read(header["embeddings"]["data_offsets"][1])
             size, begin = 1 << 38, len(values)
             header = {"embeddings": header["embeddings"],
                       name: {"dtype": dtype, "shape": [size // width], "data_offsets": [begin, begin + size]}}

@@ -63,6 +63,7 @@ class Unigram : public TokenModel {
     std::vector<std::pair<std::string, uint32_t>> tokens;
     double least = std::numeric_limits<double>::infinity();
     for (const auto& entry : vocabulary.value()) {
+      GLOVE_RETURN_IF_ERROR(model.poll().check());
       const auto id = static_cast<uint32_t>(scores_.size());
       if (!entry.is_array() || entry.size() != 2 || !entry[0].is_string() || !entry[1].is_number()) {
         return vocabulary.member(std::to_string(id), entry).must_be("an array of a token and its score");

@@ -48,7 +48,8 @@ T must(Result<T> made) {
 // The steps of Tokenizer::encode(), over a TextWork that the test can watch.
 class Steps {
  public:
-  explicit Steps(const json& document) : document_(json::parse(document.dump())), root_(document_, "", source_) {
+  explicit Steps(const json& document)
+      : document_(json::parse(document.dump())), root_(document_, "", source_) {
     model_ = must(read_model(must(root_.at("model"))));
     if (const auto field = root_.find("normalizer")) normalizers_ = must(Normalizers::read(*field));
     if (const auto field = root_.find("pre_tokenizer")) pre_tokenizers_ = must(PreTokenizers::read(*field));
@@ -108,15 +109,15 @@ json whole_words(const json& model) {
 std::vector<std::pair<std::string, json>> documents() {
   std::vector<std::pair<std::string, json>> all;
   for (const json& entry : golden()["tokenizers"]) all.emplace_back(entry["name"], entry["json"]);
-  json words = {{"[UNK]", 0}, {"b", 1}}, scores = json::array({json::array({"[UNK]", -1.0})}), bytes = json::object(), added = json::array();
+  json words = {{"[UNK]", 0}, {"b", 1}}, scores = json::array({json::array({"[UNK]", -1.0})}),
+       bytes = json::object(), added = json::array();
   for (uint32_t i = 1; i <= 800; ++i) {
     words[std::string(i, 'a')] = 2 * i;
     words["##" + std::string(i, 'a')] = 2 * i + 1;
     scores.push_back(json::array({std::string(i, 'a'), -1.0}));
   }
   constexpr char kDigits[] = "0123456789ABCDEF";
-  for (uint32_t i = 0; i < 256; ++i)
-    bytes["<0x" + std::string{kDigits[i / 16], kDigits[i % 16]} + ">"] = i;
+  for (uint32_t i = 0; i < 256; ++i) bytes["<0x" + std::string{kDigits[i / 16], kDigits[i % 16]} + ">"] = i;
   bytes["a"] = 256;
   bytes["aa"] = 257;
   json token = golden_tokenizer("added")["added_tokens"][9];
@@ -132,12 +133,15 @@ std::vector<std::pair<std::string, json>> documents() {
                                                {"continuing_subword_prefix", "##"},
                                                {"max_input_chars_per_word", 100000},
                                                {"vocab", words}}));
-  json pairs = whole_words({{"type", "BPE"}, {"vocab", bytes}, {"merges", json::array({"a a"})}, {"byte_fallback", true}});
+  json pairs = whole_words(
+      {{"type", "BPE"}, {"vocab", bytes}, {"merges", json::array({"a a"})}, {"byte_fallback", true}});
   pairs["model"]["continuing_subword_prefix"] = "";
   all.emplace_back("pairs of bytes", pairs);
   json unknown = json::array({json::array({"[UNK]", -1.0})});
   for (const auto& [byte, id] : bytes.items()) unknown.push_back(json::array({byte, -1.0}));
-  all.emplace_back("unigram of bytes", whole_words({{"type", "Unigram"}, {"unk_id", 0}, {"byte_fallback", true}, {"vocab", unknown}}));
+  all.emplace_back(
+      "unigram of bytes",
+      whole_words({{"type", "Unigram"}, {"unk_id", 0}, {"byte_fallback", true}, {"vocab", unknown}}));
   all.emplace_back("added", whole_words({{"type", "WordLevel"}, {"unk_token", "[UNK]"}, {"vocab", words}}));
   all.back().second["added_tokens"] = added;
   return all;
@@ -149,7 +153,9 @@ std::vector<std::string> texts() {
   for (size_t i = 0; i < 500; ++i) marks += i % 2 == 0 ? "\u0301" : "\u0323";
   for (size_t i = 0; i < 300; ++i) words += i % 7 == 0 ? "It's \u4e2d\u00e9, " : "a1 b-- ";
   for (size_t i = 0; i < 60; ++i) lines += std::string(i, 'a') + "b<mask> [CLS] \r\n\u2581";
-  return {letters, std::string(1500, 'a'), "e" + marks, std::string(1500, '\x80'), std::string(1500, ' '), words, lines};
+  return {
+      letters, std::string(1500, 'a'), "e" + marks, std::string(1500, '\x80'), std::string(1500, ' '), words,
+      lines};
 }
 
 TEST(TokenizerInterrupts, EndAllLoops) {
@@ -194,7 +200,11 @@ TEST(TokenizerInterrupts, LeaveNothingInTheBuffers) {
     const auto tokenizer = must(Tokenizer::parse(entry["json"].dump(), "t.json"));
     Tokenizer::Scratch used, fresh;
     std::vector<uint32_t> ids, expected;
-    EXPECT_FALSE(tokenizer->encode(text, true, used, [] { return true; }, ids).ok()) << entry["name"];
+    EXPECT_FALSE(tokenizer
+                     ->encode(
+                         text, true, used, [] { return true; }, ids)
+                     .ok())
+        << entry["name"];
     ids.clear();
     ASSERT_TRUE(tokenizer->encode(text, true, used, {}, ids).ok());
     ASSERT_TRUE(tokenizer->encode(text, true, fresh, {}, expected).ok());
@@ -214,13 +224,17 @@ json template_of(size_t pieces, const json& ids) {
   json single = json::array();
   for (size_t i = 0; i < pieces; ++i) single.push_back({{"SpecialToken", {{"id", "x"}, {"type_id", 0}}}});
   single.push_back({{"Sequence", {{"id", "A"}, {"type_id", 0}}}});
-  return {{"type", "TemplateProcessing"}, {"single", single}, {"special_tokens", {{"x", {{"id", "x"}, {"ids", ids}}}}}};
+  return {{"type", "TemplateProcessing"},
+          {"single", single},
+          {"special_tokens", {{"x", {{"id", "x"}, {"ids", ids}}}}}};
 }
 
 json nested(size_t count) {
   json list = json::array();
   for (size_t i = 0; i < count; ++i)
-    list.push_back({{"type", i % 2 == 0 ? "BertProcessing" : "RobertaProcessing"}, {"cls", {"x", 2 * i}}, {"sep", {"x", 2 * i + 1}}});
+    list.push_back({{"type", i % 2 == 0 ? "BertProcessing" : "RobertaProcessing"},
+                    {"cls", {"x", 2 * i}},
+                    {"sep", {"x", 2 * i + 1}}});
   return {{"type", "Sequence"}, {"processors", {{{"type", "Sequence"}, {"processors", list}}}}};
 }
 
@@ -230,18 +244,26 @@ std::string error_of(const json& document) {
 }
 
 TEST(PostProcessors, LimitTheSpecialTokensOfAText) {
-  const std::string limit = " puts more than 65536 special tokens around each text, which is not supported; use another model";
+  const std::string limit =
+      " puts more than 65536 special tokens around each text, which is not supported; use another model";
   const std::string ids = "t.json: post_processor.special_tokens.x.ids" + limit;
   EXPECT_EQ(error_of(with_processor(template_of(20'000, std::vector<int>(5'000, 0)))), ids);
   EXPECT_EQ(error_of(with_processor(template_of(257, std::vector<int>(256, 0)))), ids);
-  EXPECT_EQ(error_of(with_processor(template_of(1, std::vector<std::string>(65'537, "no id")))), ids) << "counted before they are read";
-  EXPECT_EQ(error_of(with_processor(template_of(1, json::array({"no id"})))).find("t.json: post_processor.special_tokens.x.ids[0] must be an id"), 0u);
-  EXPECT_EQ(error_of(with_processor(nested(32'769))), "t.json: post_processor.processors[0].processors[32768]" + limit);
-  json both = {{"type", "Sequence"}, {"processors", json::array({template_of(257, std::vector<int>(255, 0)), nested(1)})}};
-  EXPECT_EQ(error_of(with_processor(both)), "t.json: post_processor.processors[1].processors[0].processors[0]" + limit);
+  EXPECT_EQ(error_of(with_processor(template_of(1, std::vector<std::string>(65'537, "no id")))), ids)
+      << "counted before they are read";
+  EXPECT_EQ(error_of(with_processor(template_of(1, json::array({"no id"}))))
+                .find("t.json: post_processor.special_tokens.x.ids[0] must be an id"),
+            0u);
+  EXPECT_EQ(error_of(with_processor(nested(32'769))),
+            "t.json: post_processor.processors[0].processors[32768]" + limit);
+  json both = {{"type", "Sequence"},
+               {"processors", json::array({template_of(257, std::vector<int>(255, 0)), nested(1)})}};
+  EXPECT_EQ(error_of(with_processor(both)),
+            "t.json: post_processor.processors[1].processors[0].processors[0]" + limit);
   json three = nested(1);
   three["processors"][0]["processors"][0]["cls"] = {"x", 1, 2};
-  EXPECT_NE(error_of(with_processor(three)).find("cls must be an array of a token and its id"), std::string::npos);
+  EXPECT_NE(error_of(with_processor(three)).find("cls must be an array of a token and its id"),
+            std::string::npos);
 }
 
 TEST(PostProcessors, PutAsManyAroundATextAsTheyMay) {
