@@ -55,8 +55,9 @@ function(glove_fast_build target)
 endfunction()
 
 # glove_optimize(TARGET LEVEL): a Release compiles the target with LEVEL instead of -O3: with -O2 what has no loops over rows, which
-# makes it a sixth smaller, and with -Os what no query spends its time in, which halves it. WebAssembly is -Os already. Targets of
-# -O2 and -O3 can share a precompiled header; those of -Os, which defines __OPTIMIZE_SIZE__, need glove_loader's.
+# makes it a sixth smaller, and with -Os what no query spends its time in, which halves it. WebAssembly is -Os already. A target
+# must share the precompiled header of one of its own level, glove_base (-O2), glove_model (-O3) or glove_loader (-Os): GCC accepts
+# others, but then compiles functions with their level.
 function(glove_optimize target level)
   if(NOT EMSCRIPTEN OR level STREQUAL -Os)
     target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:${level}>)
