@@ -35,10 +35,17 @@ function(glove_fast_build target)
   endif()
   if(fast_WITH)
     target_precompile_headers(${target} PRIVATE ${GLOVE_STANDARD_HEADERS} ${fast_WITH})
-  elseif(fast_SHARE)
-    target_precompile_headers(${target} REUSE_FROM ${fast_SHARE})
   else()
-    target_precompile_headers(${target} REUSE_FROM glove_base)
+    set(owner ${fast_SHARE})
+    if(NOT owner)
+      set(owner glove_base)
+    endif()
+    get_property(level TARGET ${target} PROPERTY GLOVE_LEVEL)
+    get_property(owners_level TARGET ${owner} PROPERTY GLOVE_LEVEL)
+    if(NOT "${level}" STREQUAL "${owners_level}")
+      message(FATAL_ERROR "${target} shares the precompiled header of ${owner}, which is optimized otherwise (glove_optimize)")
+    endif()
+    target_precompile_headers(${target} REUSE_FROM ${owner})
   endif()
   # Batches of one length, because two processors compile them side by side.
   get_target_property(sources ${target} SOURCES)
@@ -55,10 +62,12 @@ function(glove_fast_build target)
 endfunction()
 
 # glove_optimize(TARGET LEVEL): a Release compiles the target with LEVEL instead of -O3: with -O2 what has no loops over rows, which
-# makes it a sixth smaller, and with -Os what no query spends its time in, which halves it. WebAssembly is -Os already. Targets of
-# -O2 and -O3 can share a precompiled header; those of -Os, which defines __OPTIMIZE_SIZE__, need glove_loader's.
+# makes it a sixth smaller, and with -Os what no query spends its time in, which halves it. WebAssembly is -Os already. A target
+# must share the precompiled header of one of its own level, glove_base (-O2), glove_model (-O3) or glove_loader (-Os): GCC accepts
+# others, but then compiles functions with their level.
 function(glove_optimize target level)
   if(NOT EMSCRIPTEN OR level STREQUAL -Os)
     target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:${level}>)
+    set_target_properties(${target} PROPERTIES GLOVE_LEVEL ${level})
   endif()
 endfunction()
