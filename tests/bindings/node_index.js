@@ -203,4 +203,6 @@ assert.throws(() => glove.index(db, 'v', { vectors: [[1]] }), /the table 'v' exi
 assert.throws(() => index.search(random(), 3, { filter: 1 }), /search\(\) has no input 'filter'.*where and params/);
 assert.throws(() => glove.index(hosts[process.argv[2]](), 'doc', { vectors: [[1]] }), /call load\(db\) of sqlite-glove first/);
 assert.throws(() => new glove.Index(db, 'nowhere'), /there is no such table/);
+db.exec('CREATE TABLE texts(id INTEGER PRIMARY KEY, body TEXT)');
+assert.throws(() => new glove.Index(db, 'texts'), /no column 'vector'; its columns are id, body; .*\{vector: null\}/);
 console.log(process.argv[2]);

@@ -302,7 +302,7 @@ class Index(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "there is no such table"):
             self.glove.Index(self.conn, "doc")
         self.conn.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, embedding BLOB)")
-        with self.assertRaisesRegex(ValueError, "no column 'vector'; its columns are id, embedding"):
+        with self.assertRaisesRegex(ValueError, "no column 'vector'; its columns are id, embedding; .* vector=None"):
             self.glove.Index(self.conn, "doc")
         with self.assertRaisesRegex(ValueError, r"the table 'doc' exists already; open its index by sqlite_glove.Index\(conn, 'doc'\)"):
             self.glove.index(self.conn, "doc", vectors=[[1]])

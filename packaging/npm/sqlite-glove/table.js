@@ -196,7 +196,9 @@ class Index {
     for (const column of [id, vector]) {
       if (column !== null && !known.includes(column)) {
         throw new TypeError(`the table '${table}' has no column '${column}'; ` +
-                            (known.length ? `its columns are ${known.join(', ')}` : 'there is no such table'));
+                            (known.length ? `its columns are ${known.join(', ')}` : 'there is no such table') +
+                            (known.length && column === vector ?
+                              "; name the one with the vectors, {vector: 'COLUMN'}, or for an index of texts {vector: null}" : ''));
       }
     }
     this.columns = known.filter((column) => column !== id && column !== vector);

@@ -271,7 +271,8 @@ class Index:
         for column in (id, vector):
             if column is not None and column not in known:
                 raise ValueError(f"the table {table!r} has no column {column!r}; " + (
-                    f"its columns are {', '.join(known)}" if known else "there is no such table"))
+                    "there is no such table" if not known else f"its columns are {', '.join(known)}" + (
+                        "; name the one with the vectors, vector='COLUMN', or for an index of texts vector=None" if column == vector else "")))
         self.columns: List[str] = [column for column in known if column not in (id, vector)]
         self._statements: Dict[Any, str] = {}
 
