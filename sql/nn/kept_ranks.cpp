@@ -25,15 +25,13 @@ bool RankedScan::may_keep_ranks() const {
 
 // Sets kept_ if there is room, and the query was requested more than `searches_first` times before.
 Status RankedScan::keep_ranks(int searches_first) {
-  RankCache::Asked asked{.query = *query_,
-                         .limit = limit(),
-                         .recall = options_.recall,
-                         .certainty = options_.certainty};
+  RankCache::Asked asked{
+      .query = *query_, .limit = limit(), .recall = options_.recall, .certainty = options_.certainty};
   if (call_.among() != nullptr) asked.among = call_.among()->keys();
   const auto rows = static_cast<size_t>(std::min(limit(), source_.rows));
-  GLOVE_ASSIGN_OR_RETURN(kept_, source_.ranks->find(asked, searches_first,
-                                                    rows * (sizeof(Neighbor) + sizeof(int32_t)),
-                                                    [this] { return compute_ranks(); }));
+  GLOVE_ASSIGN_OR_RETURN(
+      kept_, source_.ranks->find(asked, searches_first, rows * (sizeof(Neighbor) + sizeof(int32_t)),
+                                 [this] { return compute_ranks(); }));
   kept_limit_ = limit();
   return {};
 }

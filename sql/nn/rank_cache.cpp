@@ -16,8 +16,8 @@ bool same_query(const Query& a, const Query& b) {
          std::memcmp(a.vector.data(), b.vector.data(), a.vector.size() * sizeof(float)) == 0;
 }
 
-Result<KeptRanks> rank_all_rows(ModelSearchers& searchers, const Query& query,
-                                       const SearchOptions& options, SearchReport& report) {
+Result<KeptRanks> rank_all_rows(ModelSearchers& searchers, const Query& query, const SearchOptions& options,
+                                SearchReport& report) {
   GLOVE_ASSIGN_OR_RETURN(OrderedRows rows, all_rows(searchers, query, options, report));
   GLOVE_RETURN_IF_ERROR(rows.sort_first(rows.size(), options.interrupted));
   KeptRanks kept;

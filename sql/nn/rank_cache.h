@@ -49,7 +49,7 @@ class RankCache {
   struct Asked {
     uint64_t model_id = 0;  // 0: the rows of the index
     Query query;
-    std::weak_ptr<const KeySet> among{};  // of an index; null: all rows
+    std::weak_ptr<const KeySet> among{};                  // of an index; null: all rows
     int64_t limit = std::numeric_limits<int64_t>::max();  // of rows
     double recall = 1;
     double certainty = 1;
