@@ -8,7 +8,6 @@ statement with the index as the outer table or, where it cannot be, against read
 Prints one line per figure. The batch and the single searches run in turn, three times, and the medians are compared.
 """
 
-import array
 import os
 import random
 import sqlite3
@@ -16,6 +15,8 @@ import statistics
 import sys
 import threading
 import time
+
+import numpy
 
 
 def connect(extension, without=""):
@@ -138,10 +139,10 @@ FORMS = (  # name, SQL with the place of JOIN or CROSS JOIN; or SQL, and how man
 
 def ranks_of_an_index(extension, rows, dims):
     db = connect(extension)
-    source = random.Random(5)
+    source = numpy.random.default_rng(5)
 
     def vector():
-        return array.array("f", (source.gauss(0, 1) for _ in range(dims))).tobytes()
+        return source.standard_normal(dims, "f").tobytes()
     db.executescript("CREATE TABLE doc(id INTEGER PRIMARY KEY, tenant, body, a); CREATE TABLE other(id INTEGER PRIMARY KEY, b);"
                      "CREATE TABLE tag(doc INT, name INT); CREATE INDEX by_tenant ON doc(tenant); CREATE INDEX by_name ON tag(name)")
     db.execute("BEGIN")
@@ -154,19 +155,23 @@ def ranks_of_an_index(extension, rows, dims):
                      "CREATE VIRTUAL TABLE w USING glove_index(content='other', rowid='id', vector='b');"
                      "CREATE VIRTUAL TABLE fts USING fts5(body, content=doc, content_rowid=id); INSERT INTO fts(fts) VALUES ('rebuild')")
 
-    def best(sql):
-        """Of three queries, each with nothing kept."""
-        return min(timed(lambda: db.execute(sql, {name: vector() for name in "pq" if ":" + name in sql}).fetchall())[0] for _ in range(3))
-    best(ALL_RANKS)
+    queries = [{"p": vector(), "q": vector()} for _ in range(5)]
+
+    def median(sql):
+        times = []
+        for query in queries:
+            db.execute("UPDATE tag SET name = name WHERE doc = 1")  # nothing is kept any more
+            times.append(timed(lambda: db.execute(sql, {name: query[name] for name in "pq" if ":" + name in sql}).fetchall())[0])
+        return statistics.median(times)
+    median(ALL_RANKS)
     for state in ("", ", analyzed", ", in a transaction that has written"):
         if state:
             db.execute("ANALYZE" if "analyzed" in state else "BEGIN")
-            db.execute("UPDATE tag SET name = name WHERE doc = 1")
-        all_ranks = best(ALL_RANKS)
+        all_ranks = median(ALL_RANKS)
         print(f"SQLite {sqlite3.sqlite_version}, {rows} x {dims}{state}: all ranks of a query in {all_ranks:.1f} ms")
         for name, sql, *times in FORMS:
-            ours = best(sql.format("JOIN"))
-            theirs = all_ranks * times[0] if times else best(sql.format("CROSS JOIN"))
+            ours = median(sql.format("JOIN"))
+            theirs = all_ranks * times[0] if times else median(sql.format("CROSS JOIN"))
             print(f"  {name}: {ours:.1f} ms, {'all ranks' if times else 'the index outside'} {theirs:.1f} ms, ratio {ours / theirs:.2f}")
 
 

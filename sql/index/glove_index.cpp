@@ -194,6 +194,7 @@ class LiveIndex final : public nn::RankedTable {
   }
   Error cannot_change() const { return sql::cannot_change(index_); }
   Status insert(Arguments columns) {
+    begin_statement();  // a command may empty the log
     if (const std::optional<Status> status = commands_.run_if_passed(columns[kCommand])) return *status;
     if (is_null(columns[kCommand]) || is_blob(columns[kCommand])) return not_a_command();
     const bool calibrates = text_of(columns[kCommand]) == "calibrate";
@@ -277,7 +278,7 @@ class LiveIndex final : public nn::RankedTable {
     ranked_ = seen;
     source.ranks = &ranks_;
     source.rows = static_cast<int64_t>(size_.rows);
-    source.is_current = [this, seen] { return store_.seen(statement(), true) == seen; };
+    source.is_current = [this, seen] { return store_.sees_still(seen, statement()); };
   }
 
   Result<live::Admissible> admissible(const KeySetPtr& keys, const live::PartSetPtr& parts,

@@ -18,6 +18,8 @@ int64_t format_version(const IndexDefinition& index) {
 constexpr int64_t kVersionOfLists = 3;
 constexpr int64_t kFormerVersionOfSigns = 4;
 
+constexpr int64_t kNoneLogged = -1;  // in place of SeenState::changes
+
 // More components of logged rows than this (16 MiB) are read again by each statement.
 constexpr size_t kMostKeptComponents = size_t{4} << 20;
 
@@ -170,24 +172,50 @@ bool IndexStore::reads_uncommitted() {
   return !found.ok() || !found.value() || run.integer(0) != 0;
 }
 
+// Returns false if that cannot be determined.
+bool IndexStore::log_is_empty() {
+  if (!prepare(any_logged_, "SELECT 1 FROM " + index_.object("_log") + " LIMIT 1").ok()) return false;
+  OwnStatement::Run run(any_logged_);
+  const Result<bool> found = run.next();
+  return found.ok() && !found.value();
+}
+
 // A statement that reads keeps the version of the file from changing under it. In a transaction that has
 // written, only statements of the same connection change the rows, and none does while a statement reads. One
-// that writes may change them after each row, of which there may be no trace.
-std::optional<SeenState> IndexStore::seen(int64_t statement, bool again) {
+// that writes may change them after each row. The triggers then log the row, unless the log has it already,
+// so the log must be empty.
+std::optional<SeenState> IndexStore::seen(int64_t statement) {
   sqlite3* const db = connection_.db();
-  if (!sqlite_has(kSqliteTxnState)) return std::nullopt;
-  const int transaction = sqlite3_txn_state(db, index_.schema.c_str());
-  SeenState seen;
-  if (transaction == SQLITE_TXN_WRITE && (again || !writes(db))) {
-    seen.statement = statement;
-    seen.changes = sqlite3_total_changes(db);
-  } else if (transaction != SQLITE_TXN_READ) {
+  const int transaction = transaction_state();
+  if ((transaction != SQLITE_TXN_READ && transaction != SQLITE_TXN_WRITE) || reads_uncommitted())
     return std::nullopt;
+  SeenState seen;
+  if (transaction == SQLITE_TXN_WRITE) {
+    seen.statement = statement;
+    seen.changes = writes(db) ? kNoneLogged : sqlite3_total_changes(db);
+    if (seen.changes == kNoneLogged && !log_is_empty()) return std::nullopt;
   }
-  if (!again && reads_uncommitted()) return std::nullopt;
-  const int found =
-      sqlite3_file_control(db, index_.schema.c_str(), SQLITE_FCNTL_DATA_VERSION, &seen.version);
-  return found == SQLITE_OK ? std::optional(seen) : std::nullopt;
+  return read_version(seen.version) ? std::optional(seen) : std::nullopt;
+}
+
+bool IndexStore::sees_still(const SeenState& seen, int64_t statement) {
+  uint32_t version = 0;
+  if (!read_version(version) || version != seen.version) return false;
+  const int transaction = transaction_state();
+  if (seen.statement == 0) return transaction == SQLITE_TXN_READ;
+  if (seen.statement != statement || transaction != SQLITE_TXN_WRITE) return false;
+  return seen.changes == kNoneLogged ? log_is_empty()
+                                     : seen.changes == sqlite3_total_changes(connection_.db());
+}
+
+// -1 if SQLite does not tell it.
+int IndexStore::transaction_state() const {
+  return sqlite_has(kSqliteTxnState) ? sqlite3_txn_state(connection_.db(), index_.schema.c_str()) : -1;
+}
+
+bool IndexStore::read_version(uint32_t& version) const {
+  return sqlite3_file_control(connection_.db(), index_.schema.c_str(), SQLITE_FCNTL_DATA_VERSION, &version) ==
+         SQLITE_OK;
 }
 
 Result<live::IndexState> IndexStore::state(ContentRows& rows, const KeySet* among,

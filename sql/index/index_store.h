@@ -27,8 +27,8 @@ constexpr int64_t kMostLogged = 10'000;
 // Identifies what a statement sees of an index and of its content: while two are equal, that is the same.
 struct SeenState {
   uint32_t version = 0;  // SQLITE_FCNTL_DATA_VERSION, which changes with every commit to the database file
-  // In a transaction that has written, the number of the statement, and how many rows the connection had
-  // changed. Otherwise 0.
+  // In a transaction that has written: the number of the statement, and how many rows the connection had
+  // changed, or -1 in a statement that itself writes, while the log is empty. Otherwise 0.
   int64_t statement = 0;
   int64_t changes = 0;
   bool operator==(const SeenState&) const = default;
@@ -53,8 +53,10 @@ class IndexStore {
   Result<std::vector<StoredSegment>> loaded_segments(int64_t dims);
 
   // Returns what identifies what the running statement sees; nullopt if nothing does. `statement` is its
-  // number, which is not 0. `again`: something did when it was asked before.
-  std::optional<SeenState> seen(int64_t statement, bool again = false);
+  // number, which is not 0, and another one after each command.
+  std::optional<SeenState> seen(int64_t statement);
+  // Whether that would be returned for a cursor that has been in use since it was returned.
+  bool sees_still(const SeenState& seen, int64_t statement);
 
   // Returns what a statement searches: the segments and the log, with the vectors of the logged rows.
   // Begins the use of `rows`. Reads no table of the index if the last state was `seen` as well. If a logged
@@ -77,6 +79,9 @@ class IndexStore {
  private:
   Status prepare(OwnStatement& statement, const std::string& sql);
   bool reads_uncommitted();
+  bool log_is_empty();
+  int transaction_state() const;
+  bool read_version(uint32_t& version) const;
   Result<live::IndexState> read_state(const IndexConfig& config, ContentRows& rows, const KeySet* among);
   live::PartSetPtr parts_of(const std::vector<StoredSegment>& segments, const live::IndexRecallPtr& recall);
   void tell_that_sync_is_due(size_t logged);
@@ -84,7 +89,7 @@ class IndexStore {
   Connection& connection_;
   const IndexDefinition& index_;
   SegmentStore segments_;
-  OwnStatement schema_version_, config_;
+  OwnStatement schema_version_, config_, any_logged_;
   bool told_that_sync_is_due_ = false;
   live::PartSetPtr parts_;  // of the last statement that searched
   // The different ones before them, until they have been searched: a device that has these adds to them only

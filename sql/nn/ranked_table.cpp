@@ -37,12 +37,15 @@ bool may_have_written(sqlite3* db) {
   return !sqlite_has(kSqliteTxnState) || sqlite3_txn_state(db, nullptr) == SQLITE_TXN_WRITE;
 }
 
-// Whether another statement than that which calls is running.
-bool runs_others(sqlite3* db) {
+// Whether cursors of a table may be in use for different statements, or for one that may change what it
+// reads.
+bool may_see_different_rows(sqlite3* db) {
   int running = 0;
-  for (sqlite3_stmt* at = sqlite3_next_stmt(db, nullptr); at != nullptr; at = sqlite3_next_stmt(db, at))
-    running += sqlite3_stmt_busy(at) != 0 ? 1 : 0;
-  return running > 1;
+  for (sqlite3_stmt* at = sqlite3_next_stmt(db, nullptr); at != nullptr; at = sqlite3_next_stmt(db, at)) {
+    if (sqlite3_stmt_busy(at) == 0) continue;
+    if (++running > 1 || sqlite3_stmt_readonly(at) == 0) return true;
+  }
+  return false;
 }
 
 // An input that was not given has no value in this plan, not even NULL. Reading it is an error, so that
@@ -74,10 +77,9 @@ RankedCursor::RankedCursor(RankedTable& table, Connection::Pin& models)
       models_(models),
       rowids_(table.numbers_, table.columns_.inputs.table),
       among_rowids_(table.among_numbers_, table.columns_.inputs.table) {
-  const bool begins = table_.numbers_.cursors() == 1;
-  if (begins) table_.hints_ = {};
-  // Another statement may have opened the cursors that are in use. A statement opens those of a join first.
-  if (begins || (table_.used_cursors_ > 0 && runs_others(table_.connection_.db()))) ++table_.statement_;
+  if (table_.numbers_.cursors() > 1) return;
+  table_.hints_ = {};  // a statement begins
+  table_.begin_statement();
 }
 
 // Runs body(), during which the search may poll for an interrupt.
@@ -92,7 +94,9 @@ Status RankedCursor::run(Body&& body) {
 }
 
 Status RankedCursor::start(int plan, const char* plan_text, Arguments values) {
-  table_.used_cursors_ += std::exchange(is_used_, true) ? 0 : 1;
+  if (!std::exchange(is_used_, true) && table_.used_cursors_++ > 0 &&
+      may_see_different_rows(table_.connection_.db()))
+    table_.begin_statement();
   Status status = search(plan, plan_text, values);
   if (status.ok()) return status;
   at_end_ = true;
@@ -103,9 +107,9 @@ Status RankedCursor::search(int plan, const char* plan_text, Arguments values) {
   if (plan == Plan::kError) return {ErrorCode::kInvalidArgument, plan_text};
   Connection& connection = table_.connection_;
   GLOVE_ASSIGN_OR_RETURN(
-      FilterCall call, FilterCall::read(Plan::decode(plan, plan_text, table_.columns_), values,
-                                        connection.db(), connection.engine().backends(), table_.last_among_,
-                                        table_.columns_.inputs.table));
+      FilterCall call,
+      FilterCall::read(Plan::decode(plan, plan_text, table_.columns_), values, connection.db(),
+                       connection.engine().backends(), table_.last_among_, table_.columns_.inputs.table));
   const bool same = scan_ && scan_->has_kept_ranks() && call_->setting_count() == 1 &&
                     call.has_inputs_of(*call_) && source_.is_current();
   call_ = std::move(call);  // the scan refers to it

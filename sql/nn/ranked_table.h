@@ -36,8 +36,10 @@ class RankedTable {
   LastMask& last_mask() { return last_mask_; }
   // Of the running statement.
   Hints& hints() { return hints_; }
-  // The number of the statement that opened the last cursor. A cursor that is opened again may have another.
+  // The number of the running statement. In one that writes, each cursor that comes into use beside others
+  // brings another number, because a trigger may have opened it.
   int64_t statement() const { return statement_; }
+  void begin_statement() { ++statement_; }
 
  private:
   friend RankedCursor;
