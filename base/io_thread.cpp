@@ -3,7 +3,6 @@
 #include <exception>
 #include <utility>
 
-#include "base/blocked_signals.h"
 #include "base/float_environment.h"
 #include "base/require.h"
 #include "base/system_calls.h"
