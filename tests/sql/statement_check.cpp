@@ -217,8 +217,8 @@ class Session {
   }
 
   static bool is_transaction(const std::string& text) {
-    static constexpr std::array kWords = {"SAVEPOINT", "ROLLBACK", "RELEASE", "BEGIN", "COMMIT"};
-    return std::ranges::any_of(kWords, [&](const char* word) { return text.starts_with(word); });
+    static constexpr std::array kCommands = {"SAVEPOINT", "ROLLBACK", "RELEASE", "BEGIN", "COMMIT"};
+    return std::ranges::any_of(kCommands, [&](const char* word) { return text.starts_with(word); });
   }
 
   // Puts the ranking of a scan into a plain table.
