@@ -28,6 +28,8 @@ def main():
         if apart and name.startswith(apart):
             sys.exit(subprocess.run(command, check=False).returncode)
         sys.exit(f"take_object.py: {name} is not compiled as in {build}:\n{ours}\n{theirs}")
+    if not os.path.exists(os.path.join(build, name)):
+        sys.exit(f"take_object.py: {name} is not built in {build}")
     os.symlink(os.path.join(build, name), output)
     with open(command[command.index("-MF") + 1], "w", encoding="utf-8") as file:
         file.write(output + ":\n")
