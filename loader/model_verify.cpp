@@ -204,7 +204,7 @@ class Verifier {
   // That the file has every row at one position, and that the bounds hold.
   Status check_planes(const PlaneLevel& planes) const {
     if (planes.recall != nullptr && planes.recall->is_damaged)
-      return corrupt(kRecallQueries,
+      return corrupt(kRecallTrials,
                      "and the other tensors of recall are no calibration that this build reads; "
                      "searches are exact without them");
     std::vector<bool> seen(static_cast<size_t>(part_.rows));

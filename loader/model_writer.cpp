@@ -231,9 +231,9 @@ struct ModelWriter::State {
   Status add_recall(const RecallTable& recall) {
     const int64_t classes = std::ssize(kRecallKs);
     GLOVE_RETURN_IF_ERROR(
-        add_tensor(kRecallTransforms, "F64", {classes, kRecallTransform}, bytes_of(recall.transform)));
+        add_tensor(kRecallClasses, "F64", {classes, kRecallTransform}, bytes_of(recall.transform)));
     const std::vector<int16_t> queries = stored_queries(recall);
-    return add_tensor(kRecallQueries, "I16", {classes, recall.queries, kStoredRecallNumbers},
+    return add_tensor(kRecallTrials, "I16", {classes, recall.queries, kStoredRecallNumbers},
                       bytes_of(std::span<const int16_t>(queries)));
   }
 

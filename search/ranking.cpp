@@ -83,7 +83,7 @@ Result<Answers> nearest_with_audits(Engine& engine, RankedRelation& relation, st
   report.recall = options.recall;
   report.audited = audit->of(options.recall);
   for (size_t i = 0; i < report.notes.size(); ++i) {
-    if (!report.notes[i].approximate || !engine.audit_clock().strikes(every)) continue;
+    if (!report.notes[i].approximate || !engine.audit_clock().strikes(audit->audits_one_in(every))) continue;
     if (!options.may_audit || !options.may_audit())
       engine.audit_clock().postpone(every);
     else if (audit->is_new(hash_of(queries[i], k, options.recall)))
