@@ -252,13 +252,12 @@ class LiveIndex final : public nn::RankedTable {
                     nn::RankedSource& source) override {
     GLOVE_RETURN_IF_ERROR(check_schema());
     const KeySetPtr keys = call.among() == nullptr ? nullptr : call.among()->keys();
-    const std::optional<SeenState> seen = store_.seen(statement());
-    GLOVE_ASSIGN_OR_RETURN(live::IndexState state, store_.state(rows_, keys.get(), seen));
+    GLOVE_ASSIGN_OR_RETURN(live::IndexState state, store_.state(rows_, keys.get()));
     const int64_t rows = state.parts == nullptr ? 0 : state.parts->model().words();
     size_ = {static_cast<double>(rows) + static_cast<double>(state.changed->ids.size()),
              static_cast<double>(state.dims)};
     source.name = index_.name;
-    if (seen && enabled(nn::kCache)) keep_ranks(*seen, source);
+    if (const auto seen = store_.seen(statement()); seen && enabled(nn::kCache)) keep_ranks(*seen, source);
     source.resolve = [this, dims = state.dims](const nn::Inputs& inputs, const InterruptCheck& stopped) {
       if (!inputs.has(nn::kExpr))
         return Result(MaybeQuery());  // NULL, as of a row without a vector in a join

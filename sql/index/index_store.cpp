@@ -23,6 +23,7 @@ constexpr int64_t kNoneLogged = -1;  // in place of SeenState::changes
 // More components of logged rows than this (16 MiB) are read again by each statement.
 constexpr size_t kMostKeptComponents = size_t{4} << 20;
 
+// Whether a statement of the connection that writes is running.
 bool writes(sqlite3* db) {
   for (sqlite3_stmt* at = sqlite3_next_stmt(db, nullptr); at != nullptr; at = sqlite3_next_stmt(db, at))
     if (sqlite3_stmt_busy(at) != 0 && sqlite3_stmt_readonly(at) == 0) return true;
@@ -164,75 +165,39 @@ Result<live::PartSetPtr> IndexStore::searched_parts() {
   return live::find_part_set(connection_.engine(), parts, recall);
 }
 
-// Whether the statement reads what a connection with the same page cache (shared-cache mode) has not
-// committed. If that cannot be determined, it may.
-bool IndexStore::reads_uncommitted() {
-  OwnQuery run(connection_.db(), index_.name, "PRAGMA read_uncommitted");  // evaluated by preparing it
-  const Result<bool> found = run.next();
-  return !found.ok() || !found.value() || run.integer(0) != 0;
-}
-
-// Returns false if that cannot be determined.
-bool IndexStore::log_is_empty() {
-  if (!prepare(any_logged_, "SELECT 1 FROM " + index_.object("_log") + " LIMIT 1").ok()) return false;
-  OwnStatement::Run run(any_logged_);
-  const Result<bool> found = run.next();
-  return found.ok() && !found.value();
-}
-
-// A statement that reads keeps the version of the file from changing under it. In a transaction that has
-// written, only statements of the same connection change the rows, and none does while a statement reads. One
-// that writes may change them after each row. The triggers then log the row, unless the log has it already,
-// so the log must be empty.
-std::optional<SeenState> IndexStore::seen(int64_t statement) {
+// Returns a number that identifies what the running statement sees of the index and its content; nullopt if
+// none does. The number changes with every commit to the database file, by this connection or any other one
+// (SQLITE_FCNTL_DATA_VERSION), so the statement must see a commit and no less: it reads, which keeps the
+// version from changing under it, this connection has written nothing that could still be rolled back, and
+// it does not read what a connection with the same page cache (shared-cache mode) has not committed.
+std::optional<uint32_t> IndexStore::committed_version() {
   sqlite3* const db = connection_.db();
-  const int transaction = transaction_state();
-  if ((transaction != SQLITE_TXN_READ && transaction != SQLITE_TXN_WRITE) || reads_uncommitted())
+  if (!sqlite_has(kSqliteTxnState) || sqlite3_txn_state(db, index_.schema.c_str()) != SQLITE_TXN_READ)
     return std::nullopt;
-  SeenState seen;
-  if (transaction == SQLITE_TXN_WRITE) {
-    seen.statement = statement;
-    seen.changes = writes(db) ? kNoneLogged : sqlite3_total_changes(db);
-    if (seen.changes == kNoneLogged && !log_is_empty()) return std::nullopt;
-  }
-  return read_version(seen.version) ? std::optional(seen) : std::nullopt;
-}
-
-bool IndexStore::sees_still(const SeenState& seen, int64_t statement) {
+  OwnQuery run(db, index_.name, "PRAGMA read_uncommitted");  // SQLite evaluates it when it prepares it
+  const Result<bool> found = run.next();
+  if (!found.ok() || !found.value() || run.integer(0) != 0) return std::nullopt;
   uint32_t version = 0;
-  if (!read_version(version) || version != seen.version) return false;
-  const int transaction = transaction_state();
-  if (seen.statement == 0) return transaction == SQLITE_TXN_READ;
-  if (seen.statement != statement || transaction != SQLITE_TXN_WRITE) return false;
-  return seen.changes == kNoneLogged ? log_is_empty()
-                                     : seen.changes == sqlite3_total_changes(connection_.db());
+  if (sqlite3_file_control(db, index_.schema.c_str(), SQLITE_FCNTL_DATA_VERSION, &version) != SQLITE_OK)
+    return std::nullopt;
+  return version;
 }
 
-// -1 if SQLite does not tell it.
-int IndexStore::transaction_state() const {
-  return sqlite_has(kSqliteTxnState) ? sqlite3_txn_state(connection_.db(), index_.schema.c_str()) : -1;
-}
-
-bool IndexStore::read_version(uint32_t& version) const {
-  return sqlite3_file_control(connection_.db(), index_.schema.c_str(), SQLITE_FCNTL_DATA_VERSION, &version) ==
-         SQLITE_OK;
-}
-
-Result<live::IndexState> IndexStore::state(ContentRows& rows, const KeySet* among,
-                                           const std::optional<SeenState>& seen) {
-  if (seen && last_ && last_->seen == *seen) {
-    GLOVE_RETURN_IF_ERROR(rows.begin(last_->state.dims, last_->config));
+Result<live::IndexState> IndexStore::state(ContentRows& rows, const KeySet* among) {
+  const std::optional<uint32_t> version = committed_version();
+  if (version && committed_ && committed_->version == *version) {
+    GLOVE_RETURN_IF_ERROR(rows.begin(committed_->state.dims, committed_->config));
     former_parts_.reset();
-    return last_->state;
+    return committed_->state;
   }
   GLOVE_ASSIGN_OR_RETURN(const IndexConfig stored_config, config());
   Result<live::IndexState> all = read_state(stored_config, rows, nullptr);
   if (!all.ok() && all.error().code != ErrorCode::kInterrupted && among != nullptr)
     return read_state(stored_config, rows, among);
   GLOVE_ASSIGN_OR_RETURN(live::IndexState state, std::move(all));
-  if (seen) {
-    last_.reset();
-    if (state.changed->vectors.size() <= kMostKeptComponents) last_ = {*seen, stored_config, state};
+  if (version) {
+    committed_.reset();
+    if (state.changed->vectors.size() <= kMostKeptComponents) committed_ = {*version, stored_config, state};
   }
   return state;
 }
@@ -313,6 +278,51 @@ Result<std::vector<int64_t>> IndexStore::logged() {
     return Status();
   }));
   return ids;
+}
+
+// In a transaction that has written, only statements of the same connection change the rows, and none does
+// while a statement reads. One that writes may change them after each row. The triggers then log the row,
+// unless the log has it already, so the log must be empty.
+std::optional<SeenState> IndexStore::seen(int64_t statement) {
+  SeenState seen;
+  if (const std::optional<uint32_t> version = committed_version()) {
+    seen.version = *version;
+    return seen;
+  }
+  sqlite3* const db = connection_.db();
+  if (transaction_state() != SQLITE_TXN_WRITE || !read_version(seen.version)) return std::nullopt;
+  seen.statement = statement;
+  seen.changes = writes(db) ? kNoneLogged : sqlite3_total_changes(db);
+  if (seen.changes == kNoneLogged && !log_is_empty()) return std::nullopt;
+  return seen;
+}
+
+bool IndexStore::sees_still(const SeenState& seen, int64_t statement) {
+  uint32_t version = 0;
+  if (!read_version(version) || version != seen.version) return false;
+  const int transaction = transaction_state();
+  if (seen.statement == 0) return transaction == SQLITE_TXN_READ;
+  if (seen.statement != statement || transaction != SQLITE_TXN_WRITE) return false;
+  return seen.changes == kNoneLogged ? log_is_empty()
+                                     : seen.changes == sqlite3_total_changes(connection_.db());
+}
+
+// -1 if SQLite does not tell it.
+int IndexStore::transaction_state() const {
+  return sqlite_has(kSqliteTxnState) ? sqlite3_txn_state(connection_.db(), index_.schema.c_str()) : -1;
+}
+
+bool IndexStore::read_version(uint32_t& version) const {
+  return sqlite3_file_control(connection_.db(), index_.schema.c_str(), SQLITE_FCNTL_DATA_VERSION, &version) ==
+         SQLITE_OK;
+}
+
+// Returns false if that cannot be determined.
+bool IndexStore::log_is_empty() {
+  if (!prepare(any_logged_, "SELECT 1 FROM " + index_.object("_log") + " LIMIT 1").ok()) return false;
+  OwnStatement::Run run(any_logged_);
+  const Result<bool> found = run.next();
+  return found.ok() && !found.value();
 }
 
 }  // namespace glove::sql

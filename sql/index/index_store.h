@@ -52,21 +52,20 @@ class IndexStore {
   // Returns the segments, by ascending id, all of them loaded.
   Result<std::vector<StoredSegment>> loaded_segments(int64_t dims);
 
+  // Returns what a statement searches: the segments and the log, with the vectors of the logged rows.
+  // Begins the use of `rows`. Reads no table of the index if the last state was that of the same committed
+  // version of the database. If a logged row cannot be read, the state has only those logged rows that have a
+  // key of `among`; it is an error if there is no such set, or one of these cannot be read either.
+  Result<live::IndexState> state(ContentRows& rows, const KeySet* among);
+
+  // Returns the segments as a statement of this process searches them, or null if none does.
+  Result<live::PartSetPtr> searched_parts();
+
   // Returns what identifies what the running statement sees; nullopt if nothing does. `statement` is its
   // number, which is not 0, and another one after each command.
   std::optional<SeenState> seen(int64_t statement);
   // Whether that would be returned for a cursor that has been in use since it was returned.
   bool sees_still(const SeenState& seen, int64_t statement);
-
-  // Returns what a statement searches: the segments and the log, with the vectors of the logged rows.
-  // Begins the use of `rows`. Reads no table of the index if the last state was `seen` as well. If a logged
-  // row cannot be read, the state has only those logged rows that have a key of `among`; it is an error if
-  // there is no such set, or one of these cannot be read either.
-  Result<live::IndexState> state(ContentRows& rows, const KeySet* among,
-                                 const std::optional<SeenState>& seen);
-
-  // Returns the segments as a statement of this process searches them, or null if none does.
-  Result<live::PartSetPtr> searched_parts();
 
   Status clear_log();
   // Removes all segments and the log.
@@ -78,31 +77,32 @@ class IndexStore {
 
  private:
   Status prepare(OwnStatement& statement, const std::string& sql);
-  bool reads_uncommitted();
-  bool log_is_empty();
-  int transaction_state() const;
-  bool read_version(uint32_t& version) const;
+  std::optional<uint32_t> committed_version();
   Result<live::IndexState> read_state(const IndexConfig& config, ContentRows& rows, const KeySet* among);
   live::PartSetPtr parts_of(const std::vector<StoredSegment>& segments, const live::IndexRecallPtr& recall);
   void tell_that_sync_is_due(size_t logged);
+  bool log_is_empty();
+  int transaction_state() const;
+  bool read_version(uint32_t& version) const;
 
   Connection& connection_;
   const IndexDefinition& index_;
   SegmentStore segments_;
-  OwnStatement schema_version_, config_, any_logged_;
+  OwnStatement schema_version_, config_;
+  OwnStatement any_logged_;
   bool told_that_sync_is_due_ = false;
   live::PartSetPtr parts_;  // of the last statement that searched
   // The different ones before them, until they have been searched: a device that has these adds to them only
   // the new segments.
   live::PartSetPtr former_parts_;
 
-  // The last state.
-  struct LastState {
-    SeenState seen;
+  // What a version of the database has.
+  struct CommittedState {
+    uint32_t version;
     IndexConfig config;
     live::IndexState state;
   };
-  std::optional<LastState> last_;
+  std::optional<CommittedState> committed_;
 };
 
 }  // namespace glove::sql

@@ -5,6 +5,30 @@
 #include "sql/nn/ranked_scan.h"
 
 namespace glove::sql::nn {
+namespace {
+
+// The ranks of the first k rows of an index, by a search for them.
+Result<KeptRanks> ranks_of_list(Engine& engine, const RankedSource& source, const Query& query, int64_t k,
+                                const SearchOptions& options, SearchReport& report) {
+  GLOVE_ASSIGN_OR_RETURN(const auto answers, nearest_with_audits(engine, *source.relation, source.name,
+                                                                 {&query, 1}, k, options, report));
+  KeptRanks kept = ranks_by_id(answers.front());
+  if (!report.notes.empty()) kept.note = report.notes.front();
+  kept.note.rows_read = 0;
+  kept.audited = report.audited;
+  return kept;
+}
+
+// The same by a pass over all rows.
+Result<KeptRanks> ranks_of_all(const RankedSource& source, const Query& query, int64_t k,
+                               const SearchOptions& options, SearchReport& report) {
+  GLOVE_ASSIGN_OR_RETURN(OrderedRows rows, source.relation->all_rows(query, options, report));
+  const int64_t count = std::min(k, rows.size());
+  GLOVE_RETURN_IF_ERROR(rows.sort_first(count, options.interrupted));
+  return ranks_by_id(rows.sorted().first(static_cast<size_t>(count)));
+}
+
+}  // namespace
 
 // Returns the ranks of a model; nullptr if none are kept.
 Result<RankCache::Ranks> RankedScan::find_ranks() {
@@ -17,75 +41,60 @@ Result<RankCache::Ranks> RankedScan::find_ranks() {
   return ranks;
 }
 
-// Whether the ranks of some rows of an index are requested, which other calls may repeat with other rows.
-bool RankedScan::may_keep_ranks() const {
-  const bool ranks = strategy_ == Strategy::kListed || strategy_ == Strategy::kRanked;
-  return source_.ranks != nullptr && ids_ && ranks && !call_.is_batch();
-}
-
 // Sets kept_ if there is room, and the query was requested more than `searches_first` times before.
 Status RankedScan::keep_ranks(int searches_first) {
   RankCache::Asked asked{.query = *query_, .limit = limit(), .recall = options_.recall};
   if (call_.among() != nullptr) asked.among = call_.among()->keys();
+  const auto compute = [this]() -> Result<KeptRanks> {
+    const bool listed = strategy_ == Strategy::kListed || !source_.relation->wants_full_pass(limit());
+    SearchReport report;
+    report.kind = "ranks";
+    GLOVE_ASSIGN_OR_RETURN(KeptRanks kept,
+                           listed ? ranks_of_list(engine_, source_, *query_, limit(), options_, report)
+                                  : ranks_of_all(source_, *query_, limit(), options_, report));
+    block_.note.rows_read = report.cost.rows_scanned;
+    record(std::move(report));
+    return kept;
+  };
   const auto rows = static_cast<size_t>(std::min(limit(), source_.rows));
   GLOVE_ASSIGN_OR_RETURN(
-      kept_, source_.ranks->find(asked, searches_first, rows * (sizeof(Neighbor) + sizeof(int32_t)),
-                                 [this] { return compute_ranks(); }));
-  kept_limit_ = limit();
+      kept_.of_index,
+      source_.ranks->find(asked, searches_first, rows * (sizeof(Neighbor) + sizeof(int32_t)), compute));
+  kept_.limit = limit();
   return {};
 }
 
-Result<KeptRanks> RankedScan::compute_ranks() {
-  RankedRelation& relation = *source_.relation;
-  SearchReport report;
-  report.kind = "ranks";
-  KeptRanks kept;
-  if (strategy_ == Strategy::kListed || !relation.wants_full_pass(limit())) {
-    GLOVE_ASSIGN_OR_RETURN(const auto answers, nearest_with_audits(engine_, relation, source_.name,
-                                                                   {&*query_, 1}, limit(), options_, report));
-    kept = ranks_by_id(answers.front());
-    if (!report.notes.empty()) kept.note = report.notes.front();
-    kept.note.rows_read = 0;
-    kept.audited = report.audited;
-  } else {
-    GLOVE_ASSIGN_OR_RETURN(OrderedRows rows, relation.all_rows(*query_, options_, report));
-    GLOVE_RETURN_IF_ERROR(rows.sort_first(std::min(limit(), rows.size()), options_.interrupted));
-    kept = ranks_by_id(rows.sorted().first(static_cast<size_t>(std::min(limit(), rows.size()))));
-  }
-  block_.note.rows_read = report.cost.rows_scanned;
-  record(std::move(report));
-  return kept;
-}
-
-// Makes the requested rows of kept_ the next ones.
+// Makes the requested rows of kept_.of_index the next ones.
 void RankedScan::show_kept_rows() {
   const int64_t rows_read = block_.note.rows_read;
-  block_.note = kept_->note;
+  block_.note = kept_.of_index->note;
   block_.note.rows_read = rows_read;
-  block_.audited = kept_->audited;
-  kept_rows_.clear();
+  block_.audited = kept_.of_index->audited;
+  kept_.rows.clear();
   int64_t rank = 0;
   for (const int64_t id : *ids_) {
-    const std::optional<size_t> at = kept_->find(id);
-    if (!at || kept_->ranks[*at] < range_.first_rank || kept_->ranks[*at] > range_.last_rank) continue;
-    kept_rows_.push_back(kept_->rows[*at]);
-    rank = kept_->ranks[*at];
+    const std::optional<size_t> at = kept_.of_index->find(id);
+    if (!at || kept_.of_index->ranks[*at] < range_.first_rank ||
+        kept_.of_index->ranks[*at] > range_.last_rank)
+      continue;
+    kept_.rows.push_back(kept_.of_index->rows[*at]);
+    rank = kept_.of_index->ranks[*at];
   }
-  std::sort(kept_rows_.begin(), kept_rows_.end(), ranks_before);
-  next_rank_ = kept_rows_.size() == 1 ? rank : 0;
+  std::sort(kept_.rows.begin(), kept_.rows.end(), ranks_before);
+  next_rank_ = kept_.rows.size() == 1 ? rank : 0;
   requested_left_ = ids_->size();
-  set_piece(kept_rows_);
+  set_piece(kept_.rows);
 }
 
 Result<bool> RankedScan::look_up_again() {
   read_conditions();
   const Strategy strategy = choose_strategy();
-  if (!ids_ || (kept_ != nullptr && limit() != kept_limit_)) return false;
+  if (!ids_ || (kept_.of_index != nullptr && limit() != kept_.limit)) return false;
   if (strategy != strategy_ && strategy != Strategy::kNothing) return false;
   block_.note.rows_read = 0;
   if (strategy == Strategy::kNothing) {
     set_piece({});
-  } else if (kept_ != nullptr) {
+  } else if (kept_.of_index != nullptr) {
     show_kept_rows();
   } else {
     requested_left_ = ids_->size();

@@ -74,7 +74,9 @@ class RankedScan {
   // not. REQUIRES: the call has the inputs that it had.
   Result<bool> look_up_again();
   // Whether that may succeed.
-  bool has_kept_ranks() const { return kept_ != nullptr || (ranks_ != nullptr && ids_); }
+  bool has_kept_ranks() const {
+    return !call_.is_batch() && ids_ && (kept_.of_index != nullptr || kept_.of_model != nullptr);
+  }
 
   // Returns how many rows were scanned for the current query so far; 0 if its answer was kept.
   int64_t rows_read() const {
@@ -118,8 +120,15 @@ class RankedScan {
     AnswerNote note;                // of the current query
     AuditedRecall audited;
   };
+  // The ranks of the current query, where they are kept.
+  struct Kept {
+    bool possible = false;  // of an index: other calls may request other rows
+    RankCache::Ranks of_model;
+    RankCache::Ranks of_index;
+    int64_t limit = 0;           // the limit() of of_index
+    std::vector<Neighbor> rows;  // of of_index: those that the call requests
+  };
   void read_conditions();
-  void look_ids_up();
   Strategy choose_strategy() const;
   // Returns how many rows the answer to a query needs. Conditions on rows change no approximate answer.
   int64_t limit() const;
@@ -129,14 +138,10 @@ class RankedScan {
   Status score_requested(SearchReport report);
   void end_ranking() noexcept;
   Result<RankCache::Ranks> find_ranks();
-  bool may_keep_ranks() const;
   Status keep_ranks(int searches_first);
-  Result<KeptRanks> compute_ranks();
   void show_kept_rows();
   Result<MaybeQuery> resolve(SearchReport& labels);
   Result<std::vector<Result<MaybeQuery>>> resolve_block() const;
-  void hint_at_expr(const Inputs& inputs) const;
-  void hint_at_word(const Inputs& inputs) const;
   void set_piece(std::span<const Neighbor> piece);
   [[gnu::always_inline]] void prefetch_places(std::span<const Neighbor> rows, size_t begin, size_t end) const;
   [[gnu::always_inline]] void prefetch_bytes(std::span<const Neighbor> rows, size_t begin, size_t end) const;
@@ -162,11 +167,8 @@ class RankedScan {
   Block block_;
 
   // The current query, best row first.
-  std::optional<Query> query_;       // where one was needed
-  RankCache::Ranks ranks_;           // of its rows, where they are kept, of a model
-  RankCache::Ranks kept_;            // the same of an index
-  int64_t kept_limit_ = 0;           // the limit() of kept_
-  std::vector<Neighbor> kept_rows_;  // of kept_: those that the call requests
+  std::optional<Query> query_;  // where one was needed
+  Kept kept_;
   Answer answer_;                    // kRequested, kListed: all rows
   std::optional<Ranking> ranking_;   // kRanked: returns them in pieces; nullopt after the last one
   std::span<const Neighbor> piece_;  // of either: the next computed rows
