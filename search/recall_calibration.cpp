@@ -10,9 +10,9 @@
 #include "base/cores.h"
 #include "base/thread_pool.h"
 #include "lists/calibration.h"
+#include "lists/calibration_queries.h"
 #include "lists/recall_fit.h"
 #include "model/exact_dot.h"
-#include "search/calibration_queries.h"
 
 namespace glove {
 namespace {
@@ -306,7 +306,9 @@ std::vector<int32_t> rows_with_direction(const CalibrationRows& rows) {
 Result<RecallArrays> calibrate_recall(CalibrationRows& rows, std::span<const Query> own, int threads,
                                       const InterruptCheck& interrupted) {
   const std::vector<int32_t> drawn = rows_with_direction(rows);
-  const std::vector<std::vector<double>> common = common_directions(rows, drawn);
+  const RowDirections directions = {drawn, rows.dims(),
+                                    [&rows](int64_t row, float* vector) { rows.read(row, vector); }};
+  const std::vector<std::vector<double>> common = common_directions(directions);
   RecallArrays arrays;
   arrays.lists = encode_centroids(rows.level().centroids, rows.dims());
   Calibration calibration(rows, arrays.lists);
@@ -315,11 +317,13 @@ Result<RecallArrays> calibrate_recall(CalibrationRows& rows, std::span<const Que
   for (int64_t first = 0; first < kCalibrationQueries; first += kQueriesPerBatch) {
     std::vector<Query> queries;
     std::vector<RecallGroup> groups;
-    for (int64_t i = first; i < first + kQueriesPerBatch; ++i)
-      if (MaybeQuery query = draw_calibration_query(rows, drawn, common, i)) {
+    for (int64_t i = first; i < first + kQueriesPerBatch; ++i) {
+      DrawnQuery one = draw_query(directions, common, i);
+      if (MaybeQuery query = make_query(std::move(one.vector), std::move(one.omitted))) {
         queries.push_back(std::move(*query));
-        groups.push_back(calibration_group(i));
+        groups.push_back(one.group);
       }
+    }
     GLOVE_RETURN_IF_ERROR(try_queries(rows, calibration, queries, groups, threads, interrupted, trials));
   }
   while (!own.empty()) {

@@ -260,6 +260,7 @@ class Recall(unittest.TestCase):
 
     def test_audits(self):
         self.assertEqual(self.db.execute("SELECT glove_config('audits')").fetchone(), ("256",))
+        self.config("audits", "0")
         word = self.load("audited", self.lists)
         words, others = (json.dumps(["w%d" % i for i in range(first, first + 60)]) for first in (100, 200))
         many = "word IN (SELECT value FROM json_each(?)) AND k = 10 AND recall = 0.9 AND model = 'audited'"
@@ -286,9 +287,9 @@ class Recall(unittest.TestCase):
         self.assertEqual(self.db.execute("SELECT recall, measured, audits FROM glove_stats LIMIT 1").fetchone(), (None, None, None))
 
     def test_no_audit_in_a_transaction_that_has_written(self):
+        self.config("audits", "0")
         self.load("written", self.lists)
         ask = "word = ? AND k = 10 AND recall = 0.9 AND model = 'written'"
-        self.config("audits", "0")
         words = [word for word in sorted(set(self.words(100))) if self.ask(ask, word, columns="evidence")[0][0] != "proof"]
         self.config("audits", "1")
         db = self.connect()

@@ -1,4 +1,4 @@
-#include "search/calibration_queries.h"
+#include "lists/calibration_queries.h"
 
 #include <algorithm>
 #include <bit>
@@ -48,10 +48,10 @@ enum Kind {
 };
 
 // Adds a row's direction, so many times as long.
-void add_direction(const CalibrationRows& all, int32_t row, double factor, std::span<double> sum) {
+void add_direction(const RowDirections& all, int32_t row, double factor, std::span<double> sum) {
   std::vector<float> vector(sum.size());
   all.read(row, vector.data());
-  factor /= std::sqrt(exact_dot(vector.data(), vector.data(), all.dims()));
+  factor /= std::sqrt(exact_dot(vector.data(), vector.data(), all.dims));
   for (size_t j = 0; j < sum.size(); ++j) sum[j] += factor * vector[j];
 }
 
@@ -70,19 +70,18 @@ void make_orthogonal(std::span<double> vector, std::span<const std::vector<doubl
 
 }  // namespace
 
-std::vector<std::vector<double>> common_directions(const CalibrationRows& all,
-                                                   std::span<const int32_t> rows) {
+std::vector<std::vector<double>> common_directions(const RowDirections& all) {
   constexpr int64_t kDirections = 10;
   constexpr int kSampled = 1024, kRounds = 4;
-  const auto dims = static_cast<size_t>(all.dims());
+  const auto dims = static_cast<size_t>(all.dims);
   std::vector<std::vector<double>> directions;
   for (int round = 0; round < kRounds; ++round) {
     SplitMix64 random(0);
     const auto before = std::exchange(directions, {});
-    directions.assign(static_cast<size_t>(std::min(kDirections, all.dims() / 2)), std::vector<double>(dims));
+    directions.assign(static_cast<size_t>(std::min(kDirections, all.dims / 2)), std::vector<double>(dims));
     for (int i = 0; i < kSampled; ++i) {
       std::vector<double> row(dims);
-      add_direction(all, draw_row(rows, true, random), 1, row);
+      add_direction(all, draw_row(all.rows, true, random), 1, row);
       for (size_t j = 0; j < directions.size(); ++j) {
         const double factor = before.empty() ? draw_normal(random) : dot(row, before[j]);
         for (size_t l = 0; l < dims; ++l) directions[j][l] += factor * row[l];
@@ -97,8 +96,7 @@ std::vector<std::vector<double>> common_directions(const CalibrationRows& all,
   return directions;
 }
 
-MaybeQuery draw_calibration_query(const CalibrationRows& all, std::span<const int32_t> rows,
-                                  std::span<const std::vector<double>> common, int64_t number) {
+DrawnQuery draw_query(const RowDirections& all, std::span<const std::vector<double>> common, int64_t number) {
   SplitMix64 random(static_cast<uint64_t>(number));
   const int64_t kind = number % kKinds;
   const bool is_text = kind >= kText;
@@ -106,10 +104,10 @@ MaybeQuery draw_calibration_query(const CalibrationRows& all, std::span<const in
   const int64_t terms = is_text                         ? 6 + draw_below(random, 19)
                         : kind == kSum || is_difference ? 2 + draw_below(random, 4)
                                                         : 1;
-  std::vector<double> sum(static_cast<size_t>(all.dims()));
+  std::vector<double> sum(static_cast<size_t>(all.dims));
   std::vector<int32_t> omitted;
   for (int64_t i = 0; i < terms; ++i) {
-    const int32_t row = draw_row(rows, number / kKinds % 2 == 0, random);
+    const int32_t row = draw_row(all.rows, number / kKinds % 2 == 0, random);
     double factor = is_text ? static_cast<double>(1 + draw_below(random, 1024)) : 1;
     if (is_difference && (i == 1 || (i > 1 && draw_below(random, 2) == 0))) factor = -1;
     add_direction(all, row, factor, sum);
@@ -118,15 +116,11 @@ MaybeQuery draw_calibration_query(const CalibrationRows& all, std::span<const in
   if (kind == kTextWithoutCommon) make_orthogonal(sum, common);
   if (kind == kNoise) {
     constexpr double kLengths[] = {0.5, 1, 2, 64};
-    const double length = kLengths[draw_below(random, 4)] / std::sqrt(static_cast<double>(all.dims()));
+    const double length = kLengths[draw_below(random, 4)] / std::sqrt(static_cast<double>(all.dims));
     for (double& value : sum) value += length * draw_normal(random);
   }
-  return make_query(std::vector<float>(sum.begin(), sum.end()), std::move(omitted));
-}
-
-RecallGroup calibration_group(int64_t number) {
-  const int64_t kind = number % kKinds;
-  return kind >= kText ? kManyRows : kind >= kSum && kind < kNoise ? kSeveralRows : kOneRow;
+  const RecallGroup group = is_text ? kManyRows : terms > 1 ? kSeveralRows : kOneRow;
+  return {std::vector<float>(sum.begin(), sum.end()), std::move(omitted), group};
 }
 
 }  // namespace glove
