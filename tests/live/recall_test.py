@@ -285,7 +285,7 @@ class Recall(unittest.TestCase):
         self.assertEqual(self.db.execute(stored).fetchone(), (512, 96))
         fixture.command(self.db, "rebuild")
         self.assertEqual(self.db.execute(stored).fetchone(), (512, 96))
-        self.assertEqual(self.db.execute(size).fetchone()[0], before + 512 * 5 * (9 + 96) * 2)
+        self.assertEqual(self.db.execute(size).fetchone()[0], before + 512 * 8 * (9 + 1 + 96) * 2)
         self.expect_kept("with own queries", count=30)
         for number in ("4611686018427387904", "9223372036854775807", "-1", "'x'"):
             self.db.execute("INSERT INTO doc_vec_block SELECT -2, %s, data FROM doc_vec_block WHERE segment = -2 LIMIT 1" % number)
