@@ -127,6 +127,7 @@ Result<IndexContent> content_of(Connection& connection, const FoundIndex& found)
     if (former.ok() && former.value()) content.state += "; " + former_triggers_remedy(index);
     const Result<live::PartSetPtr> searched = store.searched_parts();
     if (searched.ok()) content.searched = searched.value();
+    if (content.searched != nullptr) content.size.dead += content.searched->gone();
     return content;
   });
 }

@@ -106,6 +106,9 @@ class SegmentStore {
   // Reads the ids of its rows, and no more, unless they are loaded.
   Status load_ids(StoredSegment& stored, int64_t dims);
 
+  // Whether the setting "index_memory" allows this many bytes more.
+  Result<bool> has_room(int64_t bytes) const;
+
   // Reads the bytes of a segment from the database and checks them.
   Result<live::SegmentPtr> read(const SegmentRecord& record, int64_t dims);
 
@@ -147,7 +150,6 @@ class SegmentStore {
   Status read_dead(std::vector<StoredSegment>& segments);
   std::string shared_key(const SegmentRecord& record, int64_t dims) const;
   std::string recall_key(int64_t dims, uint32_t checksum) const;
-  Result<bool> has_room(int64_t bytes) const;
   Result<HugePageBuffer<char>> read_bytes(const SegmentRecord& record, int64_t dims, int64_t begin,
                                           int64_t end);
   Status write_blocks(int64_t id, std::span<const char> bytes);
