@@ -22,7 +22,7 @@ constexpr int64_t kUselessLists = -1;
 // Whether an index of this state has a calibration of its lists.
 bool is_calibrated(const IndexConfig& config, const std::vector<StoredSegment>& segments);
 
-// More logged rows than this make queries slow enough to tell that a 'sync' is due.
+// More logged rows than this make first queries slow enough to tell that a 'sync' is due.
 constexpr int64_t kMostLogged = 10'000;
 
 // Belongs to the table object of one connection, which outlives it, like `index`.
@@ -96,13 +96,14 @@ class IndexStore {
     ContentRows& rows;
     const KeySet* among;
     std::optional<uint32_t> version;  // null: what is read is not kept
+    std::string key = {};             // by which connections share a segment of all logged rows; else empty
   };
 
   Result<std::optional<LogChanges>> changes_since(std::span<const LogEntry> log);
   Result<CommittedState> stored_state(const IndexConfig& config, ContentRows& rows);
-  Result<live::IndexState> read_state(const IndexConfig& config, const Reading& reading);
+  Result<live::IndexState> read_state(const IndexConfig& config, Reading reading);
   Status add_changed(CommittedState& to, std::vector<int64_t> ids, const Reading& reading);
-  Result<std::optional<live::SegmentPtr>> encode(std::span<const int64_t> ids, ContentRows& rows);
+  Result<std::optional<live::SegmentPtr>> encode(std::span<const int64_t> ids, const Reading& reading);
   live::IndexState remembering(const CommittedState& committed);
   live::PartSetPtr parts_of(std::vector<live::SegmentPtr> segments, const live::IndexRecallPtr& recall);
   void tell_that_sync_is_due(size_t logged);

@@ -106,6 +106,10 @@ class SegmentStore {
   // Reads the ids of its rows, and no more, unless they are loaded.
   Status load_ids(StoredSegment& stored, int64_t dims);
 
+  // Names a segment for the whole process (live::find_segment). What a file says of its segments holds for
+  // this file alone: another one may have been made to say the same of other bytes.
+  std::string shared_key(const SegmentRecord& record, int64_t dims) const;
+
   // Whether the setting "index_memory" allows this many bytes more.
   Result<bool> has_room(int64_t bytes) const;
 
@@ -148,7 +152,6 @@ class SegmentStore {
   Status prepare(OwnStatement& statement, const std::string& sql);
   Result<std::vector<StoredSegment>> records();
   Status read_dead(std::vector<StoredSegment>& segments);
-  std::string shared_key(const SegmentRecord& record, int64_t dims) const;
   std::string recall_key(int64_t dims, uint32_t checksum) const;
   Result<HugePageBuffer<char>> read_bytes(const SegmentRecord& record, int64_t dims, int64_t begin,
                                           int64_t end);

@@ -164,6 +164,18 @@ class Gone(Live):
         self.expect_right(query)
         self.assertEqual(self.dead(), 0)
 
+    def test_logged_rows_that_are_gone(self):
+        """REPLACE deletes rows that are in the log already, of which a connection keeps vectors, or codes."""
+        for rows in (100, 600):
+            query = self.vector(9)
+            for to in (9, 9, 5):
+                self.db.execute("BEGIN")
+                self.db.executemany("INSERT OR REPLACE INTO doc(code, vec) VALUES (?, ?)", ((i, self.vector(to)) for i in range(rows)))
+                self.db.execute("COMMIT")
+                for _ in range(2):
+                    self.expect_right(query)
+            fixture.command(self.db, "sync")
+
     def test_another_connection_reads_an_older_version(self):
         query = self.vector(3)
         reader = self.connect()
@@ -253,6 +265,17 @@ class Log(Live):
             for i in (1, 17, 599):
                 self.expect_right(self.db.execute("SELECT vec FROM doc WHERE id = ?", (i,)).fetchone()[0])
             fixture.command(self.connect(), "sync")
+
+    def test_connections_share_the_codes(self):
+        self.load()
+        query = self.vector()
+        first = self.steps(query)
+        other = self.connect()
+        self.assertLess(self.steps(query, other), first)  # the log, and few rows
+        self.expect_right(query, other)
+        other.execute("UPDATE doc SET vec = ? WHERE id = 5", (query,))
+        for db in (self.db, other, self.connect()):
+            self.expect_right(query, db)
 
     def test_a_key_that_comes_back(self):
         """SQLite chooses the key of a deleted row again, which the trigger before the insertion cannot know."""
