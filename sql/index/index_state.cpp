@@ -94,7 +94,7 @@ Result<std::optional<IndexStore::LogChanges>> IndexStore::changes_since(std::spa
   OwnStatement& statement = counts_ ? counting_log_ : log_;
   GLOVE_RETURN_IF_ERROR(prepare(statement, std::string("SELECT rowid, id, ") + (counts_ ? "again" : "0") +
                                                " FROM " + index_.object("_log") + " WHERE rowid >= ?1 " +
-                                               (counts_ ? "OR again > 0 " : "") + "ORDER BY rowid"));
+                                               (counts_ ? "OR again <> 0 " : "") + "ORDER BY rowid"));
   OwnStatement::Run run(statement);
   run.bind(log.empty() ? std::numeric_limits<int64_t>::min() : log.back().place);
   LogChanges changes;
@@ -103,12 +103,12 @@ Result<std::optional<IndexStore::LogChanges>> IndexStore::changes_since(std::spa
   bool grew = true;
   GLOVE_RETURN_IF_ERROR(run.for_each([&]() -> Status {
     const LogEntry entry{run.integer(0), run.integer(1), run.integer(2)};
-    // Those that are not returned were never logged again.
+    // Those that are not returned have the number 0.
     while (at != log.end() && at->place < entry.place) grew = grew && (at++)->again == 0;
     const bool known = at != log.end() && at->place == entry.place;
     ends_alike = ends_alike || (known && at + 1 == log.end());
     grew = grew && (known || ends_alike) && (!known || (at->id == entry.id && at->again <= entry.again));
-    changes.count += entry.again + (known ? -at->again : 1);
+    changes.count += entry.again + (known ? -at->again : 2);
     if (!known || at->again != entry.again) changes.entries.push_back(entry);
     if (known) ++at;
     return {};

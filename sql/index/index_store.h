@@ -76,7 +76,7 @@ class IndexStore {
   struct LogEntry {
     int64_t place;  // the rowid
     int64_t id;
-    int64_t again;  // how many times it was logged again
+    int64_t again;  // grows whenever it is logged again; at least -1
   };
   // What a version of the database has.
   struct CommittedState {

@@ -7,8 +7,9 @@ namespace {
 
 // A statement that logs keys, each once; `rows` begins with VALUES or SELECT. OR IGNORE would yield to the
 // conflict clause of the statement that fires the trigger; ON CONFLICT (SQLite 3.24) does not.
-std::string log_statement(const IndexDefinition& index, const std::string& rows, bool count) {
-  return "INSERT INTO " + quoted_name(index.name + "_log") + "(id) " + rows +
+std::string log_statement(const IndexDefinition& index, const std::string& rows, bool count,
+                          const char* columns = "(id) ") {
+  return "INSERT INTO " + quoted_name(index.name + "_log") + columns + rows +
          (count ? kCounts : " ON CONFLICT DO NOTHING; ");
 }
 
@@ -41,7 +42,8 @@ std::string next_key(const IndexDefinition& index, bool autoincrement) {
 
 // Fires unless the content has the row as it is to be inserted: DO UPDATE and OR IGNORE leave many such rows.
 // The texts of equal numbers may differ, as 10 and 10.0 do.
-// SQLite shows a trigger before the INSERT the key -1 for a row that has none yet.
+// SQLite shows a trigger before the INSERT the key -1 for a row that has none yet. A new key counts from -1,
+// so that it has 0, like most others, when the row is there: readers look for other numbers.
 std::string insert_before(const IndexDefinition& index, const ContentTraits& content, bool count) {
   const std::string key = key_of(index, "new");
   std::string same = key_of(index, "c") + " = " + key;
@@ -55,8 +57,8 @@ std::string insert_before(const IndexDefinition& index, const ContentTraits& con
          ") BEGIN " +
          log_statement(index,
                        "VALUES (CASE " + key + " WHEN -1 THEN " + next_key(index, content.autoincrement) +
-                           " ELSE " + key + " END)",
-                       count);
+                           " ELSE " + key + (count ? " END, -1)" : " END)"),
+                       count, count ? "(id, again) " : "(id) ");
 }
 
 }  // namespace
