@@ -35,8 +35,7 @@ install_packages() {
     command -v sudo >/dev/null && sudo=(sudo) || sudo=(false)
   fi
   if [[ "${sudo[*]}" == false || -n "${GLOVE_NO_INSTALL:-}" ]] || ! command -v apt-get >/dev/null; then
-    echo "Missing packages, which this script may not install here. Please run:" >&2
-    echo "  apt-get install ${missing[*]}" >&2
+    echo "build.sh: packages are missing, which it may not install here; please run: sudo apt-get install ${missing[*]}" >&2
     exit 1
   fi
   echo "Installing with apt-get: ${missing[*]}"

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/float_environment.h"
+#include "base/require.h"
+
 namespace glove {
 namespace {
 
@@ -29,6 +32,8 @@ Centroids::Centroids(Metric by, int64_t clusters, int64_t components)
       norms_squared(static_cast<size_t>(clusters)) {}
 
 void Centroids::set(int64_t cluster, const float* vector) {
+  GLOVE_REQUIRE(cluster >= 0 && cluster < count);
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
   std::copy_n(vector, dims, vectors.data() + cluster * dims);
   norms_squared[static_cast<size_t>(cluster)] = exact_dot(vector, vector, dims);
 }
@@ -49,6 +54,8 @@ void FixedSums::clear() {
 }
 
 void FixedSums::update(Centroids& centroids) const {
+  GLOVE_REQUIRE(centroids.count == count && centroids.dims == dims);
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
   std::vector<float> mean(static_cast<size_t>(dims));
   for (int64_t cluster = 0; cluster < count; ++cluster) {
     const int64_t size = sizes[static_cast<size_t>(cluster)];

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/points.h"
+#include "base/require.h"
 #include "model/exact_dot.h"
 
 namespace glove {
@@ -23,6 +24,7 @@ enum class Metric {
 // REQUIRES: for kCosine, both norms > 0.
 inline double cluster_score(Metric metric, double dot, double row_norm_squared,
                             double centroid_norm_squared) {
+  GLOVE_REQUIRE(metric != Metric::kCosine || (row_norm_squared > 0 && centroid_norm_squared > 0));
   if (metric == Metric::kCosine) return cosine_from_dots(dot, row_norm_squared, centroid_norm_squared);
   return -((row_norm_squared + centroid_norm_squared) - 2 * dot);
 }
@@ -77,6 +79,7 @@ struct FixedSums {
   // Returns what a component of a row is multiplied by before it is rounded to an integer: a power of two
   // times 1 / |row|, or a power of two. REQUIRES: for kCosine, the row is not zero.
   double factor(double row_norm_squared) const {
+    GLOVE_REQUIRE(metric != Metric::kCosine || row_norm_squared > 0);
     const double one = std::ldexp(1.0, bits);
     return metric == Metric::kCosine ? 1 / std::sqrt(row_norm_squared) * one : one / unit;
   }

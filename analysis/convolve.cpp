@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/concat.h"
+#include "base/float_environment.h"
+#include "base/require.h"
 
 namespace glove {
 namespace {
@@ -63,6 +65,7 @@ double convolution_products(const Grid& grid, std::span<const Grid> kernels) {
 }
 
 Result<Grid> convolve(const Grid& grid, std::span<const Grid> kernels, const InterruptCheck& interrupted) {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
   GLOVE_RETURN_IF_ERROR(check_kernels(kernels));
   Grid result = grid;
   for (const Grid& kernel : kernels) {

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "analysis/convolve.h"
+#include "base/float_environment.h"
+#include "base/require.h"
 
 namespace glove {
 namespace {
@@ -56,6 +58,7 @@ void widen(double& least, double& most) {
 }  // namespace
 
 PlaneExtent extent_of(std::span<const double> x, std::span<const double> y) {
+  GLOVE_REQUIRE(!x.empty() && x.size() == y.size());
   const auto [x_min, x_max] = std::ranges::minmax(x);
   const auto [y_min, y_max] = std::ranges::minmax(y);
   PlaneExtent extent{x_min, y_min, x_max, y_max};
@@ -65,6 +68,9 @@ PlaneExtent extent_of(std::span<const double> x, std::span<const double> y) {
 }
 
 Grid point_counts(std::span<const double> x, std::span<const double> y, const DensityOptions& options) {
+  GLOVE_REQUIRE(x.size() == y.size() && (!x.empty() || options.extent) && options.width > 0 &&
+                options.height > 0);
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
   const PlaneExtent extent = options.extent ? *options.extent : extent_of(x, y);
   Grid counts(options.height, options.width);
   for (size_t i = 0; i < x.size(); ++i) {
@@ -76,6 +82,7 @@ Grid point_counts(std::span<const double> x, std::span<const double> y, const De
 }
 
 std::vector<Grid> gaussian_kernels(double sigma) {
+  GLOVE_REQUIRE(sigma >= 0);
   if (sigma == 0) return {};
   const Grid across = gaussian_row(sigma);
   Grid down = across;

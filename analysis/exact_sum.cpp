@@ -4,6 +4,9 @@
 #include <bit>
 #include <cmath>
 
+#include "base/float_environment.h"
+#include "base/require.h"
+
 namespace glove {
 namespace {
 
@@ -56,6 +59,7 @@ void subtract_at(uint64_t* limbs, size_t count, const std::array<uint64_t, 3>& a
 }  // namespace
 
 void ExactSums::accumulate(double weight, std::span<const float> vector, bool negate) {
+  GLOVE_REQUIRE(vector.size() == dims() && std::isfinite(weight));
   const Parts w = parts_of(weight);
   if (w.mantissa == 0) return;
   for (size_t j = 0; j < vector.size(); ++j) {
@@ -111,6 +115,7 @@ ScaledNumber ExactSums::rounded(size_t component) const {
 }
 
 float quotient(const ScaledNumber& dividend, const ScaledNumber& divisor) {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
   return static_cast<float>(std::ldexp(dividend.m / divisor.m, dividend.exponent - divisor.exponent));
 }
 

@@ -12,6 +12,7 @@
 #include "analysis/seeding.h"
 #include "base/concat.h"
 #include "base/float_environment.h"
+#include "base/require.h"
 
 namespace glove {
 namespace {
@@ -230,6 +231,7 @@ double Clustering::inertia() const {
 }
 
 double Clustering::similarity(int64_t row, double row_norm_squared) const {
+  GLOVE_REQUIRE(rows[static_cast<size_t>(row)].first >= 0);
   const NearestTwo& nearest = rows[static_cast<size_t>(row)];
   if (centroids.metric == Metric::kCosine) return nearest.first_score;
   const double norm_squared = centroids.norms_squared[static_cast<size_t>(nearest.first)];
@@ -239,6 +241,7 @@ double Clustering::similarity(int64_t row, double row_norm_squared) const {
 }
 
 double Clustering::distance(int64_t row) const {
+  GLOVE_REQUIRE(rows[static_cast<size_t>(row)].first >= 0);
   return distance_of(centroids.metric, rows[static_cast<size_t>(row)].first_score);
 }
 

@@ -3,7 +3,9 @@
 #include <cmath>
 #include <utility>
 
+#include "base/float_environment.h"
 #include "base/random.h"
+#include "base/require.h"
 #include "base/thread_pool.h"
 
 namespace glove {
@@ -109,6 +111,7 @@ class LayoutSteps {
 
 Result<PlaneLayout> lay_out(const NeighborGraph& graph, PlaneLayout start, int threads,
                             const InterruptCheck& interrupted, const ProgressReport& progress) {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
   if (graph.rows() == 0) return start;
   LayoutSteps layout(graph, starting_places(start));
   for (int64_t step = 0; step < kLayoutSteps; ++step) {

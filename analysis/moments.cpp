@@ -4,10 +4,13 @@
 #include <cmath>
 
 #include "analysis/analysis.h"
+#include "base/float_environment.h"
+#include "base/require.h"
 
 namespace glove {
 
 std::vector<double> unit_weights(const Points& points) {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
   std::vector<double> weights(static_cast<size_t>(points.rows));
   for (int64_t row = 0; row < points.rows; ++row) {
     const double norm_squared = points.norms_squared[row];
@@ -41,6 +44,8 @@ bool rows_are_equal(const Points& points, std::span<const double> weights) {
 Result<std::vector<double>> weighted_mean(Analysis& analysis, const Points& points,
                                           std::span<const double> weights,
                                           const InterruptCheck& interrupted) {
+  GLOVE_REQUIRE(weights.empty() || std::ssize(weights) == points.rows);
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
   std::vector<double> mean(static_cast<size_t>(points.dims));
   const int64_t rows = weighted_rows(points, weights);
   if (rows == 0) return mean;

@@ -4,6 +4,8 @@
 #include <span>
 #include <utility>
 
+#include "base/float_environment.h"
+#include "base/require.h"
 #include "model/model_builder.h"
 #include "search/nearest.h"
 
@@ -79,6 +81,7 @@ Result<NeighborGraph> nearest_rows_graph(Engine& engine, const PointSet& set,
                                          const std::vector<int64_t>& rows, int64_t count,
                                          const std::string& backend, const InterruptCheck& interrupted,
                                          const ProgressReport& progress, SearchReport& report) {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
   Answers neighbors(rows.size());
   if (rows.size() > 1) {
     GLOVE_ASSIGN_OR_RETURN(ModelPtr model, model_of_rows(set, rows, interrupted));

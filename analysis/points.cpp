@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/require.h"
 #include "model/quantize.h"
 
 namespace glove {
@@ -27,6 +28,7 @@ PointSet PointSet::chosen_rows(ModelPtr model, std::vector<int32_t> ids) {
 }
 
 Result<PointSet> PointSet::first_rows(ModelPtr model, int64_t rows, const InterruptCheck& interrupted) {
+  GLOVE_REQUIRE(rows >= 0 && rows <= model->words());
   if (rows > model->parts().front().rows) {
     std::vector<int32_t> ids(static_cast<size_t>(rows));
     std::iota(ids.begin(), ids.end(), 0);

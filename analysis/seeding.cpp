@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/float_environment.h"
 #include "base/random.h"
+#include "base/require.h"
 
 namespace glove {
 namespace {
@@ -78,6 +80,7 @@ class SpreadDraw {
 }  // namespace
 
 std::vector<int32_t> random_rows(std::span<const int32_t> candidates, int64_t count, uint64_t seed) {
+  GLOVE_REQUIRE(count >= 0 && count <= std::ssize(candidates));
   SplitMix64 random(seed);
   std::vector<int32_t> rows(candidates.begin(), candidates.end());
   for (size_t i = 0; i < static_cast<size_t>(count); ++i)
@@ -88,6 +91,8 @@ std::vector<int32_t> random_rows(std::span<const int32_t> candidates, int64_t co
 
 Result<std::vector<int32_t>> spread_rows(const DotsOfRows& dots_of_rows, const Points& points, Metric metric,
                                          std::span<const int32_t> candidates, int64_t count, uint64_t seed) {
+  GLOVE_REQUIRE(count <= std::ssize(candidates));
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
   SplitMix64 random(seed);
   SpreadDraw draw(points, metric, candidates);
   std::vector<int32_t> rows;

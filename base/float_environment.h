@@ -6,6 +6,8 @@
 #include <cstdint>
 #if defined(__SSE__) || defined(__x86_64__)
 #include <xmmintrin.h>
+
+#include "base/require.h"
 #endif
 
 namespace glove {
@@ -38,6 +40,17 @@ class ScopedFloatEnvironment {
 #endif
   ScopedFloatEnvironment(const ScopedFloatEnvironment&) = delete;
   ScopedFloatEnvironment& operator=(const ScopedFloatEnvironment&) = delete;
+
+  // Whether the thread has these settings now; true where that cannot be asked. For GLOVE_REQUIRE.
+  static bool is_set() {
+#if defined(__aarch64__)
+    return fpcr() == kStandardFpcr;
+#elif defined(__x86_64__)
+    return is_standard();
+#else
+    return true;
+#endif
+  }
 
  private:
 #if defined(__aarch64__)

@@ -3,13 +3,14 @@
 #include <exception>
 #include <utility>
 
-#include "base/blocked_signals.h"
 #include "base/float_environment.h"
+#include "base/require.h"
 #include "base/system_calls.h"
 
 namespace glove {
 
 bool IoThread::start(const char* name, std::function<void()> body) noexcept try {
+  GLOVE_REQUIRE(!started());
   const BlockedSignals blocked;
   thread_ = std::thread([work = std::move(body)] {
     const ScopedFloatEnvironment environment;

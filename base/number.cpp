@@ -5,7 +5,9 @@
 #include <limits>
 #include <system_error>
 
+#include "base/float_environment.h"
 #include "base/float_from_chars.h"
+#include "base/require.h"
 
 namespace glove {
 namespace {
@@ -41,6 +43,7 @@ const char* parse_any(const char* begin, const char* end, float& value) {
 }  // namespace
 
 const char* parse_float(const char* begin, const char* end, float& value) {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
   // Nearly every number of a text model is [-]digits.digits with at most 15 digits or so. Mantissa and power
   // of ten are then exact doubles, and their quotient is a correctly rounded double. Rounding it to float
   // returns the nearest float unless the double is within one ulp of the midpoint of two floats, where the

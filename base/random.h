@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "base/require.h"
+
 namespace glove {
 
 // SplitMix64 (Steele, Lea and Flood 2014).
@@ -18,7 +20,10 @@ class SplitMix64 {
   }
 
   // A number in [0, bound). The bias is at most bound / 2^64. REQUIRES: bound > 0.
-  uint64_t below(uint64_t bound) { return next() % bound; }
+  uint64_t below(uint64_t bound) {
+    GLOVE_REQUIRE(bound > 0);
+    return next() % bound;
+  }
 
  private:
   uint64_t state_;

@@ -3,10 +3,11 @@
 // std::bad_alloc may propagate, which the boundary maps to SQLITE_NOMEM.
 #pragma once
 
-#include <cassert>
 #include <string>
 #include <utility>
 #include <variant>
+
+#include "base/require.h"
 
 namespace glove {
 
@@ -46,7 +47,7 @@ class Failure {
   bool none() const { return error_ == nullptr; }
   // REQUIRES: !none()
   const Error& error() const {
-    assert(!none());
+    GLOVE_REQUIRE(!none());
     return *error_;
   }
 
@@ -83,30 +84,32 @@ class [[nodiscard]] Result {
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
   Result(ErrorCode code, std::string message) : state_(std::in_place_index<1>, code, std::move(message)) {}
   // REQUIRES: !failure.none()
-  Result(Failure failure) : state_(std::in_place_index<1>, std::move(failure)) {}
+  Result(Failure failure) : state_(std::in_place_index<1>, std::move(failure)) {
+    GLOVE_REQUIRE(!std::get_if<1>(&state_)->none());
+  }
 
   bool ok() const { return state_.index() == 0; }
   // REQUIRES: ok()
   T& value() & {
-    assert(ok());
+    GLOVE_REQUIRE(ok());
     return *std::get_if<0>(&state_);
   }
   const T& value() const& {
-    assert(ok());
+    GLOVE_REQUIRE(ok());
     return *std::get_if<0>(&state_);
   }
   T&& value() && {
-    assert(ok());
+    GLOVE_REQUIRE(ok());
     return std::move(*std::get_if<0>(&state_));
   }
   // REQUIRES: !ok()
   const Error& error() const { return failure().error(); }
   const Failure& failure() const& {
-    assert(!ok());
+    GLOVE_REQUIRE(!ok());
     return *std::get_if<1>(&state_);
   }
   Failure&& failure() && {
-    assert(!ok());
+    GLOVE_REQUIRE(!ok());
     return std::move(*std::get_if<1>(&state_));
   }
   Status status() const { return ok() ? Status() : Status(failure()); }

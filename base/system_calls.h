@@ -89,3 +89,20 @@ void on_request_to_end(void (*stop)(int));
 Result<void*> function_beside_program(const char* name, const char* function);
 
 }  // namespace glove::system_calls
+
+namespace glove {
+
+// Keeps the host's signal handlers off the library's threads. Hold one while starting a thread, which
+// inherits the mask. Signals that a thread raises by its own actions stay unblocked.
+class BlockedSignals {
+ public:
+  BlockedSignals() = default;
+  ~BlockedSignals() { system_calls::restore_signals(saved_); }
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+
+ private:
+  const system_calls::SignalMask saved_ = system_calls::block_signals();
+};
+
+}  // namespace glove

@@ -6,7 +6,6 @@
 #include <thread>
 #include <utility>
 
-#include "base/blocked_signals.h"
 #include "base/float_environment.h"
 #include "base/spin.h"
 #include "base/system_calls.h"

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/cancel.h"
+#include "base/require.h"
 #include "base/status.h"
 #include "base/system_calls.h"
 
@@ -36,7 +37,10 @@ class Turnstile {
   }
 
   // REQUIRES: this thread has entered.
-  void leave() { inside_.store(0, std::memory_order_release); }
+  void leave() {
+    GLOVE_REQUIRE(inside_.load(std::memory_order_relaxed) != 0);
+    inside_.store(0, std::memory_order_release);
+  }
 
   // Returns true if a thread of this process is inside.
   bool occupied() const {

@@ -1,5 +1,7 @@
 #include "base/utf8.h"
 
+#include "base/require.h"
+
 namespace glove {
 namespace {
 
@@ -38,6 +40,7 @@ size_t utf8_character_length(std::string_view bytes) {
 }
 
 char32_t utf8_code_point(std::string_view character) {
+  GLOVE_REQUIRE(!character.empty() && utf8_character_length(character) == character.size());
   const auto first = static_cast<unsigned char>(character[0]);
   if (character.size() == 1) return first;
   char32_t code = first & (0x7Fu >> character.size());

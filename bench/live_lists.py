@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Times indexes in lists, with and without certainty, beside one of the same rows without, in turns, in one process.
+"""Times an index in lists beside one of the same rows without, in turns, in one process.
 
   python3 bench/live_lists.py EXTENSION [--vectors FILE.npy] [--rows N] [--dims D] [--threads T] [--folder DIR]
 
 Needs NumPy. Without --vectors the rows are a stand-in with a seed: mixtures of a tree of topics, as in bench/planes.py.
 Prints seconds to create either index, the bytes of their tables, the memory that a first query adds, the time of queries
 (k = 10 and 100; the best of the rounds of each query, and the median and the mean of these), of inserting 10,000 rows in
-one transaction, and of a sync of 1,000 rows; and the rows that differ, which must be 0. The index with certainty is asked for
-1 - 1e-9, and needs vectors of 256 to 4,096 dimensions; --kinds none,auto leaves it out.
+one transaction, and of a sync of 1,000 rows; and the rows that differ, which must be 0.
 """
 import argparse
 import multiprocessing
@@ -20,7 +19,7 @@ import numpy as np
 
 import planes
 
-KINDS = {"none": "lists=none", "auto": "lists=auto", "certain": "lists=auto, certainty=yes"}
+KINDS = ("none", "auto")
 
 
 def connect(path, extension, threads):
@@ -50,15 +49,14 @@ def create(db, vectors):
         db.executemany(f"INSERT INTO doc_{kind}(v) VALUES (?)", ((row.tobytes(),) for row in vectors))
         db.execute("COMMIT")
         wall, cpu = seconds(lambda: db.execute(
-            f"CREATE VIRTUAL TABLE vec_{kind} USING glove_index(content='doc_{kind}', rowid='id', vector='v', {KINDS[kind]})"))
+            f"CREATE VIRTUAL TABLE vec_{kind} USING glove_index(content='doc_{kind}', rowid='id', vector='v', lists={kind})"))
         blocks = db.execute(f"SELECT sum(length(data)) FROM vec_{kind}_block").fetchone()[0]
         lists = db.execute(f"SELECT value FROM vec_{kind}_config WHERE key = 'lists'").fetchone()[0]
-        print(f"{kind}: {lists} lists, created in {wall:.1f} s ({cpu:.1f} s of processors), {blocks:,} bytes", flush=True)
+        print(f"lists={kind}: {lists} lists, created in {wall:.1f} s ({cpu:.1f} s of processors), {blocks:,} bytes", flush=True)
 
 
 def ask(db, kind, k, vector):
-    certainty = 1 - 1e-9 if kind == "certain" else 1
-    return db.execute(f"SELECT id, similarity FROM vec_{kind} WHERE query = ? AND k = ? AND certainty = ?", (vector.tobytes(), k, certainty)).fetchall()
+    return db.execute(f"SELECT id, similarity FROM vec_{kind} WHERE query = ? AND k = ?", (vector.tobytes(), k)).fetchall()
 
 
 def memory_of_reader(path, extension, kind, query):
@@ -78,25 +76,23 @@ def measure_queries(db, queries, rounds):
         for turn in range(rounds):
             for i, query in enumerate(queries):
                 answers = {}
-                for kind in KINDS if turn % 2 else reversed(list(KINDS)):
+                for kind in KINDS if turn % 2 else reversed(KINDS):
                     asked = query * np.float32(1 + turn / 64)  # the answer to an equal query would be kept
                     wall, used = seconds(lambda: answers.update({kind: ask(db, kind, k, asked)}))
                     best[kind][i] = min(best[kind][i], wall)
                     cpu[kind] += used
-                differ += any(answers["none"] != answers[kind] for kind in KINDS)
-        none = best["none"] * 1e3
-        print(f"k = {k}: {differ} answers differ; none {np.median(none):.3f} ms (mean {none.mean():.3f})", flush=True)
-        for kind in list(KINDS)[1:]:
-            other = best[kind] * 1e3
-            print(f"  {kind} {np.median(other):.3f} ms (mean {other.mean():.3f}), ratio of medians {np.median(other) / np.median(none):.3f}, "
-                  f"of means {other.mean() / none.mean():.3f}, of processor seconds {cpu[kind] / cpu['none']:.3f}", flush=True)
+                differ += answers["none"] != answers["auto"]
+        none, auto = (best[kind] * 1e3 for kind in KINDS)
+        print(f"k = {k}: {differ} answers differ; none {np.median(none):.3f} ms (mean {none.mean():.3f}), lists "
+              f"{np.median(auto):.3f} ms (mean {auto.mean():.3f}), ratio of medians {np.median(auto) / np.median(none):.3f}, "
+              f"of means {auto.mean() / none.mean():.3f}, of processor seconds {cpu['auto'] / cpu['none']:.3f}", flush=True)
 
 
 def measure_changes(db, vectors, rounds):
     inserts = {kind: [] for kind in KINDS}
     syncs = {kind: [] for kind in KINDS}
     for turn in range(rounds):
-        for kind in KINDS if turn % 2 else reversed(list(KINDS)):
+        for kind in KINDS if turn % 2 else reversed(KINDS):
             def insert(count):
                 db.execute("BEGIN")
                 db.executemany(f"INSERT INTO doc_{kind}(v) VALUES (?)", ((row.tobytes(),) for row in vectors[:count]))
@@ -107,9 +103,8 @@ def measure_changes(db, vectors, rounds):
             db.execute(f"DELETE FROM doc_{kind} WHERE id > ?", (len(vectors),))
             db.execute(f"INSERT INTO vec_{kind}(vec_{kind}) VALUES ('sync')")
     for name, times in (("INSERT of 10,000 rows", inserts), ("sync of 1,000 rows", syncs)):
-        for kind in list(KINDS)[1:]:
-            print(f"{name}: none {min(times['none']) * 1e3:.1f} ms of processors, {kind} {min(times[kind]) * 1e3:.1f}, "
-                  f"ratio of the best {min(times[kind]) / min(times['none']):.3f}", flush=True)
+        print(f"{name}: none {min(times['none']) * 1e3:.1f} ms of processors, lists {min(times['auto']) * 1e3:.1f}, "
+              f"ratio of the best {min(times['auto']) / min(times['none']):.3f}", flush=True)
 
 
 def main():
@@ -122,10 +117,7 @@ def main():
     parser.add_argument("--queries", type=int, default=30)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--folder")
-    parser.add_argument("--kinds", default="none,auto,certain")
     options = parser.parse_args()
-    for kind in KINDS.keys() - options.kinds.split(","):
-        del KINDS[kind]
     rng = np.random.default_rng(1)
     vectors = np.load(options.vectors)[:options.rows] if options.vectors else planes.stand_in(rng, options.rows, options.dims)
     print(f"{len(vectors):,} x {vectors.shape[1]}, {options.threads} threads", flush=True)
@@ -137,7 +129,7 @@ def main():
         queries = vectors[rng.integers(0, len(vectors), options.queries)]
         for kind in KINDS:
             with multiprocessing.get_context("spawn").Pool(1) as reader:
-                print(f"a reader's memory, {kind}: {reader.apply(memory_of_reader, (path, options.extension, kind, queries[0])):,} bytes", flush=True)
+                print(f"a reader's memory, lists={kind}: {reader.apply(memory_of_reader, (path, options.extension, kind, queries[0])):,} bytes", flush=True)
         db = connect(path, options.extension, options.threads)
         measure_queries(db, queries, options.rounds)
         measure_changes(db, vectors, options.rounds)

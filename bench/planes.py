@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times searches of one model with lists against the same model without, in turns, in one process.
 
-  python3 bench/planes.py BUILD [--data pairs|concatenated|random|lsa] [--rows N] [--model GLOVE] [--threads T,...] [--certainty C,...] [--program FILE]
+  python3 bench/planes.py BUILD [--data pairs|concatenated|random|lsa] [--rows N] [--model GLOVE] [--threads T,...] [--program FILE]
 
 BUILD is the folder of a release build (glove.so, glove-convert). Needs NumPy, no network, and about 1,400
 bytes of disk per row of 100 dimensions in --folder. Data are drawn with --seed:
@@ -15,8 +15,7 @@ bytes of disk per row of 100 dimensions in --folder. Data are drawn with --seed:
 GLOVE is any file that glove-convert reads. Without --model a stand-in with a seed is made: 200,000 unit
 vectors of 100 dimensions that are mixtures of a tree of topics, whose neighbours are about as near as those
 of GloVe. Prints for each k: the rows that differ (must be 0), the best time and the median of either file,
-the ratio of the best of rounds, and the candidates and megabytes of a query. With --certainty (for lsa) also those
-of the last of --lists with each certainty. With --program BUILD/bench/sql_turns, that program runs the
+the ratio of the best of rounds, and the candidates and megabytes of a query. With --program BUILD/bench/sql_turns, that program runs the
 searches, without Python's part of the times, on as many threads as there are cores. For 16 cores: --threads 16 --rows 10000000.
 """
 import argparse
@@ -145,7 +144,6 @@ def main():
     parser.add_argument("--lists", default="auto", help="numbers of lists, which are compared with none")
     parser.add_argument("--texts")
     parser.add_argument("--threads", default="1")
-    parser.add_argument("--certainty", default="", help="certainties below 1, such as 0.999999999")
     parser.add_argument("--program", help="BUILD/bench/sql_turns")
     parser.add_argument("--k", default="10,100,1000")
     parser.add_argument("--queries", type=int, default=40)
@@ -156,9 +154,8 @@ def main():
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
         files = make_files(arguments, folder, os.path.join(arguments.build, "glove-convert"))
         if arguments.program:
-            searches = searches_of(files, arguments.certainty).values()
             subprocess.run([arguments.program, os.path.join(os.path.abspath(arguments.build), "glove.so"), arguments.k, str(arguments.queries),
-                            str(arguments.rounds), *(f"{files[model]}@{certainty!r}" for model, certainty in searches)], check=True)
+                            str(arguments.rounds), *files.values()], check=True)
             return
         db = sqlite3.connect(":memory:")
         db.enable_load_extension(True)
@@ -173,31 +170,24 @@ def main():
         for threads in arguments.threads.split(","):
             db.execute("SELECT glove_config('threads', ?)", (int(threads),)).fetchall()
             for k in arguments.k.split(","):
-                measure(db, searches_of(files, arguments.certainty), words, arguments.rounds, int(k), threads)
+                measure(db, list(files), words, arguments.rounds, int(k), threads)
 
 
-def searches_of(files, certainties):
-    """The model and the certainty of each search, by a name."""
-    searches = {name: (name, 1.0) for name in files}
-    searches.update({f"{list(files)[-1]} at {text}": (list(files)[-1], float(text)) for text in certainties.split(",") if text})
-    return searches
-
-
-def measure(db, searches, words, rounds, k, threads):
-    times = {name: np.full((rounds, len(words)), np.inf) for name in searches}
-    costs = {name: [] for name in searches}
+def measure(db, models, words, rounds, k, threads):
+    times = {name: np.full((rounds, len(words)), np.inf) for name in models}
+    costs = {name: [] for name in models}
     differ = 0
     for turn in range(rounds):
         for i, word in enumerate(words):
             answers = {}
-            for name, (model, certainty) in searches.items():
+            for name in models:
                 expr = f"{1 + turn / 64 + int(threads) / 2048 + k / 2**22} * {word}"  # the answer to an equal expression would be kept
                 start = time.perf_counter()
-                answers[name] = db.execute("SELECT neighbor, similarity FROM glove_nn WHERE expr = ? AND k = ? AND model = ? AND certainty = ?", (expr, k, model, certainty)).fetchall()
+                answers[name] = db.execute("SELECT neighbor, similarity FROM glove_nn WHERE expr = ? AND k = ? AND model = ?", (expr, k, name)).fetchall()
                 times[name][turn, i] = time.perf_counter() - start
                 costs[name].append(db.execute("SELECT candidates, bytes_scanned FROM glove_stats LIMIT 1").fetchone())
             differ += any(rows != answers["none"] for rows in answers.values())
-    best = {name: times[name].min(axis=0) for name in searches}  # per query, of the rounds
+    best = {name: times[name].min(axis=0) for name in models}  # per query, of the rounds
     none = best["none"]
     print(f"{threads} threads, k = {k}: {differ} answers differ")
     for name, taken in best.items():

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes README.md's plot and the sentences below it, between their markers: readme_table.py [--check]
+"""Writes README.md's sentence on GPUs, between its markers, and the plot bench/data/speed.svg: readme_table.py [--check]
 
-The data are gpu.json, peers.json and recall.json of bench/data, and the plot is bench/data/speed.svg; bench/RESULTS.md has the tables. With
+The data are gpu.json, peers.json and recall.json of bench/data; bench/RESULTS.md has the tables. With
 --check nothing is written; the exit status is 1 if something would change.
 """
 import json
@@ -135,7 +135,6 @@ def outputs():
     peers, recall, gpu = read("peers.json"), read("recall.json"), read("gpu.json")
     if peers is not None and recall is not None:
         files[ROOT / PLOT] = plot_of(peers, recall)
-        parts.append(f"![Milliseconds for one query against recall, beside other searches]({PLOT})")
     if gpu is not None:
         parts.append(textwrap.fill(gpu_sentence(gpu) + " [All measurements](bench/RESULTS.md)", 130, break_long_words=False))
     readme = ROOT / "README.md"

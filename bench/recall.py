@@ -19,8 +19,19 @@ and three families that were named before anything was built, and are measured o
   signs      the signs of a row's components, which is what a store of one bit per component holds
 
 Rows are asked for by their word, the others as vectors. Recall is the share of the exact k rows that are returned.
+
+  python3 bench/recall.py BUILD --cells [--spectra 0.5,1] [--dims 96,384,768] [--rows 40000] [--queries 1000] [--jobs N]
+  python3 bench/recall.py BUILD --cells --model FILE --texts NAME=FILE ... [--corpus FILE]
+
+measure whether the promise is kept at k = 1, 3, 10 and 100: a cell is a store, a family, k and r, and must have a recall of r - .01
+less two standard errors; a family over its cells must have r - .01. The first form makes rows whose i-th component has a deviation of
+i^-S, stores them in a model file and in an index, and asks for rows, sums, differences and a - b + c. The second asks for texts
+(a line each; the source 'words' is of single words, which are misspelt and expanded to the words that they may mean) of the word model,
+and of an index of the lines of the corpus that the model encodes.
 """
 import argparse
+import lzma
+import multiprocessing
 import glob
 import json
 import os
@@ -151,10 +162,140 @@ def measure(db, queries, k, recalls, total, counts):
     return exact_ms, results
 
 
+FORMS = {"rows": (1,), "a + b": (1, 1), "a + b + c": (1, 1, 1), "a - b": (1, -1), "a - b + c": (1, -1, 1)}
+CELL_KS, CELL_RECALLS = (1, 3, 10, 100), (0.9, 0.95, 0.99)
+
+
+def connect(build):
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    db.enable_load_extension(True)
+    db.load_extension(os.path.join(os.path.abspath(build), "glove.so"))
+    db.execute("SELECT glove_config('threads', 1), glove_config('audits', 0)").fetchall()
+    return db
+
+
+def cells_of(db, store, family, sql, queries):
+    """Yields (store, family, k, r, recall, standard error, share that is exact, ms). `sql` asks for ids and evidence."""
+    truth = [[row for row, _ in db.execute(sql, (query, CELL_KS[-1], None))] for query in queries]
+    for k in CELL_KS:
+        for recall in CELL_RECALLS:
+            shares, exact, times = [], 0, []
+            for query, right in zip(queries, truth):
+                start = time.thread_time()
+                rows = db.execute(sql, (query, k, recall)).fetchall()
+                times.append(time.thread_time() - start)
+                shares.append(len({row for row, _ in rows} & set(right[:k])) / max(len(right[:k]), 1))
+                exact += not rows or rows[0][1] == "proof"
+            yield (store, family, k, recall, float(np.mean(shares)), float(np.std(shares) / len(shares) ** 0.5),
+                   exact / len(queries), 1e3 * float(np.mean(times)))
+
+
+def model_sql(name, column):
+    return f"SELECT neighbor, evidence FROM glove_nn WHERE {column} = ? AND k = ? AND recall = ? AND model = '{name}' AND backend = 'cpu'"
+
+
+INDEX_SQL = "SELECT id, evidence FROM doc_vec WHERE query = ? AND k = ? AND recall = ? AND backend = 'cpu' ORDER BY rank"
+
+
+def spectrum_cells(task):
+    build, spectrum, dims, rows, count, lists = task
+    rng = np.random.default_rng([round(100 * spectrum), dims])
+    vectors = (rng.standard_normal((rows, dims)) / np.arange(1, dims + 1) ** spectrum).astype("<f4")
+    directions = unit(vectors)
+    db = connect(build)
+    with tempfile.TemporaryDirectory() as folder:
+        text, path = os.path.join(folder, "rows.w2v"), os.path.join(folder, "rows.safetensors")
+        with open(text, "wb") as file:
+            file.write(b"%d %d\n" % vectors.shape + b"".join(b"%d " % i + row.tobytes() for i, row in enumerate(vectors)))
+        subprocess.run([os.path.join(build, "glove-convert"), "--quiet", text, path, "--lists", str(lists)], check=True)
+        os.remove(text)
+        db.execute("SELECT glove_load(?, 'rows')", (path,)).fetchall()
+        db.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, vec BLOB)")
+        db.executemany("INSERT INTO doc VALUES (?, ?)", ((i, row.tobytes()) for i, row in enumerate(vectors)))
+        db.execute(f"CREATE VIRTUAL TABLE doc_vec USING glove_index(content='doc', rowid='id', vector='vec', lists={lists})")
+        cells, name = [], f"i^-{spectrum:g} x {dims}"
+        for family, signs in FORMS.items():
+            terms = rng.integers(0, rows, (count, len(signs)))
+            queries = [row.tobytes() for row in np.einsum("qtd,t->qd", directions[terms], signs).astype("<f4")]
+            words = [str(row) for row in terms[:, 0]]
+            cells += cells_of(db, name + ", index", family, INDEX_SQL, queries)
+            cells += cells_of(db, name + ", model", family, model_sql("rows", "expr"), queries)
+            if family == "rows":
+                cells += cells_of(db, name + ", model", "words", model_sql("rows", "word"), words)
+        db.execute("SELECT glove_unload('rows')").fetchall()
+    return cells
+
+
+def lines_of(path, count):
+    with lzma.open(path, "rt", encoding="utf-8") if path.endswith(".xz") else open(path, encoding="utf-8") as file:
+        lines = list(dict.fromkeys(line.strip() for line in file if line.strip()))
+    return lines if count is None else [lines[i] for i in np.random.default_rng(5).permutation(len(lines))[:count]]
+
+
+def expanded(db, words, count):
+    """Misspells words, and returns the sum of the words that each may mean: those one edit away."""
+    rng, letters = np.random.default_rng(6), "abcdefghijklmnopqrstuvwxyz"
+    known = {word: np.frombuffer(vector, "<f4") for word, vector in db.execute("SELECT word, vector FROM glove_words WHERE model = 'm'")}
+    queries = []
+    while len(queries) < count:
+        word = words[rng.integers(0, len(words))]
+        place, letter = rng.integers(0, len(word)), letters[rng.integers(0, 26)]
+        wrong = (word[:place] + letter + word[place:], word[:place] + word[place + 1:], word[:place] + letter + word[place + 1:])[rng.integers(0, 3)]
+        near = {wrong[:i] + x + wrong[j:] for i in range(len(wrong) + 1) for j in (i, i + 1) for x in ("", *letters)} & known.keys()
+        if near:
+            queries.append(sum(unit(known[other]) for other in near).astype("<f4").tobytes())
+    return queries
+
+
+def text_cells(task):
+    build, model, lists, name, path, corpus, count = task
+    db = connect(build)
+    with tempfile.TemporaryDirectory() as folder:
+        listed = os.path.join(folder, "m.safetensors")
+        subprocess.run([os.path.join(build, "glove-convert"), model, listed, "--quiet", "--lists", lists], check=True)
+        db.execute("SELECT glove_load(?, 'm')", (listed,)).fetchall()
+    if name == "words":
+        queries = expanded(db, [word for word in lines_of(path, None) if 3 < len(word) < 12 and word.isalpha()], count)
+    else:
+        vectors = (db.execute("SELECT glove_text_vec(?)", (line,)).fetchone()[0] for line in lines_of(path, 2 * count))
+        queries = [vector for vector in vectors if vector is not None][:count]
+    cells = list(cells_of(db, "word model", name, model_sql("m", "expr"), queries))
+    if corpus:
+        asked = set(lines_of(path, 2 * count)) if name != "words" else set()
+        db.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, t TEXT)")
+        db.executemany("INSERT INTO doc(t) VALUES (?)", ((line,) for line in lines_of(corpus, None) if line not in asked))
+        db.execute("CREATE VIRTUAL TABLE doc_vec USING glove_index(content='doc', rowid='id', text='t', model='m', lists='auto')")
+        cells += cells_of(db, "index of texts", name, INDEX_SQL, queries)
+    db.execute("SELECT glove_unload('m')").fetchall()
+    return cells
+
+
+def measure_cells(arguments):
+    if arguments.texts:
+        tasks = [(arguments.build, arguments.model, arguments.lists, *text.split("=", 1), arguments.corpus, arguments.queries)
+                 for text in arguments.texts]
+    else:
+        lists = 180 if arguments.lists == "auto" else arguments.lists
+        tasks = [(arguments.build, float(spectrum), int(dims), arguments.rows, arguments.queries, lists)
+                 for dims in reversed(arguments.dims.split(",")) for spectrum in arguments.spectra.split(",")]
+    families, missed = {}, 0
+    print("store                   family       k    r     recall (error)   exact  ms", flush=True)
+    with multiprocessing.Pool(arguments.jobs) as pool:
+        for cells in pool.imap(text_cells if arguments.texts else spectrum_cells, tasks, 1):
+            for store, family, k, recall, mean, error, exact, ms in cells:
+                families.setdefault(family, []).append(mean - recall)
+                is_kept = mean >= recall - 0.01 - 2 * error
+                missed += not is_kept
+                print(f"{store:23s} {family:10s} {k:4d}  {recall:.2f}  {mean:.4f} ({error:.4f})  {exact:5.1%}  {ms:.3f}{'' if is_kept else '  MISSED'}", flush=True)
+    for family, offs in families.items():
+        print(f"{family}: {np.mean(offs):+.4f} of what was asked for, over {len(offs)} cells")
+    print(f"{missed} of {sum(map(len, families.values()))} cells missed, {sum(np.mean(offs) < -0.01 for offs in families.values())} of {len(families)} families")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build")
-    parser.add_argument("--model", required=True)
+    parser.add_argument("--model")
     parser.add_argument("--lists", default="auto")
     parser.add_argument("--queries", type=int, default=2000)
     parser.add_argument("--families", default=",".join(FAMILIES))
@@ -164,7 +305,19 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--listed", help="the model file with lists, made before: used as it is")
     parser.add_argument("--json", help="write the results there")
+    parser.add_argument("--cells", action="store_true", help="measure whether the promise is kept")
+    parser.add_argument("--spectra", default="0.5,1")
+    parser.add_argument("--dims", default="96,384,768")
+    parser.add_argument("--rows", type=int, default=40_000)
+    parser.add_argument("--jobs", type=int, default=1, help="processes, each with a thread")
+    parser.add_argument("--texts", nargs="+", metavar="NAME=FILE")
+    parser.add_argument("--corpus", help="texts for an index")
     arguments = parser.parse_args()
+    if arguments.cells:
+        measure_cells(arguments)
+        return
+    if not arguments.model:
+        parser.error("--model is missing")
     recalls = [float(recall) for recall in arguments.recalls.split(",")]
     families = arguments.families.split(",") + (list(HELD_OUT) if arguments.held_out else [])
     with tempfile.TemporaryDirectory() as folder:

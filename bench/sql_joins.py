@@ -1,7 +1,9 @@
 """Times glove_nn in SQL: a batch against one search per row, ranks in joins against materialised rankings, an
-interrupt, and one search including the cost of SQL.
+interrupt, and one search including the cost of SQL. With --index: ranks of a glove_index in joins, against the same
+statement with the index as the outer table or, where it cannot be, against reading all ranks.
 
     sql_joins.py EXTENSION MODEL [WORDS]
+    sql_joins.py EXTENSION --index ROWS DIMS
 
 Prints one line per figure. The batch and the single searches run in turn, three times, and the medians are compared.
 """
@@ -13,6 +15,8 @@ import statistics
 import sys
 import threading
 import time
+
+import numpy
 
 
 def connect(extension, without=""):
@@ -106,7 +110,74 @@ def one_search(db):
           f"in the search; from the cache {statistics.median(again):.3f} ms")
 
 
+FILTER = "SELECT d.id, v.rank FROM v {} doc d ON d.id = %s WHERE v.query = %s AND d.tenant = 5 ORDER BY v.rank LIMIT 10"
+ALL_RANKS = "SELECT id, rank FROM v WHERE query = :q"
+FORMS = (  # name, SQL with the place of JOIN or CROSS JOIN; or SQL, and how many times all ranks are read
+    ("a filter with an index", FILTER % ("v.id", ":q")),
+    ("the same by rowid", FILTER % ("v.rowid", ":q")),
+    ("like this row", FILTER % ("v.id", "(SELECT a FROM doc WHERE id = 77)")),
+    ("the rank only selected", "SELECT d.id, v.rank FROM v {} doc d ON d.id = v.id WHERE v.query = :q AND d.tenant = 5"),
+    ("k beside a filter", "SELECT d.id FROM v {} doc d ON d.id = v.id WHERE v.query = :q AND v.k = 1000 AND d.tenant = 5 ORDER BY v.rank"),
+    ("a range with an index", "SELECT d.id FROM v {} doc d ON d.id = v.id WHERE v.query = :q AND d.id < 300 ORDER BY v.rank LIMIT 10"),
+    ("best rank of each group", "SELECT min(v.rank) FROM v {} doc d ON d.id = v.id WHERE v.query = :q AND d.tenant < 9 GROUP BY d.tenant"),
+    ("FTS5", "SELECT f.rowid, v.rank FROM v {} fts f ON v.id = f.rowid WHERE f.body MATCH 'common7' AND v.query = :q ORDER BY v.rank LIMIT 10"),
+    ("rank fusion with FTS5", "SELECT f.rowid, 1.0 / (60 + v.rank) + 1.0 / (60 + row_number() OVER (ORDER BY f.rank)) s FROM v {} fts f "
+     "ON v.id = f.rowid WHERE f.body MATCH 'common7' AND v.query = :q ORDER BY s DESC LIMIT 10"),
+    ("tags of a row", "SELECT v.id FROM v {} tag t ON v.id = t.doc WHERE t.name = 7 AND v.query = :q ORDER BY v.rank LIMIT 10"),
+    ("two indexes, k of one", "SELECT x.id, x.rank + y.rank FROM v x JOIN w y ON y.id = x.id WHERE x.query = :q AND x.k = 100 AND y.query = :p", 2),
+    ("two indexes", "SELECT x.id FROM v x JOIN w y ON y.id = x.id WHERE x.query = :q AND y.query = :p ORDER BY x.rank + y.rank LIMIT 10", 2),
+    ("two rankings", "SELECT x.id FROM v x JOIN v y ON y.id = x.id WHERE x.query = :q AND y.query = :p ORDER BY x.rank + y.rank LIMIT 10", 2),
+    ("two rankings, k = 1000", "SELECT x.id FROM v x JOIN v y ON y.id = x.id WHERE x.query = :q AND y.query = :p AND x.k = 1000 AND y.k = 1000", 2),
+    ("the rank of one row", "SELECT rank FROM v WHERE query = :q AND id = 77", 1),
+    ("LEFT JOIN", "SELECT d.id, v.rank FROM doc d LEFT JOIN v ON v.id = d.id AND v.query = :q WHERE d.tenant = 7", 1),
+    ("LEFT JOIN of all rows", "SELECT d.id, v.rank FROM doc d LEFT JOIN v ON v.id = d.id AND v.query = :q", 1),
+    ("LEFT JOIN with among", "SELECT d.id, v.rank FROM doc d LEFT JOIN v ON v.id = d.id AND v.query = :q AND v.among = (SELECT glove_keys(id) "
+     "FROM doc WHERE tenant < 50) WHERE d.tenant = 7", 1),
+    ("a scalar subquery", "SELECT d.id, (SELECT rank FROM v WHERE query = :q AND id = d.id) FROM doc d WHERE d.tenant = 5", 1),
+)
+
+
+def ranks_of_an_index(extension, rows, dims):
+    db = connect(extension)
+    source = numpy.random.default_rng(5)
+
+    def vector():
+        return source.standard_normal(dims, "f").tobytes()
+    db.executescript("CREATE TABLE doc(id INTEGER PRIMARY KEY, tenant, body, a); CREATE TABLE other(id INTEGER PRIMARY KEY, b);"
+                     "CREATE TABLE tag(doc INT, name INT); CREATE INDEX by_tenant ON doc(tenant); CREATE INDEX by_name ON tag(name)")
+    db.execute("BEGIN")
+    for i in range(rows):
+        db.execute("INSERT INTO doc VALUES (?, ?, ?, ?)", (i, i % 100, f"word{i} common{i % 200}", vector()))
+        db.execute("INSERT INTO other VALUES (?, ?)", (i, vector()))
+        db.execute("INSERT INTO tag VALUES (?, ?)", (i, i % 200))
+    db.execute("COMMIT")
+    db.executescript("CREATE VIRTUAL TABLE v USING glove_index(content='doc', rowid='id', vector='a');"
+                     "CREATE VIRTUAL TABLE w USING glove_index(content='other', rowid='id', vector='b');"
+                     "CREATE VIRTUAL TABLE fts USING fts5(body, content=doc, content_rowid=id); INSERT INTO fts(fts) VALUES ('rebuild')")
+
+    queries = [{"p": vector(), "q": vector()} for _ in range(5)]
+
+    def median(sql):
+        times = []
+        for query in queries:
+            db.execute("UPDATE tag SET name = name WHERE doc = 1")  # nothing is kept any more
+            times.append(timed(lambda: db.execute(sql, {name: query[name] for name in "pq" if ":" + name in sql}).fetchall())[0])
+        return statistics.median(times)
+    median(ALL_RANKS)
+    for state in ("", ", analyzed", ", in a transaction that has written"):
+        if state:
+            db.execute("ANALYZE" if "analyzed" in state else "BEGIN")
+        all_ranks = median(ALL_RANKS)
+        print(f"SQLite {sqlite3.sqlite_version}, {rows} x {dims}{state}: all ranks of a query in {all_ranks:.1f} ms")
+        for name, sql, *times in FORMS:
+            ours = median(sql.format("JOIN"))
+            theirs = all_ranks * times[0] if times else median(sql.format("CROSS JOIN"))
+            print(f"  {name}: {ours:.1f} ms, {'all ranks' if times else 'the index outside'} {theirs:.1f} ms, ratio {ours / theirs:.2f}")
+
+
 def main():
+    if sys.argv[2] == "--index":
+        return ranks_of_an_index(sys.argv[1], int(sys.argv[3]), int(sys.argv[4]))
     extension, model = sys.argv[1], sys.argv[2]
     count = int(sys.argv[3]) if len(sys.argv) > 3 else 1000
     db = batch_against_single(extension, model, count)

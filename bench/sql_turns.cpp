@@ -2,7 +2,7 @@
 // first step to the last row, without the overhead of a scripting language. The best of the rounds of each
 // query, and the ratio of the means and of the medians to the first search. The rows are compared.
 //
-//   sql_turns GLOVE.SO K[,K...] QUERIES ROUNDS FILE[@CERTAINTY]...
+//   sql_turns GLOVE.SO K[,K...] QUERIES ROUNDS FILE...
 //
 // The queries are random rows of the first model, whose words all models have.
 #include <sqlite3.h>
@@ -41,7 +41,6 @@ using Rows = std::vector<std::pair<std::string, double>>;
 
 struct Search {
   std::string file;
-  double certainty = 1;
   std::vector<double> best = {};  // us, of each query
 };
 
@@ -52,7 +51,6 @@ double timed(sqlite3_stmt* statement, const std::string& expression, int k, cons
   require(sqlite3_bind_text(statement, 1, expression.c_str(), -1, nullptr), "bind");
   require(sqlite3_bind_int(statement, 2, k), "bind");
   require(sqlite3_bind_text(statement, 3, search.file.c_str(), -1, nullptr), "bind");
-  require(sqlite3_bind_double(statement, 4, search.certainty), "bind");
   const Clock::time_point start = Clock::now();
   int code = 0;
   while ((code = sqlite3_step(statement)) == SQLITE_ROW)
@@ -98,7 +96,7 @@ std::vector<std::string> random_words(const std::string& model, int count) {
 
 int main(int argc, char** argv) {
   if (argc < 6) {
-    std::fprintf(stderr, "sql_turns GLOVE.SO K[,K...] QUERIES ROUNDS FILE[@CERTAINTY]...\n");
+    std::fprintf(stderr, "sql_turns GLOVE.SO K[,K...] QUERIES ROUNDS FILE...\n");
     return 2;
   }
   require(sqlite3_open(":memory:", &db), "open");
@@ -108,10 +106,7 @@ int main(int argc, char** argv) {
   sqlite3_stmt* load =
       prepare("SELECT glove_load(?1, ?1) WHERE NOT EXISTS (SELECT 1 FROM glove_models WHERE name = ?1)");
   for (int i = 5; i < argc; ++i) {
-    const std::string argument = argv[i];
-    const size_t at = argument.rfind('@');
-    searches.push_back({argument.substr(0, at)});
-    if (at != std::string::npos) searches.back().certainty = std::atof(argument.c_str() + at + 1);
+    searches.push_back({argv[i]});
     require(sqlite3_bind_text(load, 1, searches.back().file.c_str(), -1, nullptr), "bind");
     require(sqlite3_step(load), searches.back().file.c_str());
     require(sqlite3_reset(load), "reset");
@@ -120,8 +115,8 @@ int main(int argc, char** argv) {
   const int queries = std::atoi(argv[3]);
   const int rounds = std::atoi(argv[4]);
   const std::vector<std::string> words = random_words(searches.front().file, queries);
-  sqlite3_stmt* statement = prepare(
-      "SELECT neighbor, similarity FROM glove_nn WHERE expr = ? AND k = ? AND model = ? AND certainty = ?");
+  sqlite3_stmt* statement =
+      prepare("SELECT neighbor, similarity FROM glove_nn WHERE expr = ? AND k = ? AND model = ?");
   Rows rows;
   // An equal expression would have its answer kept. A GPU copies vectors and planes beside the first
   // searches.
@@ -153,9 +148,8 @@ int main(int argc, char** argv) {
       }
     std::printf("k = %d: %d answers differ\n", k, differ);
     for (const Search& search : searches)
-      std::printf("  %s@%.12g: mean %.1f us, median %.1f us; ratio %.3f, of medians %.3f\n",
-                  search.file.c_str(), search.certainty, mean(search.best), median(search.best),
-                  mean(search.best) / mean(searches.front().best),
+      std::printf("  %s: mean %.1f us, median %.1f us; ratio %.3f, of medians %.3f\n", search.file.c_str(),
+                  mean(search.best), median(search.best), mean(search.best) / mean(searches.front().best),
                   median(search.best) / median(searches.front().best));
   }
   sqlite3_finalize(statement);

@@ -8,7 +8,6 @@
 #include "base/file.h"
 #include "base/file_calls.h"
 #include "base/float_environment.h"
-#include "base/system_calls.h"
 #include "convert/lists.h"
 #include "lists/recall_table.h"
 #include "loader/model_file.h"
@@ -97,24 +96,10 @@ Result<ModelPtr> calibrated(const ModelPtr& model, const ConvertOptions& options
   return with_recall(model, std::move(arrays));
 }
 
-Result<uint64_t> random_seed() {
-  uint64_t seed = 0;
-  if (!system_calls::fill_randomly(&seed, sizeof seed))
-    return Error{ErrorCode::kIo,
-                 "the system gives no random numbers for the rotation; give a seed with --seed"};
-  return seed;
-}
-
 // Writes the rows of a complete writer in lists, and returns the size of the file.
 Result<int64_t> write_lists(ModelWriter& writer, const std::string& path, const ConvertOptions& options) {
   GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, open_written(writer, path, options));
-  uint64_t seed = 0;
-  if (options.seed) {
-    seed = *options.seed;
-  } else {
-    GLOVE_ASSIGN_OR_RETURN(seed, random_seed());
-  }
-  GLOVE_ASSIGN_OR_RETURN(const ModelPtr listed, with_lists(*options.analysis, model, options.lists, seed,
+  GLOVE_ASSIGN_OR_RETURN(const ModelPtr listed, with_lists(*options.analysis, model, options.lists,
                                                            options.threads, options.interrupted));
   GLOVE_ASSIGN_OR_RETURN(const ModelPtr complete, calibrated(listed, options));
   GLOVE_RETURN_IF_ERROR(save_model(*complete, path, options.threads, options.interrupted));

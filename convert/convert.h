@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "base/cancel.h"
@@ -27,8 +26,6 @@ struct ConvertOptions {
   int64_t shards = 0;      // writes this many shards and their index instead of one file; 0 = one file
   // Puts the rows into this many lists, or kAutoLists (convert/lists.h); 0 = none. Requires `analysis`.
   int64_t lists = 0;
-  // Of the random rotation of a model with lists (lists/rotation.h); nullopt: one that the system draws.
-  std::optional<uint64_t> seed;
   // Answers the queries by which a model with lists is calibrated for approximate searches. Null: its file is
   // searched exactly.
   Backend* backend = nullptr;

@@ -1,6 +1,4 @@
 // glove-convert: converts any word-embedding file to a model file.
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
@@ -9,7 +7,6 @@
 #include <cstdio>
 #include <exception>
 #include <new>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,7 +36,6 @@ struct Arguments {
   std::string vocabulary;
   std::string tensor;
   std::string only_words;
-  std::optional<uint64_t> seed;
   int64_t top = 0;
   int64_t shards = 0;
   int64_t lists = 0;
@@ -72,8 +68,13 @@ std::string file_name(const std::string& path) {
   return printable(glove::file_name_of(path));
 }
 
+template <class... Pieces>
+void print(std::FILE* file, const Pieces&... pieces) {
+  std::fputs(glove::concat(pieces...).c_str(), file);
+}
+
 int fail(const std::string& message) {
-  std::fputs(fmt::format("glove-convert: {}\n", printable(message)).c_str(), stderr);
+  print(stderr, "glove-convert: ", printable(message), "\n");
   return kFailure;
 }
 
@@ -85,8 +86,9 @@ std::string footer() {
   task.context = &text;
   task.text = [](void* context, Text which, const char* bytes, size_t size) {
     const std::string_view told(bytes, size);
-    *static_cast<std::string*>(context) +=
-        which == Text::kFormat ? fmt::format("  {:<16} ", told) : fmt::format("{}\n", told);
+    *static_cast<std::string*>(context) += which == Text::kFormat
+                                               ? glove::format("  %-16.*s ", static_cast<int>(size), bytes)
+                                               : glove::concat(told, "\n");
   };
   glove::run_task(task);
   return text + R"(
@@ -109,8 +111,9 @@ int64_t read_lists(const std::string& text) {
   if (text == "none") return 0;
   int64_t lists = 0;
   if (!CLI::detail::lexical_cast(text, lists) || lists < 1 || lists > glove::kMaxLists)
-    throw CLI::ValidationError("--lists", fmt::format("'{}' is not auto, none or a number from 1 to {}",
-                                                      printable(text), glove::kMaxLists));
+    throw CLI::ValidationError(
+        "--lists",
+        glove::concat("'", printable(text), "' is not auto, none or a number from 1 to ", glove::kMaxLists));
   return lists;
 }
 
@@ -149,12 +152,6 @@ void describe_arguments(CLI::App& app, Arguments& arguments) {
       ->type_name("N|auto|none")
       ->needs(output)
       ->excludes("--shards");
-  app.add_option(
-         "--seed", arguments.seed,
-         "Of the random rotation that a model with lists keeps, so that OUT can be made again byte by "
-         "byte; by default one is drawn")
-      ->type_name("N")
-      ->needs("--lists");
   app.add_option("--threads", arguments.threads, "Number of threads; 0: all cores that the process may use")
       ->check(CLI::Range(0, 1024));
   app.add_flag(
@@ -163,7 +160,7 @@ void describe_arguments(CLI::App& app, Arguments& arguments) {
       "writing it");
   app.add_flag("--info", arguments.info, "Print information about IN")->excludes(output);
   app.add_flag("-q,--quiet", arguments.quiet, "Print only errors");
-  app.set_version_flag("--version", fmt::format("glove-convert {}", kVersion));
+  app.set_version_flag("--version", glove::concat("glove-convert ", kVersion));
   app.footer(footer);
 }
 
@@ -210,8 +207,8 @@ int verify(const Arguments& arguments, const ConvertTask& task) {
   if (!perform(arguments, "verifying " + file_name(task.input), task, told))
     return fail(told.text(Text::kError));
   if (!arguments.quiet)
-    fmt::print(stderr, "{}: verified, {} words, {} dimensions\n", printable(task.input), told.numbers.rows,
-               told.numbers.dims);
+    print(stderr, printable(task.input), ": verified, ", told.numbers.rows, " words, ", told.numbers.dims,
+          " dimensions\n");
   return kSuccess;
 }
 
@@ -221,23 +218,20 @@ int info(const Arguments& arguments) {
   if (!perform(arguments, "reading " + file_name(arguments.input), task, told))
     return fail(told.text(Text::kError));
   const glove::TaskNumbers& numbers = told.numbers;
-  fmt::print("format      {}\n", told.text(Text::kFormat));
-  fmt::print("words       {}\n", numbers.rows);
-  fmt::print("dimensions  {}\n", numbers.dims);
-  fmt::print("file        {} ({} bytes)\n", glove::format_bytes(numbers.bytes), numbers.bytes);
-  fmt::print("first word  {}\n", printable(told.text(Text::kFirstWord)));
-  fmt::print("last word   {}\n", printable(told.text(Text::kLastWord)));
-  fmt::print("zero rows   {}\n", numbers.zero_rows);
+  print(stdout, "format      ", told.text(Text::kFormat), "\nwords       ", numbers.rows, "\ndimensions  ",
+        numbers.dims, "\nfile        ", glove::format_bytes(numbers.bytes), " (", numbers.bytes,
+        " bytes)\nfirst word  ", printable(told.text(Text::kFirstWord)), "\nlast word   ",
+        printable(told.text(Text::kLastWord)), "\nzero rows   ", numbers.zero_rows, "\n");
   return kSuccess;
 }
 
 void print_report(const Told& told, double seconds) {
   const glove::TaskNumbers& numbers = told.numbers;
-  fmt::print(stderr, "{}: {} words, {} dimensions, {} in {:.2f} s (from {})\n",
-             printable(told.text(Text::kPath)), numbers.rows, numbers.dims,
-             glove::format_bytes(numbers.bytes), seconds, told.text(Text::kFormat));
+  print(stderr, printable(told.text(Text::kPath)), ": ", numbers.rows, " words, ", numbers.dims,
+        " dimensions, ", glove::format_bytes(numbers.bytes), glove::format(" in %.2f s (from ", seconds),
+        told.text(Text::kFormat), ")\n");
   const auto note = [](int64_t count, const char* noun, const char* text) {
-    if (count > 0) fmt::print(stderr, "  {} {}\n", glove::counted(count, noun), text);
+    if (count > 0) print(stderr, "  ", glove::counted(count, noun), " ", text, "\n");
   };
   note(numbers.duplicates, "rows", "left out for a word that was there already");
   note(numbers.invalid_utf8, "words", "not valid in UTF-8, kept unchanged");
@@ -253,7 +247,6 @@ int convert(const Arguments& arguments) {
   task.top = arguments.top;
   task.shards = arguments.shards;
   task.lists = arguments.lists;
-  task.seed = arguments.seed ? &*arguments.seed : nullptr;
   task.lower = arguments.lower;
   task.normalize = arguments.normalize;
   Told told;
@@ -304,7 +297,7 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     std::fputs("glove-convert: out of memory\n", stderr);
   } catch (const std::exception& error) {
-    std::fputs(fmt::format("glove-convert: {}\n", error.what()).c_str(), stderr);
+    print(stderr, "glove-convert: ", error.what(), "\n");
   }
   return kFailure;
 }

@@ -11,9 +11,6 @@
 #include "lists/calibration.h"
 #include "lists/plane_arrays.h"
 #include "lists/planes.h"
-#include "lists/rotation.h"
-#include "lists/sign_arrays.h"
-#include "model/row_map.h"
 
 namespace glove {
 namespace {
@@ -59,27 +56,10 @@ Result<std::vector<int32_t>> assign(Analysis& analysis, const ModelPtr& model, c
   return lists;
 }
 
-// Adds the sign plane to the planes of a part.
-Status add_rotated_signs(Analysis& analysis, const ModelPart& part, PlaneArrays& planes, uint64_t seed,
-                         int threads, const InterruptCheck& interrupted) {
-  RowMap map;
-  map.dims_in = map.dims_out = part.dims;
-  GLOVE_ASSIGN_OR_RETURN(map.matrix, random_rotation(part.dims, part.dims, seed, threads, interrupted));
-  const auto rotate = [&](std::span<const float> rows, int64_t count, std::span<float> rotated) {
-    Points points;
-    points.rows = count;
-    points.dims = part.dims;
-    points.vectors = rows.data();
-    return analysis.map_rows(points, map, rotated, interrupted);
-  };
-  return add_signs(part.vectors, part.norms_squared, part.dims, planes, map.matrix, rotate, threads,
-                   interrupted);
-}
-
 }  // namespace
 
-Result<ModelPtr> with_lists(Analysis& analysis, const ModelPtr& model, int64_t lists, uint64_t seed,
-                            int threads, const InterruptCheck& interrupted) {
+Result<ModelPtr> with_lists(Analysis& analysis, const ModelPtr& model, int64_t lists, int threads,
+                            const InterruptCheck& interrupted) {
   const ModelPart& part = model->parts().front();
   const bool is_auto = lists == kAutoLists;
   if (is_auto) {
@@ -103,8 +83,6 @@ Result<ModelPtr> with_lists(Analysis& analysis, const ModelPtr& model, int64_t l
   GLOVE_ASSIGN_OR_RETURN(const PlanesPay pay, planes_pay(listed, threads, interrupted));
   if (is_auto && pay.beside_4_bits < kLeastK) return model;
   planes.most_k = pay.beside_8_bits;
-  if (can_rotate(part.dims))
-    GLOVE_RETURN_IF_ERROR(add_rotated_signs(analysis, part, planes, seed, threads, interrupted));
   return with_planes(model, std::move(planes));
 }
 

@@ -16,10 +16,9 @@ constexpr int64_t kMaxLists = 65536;
 
 // Returns the model with its rows in `lists` lists around the centroids of a spherical k-means, whose result
 // is the same on every machine, or the model itself if kAutoLists has so few rows, so many dimensions or such
-// vectors that lists do not pay. Rows of 256 to 4,096 dimensions get a sign plane by the rotation of this
-// seed (lists/sign_plane.h). Errors: more lists than rows that are not zero, more than kMaxPlaneDims
+// vectors that lists do not pay. Errors: more lists than rows that are not zero, more than kMaxPlaneDims
 // dimensions, and an interrupt. REQUIRES: the model has one part; the float environment.
-Result<ModelPtr> with_lists(Analysis& analysis, const ModelPtr& model, int64_t lists, uint64_t seed,
-                            int threads, const InterruptCheck& interrupted);
+Result<ModelPtr> with_lists(Analysis& analysis, const ModelPtr& model, int64_t lists, int threads,
+                            const InterruptCheck& interrupted);
 
 }  // namespace glove

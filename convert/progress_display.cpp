@@ -1,13 +1,13 @@
 #include "convert/progress_display.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <cstdarg>
 #include <cstdio>
 #include <span>
 #include <string_view>
 #include <utility>
 
+#include "base/concat.h"
 #include "base/system_calls.h"
 #include "base/utf8.h"
 
@@ -15,9 +15,9 @@ namespace glove {
 namespace {
 
 std::string format_seconds(double seconds) {
-  const auto whole = static_cast<int64_t>(std::min(seconds, 1e9) + 0.5);
-  return whole >= 3600 ? fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60)
-                       : fmt::format("{}:{:02}", whole / 60, whole % 60);
+  const int whole = static_cast<int>(std::min(seconds, 1e9) + 0.5);
+  return whole >= 3600 ? format("%d:%02d:%02d", whole / 3600, whole / 60 % 60, whole % 60)
+                       : format("%d:%02d", whole / 60, whole % 60);
 }
 
 // Returns a line of at most `columns` bytes with the title, a bar, and the first of the texts, longest first,
@@ -45,13 +45,21 @@ std::string bar_line(std::string title, double share, std::span<const std::strin
 
 }  // namespace
 
+std::string format(const char* pattern, ...) {
+  char text[64];
+  va_list values;
+  va_start(values, pattern);
+  std::vsnprintf(text, sizeof text, pattern, values);
+  va_end(values);
+  return text;
+}
+
 std::string format_bytes(int64_t bytes) {
   constexpr std::string_view kUnits[] = {"B", "kB", "MB", "GB", "TB"};
   auto value = static_cast<double>(bytes);
   size_t unit = 0;
   for (; value >= 999.5 && unit + 1 < std::size(kUnits); ++unit) value /= 1000;
-  return unit == 0 ? fmt::format("{} B", bytes)
-                   : fmt::format("{:.{}f} {}", value, value < 99.95 ? 1 : 0, kUnits[unit]);
+  return format("%.*f ", unit > 0 && value < 99.95 ? 1 : 0, value) + std::string(kUnits[unit]);
 }
 
 ProgressDisplay::Style ProgressDisplay::style_for_stderr(bool quiet) {
@@ -77,7 +85,7 @@ void ProgressDisplay::draw(double seconds, int64_t bytes_done, int64_t bytes_tot
                            ? std::min(1.0, static_cast<double>(bytes_done) / static_cast<double>(bytes_total))
                            : 0.0;
   const double left = share > 0 ? seconds * (1 - share) / share : 0.0;
-  const std::string percent = fmt::format("{:3.0f} %", share * 100);
+  const std::string percent = format("%3.0f %%", share * 100);
   const std::string time = format_seconds(left) + " left";
   const std::string bytes = format_bytes(bytes_done) + " of " + format_bytes(bytes_total);
   const std::string speed =
@@ -85,7 +93,7 @@ void ProgressDisplay::draw(double seconds, int64_t bytes_done, int64_t bytes_tot
   const std::string texts[] = {percent + "  " + bytes + "  " + speed + "  " + time,
                                percent + "  " + bytes + "  " + time, percent + "  " + time};
   if (style_ == Style::kLines) {
-    std::fputs(fmt::format("{}: {}\n", title_, texts[0]).c_str(), stderr);
+    std::fputs(concat(title_, ": ", texts[0], "\n").c_str(), stderr);
     return;
   }
   const std::string line = bar_line(title_, share, texts, std::max(system_calls::terminal_columns(), 1) - 1);

@@ -34,6 +34,9 @@ class ProgressDisplay {
   bool drawn_ = false;
 };
 
+// Formats as printf() does, and cuts the result after 63 bytes.
+[[gnu::format(printf, 1, 2)]] std::string format(const char* pattern, ...);
+
 // Formats with powers of ten: "12.3 MB".
 std::string format_bytes(int64_t bytes);
 

@@ -74,7 +74,6 @@ Status convert(const ConvertTask& task) {
   options.normalize = task.normalize;
   options.shards = task.shards;
   options.lists = task.lists;
-  if (task.seed != nullptr) options.seed = *task.seed;
   options.backend = searches.get();
   options.analysis = analysis.get();
   options.progress = progress_of(task);

@@ -40,7 +40,6 @@ struct ConvertTask {
   int64_t top = 0;
   int64_t shards = 0;
   int64_t lists = 0;
-  const uint64_t* seed = nullptr;  // null: none is set
   bool lower = false;
   bool normalize = false;
 

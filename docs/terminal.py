@@ -18,16 +18,16 @@ SAMPLE = ROOT / "examples" / "data" / "glove-6b-100d-20k.txt.gz"
 LINES = """\
 .load ./glove
 SELECT glove_load('glove.safetensors');
-SELECT neighbor, round(similarity, 3) FROM glove_nn
- WHERE expr = 'king - man + woman' AND k = 3;
-CREATE TABLE note(id INTEGER PRIMARY KEY, body TEXT);
-INSERT INTO note(body) VALUES ('The orchestra opens with a symphony.'),
- ('The bank raised its interest rates.');
+CREATE TABLE note(id INTEGER PRIMARY KEY, year INTEGER, body TEXT);
+INSERT INTO note(year, body) VALUES (2019, 'Snow and wind in the north.'),
+ (2024, 'Waves broke over the harbour wall.'), (2025, 'The bank raised its interest rates.');
 CREATE VIRTUAL TABLE note_vec
  USING glove_index(content='note', rowid='id', text='body', model='glove');
-SELECT body FROM note_vec('a storm is coming', 1) JOIN note USING (id);
-INSERT INTO note(body) VALUES ('Heavy rain along the coast.');
-SELECT body FROM note_vec('a storm is coming', 1) JOIN note USING (id);
+SELECT body FROM note_vec JOIN note USING (id)
+ WHERE query = 'a storm is coming' AND year > 2020 ORDER BY rank LIMIT 1;
+INSERT INTO note(year, body) VALUES (2025, 'Heavy rain along the coast.');
+SELECT body FROM note_vec JOIN note USING (id)
+ WHERE query = 'a storm is coming' AND year > 2020 ORDER BY rank LIMIT 1;
 """.splitlines()
 MARK = "-- end of the answer --"
 

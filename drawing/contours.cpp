@@ -3,6 +3,8 @@
 #include <array>
 #include <utility>
 
+#include "base/require.h"
+
 namespace glove {
 namespace {
 
@@ -97,6 +99,7 @@ class Squares {
 }  // namespace
 
 std::vector<std::vector<GridPlace>> contour_lines(const Grid& grid, double level) {
+  GLOVE_REQUIRE(level > 0);
   return Squares(grid, level).lines();
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "base/require.h"
 #include "base/utf8.h"
 
 namespace glove {
@@ -42,6 +43,7 @@ std::string xml_text(std::string_view text) {
 }
 
 void append_coordinate(std::string& out, double value) {
+  GLOVE_REQUIRE(std::fabs(value) < 1e9);
   const auto tenths = static_cast<int64_t>(std::floor(value * 10 + 0.5));
   const int64_t size = tenths < 0 ? -tenths : tenths;
   if (tenths < 0) out += '-';

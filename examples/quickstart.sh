@@ -4,9 +4,9 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# A build takes about 190 seconds of processor time, half as much again where it compiles kernels for this machine's GPU.
+# A build takes about 160 seconds of processor time, half as much again where it compiles kernels for this machine's GPU.
 if [[ ! -f build/release/glove.so ]]; then
-  seconds=190
+  seconds=160
   if command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null | grep -q '^GPU'; then seconds=$((seconds * 3 / 2)); fi
   echo "Building takes about $(((seconds / $(nproc) + 59) / 60)) min on the $(nproc) cores of this machine."
 fi

@@ -108,6 +108,7 @@ void set_other_calls(sqlite3_api_routines& routines) {
   SET(stmt_readonly);
   SET(stricmp);
   SET(strnicmp);
+  SET(total_changes);
   SET(txn_state);
 }
 

@@ -21,14 +21,9 @@ struct PlaneArrays {
   std::vector<uint16_t> bounds1;
   std::vector<uint8_t> plane2;
   int64_t most_k = std::numeric_limits<int64_t>::max();
-  std::vector<float> rotation;  // empty if there is no sign plane
-  std::vector<uint8_t> signs;
-  std::vector<uint16_t> sign_bounds;
 
   // Views of the arrays, which they must outlive.
-  PlaneLevel level() const {
-    return {centroids, offsets, rows, plane1, bounds1, plane2, most_k, nullptr, rotation, signs, sign_bounds};
-  }
+  PlaneLevel level() const { return {centroids, offsets, rows, plane1, bounds1, plane2, most_k}; }
 };
 
 // Orders rows by list, ascending within each, and encodes them on up to `threads` threads (0 = the cores that

@@ -16,7 +16,7 @@ constexpr double kNoMiss95 = 3;
 // that chance is no explanation, although this is asked after every audit.
 constexpr double kTolerance = 0.01;
 constexpr double kDriftDeviations = 4;
-constexpr int64_t kLeastDriftAudits = 64;
+constexpr int64_t kLeastDriftAudits = 32;
 
 double standard_error(int64_t count, double sum, double squares) {
   const auto n = static_cast<double>(count);

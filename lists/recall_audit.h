@@ -2,6 +2,7 @@
 // exactly as well (docs/recall.md).
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <string>
@@ -34,6 +35,14 @@ class RecallAudit {
   // Returns true if this audit is the first to show that the promise is not kept.
   bool add(double promised, double observed);
 
+  // Counts an approximate query, of which one in `every` is audited. Returns how many of them one audit is
+  // for: no more than kOftenEvery for the first kOftenAudited queries of a calibration, of which nothing is
+  // known yet; 0, for none, if `every` is.
+  int64_t audits_one_in(int64_t every) {
+    const int64_t before = queries_.fetch_add(1, std::memory_order_relaxed);
+    return before < kOftenAudited ? std::min(every, kOftenEvery) : every;
+  }
+
   // Returns true the first time that it is asked about a query, of which `hash` stands. Audits of one query
   // say nothing of others, however often it is asked. May say so again after 2^16 others.
   bool is_new(uint64_t hash);
@@ -56,6 +65,8 @@ class RecallAudit {
   };
   static constexpr size_t kMostTallies = 64;
   static constexpr int64_t kRecent = 256;
+  static constexpr int64_t kOftenAudited = 512;
+  static constexpr int64_t kOftenEvery = 16;
   static constexpr size_t kMostHashes = size_t{1} << 16;
 
   mutable ForkSafeMutex mutex_;
@@ -66,6 +77,7 @@ class RecallAudit {
   std::vector<std::pair<double, Tally>> by_promise_ GLOVE_GUARDED_BY(mutex_);
   std::unordered_set<uint64_t> audited_ GLOVE_GUARDED_BY(mutex_);
   std::atomic<bool> has_drifted_ = false;
+  std::atomic<int64_t> queries_ = 0;
 };
 
 // Chooses the queries of a process that are audited. Thread-safe.

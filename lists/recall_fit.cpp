@@ -84,7 +84,6 @@ void fit_transform(std::span<const RecallTrial* const> trials, size_t which,
   for (size_t i = 0; i < kMeasured; ++i) transform.factor(i) = deviation > 0 ? factors[i] / deviation : 0;
   transform.inverse_deviation(kNearestMeasurement) *= kNearestWeight;
   transform.factor(kNearestMeasurement) /= kNearestWeight;
-  transform.numbers[kRecallNearest] = 1;
 }
 
 // Returns the margin that nearly all nearest rows have.
@@ -124,7 +123,8 @@ void fit_recall(std::span<const RecallTrial> trials, size_t which, RecallArrays&
     const auto features = features_of(measured[i]);
     const auto before = measured[i]->rows_before.begin();
     for (size_t j = 0; j < features.size(); ++j)
-      arrays.features[(which * kRecallFeatures + j) * queries + i] = features[j];
+      arrays.features[(which * kRecallColumns + j) * queries + i] = features[j];
+    arrays.features[(which * kRecallColumns + features.size()) * queries + i] = measured[i]->group;
     int16_t* const found = arrays.found.data() + (which * queries + i) * kRecallSteps;
     for (int64_t step = 0; step < kRecallSteps; ++step) {
       const int64_t rows = recall_rows(kRecallKs[which], step);

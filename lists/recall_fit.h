@@ -20,8 +20,9 @@ struct RecallTrial {
   std::array<bool, kRecallKs.size()> is_measured{};
   // For each of the nearest rows, best first, the rows of the lists before its own.
   std::vector<int64_t> rows_before;
-  // For kRecallMarginRows of the k nearest rows of each class, the margin that they need.
+  // For kRecallMarginRows of the k nearest rows of each class, or of so many, the margin that they need.
   std::vector<float> margins;
+  RecallGroup group = kOneRow;
 };
 
 // Fills a class of the arrays, which have their size, from the trials. A trial that was not measured repeats

@@ -10,16 +10,19 @@ namespace glove {
 namespace {
 
 // The calibration queries whose needs decide for a query: those with the most similar features, among those
-// whose last features are nearest.
+// whose last features are nearest; twice as many where each has few rows to find.
 constexpr int64_t kNeighbors = 64;
+constexpr int64_t kFewRows = 5;
 constexpr int64_t kCompared = 512;
 // Features are standardised measurements times this. The last one, which predicts the need, counts for more.
 constexpr double kFeatureScale = 256;
 constexpr double kPredictionWeight = 3;
 constexpr double kLargestFeature = 4095;  // so that squared distances fit 32 bits
 // The share of the missing rows that a search aims to find in addition: the least number of rows at which a
-// sample of queries has its recall is, on average, a little too low for others.
-constexpr double kMargin = 0.1;
+// sample of queries has its recall is, on average, a little too low for others. Those that are made of
+// several rows differ more.
+constexpr double kMarginOfOneRow = 0.1;
+constexpr double kMargin = 0.3;
 // A search that would read a larger share of the rows reads all of them.
 constexpr double kLargestShare = 0.4;
 
@@ -39,7 +42,7 @@ struct QueryDistances {
 
 QueryDistances distances_to(const RecallTable& table, int which,
                             const std::array<int16_t, kRecallFeatures>& at) {
-  const int16_t* column = table.features.data() + which * kRecallFeatures * table.queries;
+  const int16_t* column = table.features.data() + which * kRecallColumns * table.queries;
   const auto last_features =
       std::span(column + (kRecallFeatures - 1) * table.queries, static_cast<size_t>(table.queries));
   const int64_t place =
@@ -94,10 +97,26 @@ int64_t distance_of(std::vector<Nearest>& nearest, int64_t number) {
   return at->distance;
 }
 
+// Returns the first step at which the queries with these counts have found so many rows; kRecallSteps if
+// there is none.
+int64_t first_step(std::span<const int16_t* const> counts, double needed) {
+  int64_t low = 0, high = kRecallSteps;
+  while (low < high) {
+    const int64_t middle = (low + high) / 2;
+    int64_t sum = 0;
+    for (const int16_t* const count : counts) sum += count[middle];
+    if (static_cast<double>(sum) >= needed)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low;
+}
+
 }  // namespace
 
 RecallMeasurements measure_recall(const ProbeOrder& order, double scale, int64_t k,
-                                  std::span<const double> similarities, std::optional<double> nearest) {
+                                  std::span<const double> similarities, double nearest) {
   const int64_t first = recall_rows(k, 0);
   double sum = 0;
   for (const double similarity : similarities) sum += similarity;
@@ -105,8 +124,8 @@ RecallMeasurements measure_recall(const ProbeOrder& order, double scale, int64_t
     return scale > 0 ? static_cast<double>(order.product_at(rows)) / scale : 0;
   };
   return {{similarities.back(), sum / static_cast<double>(similarities.size()), cosine(1), cosine(first),
-           cosine(4 * first), cosine(16 * first),
-           nearest ? std::sqrt(std::max(0.0, 1 - *nearest)) : cosine(64 * first), cosine(order.rows() / 2)}};
+           cosine(4 * first), cosine(16 * first), std::sqrt(std::max(0.0, 1 - nearest)),
+           cosine(order.rows() / 2)}};
 }
 
 std::array<int16_t, kRecallFeatures> recall_features(std::span<const double> transform,
@@ -137,40 +156,34 @@ int64_t RecallTable::rows_to_read(int which, const RecallMeasurements& measured,
                                   int64_t rows) const {
   const auto numbers = transform.subspan(static_cast<size_t>(which * kRecallTransform), kRecallTransform);
   const auto at = recall_features(numbers, measured);
-  std::vector<Nearest> nearest = nearest_queries(distances_to(*this, which, at), kNeighbors);
+  const int64_t k = kRecallKs[static_cast<size_t>(which)];
+  std::vector<Nearest> nearest =
+      nearest_queries(distances_to(*this, which, at), k <= kFewRows ? 2 * kNeighbors : kNeighbors);
   if (nearest.empty()) return -1;
   const double reach = numbers[3 * RecallMeasurements::kCount];
   if (static_cast<double>(distance_of(nearest, kRecallReachNeighbor)) > reach) return -1;
-  const int64_t k = kRecallKs[static_cast<size_t>(which)];
-  const double needed = (1 - (1 - recall) * (1 - kMargin)) * static_cast<double>(k * std::ssize(nearest));
   const int16_t* const counts = found.data() + static_cast<int64_t>(which) * queries * kRecallSteps;
   for (const Nearest& query : nearest)
     for (int64_t step = 0; step < kRecallSteps; step += kStepsPerLine)
       __builtin_prefetch(counts + query.query * kRecallSteps + step);
-  const auto has_enough = [&](int64_t step) {
-    int64_t sum = 0;
-    for (const Nearest& query : nearest) sum += counts[query.query * kRecallSteps + step];
-    return static_cast<double>(sum) >= needed;
-  };
-  int64_t low = 0, high = kRecallSteps;
-  while (low < high) {
-    const int64_t middle = (low + high) / 2;
-    if (has_enough(middle))
-      high = middle;
-    else
-      low = middle + 1;
+  const int16_t* const groups =
+      features.data() + (static_cast<int64_t>(which) * kRecallColumns + kRecallFeatures) * queries;
+  int64_t step = 0;
+  for (int16_t group = 0; group < kRecallGroups; ++group) {
+    std::vector<const int16_t*> members;
+    for (const Nearest& query : nearest)
+      if (groups[query.query] == group) members.push_back(counts + query.query * kRecallSteps);
+    const double share = 1 - (1 - recall) * (1 - (group == kOneRow ? kMarginOfOneRow : kMargin));
+    if (std::ssize(members) * kRecallGroups >= std::ssize(nearest))
+      step = std::max(step, first_step(members, share * static_cast<double>(k * std::ssize(members))));
   }
-  if (low == kRecallSteps) return -1;
-  const int64_t needed_rows = recall_rows(k, low);
+  if (step == kRecallSteps) return -1;
+  const int64_t needed_rows = recall_rows(k, step);
   return static_cast<double>(needed_rows) > kLargestShare * static_cast<double>(rows) ? -1 : needed_rows;
 }
 
 float RecallTable::margin(int which) const {
   return static_cast<float>(transform[static_cast<size_t>(which * kRecallTransform) + kRecallMargin]);
-}
-
-bool RecallTable::measures_nearest(int which) const {
-  return transform[static_cast<size_t>(which * kRecallTransform) + kRecallNearest] == 1;
 }
 
 ModelPtr with_recall(const ModelPtr& model, RecallArrays arrays) {
@@ -196,8 +209,6 @@ bool is_possible(const RecallTable& table) {
     return false;
   for (size_t i = kRecallMargin; i < table.transform.size(); i += kRecallTransform)
     if (!(table.transform[i] >= kLeastMargin && table.transform[i] <= 1)) return false;
-  for (size_t i = kRecallNearest; i < table.transform.size(); i += kRecallTransform)
-    if (table.transform[i] != 0 && table.transform[i] != 1) return false;
   const auto is_feature = [](int16_t value) { return std::abs(int{value}) <= kLargestFeature; };
   if (!std::ranges::all_of(table.features, is_feature)) return false;
   for (size_t i = 0; i < table.found.size(); ++i) {

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,10 +14,14 @@
 namespace glove {
 
 // A search for k rows is one for the least of these that is not below k.
-constexpr std::array<int64_t, 5> kRecallKs = {10, 30, 100, 300, 1000};
+constexpr std::array<int64_t, 8> kRecallKs = {1, 3, 5, 10, 30, 100, 300, 1000};
 constexpr int64_t kRecallFeatures = 9;  // of a query, once it has read the first rows
+constexpr int64_t kRecallColumns = kRecallFeatures + 1;  // of a calibration query: also its group
 constexpr int64_t kRecallSteps = 96;
 constexpr int64_t kRecallTransform = 32;  // numbers that make features of measurements
+
+// What a calibration query is made of.
+enum RecallGroup : int16_t { kOneRow, kSeveralRows, kManyRows, kUsersOwn, kRecallGroups };
 
 // Returns the number of kRecallKs for k; -1 if there is none.
 constexpr int recall_class(int64_t k) {
@@ -45,10 +48,9 @@ struct RecallMeasurements {
 constexpr size_t kNearestMeasurement = 6;
 
 // `similarities` are those of the best rows so far, falling: as many as the class has rows. `nearest` is the
-// similarity of the nearest row, which the answer may omit; without a value, as calibrations of older
-// versions want it, kNearestMeasurement is another number.
+// similarity of the nearest row, which the answer may omit.
 RecallMeasurements measure_recall(const ProbeOrder& order, double scale, int64_t k,
-                                  std::span<const double> similarities, std::optional<double> nearest);
+                                  std::span<const double> similarities, double nearest);
 
 // The rows that an answer omits of which measure_recall() wants to know: the first ones.
 constexpr size_t kMeasuredExcluded = 8;
@@ -59,7 +61,7 @@ struct RecallTable {
   ListCodes lists;                    // of the centroids
   int64_t queries = 0;                // that were answered exactly
   std::span<const double> transform;  // [kRecallKs, kRecallTransform]
-  std::span<const int16_t> features;  // [kRecallKs, kRecallFeatures, queries]; the last one does not fall
+  std::span<const int16_t> features;  // [kRecallKs, kRecallColumns, queries]; the last feature does not fall
   std::span<const int16_t> found;     // [kRecallKs, queries, kRecallSteps]: of the k nearest rows of each
                                       // query, those that a search has read after a step
   int64_t calibrated_rows = 0;        // of an index, when it was calibrated; 0 in a model
@@ -70,15 +72,10 @@ struct RecallTable {
 
   // Returns RecallTransform::margin() of a class.
   float margin(int which) const;
-
-  // Whether a class's measurements have the distance from the nearest row.
-  bool measures_nearest(int which) const;
 };
 
 // Where the transform of a class has the margin, which is from kLeastMargin to 1.
 constexpr size_t kRecallMargin = 3 * RecallMeasurements::kCount + 1;
-// Where it has a 1 if its measurements have the distance from the nearest row, or a 0.
-constexpr size_t kRecallNearest = kRecallMargin + 1;
 constexpr double kLeastMargin = 0x1p-10;
 
 // The transform of a class: for each measurement its mean and the inverse of its deviation, the factors of

@@ -20,7 +20,7 @@
 namespace glove::live {
 namespace {
 
-constexpr int64_t kVersion = 1;
+constexpr int64_t kVersion = 2;  // 1 had no classes for k below 10
 constexpr size_t kHeader = 4;  // numbers
 
 template <class T>
@@ -198,7 +198,7 @@ IndexRecallPtr IndexRecall::parse(HugePageBuffer<char> bytes, const Lists& lists
   arrays.queries = header[2];
   const int64_t entries = std::ssize(kRecallKs) * arrays.queries;
   if (!take(left, std::ssize(kRecallKs) * kRecallTransform, arrays.transform) ||
-      !take(left, entries * kRecallFeatures, arrays.features) ||
+      !take(left, entries * kRecallColumns, arrays.features) ||
       !take(left, entries * kRecallSteps, arrays.found) || !left.empty() || !is_possible(arrays.table()))
     return nullptr;
   arrays.lists = encode_centroids(lists.centroids(), lists.dims());

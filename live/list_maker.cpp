@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -16,7 +15,6 @@
 #include "lists/half.h"
 #include "lists/plane_arrays.h"
 #include "lists/planes.h"
-#include "live/sign_encoder.h"
 #include "model/exact_dot.h"
 
 namespace glove::live {
@@ -33,6 +31,22 @@ constexpr int64_t kPieceBytes = int64_t{32} << 20;
 constexpr int64_t kTilesPerPiece = 32;
 // A list stays if it has from a half to twice as many rows as the mean.
 constexpr int64_t kMostGrowth = 2;
+
+// The codes of a row as the vector of a multiple of what they stand for, whose products are exact.
+void read_codes(const Segment& segment, int64_t row, float* vector) {
+  const int8_t* const codes = segment.level().codes.data();
+  for (int64_t i = 0; i < segment.dims(); ++i)
+    vector[i] = static_cast<float>(codes[code_index(row, i, segment.dims())]);
+}
+
+// Returns an upper bound of the sine of the angle between a row's vector and its codes, whose D(x, x) is
+// given; 1 or more: there is none.
+double sine_of_codes(const Segment& segment, int64_t row, double norm_squared) {
+  const auto place = static_cast<size_t>(row);
+  const double length = static_cast<double>(segment.level().scales[place]) * std::sqrt(norm_squared);
+  // The row's unit vector is within the residual of the codes', whose length this is.
+  return static_cast<double>(segment.level().residuals[place]) / length * (1 + 0x1p-30);
+}
 
 // Rows of a segment with the directions of their codes as vectors. The residuals are upper bounds for these
 // too: of all unit vectors, that of the codes is the nearest to what they stand for.
@@ -131,11 +145,10 @@ Centroids centroids_of(const Lists& lists) {
 class PlaneEncoder {
  public:
   // `out` has place for PlaneArrayPlaces::end bytes, and already the list of each row.
-  PlaneEncoder(Analysis& analysis, const Segment& segment, const Lists& lists, char* out)
-      : analysis_(analysis),
-        segment_(segment),
+  PlaneEncoder(const Segment& segment, const Lists& lists, char* out)
+      : segment_(segment),
         lists_(lists),
-        places_(segment.rows(), segment.dims(), lists.kind()),
+        places_(segment.rows(), segment.dims()),
         out_(out),
         order_({at<uint16_t>(places_.lists), static_cast<size_t>(segment.rows())}, lists.count()) {
     for (int64_t i = 0; i < lists.count(); ++i) {
@@ -153,10 +166,8 @@ class PlaneEncoder {
       std::vector<uint8_t> plane1(static_cast<size_t>(plane_row_bytes(segment_.dims())));
       for (int64_t position = first; position < last; ++position) encode(position, vector, plane1.data());
     };
-    GLOVE_RETURN_IF_ERROR(ThreadPool::for_pieces(thread_count(0), segment_.rows(), kTileRows * kTilesPerPiece,
-                                                 interrupted, encode_some));
-    if (lists_.kind() != PlaneKind::kSigned) return {};
-    return encode_segment_signs(analysis_, segment_, lists_, order_, out_, interrupted);
+    return ThreadPool::for_pieces(thread_count(0), segment_.rows(), kTileRows * kTilesPerPiece, interrupted,
+                                  encode_some);
   }
 
  private:
@@ -186,7 +197,6 @@ class PlaneEncoder {
     store_bound(bound, position, at<uint16_t>(places_.bounds1));
   }
 
-  Analysis& analysis_;
   const Segment& segment_;
   const Lists& lists_;
   const PlaneArrayPlaces places_;
@@ -222,7 +232,7 @@ int64_t lists_for(int64_t rows) {
 }
 
 Result<ListsPtr> train_lists(Analysis& analysis, const Segment& segment, int64_t count,
-                             std::optional<uint64_t> seed, const InterruptCheck& interrupted) {
+                             const InterruptCheck& interrupted) {
   const CodeRows sample(segment, sample_of(rows_from(0, segment.rows()), count, segment.dims()));
   KMeansOptions options;
   options.max_iterations = kIterations;
@@ -230,7 +240,7 @@ Result<ListsPtr> train_lists(Analysis& analysis, const Segment& segment, int64_t
   GLOVE_ASSIGN_OR_RETURN(const Clustering fit,
                          cluster_rows(analysis, sample.points, count, options, interrupted));
   GLOVE_ASSIGN_OR_RETURN(const int64_t most_k, calibrate(analysis, sample, fit.centroids, interrupted));
-  return Lists::make(fit.centroids.vectors, segment.dims(), most_k, seed);
+  return Lists::make(fit.centroids.vectors, segment.dims(), most_k);
 }
 
 Result<ListsPtr> adapt_lists(Analysis& analysis, const Segment& segment, const ListsPtr& lists,
@@ -267,10 +277,10 @@ Result<ListsPtr> adapt_lists(Analysis& analysis, const Segment& segment, const L
                            cluster_rows(analysis, sample.points, fresh, options, interrupted));
     centroids.insert(centroids.end(), fit.centroids.vectors.begin(), fit.centroids.vectors.end());
   }
-  const ListsPtr made = Lists::make(centroids, dims, 0, std::nullopt);
+  const ListsPtr made = Lists::make(centroids, dims, 0);
   const CodeRows sample(segment, sample_of(rows_from(0, rows), made->count(), dims));
   GLOVE_ASSIGN_OR_RETURN(const int64_t most_k, calibrate(analysis, sample, centroids_of(*made), interrupted));
-  return Lists::make(centroids, dims, most_k, lists->seed());
+  return Lists::make(centroids, dims, most_k);
 }
 
 Result<SegmentPtr> in_lists(Analysis& analysis, const Segment& segment, const ListsPtr& lists,
@@ -279,27 +289,26 @@ Result<SegmentPtr> in_lists(Analysis& analysis, const Segment& segment, const Li
   GLOVE_ASSIGN_OR_RETURN(const std::vector<uint16_t> list_of,
                          assign_all(analysis, segment, centroids_of(*lists), interrupted));
   const auto begin = static_cast<size_t>(segment_bytes(segment.rows(), dims));
-  const PlaneArrayPlaces places(segment.rows(), dims, lists->kind());
+  const PlaneArrayPlaces places(segment.rows(), dims);
   HugePageBuffer<char> bytes;
   bytes.reserve(begin + static_cast<size_t>(places.end));
   bytes.assign(segment.bytes().begin(), segment.bytes().begin() + static_cast<ptrdiff_t>(begin));
   bytes.resize(begin + static_cast<size_t>(places.end));
   char* const out = bytes.data() + begin;
   std::memcpy(out + places.lists, list_of.data(), list_of.size() * sizeof(uint16_t));
-  GLOVE_RETURN_IF_ERROR(PlaneEncoder(analysis, segment, *lists, out).run(interrupted));
+  GLOVE_RETURN_IF_ERROR(PlaneEncoder(segment, *lists, out).run(interrupted));
   return Segment::parse(std::move(bytes), segment.rows(), dims, "a new segment", lists);
 }
 
-Result<bool> has_planes_of_codes(Analysis& analysis, const Segment& segment,
-                                 const InterruptCheck& interrupted) {
+Result<bool> has_planes_of_codes(const Segment& segment, const InterruptCheck& interrupted) {
   const std::span<const char> stored =
       segment.bytes().subspan(static_cast<size_t>(segment_bytes(segment.rows(), segment.dims())));
   const Lists& lists = *segment.planes()->lists();
-  const PlaneArrayPlaces places(segment.rows(), segment.dims(), lists.kind());
+  const PlaneArrayPlaces places(segment.rows(), segment.dims());
   HugePageBuffer<char> made(stored.size());
   const auto list_of = segment.planes()->list_of();
   std::memcpy(made.data() + places.lists, list_of.data(), list_of.size_bytes());
-  GLOVE_RETURN_IF_ERROR(PlaneEncoder(analysis, segment, lists, made.data()).run(interrupted));
+  GLOVE_RETURN_IF_ERROR(PlaneEncoder(segment, lists, made.data()).run(interrupted));
   return std::memcmp(made.data(), stored.data(), stored.size()) == 0;
 }
 

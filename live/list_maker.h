@@ -3,25 +3,16 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
 #include "analysis/analysis.h"
 #include "base/cancel.h"
 #include "base/status.h"
 #include "lists/planes.h"
-#include "lists/rotation.h"
 #include "live/segment.h"
 
 namespace glove::live {
 
 constexpr int64_t kMostListDims = kMaxPlaneDims;
-constexpr int64_t kLeastSignedDims = kLeastRotatedDims;
-constexpr int64_t kMostSignedDims = kMostRotatedDims;
-
-// Whether segments of so many dimensions can have sign planes.
-constexpr bool suits_signs(int64_t dims) {
-  return can_rotate(dims);
-}
 
 // Returns how many lists suit an index of so many rows.
 int64_t lists_for(int64_t rows);
@@ -33,11 +24,10 @@ constexpr bool suits_lists(int64_t rows, int64_t lists) {
 }
 
 // Returns lists around the centroids of a spherical k-means of a segment's rows, `count` or, where rows are
-// alike, fewer. With the seed of a rotation, segments in them have sign planes. Errors: an interrupt.
-// REQUIRES: the float environment; the codes are in memory; suits_lists(); at most kMostListDims dimensions
-// and kMostLists lists.
+// alike, fewer. Errors: an interrupt. REQUIRES: the float environment; the codes are in memory;
+// suits_lists(); at most kMostListDims dimensions and kMostLists lists.
 Result<ListsPtr> train_lists(Analysis& analysis, const Segment& segment, int64_t count,
-                             std::optional<uint64_t> seed, const InterruptCheck& interrupted);
+                             const InterruptCheck& interrupted);
 
 // Returns the lists with others in place of those that have less than half or more than twice the mean number
 // of the segment's rows: around the centroids of a k-means of the rows of these lists alone, so many that
@@ -51,7 +41,6 @@ Result<SegmentPtr> in_lists(Analysis& analysis, const Segment& segment, const Li
 
 // Returns true if the planes of the segment are those that in_lists() makes of rows with these codes in these
 // lists. Errors: an interrupt. REQUIRES: the float environment; it has planes.
-Result<bool> has_planes_of_codes(Analysis& analysis, const Segment& segment,
-                                 const InterruptCheck& interrupted);
+Result<bool> has_planes_of_codes(const Segment& segment, const InterruptCheck& interrupted);
 
 }  // namespace glove::live

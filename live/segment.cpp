@@ -50,6 +50,14 @@ Error corrupt(const std::string& name, const std::string& what) {
   return {ErrorCode::kCorrupt, name + " " + what};
 }
 
+// The plane of PlaneKind::kSigned: three halves and one bit of each of some components for each row of a
+// tile.
+int64_t former_sign_bytes(int64_t rows, int64_t dims) {
+  constexpr int64_t kMostBits = 576, kWordBits = 32;
+  const int64_t words = (std::min(dims, kMostBits) + kWordBits - 1) / kWordBits;
+  return tile_count(rows) * kTileRows * (3 * int64_t{sizeof(uint16_t)} + words * int64_t{sizeof(uint32_t)});
+}
+
 Error wrong_length(const std::string& name, size_t bytes, int64_t rows, int64_t expected) {
   return corrupt(name, "has " + std::to_string(bytes) + " bytes, but " + std::to_string(rows) +
                            " rows take " + std::to_string(expected));
@@ -59,7 +67,8 @@ Error wrong_length(const std::string& name, size_t bytes, int64_t rows, int64_t 
 
 int64_t segment_bytes(int64_t rows, int64_t dims, PlaneKind planes) {
   return code_bytes(rows, dims) + rows * static_cast<int64_t>(sizeof(int64_t) + 2 * sizeof(float)) +
-         (planes == PlaneKind::kNone ? 0 : PlaneArrayPlaces(rows, dims, planes).end);
+         (planes == PlaneKind::kNone ? 0 : PlaneArrayPlaces(rows, dims).end) +
+         (planes == PlaneKind::kSigned ? former_sign_bytes(rows, dims) : 0);
 }
 
 std::pair<int64_t, int64_t> segment_id_bytes(int64_t rows, int64_t dims) {
@@ -130,7 +139,8 @@ std::string Segment::fault_of_rows() const {
 
 Result<SegmentPtr> Segment::parse(HugePageBuffer<char> bytes, int64_t rows, int64_t dims,
                                   const std::string& name, const ListsPtr& lists) {
-  const int64_t expected = segment_bytes(rows, dims, lists == nullptr ? PlaneKind::kNone : lists->kind());
+  const int64_t expected =
+      segment_bytes(rows, dims, lists == nullptr ? PlaneKind::kNone : PlaneKind::kPlanes);
   if (static_cast<int64_t>(bytes.size()) != expected) return wrong_length(name, bytes.size(), rows, expected);
   const SegmentPtr segment(new Segment(std::move(bytes), {}, rows, dims, lists));
   if (const std::string fault = segment->fault_of_rows(); !fault.empty()) return corrupt(name, fault);
@@ -143,7 +153,7 @@ Result<SegmentPtr> Segment::parse(HugePageBuffer<char> bytes, int64_t rows, int6
 Result<SegmentPtr> Segment::parse_outline(HugePageBuffer<char> bytes, CodeBlocks blocks, int64_t rows,
                                           int64_t dims, const std::string& name, const ListsPtr& lists) {
   const int64_t expected = segment_bytes(rows, dims) - code_bytes(rows, dims) +
-                           (lists == nullptr ? 0 : PlaneArrayPlaces(rows, dims, lists->kind()).plane1);
+                           (lists == nullptr ? 0 : PlaneArrayPlaces(rows, dims).plane1);
   if (static_cast<int64_t>(bytes.size()) != expected) return wrong_length(name, bytes.size(), rows, expected);
   const SegmentPtr segment(new Segment(std::move(bytes), std::move(blocks), rows, dims, lists));
   if (const std::string fault = segment->fault_of_rows(); !fault.empty()) return corrupt(name, fault);

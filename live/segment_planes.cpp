@@ -6,11 +6,8 @@
 #include <utility>
 
 #include "base/crc32.h"
-#include "base/float_environment.h"
 #include "lists/half.h"
 #include "lists/planes.h"
-#include "lists/rotation.h"
-#include "lists/sign_plane.h"
 #include "model/exact_dot.h"
 
 namespace glove::live {
@@ -18,7 +15,7 @@ namespace {
 
 constexpr int64_t kPlaneBlockBytes = int64_t{32} << 10;
 constexpr int64_t kHeaderBytes = 2 * sizeof(int64_t);
-constexpr int64_t kSeedBytes = sizeof(uint64_t);
+constexpr int64_t kFormerSeedBytes = sizeof(uint64_t);
 
 template <class T>
 std::span<const T> view(std::span<const char> bytes, int64_t begin, int64_t end) {
@@ -45,18 +42,12 @@ Lists::Lists(HugePageBuffer<char> bytes, int64_t count, int64_t dims)
       checksum_(crc32_continue(0, bytes_)),
       loaded_(std::ssize(bytes_)) {
   std::memcpy(&most_k_, bytes_.data() + sizeof(int64_t), sizeof(most_k_));
-  const int64_t end = kHeaderBytes + count * dims * static_cast<int64_t>(sizeof(float));
-  centroids_ = view<float>(bytes_, kHeaderBytes, end);
-  if (end == static_cast<int64_t>(bytes_.size())) return;
-  std::memcpy(&seed_.emplace(), bytes_.data() + end, sizeof(uint64_t));
-  const ScopedFloatEnvironment float_environment;
-  // Without an InterruptCheck nothing stops this, which takes a fraction of a second.
-  rotation_ = random_rotation(dims, live_sign_bits(dims), *seed_, 0).value();
-  loaded_.set(std::ssize(bytes_) + static_cast<int64_t>(rotation_.size() * sizeof(float)));
+  centroids_ =
+      view<float>(bytes_, kHeaderBytes, kHeaderBytes + count * dims * static_cast<int64_t>(sizeof(float)));
 }
 
 int64_t Lists::most_bytes(int64_t dims) {
-  return kHeaderBytes + kMostLists * dims * static_cast<int64_t>(sizeof(float)) + kSeedBytes;
+  return kHeaderBytes + kMostLists * dims * static_cast<int64_t>(sizeof(float)) + kFormerSeedBytes;
 }
 
 Result<ListsPtr> Lists::parse(HugePageBuffer<char> bytes, int64_t dims, const std::string& name) {
@@ -65,7 +56,7 @@ Result<ListsPtr> Lists::parse(HugePageBuffer<char> bytes, int64_t dims, const st
   if (size >= kHeaderBytes) std::memcpy(&count, bytes.data(), sizeof(count));
   const bool possible = dims >= 1 && dims <= kMaxPlaneDims && count >= 1 && count <= kMostLists;
   const int64_t end = possible ? kHeaderBytes + count * dims * static_cast<int64_t>(sizeof(float)) : 0;
-  if (!possible || (size != end && (size != end + kSeedBytes || !can_rotate(dims))))
+  if (!possible || (size != end && size != end + kFormerSeedBytes))
     return Error{ErrorCode::kCorrupt, name + " have " + std::to_string(size) + " bytes, which cannot be " +
                                           std::to_string(count) + " lists of " + std::to_string(dims) +
                                           " dimensions"};
@@ -79,24 +70,20 @@ Result<ListsPtr> Lists::parse(HugePageBuffer<char> bytes, int64_t dims, const st
   return lists;
 }
 
-ListsPtr Lists::make(std::span<const float> centroids, int64_t dims, int64_t most_k,
-                     std::optional<uint64_t> seed) {
+ListsPtr Lists::make(std::span<const float> centroids, int64_t dims, int64_t most_k) {
   const int64_t count = std::ssize(centroids) / dims;
   const int64_t header[] = {count, most_k};
-  HugePageBuffer<char> bytes(kHeaderBytes + centroids.size_bytes() + (seed ? kSeedBytes : 0));
+  HugePageBuffer<char> bytes(kHeaderBytes + centroids.size_bytes());
   std::memcpy(bytes.data(), header, kHeaderBytes);
   std::memcpy(bytes.data() + kHeaderBytes, centroids.data(), centroids.size_bytes());
-  if (seed) std::memcpy(bytes.data() + kHeaderBytes + centroids.size_bytes(), &*seed, kSeedBytes);
   return ListsPtr(new Lists(std::move(bytes), count, dims));
 }
 
-PlaneArrayPlaces::PlaneArrayPlaces(int64_t rows, int64_t dims, PlaneKind kind)
+PlaneArrayPlaces::PlaneArrayPlaces(int64_t rows, int64_t dims)
     : lists(tile_count(rows) * kPlaneBounds * kTileRows * static_cast<int64_t>(sizeof(uint16_t))),
       plane1(lists + rows * static_cast<int64_t>(sizeof(uint16_t))),
       plane2(plane1 + plane1_bytes(rows, dims)),
-      sign_bounds(plane2 + rows * plane2_row_bytes(dims)),
-      signs(sign_bounds + (kind == PlaneKind::kSigned ? lists : 0)),
-      end(signs + (kind == PlaneKind::kSigned ? sign_bytes(rows, live_sign_bits(dims)) : 0)) {}
+      end(plane2 + rows * plane2_row_bytes(dims)) {}
 
 int64_t plane_block_tiles(int64_t dims) {
   return std::max<int64_t>(1, kPlaneBlockBytes / plane1_bytes(kTileRows, dims));
@@ -117,7 +104,7 @@ ListOrder::ListOrder(std::span<const uint16_t> list_of, int64_t count)
 
 SegmentPlanes::SegmentPlanes(std::span<const char> bytes, int64_t rows, const ListsPtr& lists)
     : lists_(lists) {
-  const PlaneArrayPlaces at(rows, lists->dims(), lists->kind());
+  const PlaneArrayPlaces at(rows, lists->dims());
   list_of_ = view<uint16_t>(bytes, at.lists, at.plane1);
   const auto is_missing = [&](uint16_t list) { return list >= lists->count(); };
   if (std::any_of(list_of_.begin(), list_of_.end(), is_missing)) {
@@ -130,24 +117,17 @@ SegmentPlanes::SegmentPlanes(std::span<const char> bytes, int64_t rows, const Li
       lists->most_k()};
   if (static_cast<int64_t>(bytes.size()) > at.plane1) {
     level_.plane1 = view<uint8_t>(bytes, at.plane1, at.plane2);
-    level_.plane2 = view<uint8_t>(bytes, at.plane2, at.sign_bounds);
-    if (lists->kind() == PlaneKind::kSigned) {
-      level_.rotation = lists->rotation();
-      level_.sign_bounds = view<uint16_t>(bytes, at.sign_bounds, at.signs);
-      level_.signs = view<uint8_t>(bytes, at.signs, at.end);
-    }
+    level_.plane2 = view<uint8_t>(bytes, at.plane2, at.end);
   }
   fault_ = fault_of_bounds();
 }
 
 std::string SegmentPlanes::fault_of_bounds() const {
   for (size_t position = 0; position < order_.rows.size(); ++position) {
-    const size_t place = position / kTileRows * kPlaneBounds * kTileRows + position % kTileRows;
-    const uint16_t* const first = level_.bounds1.data() + place;
-    const uint16_t* const sign = level_.has_signs() ? level_.sign_bounds.data() + place : first;
+    const uint16_t* const first =
+        level_.bounds1.data() + position / kTileRows * kPlaneBounds * kTileRows + position % kTileRows;
     const int64_t row2 = static_cast<int64_t>(position) * plane2_row_bytes(lists_->dims());
     if (!usable({first[0], first[kTileRows], first[2 * kTileRows]}) ||
-        !usable({sign[0], sign[kTileRows], sign[2 * kTileRows]}) ||
         (has_planes() && !usable(plane2_bound(level_.plane2.data() + row2, lists_->dims()))))
       return "has numbers of its planes that no row has";
   }

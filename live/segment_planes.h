@@ -1,10 +1,8 @@
 // The lists of an index, and the rows of a segment in them, with codes in planes (lists/planes.h).
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,20 +21,13 @@ constexpr int64_t kMostLists = 65536;
 enum class PlaneKind : uint8_t {
   kNone,    // they are in none
   kPlanes,  // two planes
-  kSigned,  // a sign plane as well
+  kSigned,  // and a third one behind them, which an earlier version wrote and nobody reads
 };
-
-// How many bits of a row's sign plane a segment stores: fewer than dimensions, because the whole would make
-// the tables of an index larger than 1.6 times what they have without lists.
-constexpr int64_t live_sign_bits(int64_t dims) {
-  constexpr int64_t kMostSignBits = 576;
-  return std::min(dims, kMostSignBits);
-}
 
 // The centroids of the lists of an index, which its segments share. Immutable; any thread may use them. Their
 // bytes are, little-endian: the number of lists and the most rows for which reading planes pays
-// (lists/calibration.h), both int64, and the centroids, float32 [lists, dims]; and, if the segments have sign
-// planes, the seed of the rotation, uint64.
+// (lists/calibration.h), both int64, and the centroids, float32 [lists, dims]. Those of an earlier version
+// may end with 8 bytes that nobody reads.
 class Lists {
  public:
   // Takes the bytes of lists. It is an error, kCorrupt, if they cannot be those of lists of `dims`
@@ -44,8 +35,7 @@ class Lists {
   static Result<std::shared_ptr<const Lists>> parse(HugePageBuffer<char> bytes, int64_t dims,
                                                     const std::string& name);
   // Makes lists. REQUIRES: as parse() would check.
-  static std::shared_ptr<const Lists> make(std::span<const float> centroids, int64_t dims, int64_t most_k,
-                                           std::optional<uint64_t> seed);
+  static std::shared_ptr<const Lists> make(std::span<const float> centroids, int64_t dims, int64_t most_k);
 
   // The most bytes that lists of so many dimensions have.
   static int64_t most_bytes(int64_t dims);
@@ -54,10 +44,6 @@ class Lists {
   int64_t dims() const { return dims_; }
   int64_t most_k() const { return most_k_; }
   std::span<const float> centroids() const { return centroids_; }
-  // The seed of the rotation, and its first live_sign_bits(dims) rows; none if there are no sign planes.
-  std::optional<uint64_t> seed() const { return seed_; }
-  std::span<const float> rotation() const { return rotation_; }
-  PlaneKind kind() const { return seed_ ? PlaneKind::kSigned : PlaneKind::kPlanes; }
   std::span<const char> bytes() const { return bytes_; }
   uint32_t checksum() const { return checksum_; }  // of the bytes (base/crc32.h)
 
@@ -68,8 +54,6 @@ class Lists {
   int64_t dims_;
   int64_t most_k_ = 0;
   std::span<const float> centroids_;
-  std::optional<uint64_t> seed_;
-  std::vector<float> rotation_;
   uint32_t checksum_;
   LoadedBytes loaded_;
 };
@@ -79,14 +63,12 @@ using ListsPtr = std::shared_ptr<const Lists>;
 
 // The places of the arrays of a segment's planes, without gaps, each 16-bit number at an even one.
 struct PlaneArrayPlaces {
-  PlaneArrayPlaces(int64_t rows, int64_t dims, PlaneKind kind);
+  PlaneArrayPlaces(int64_t rows, int64_t dims);
 
   int64_t bounds1 = 0;  // uint16 [tiles, kPlaneBounds, kTileRows]
   int64_t lists;        // uint16 [rows]: the list of each row
   int64_t plane1;       // as PlaneLevel has it
   int64_t plane2;
-  int64_t sign_bounds;  // uint16 [tiles, kPlaneBounds, kTileRows]; without a sign plane nothing
-  int64_t signs;
   int64_t end;
 };
 

@@ -12,7 +12,6 @@
 #include "base/float_from_chars.h"
 #include "base/utf8.h"
 #include "lists/planes.h"
-#include "lists/sign_plane.h"
 #include "loader/model_format.h"
 #include "loader/stored_recall.h"
 #include "model/derived_arrays.h"
@@ -123,9 +122,6 @@ class ModelFileReader {
         {kPlane1, "U8", {tile_count(n), kTileRows * plane_row_bytes(d)}},
         {kPlane1Bounds, "F16", {tile_count(n), kPlaneBounds, kTileRows}},
         {kPlane2, "U8", {n, plane2_row_bytes(d)}},
-        {kRotation, "F32", {d, d}},
-        {kSigns, "U8", {tile_count(n), sign_words(d), kTileRows, kSignWordBytes}},
-        {kSignBounds, "F16", {tile_count(n), kPlaneBounds, kTileRows}},
     };
     for (const auto& [name, dtype, shape] : expected) GLOVE_RETURN_IF_ERROR(check_type(name, dtype, shape));
     return {};
@@ -325,10 +321,6 @@ class ModelFileReader {
     if (error != std::errc() || end != most_k.data() + most_k.size() || planes.most_k < 0)
       return corrupt("the metadata key '" + std::string(kPlanesMostKKey) + "' is '" + escaped(most_k) +
                      "', but must be a whole number of at least 0");
-    // A search checks the rotation when it uses it.
-    if (can_rotate(part_.dims) && header_.find(kRotation) && take(kSigns, planes.signs) &&
-        take(kSignBounds, planes.sign_bounds))
-      take(kRotation, planes.rotation);
     part_.planes = &planes;
     part_.derives_level4 = !part_.has_level(4);
     take_recall(header_, owner_->map->bytes(), part_.dims, planes, owner_->recall);

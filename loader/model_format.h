@@ -76,21 +76,17 @@ constexpr std::string_view kListRows = "list_rows";
 constexpr std::string_view kPlane1 = "plane1";
 constexpr std::string_view kPlane1Bounds = "plane1_bounds";
 constexpr std::string_view kPlane2 = "plane2";
-constexpr std::string_view kRotation = "rotation";
-constexpr std::string_view kSigns = "signs";
-constexpr std::string_view kSignBounds = "sign_bounds";
-constexpr std::string_view kRecallTransforms = "recall_transforms";
-constexpr std::string_view kRecallQueries = "recall_queries";
+constexpr std::string_view kRecallClasses = "recall_classes";
+constexpr std::string_view kRecallTrials = "recall_trials";
 constexpr std::string_view kPaddingPrefix = "padding.";
 
 // The tensors that a reader uses.
 inline constexpr std::array kTensorNames = {
-    kVectors,    kNormsSquared,     kCodes4,           kScales4,          kResiduals4,
-    kCodes,      kScales,           kResiduals,        kWordBytes,        kWordOffsets,
-    kSortedIds,  kDerivationMean,   kDerivationMatrix, kCommonComponents, kWordCounts,
-    kTokenizer,  kTokenWeights,     kListCentroids,    kListOffsets,      kListRows,
-    kPlane1,     kPlane1Bounds,     kPlane2,           kRotation,         kSigns,
-    kSignBounds, kRecallTransforms, kRecallQueries};
+    kVectors,   kNormsSquared,   kCodes4,           kScales4,          kResiduals4,
+    kCodes,     kScales,         kResiduals,        kWordBytes,        kWordOffsets,
+    kSortedIds, kDerivationMean, kDerivationMatrix, kCommonComponents, kWordCounts,
+    kTokenizer, kTokenWeights,   kListCentroids,    kListOffsets,      kListRows,
+    kPlane1,    kPlane1Bounds,   kPlane2,           kRecallClasses,    kRecallTrials};
 
 // Spells the steps of a map, such as "center,matrix,normalize"; "identity" if it has none.
 std::string derivation_text(bool center, bool matrix, bool normalize);

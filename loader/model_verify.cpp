@@ -1,21 +1,16 @@
 // verify_model_file: reads all the data of a model file, which open_model_file does not.
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <cmath>
-#include <memory>
 #include <vector>
 
 #include "base/concat.h"
-#include "base/cores.h"
 #include "base/crc32.h"
 #include "base/float_environment.h"
-#include "base/thread_pool.h"
 #include "base/utf8.h"
 #include "lists/half.h"
 #include "lists/planes.h"
 #include "lists/recall_table.h"
-#include "lists/sign_plane.h"
 #include "loader/model_file.h"
 #include "loader/model_format.h"
 #include "model/exact_dot.h"
@@ -48,15 +43,12 @@ class Verifier {
     }
     for (const CodeLevel& level : part_.levels) GLOVE_RETURN_IF_ERROR(check_padding(level));
     if (part_.planes != nullptr) GLOVE_RETURN_IF_ERROR(check_planes(*part_.planes));
-    if (part_.planes != nullptr && part_.planes->has_signs())
-      GLOVE_RETURN_IF_ERROR(check_signs(*part_.planes));
     return model_.health();
   }
 
  private:
   static constexpr int64_t kPieceBytes = int64_t{1} << 23;
   static constexpr int64_t kRowsBetweenChecks = 64;
-  static constexpr int64_t kProductsTogether = 1 << 23;
 
   Status check_interrupt(int64_t row) const {
     return row % kRowsBetweenChecks == 0 ? glove::check_interrupt(interrupted_) : Status();
@@ -212,7 +204,7 @@ class Verifier {
   // That the file has every row at one position, and that the bounds hold.
   Status check_planes(const PlaneLevel& planes) const {
     if (planes.recall != nullptr && planes.recall->is_damaged)
-      return corrupt(kRecallQueries,
+      return corrupt(kRecallTrials,
                      "and the other tensors of recall are no calibration that this build reads; "
                      "searches are exact without them");
     std::vector<bool> seen(static_cast<size_t>(part_.rows));
@@ -278,54 +270,6 @@ class Verifier {
     if (!(along >= 1) || !(distance <= kMostPlaneTerm) || !(std::sqrt(off_squared) <= distance))
       return corrupt_position(tensor, position, "is not a bound of the row, its centroid and its codes");
     return {};
-  }
-
-  // Turning a row's codes back takes dims^2 products, so several threads do it.
-  Status check_signs(const PlaneLevel& planes) const {
-    const int64_t padded = sign_words(part_.dims) * kSignGroup;
-    for (int64_t position = 0; position < tile_count(part_.rows) * kTileRows; ++position) {
-      GLOVE_RETURN_IF_ERROR(check_interrupt(position));
-      const uint16_t* const bound = bound_of_signs(planes, position);
-      for (int64_t j = position < part_.rows ? part_.dims : 0; j < padded; ++j)
-        if (is_set(planes, position, j))
-          return corrupt_position(kSigns, position, "has padding that is not zero");
-      if (position >= part_.rows && (bound[0] | bound[kTileRows] | bound[2 * kTileRows]) != 0)
-        return corrupt_position(kSignBounds, position, "has padding that is not zero");
-    }
-    std::atomic<int64_t> wrong = part_.rows;
-    const auto check = [&](int, int64_t first, int64_t last) {
-      for (int64_t position = first; position < last; ++position) {
-        if (is_bound_of_signs(planes, position)) continue;
-        int64_t least = wrong;
-        while (position < least && !wrong.compare_exchange_weak(least, position)) {
-        }
-      }
-    };
-    const int64_t rows_together = std::max<int64_t>(1, kProductsTogether / (part_.dims * part_.dims));
-    GLOVE_RETURN_IF_ERROR(
-        ThreadPool::for_pieces(thread_count(0), part_.rows, rows_together, interrupted_, check));
-    if (wrong == part_.rows) return {};
-    return corrupt_position(kSignBounds, wrong, "is not a bound of the row, its centroid and its signs");
-  }
-
-  bool is_bound_of_signs(const PlaneLevel& planes, int64_t position) const {
-    const uint16_t* const bound = bound_of_signs(planes, position);
-    const int64_t row = planes.rows[static_cast<size_t>(position)];
-    const auto list =
-        std::upper_bound(planes.offsets.begin(), planes.offsets.end(), position) - planes.offsets.begin() - 1;
-    const auto codes = std::make_unique<bool[]>(static_cast<size_t>(part_.dims));
-    for (int64_t j = 0; j < part_.dims; ++j) codes[static_cast<size_t>(j)] = is_set(planes, position, j);
-    return describes({part_.vector(row), nullptr, part_.norm_squared(row),
-                      planes.centroids.data() + list * part_.dims, nullptr, 0},
-                     planes.rotation, codes.get(), {bound[0], bound[kTileRows], bound[2 * kTileRows]});
-  }
-
-  bool is_set(const PlaneLevel& planes, int64_t position, int64_t j) const {
-    const SignPlace place = sign_place(position, j, part_.dims);
-    return (planes.signs[static_cast<size_t>(place.byte)] >> place.shift & 1) != 0;
-  }
-  const uint16_t* bound_of_signs(const PlaneLevel& planes, int64_t position) const {
-    return planes.sign_bounds.data() + position / kTileRows * kPlaneBounds * kTileRows + position % kTileRows;
   }
 
   Status check_plane_padding(const PlaneLevel& planes, int64_t position) const {

@@ -15,7 +15,6 @@
 #include "base/json.h"
 #include "base/replacement_file.h"
 #include "lists/planes.h"
-#include "lists/sign_plane.h"
 #include "loader/file_sink.h"
 #include "loader/model_format.h"
 #include "loader/stored_recall.h"
@@ -225,13 +224,6 @@ struct ModelWriter::State {
         add_tensor(kPlane1Bounds, "F16", {tiles, kPlaneBounds, kTileRows}, bytes_of(planes->bounds1)));
     GLOVE_RETURN_IF_ERROR(
         add_tensor(kPlane2, "U8", {rows, plane2_row_bytes(dims)}, bytes_of(planes->plane2)));
-    if (planes->has_signs()) {
-      GLOVE_RETURN_IF_ERROR(add_tensor(kRotation, "F32", {dims, dims}, bytes_of(planes->rotation)));
-      GLOVE_RETURN_IF_ERROR(add_tensor(kSigns, "U8", {tiles, sign_words(dims), kTileRows, kSignWordBytes},
-                                       bytes_of(planes->signs)));
-      GLOVE_RETURN_IF_ERROR(
-          add_tensor(kSignBounds, "F16", {tiles, kPlaneBounds, kTileRows}, bytes_of(planes->sign_bounds)));
-    }
     const RecallTable* const recall = planes->recall;
     return recall == nullptr || recall->is_damaged ? Status() : add_recall(*recall);
   }
@@ -239,9 +231,9 @@ struct ModelWriter::State {
   Status add_recall(const RecallTable& recall) {
     const int64_t classes = std::ssize(kRecallKs);
     GLOVE_RETURN_IF_ERROR(
-        add_tensor(kRecallTransforms, "F64", {classes, kRecallTransform}, bytes_of(recall.transform)));
+        add_tensor(kRecallClasses, "F64", {classes, kRecallTransform}, bytes_of(recall.transform)));
     const std::vector<int16_t> queries = stored_queries(recall);
-    return add_tensor(kRecallQueries, "I16", {classes, recall.queries, kStoredRecallNumbers},
+    return add_tensor(kRecallTrials, "I16", {classes, recall.queries, kStoredRecallNumbers},
                       bytes_of(std::span<const int16_t>(queries)));
   }
 

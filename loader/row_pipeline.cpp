@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "base/cores.h"
+#include "base/float_environment.h"
 #include "base/mutex.h"
+#include "base/require.h"
 #include "base/thread_pool.h"
 
 namespace glove {
@@ -147,6 +149,7 @@ class Pipeline {
 
 Status run_row_pipeline(const std::string& source, RowReader& reader, const PipelineOptions& options,
                         const RowConsumer& consume) {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
   return Pipeline(source, reader, options).run(consume);
 }
 

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "base/crc32.h"
+#include "base/float_environment.h"
+#include "base/require.h"
 #include "loader/model_format.h"
 
 namespace glove {
@@ -28,14 +30,14 @@ bool copy_checked(const SafetensorsHeader& header, std::span<const char> bytes, 
 // Fills the features and what was found from a file's numbers.
 void split_queries(std::span<const int16_t> numbers, RecallArrays& recall) {
   const auto queries = static_cast<size_t>(recall.queries);
-  recall.features.resize(kRecallKs.size() * kRecallFeatures * queries);
+  recall.features.resize(kRecallKs.size() * kRecallColumns * queries);
   recall.found.clear();
   for (size_t i = 0; i < kRecallKs.size() * queries; ++i) {
     const auto query = numbers.subspan(i * kStoredRecallNumbers, kStoredRecallNumbers);
     const size_t which = i / queries;
-    for (size_t j = 0; j < kRecallFeatures; ++j)
-      recall.features[(which * kRecallFeatures + j) * queries + i % queries] = query[j];
-    recall.found.insert(recall.found.end(), query.begin() + kRecallFeatures, query.end());
+    for (size_t j = 0; j < kRecallColumns; ++j)
+      recall.features[(which * kRecallColumns + j) * queries + i % queries] = query[j];
+    recall.found.insert(recall.found.end(), query.begin() + kRecallColumns, query.end());
   }
 }
 
@@ -45,8 +47,8 @@ std::vector<int16_t> stored_queries(const RecallTable& recall) {
   const auto queries = static_cast<size_t>(recall.queries);
   std::vector<int16_t> numbers;
   for (size_t i = 0; i < kRecallKs.size() * queries; ++i) {
-    for (size_t j = 0; j < kRecallFeatures; ++j)
-      numbers.push_back(recall.features[(i / queries * kRecallFeatures + j) * queries + i % queries]);
+    for (size_t j = 0; j < kRecallColumns; ++j)
+      numbers.push_back(recall.features[(i / queries * kRecallColumns + j) * queries + i % queries]);
     const auto found = recall.found.subspan(i * kRecallSteps, kRecallSteps);
     numbers.insert(numbers.end(), found.begin(), found.end());
   }
@@ -55,8 +57,9 @@ std::vector<int16_t> stored_queries(const RecallTable& recall) {
 
 void take_recall(const SafetensorsHeader& header, std::span<const char> bytes, int64_t dims,
                  PlaneLevel& planes, StoredRecall& stored) {
-  const Tensor* const queries = header.find(kRecallQueries);
-  if (!header.find(kRecallTransforms) && queries == nullptr) return;
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
+  const Tensor* const queries = header.find(kRecallTrials);
+  if (!header.find(kRecallClasses) && queries == nullptr) return;
   planes.recall = &stored.table;
   stored.table.is_damaged = true;
   if (queries == nullptr || queries->shape.size() != 3) return;
@@ -64,8 +67,8 @@ void take_recall(const SafetensorsHeader& header, std::span<const char> bytes, i
   recall.queries = queries->shape[1];
   const int64_t classes = std::ssize(kRecallKs);
   std::vector<int16_t> numbers;
-  if (!copy_checked(header, bytes, kRecallTransforms, "F64", {classes, kRecallTransform}, recall.transform) ||
-      !copy_checked(header, bytes, kRecallQueries, "I16", {classes, recall.queries, kStoredRecallNumbers},
+  if (!copy_checked(header, bytes, kRecallClasses, "F64", {classes, kRecallTransform}, recall.transform) ||
+      !copy_checked(header, bytes, kRecallTrials, "I16", {classes, recall.queries, kStoredRecallNumbers},
                     numbers))
     return;
   split_queries(numbers, recall);

@@ -17,8 +17,8 @@ struct StoredRecall {
   RecallTable table;    // a view of the copies
 };
 
-// What a file has of a query: its features, and what was found after each step.
-constexpr int64_t kStoredRecallNumbers = kRecallFeatures + kRecallSteps;
+// What a file has of a query: its features and its group, and what was found after each step.
+constexpr int64_t kStoredRecallNumbers = kRecallColumns + kRecallSteps;
 
 // Returns them for all queries, [kRecallKs, queries, kStoredRecallNumbers].
 std::vector<int16_t> stored_queries(const RecallTable& recall);

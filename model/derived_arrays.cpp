@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/concat.h"
+#include "base/require.h"
 #include "model/quantize.h"
 
 namespace glove {
@@ -21,6 +22,7 @@ void LevelArrays::reserve(int64_t rows) {
 }
 
 Status LevelArrays::append(const DerivedLevel& rows, int64_t first, int64_t last) {
+  GLOVE_REQUIRE(0 <= first && first <= last && last <= static_cast<int64_t>(rows.scales.size()));
   const int64_t before = this->rows();
   scales_.insert(scales_.end(), rows.scales.begin() + first, rows.scales.begin() + last);
   residuals_.insert(residuals_.end(), rows.residuals.begin() + first, rows.residuals.begin() + last);
@@ -53,6 +55,7 @@ void DerivedArrays::reserve(int64_t rows) {
 }
 
 Status DerivedArrays::append(const DerivedRows& rows, int64_t first, int64_t last) {
+  GLOVE_REQUIRE(0 <= first && first <= last && last <= static_cast<int64_t>(rows.norms_squared.size()));
   norms_squared_.insert(norms_squared_.end(), rows.norms_squared.begin() + first,
                         rows.norms_squared.begin() + last);
   GLOVE_RETURN_IF_ERROR(level8_.append(rows.level8, first, last));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/cancel.h"
+#include "base/require.h"
 #include "base/status.h"
 #include "model/byte_sink.h"
 #include "model/derived_rows.h"
@@ -47,7 +48,10 @@ class DerivedArrays {
 
   // Derives no codes of 4 bits from now on; level4() stays empty. REQUIRES: there are no rows, and blocks of
   // append() have none either.
-  void omit_level4() { has_level4_ = false; }
+  void omit_level4() {
+    GLOVE_REQUIRE(norms_squared_.empty());
+    has_level4_ = false;
+  }
 
   // Reserves memory for the kept arrays of this many rows.
   void reserve(int64_t rows);

@@ -5,6 +5,7 @@
 
 #include "base/cores.h"
 #include "base/float_environment.h"
+#include "base/require.h"
 #include "base/thread_pool.h"
 #include "model/exact_dot.h"
 #include "model/nibbles.h"
@@ -31,6 +32,8 @@ void DerivedRows::resize(int64_t rows, int64_t dims) {
 }
 
 void DerivedRows::compute(int64_t row, const float* x, double norm_squared, int64_t dims) {
+  GLOVE_REQUIRE(row >= 0 && row < static_cast<int64_t>(norms_squared.size()));
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
   const auto i = static_cast<size_t>(row);
   int8_t* const bytes = level8.row_codes(row);
   std::fill(bytes + level8.row_bytes - kTileComponents, bytes + level8.row_bytes, int8_t{0});

@@ -1,5 +1,7 @@
 #include "model/exact_dot.h"
 
+#include "base/float_environment.h"
+#include "base/require.h"
 #include "base/x86_features.h"
 
 namespace glove {
@@ -10,6 +12,7 @@ constexpr int kLanes = 8;
 // Adds the products of the components from `j` on to the lanes. REQUIRES: j is a multiple of kLanes.
 template <class A>
 void add_plain(const A* a, const float* b, int64_t j, int64_t dims, double* p) {
+  GLOVE_REQUIRE(j % kLanes == 0);
   for (; j + kLanes <= dims; j += kLanes)
     for (int l = 0; l < kLanes; ++l) p[l] += static_cast<double>(a[j + l]) * static_cast<double>(b[j + l]);
   for (int l = 0; j < dims; ++j, ++l) p[l] += static_cast<double>(a[j]) * static_cast<double>(b[j]);
@@ -46,24 +49,28 @@ void add_products(const float* a, const float* b, int64_t dims, double* p) {
 }  // namespace
 
 double exact_dot_plain(const float* a, const float* b, int64_t dims) {
+  GLOVE_REQUIRE(dims >= 0 && ScopedFloatEnvironment::is_set());
   double p[kLanes] = {};
   add_plain(a, b, 0, dims, p);
   return sum_of_lanes(p);
 }
 
 double exact_dot(const double* a, const float* b, int64_t dims) {
+  GLOVE_REQUIRE(dims >= 0 && ScopedFloatEnvironment::is_set());
   double p[kLanes] = {};
   add_plain(a, b, 0, dims, p);
   return sum_of_lanes(p);
 }
 
 double exact_dot(const float* a, const float* b, int64_t dims) {
+  GLOVE_REQUIRE(dims >= 0 && ScopedFloatEnvironment::is_set());
   double p[kLanes] = {};
   add_products(a, b, dims, p);
   return sum_of_lanes(p);
 }
 
 void PiecewiseDot::add(const float* a, const float* b, int64_t count) {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
   add_products(a, b, count, lanes_.data());
 }
 

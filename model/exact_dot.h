@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "base/require.h"
+
 namespace glove {
 
 // Returns D(a, b) for `dims` finite float32 components. For l in 0..7, p_l is the double sum of a[j]*b[j]
@@ -40,6 +42,7 @@ class PiecewiseDot {
 // Returns the cosine D(q,x) / sqrt(D(q,q) * D(x,x)), clamped to [-1, 1]. Because the root is taken of the
 // product, a vector's cosine with itself is exactly 1 and no norm overflows. REQUIRES: both norms > 0.
 inline double cosine_from_dots(double dot, double norm_squared_a, double norm_squared_b) {
+  GLOVE_REQUIRE(norm_squared_a > 0 && norm_squared_b > 0);
   const double cosine = dot / std::sqrt(norm_squared_a * norm_squared_b);
   return cosine > 1.0 ? 1.0 : cosine < -1.0 ? -1.0 : cosine;
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/cancel.h"
+#include "base/require.h"
 #include "base/status.h"
 #include "model/model_part.h"
 #include "model/row_map.h"
@@ -80,6 +81,7 @@ class Model {
 
   // Returns the part that contains a row. REQUIRES: first_row() <= row < first_row() + words().
   const ModelPart& part_of(int64_t row) const {
+    GLOVE_REQUIRE(first_row() <= row && row < first_row() + words());
     const ModelPart& first = parts_.front();
     return row < first.rows ? first : later_part_of(row);
   }

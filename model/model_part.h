@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "base/require.h"
+
 #include "model/quantize.h"
 
 namespace glove {
@@ -34,12 +36,7 @@ struct PlaneLevel {
   int64_t most_k = std::numeric_limits<int64_t>::max();
   // How many lists an approximate search reads; nullptr if it reads all, because that was not calibrated.
   const RecallTable* recall = nullptr;
-  // Codes of 1 bit of the rows as a random rotation turns them (lists/sign_plane.h); empty if there are none.
-  std::span<const float> rotation = {};        // [bits, dims]: a rotation, or its first rows
-  std::span<const uint8_t> signs = {};         // the bytes of the tiles of sign_plane.h
-  std::span<const uint16_t> sign_bounds = {};  // F16 [tiles, kPlaneBounds, kTileRows]
 
-  bool has_signs() const { return !rotation.empty(); }
   int64_t lists() const { return static_cast<int64_t>(offsets.size()) - 1; }
 };
 
@@ -52,15 +49,17 @@ struct ModelPart {
   std::span<const double> norms_squared;  // [rows], D(x, x)
   std::vector<CodeLevel> levels;          // coarsest first: perhaps one of 4 bits, and one of 8
   const PlaneLevel* planes = nullptr;     // nullptr if the rows are not in lists
-  // Of a part that has some of another part's rows: the planes of that part, from which a device copies what
-  // belongs to these rows, and the number of the first of them there. `planes` is nullptr then.
-  const PlaneLevel* planes_of_whole = nullptr;
-  int64_t first_in_whole = 0;
-  bool derives_level4 = false;  // the file has planes in its place (lists/derived_level.h)
+  bool derives_level4 = false;            // the file has planes in its place (lists/derived_level.h)
 
   // `row` is relative to first_row.
-  const float* vector(int64_t row) const { return vectors.data() + row * dims; }
-  double norm_squared(int64_t row) const { return norms_squared[static_cast<size_t>(row)]; }
+  const float* vector(int64_t row) const {
+    GLOVE_REQUIRE(row >= 0 && row < rows && !vectors.empty());
+    return vectors.data() + row * dims;
+  }
+  double norm_squared(int64_t row) const {
+    GLOVE_REQUIRE(row >= 0 && row < rows);
+    return norms_squared[static_cast<size_t>(row)];
+  }
 
   // Returns the level of this width, or nullptr if the part has none.
   const CodeLevel* find_level(int bits) const {
@@ -70,7 +69,10 @@ struct ModelPart {
   }
   bool has_level(int bits) const { return find_level(bits) != nullptr; }
   // REQUIRES: has_level(bits)
-  const CodeLevel& level(int bits) const { return *find_level(bits); }
+  const CodeLevel& level(int bits) const {
+    GLOVE_REQUIRE(has_level(bits));
+    return *find_level(bits);
+  }
 };
 
 }  // namespace glove

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <limits>
 
+#include "base/float_environment.h"
+#include "base/require.h"
 #include "base/x86_features.h"
 #include "model/exact_dot.h"
 #include "model/round_up.h"
@@ -136,6 +138,7 @@ const NibbleLoops& fastest_loops() {
 
 void quantize_by(const NibbleLoops& loops, const float* x, double norm_squared, int64_t dims, int8_t* codes,
                  int64_t stride, float& scale, float& residual) {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set() && !(norm_squared < 0));
   if (!(norm_squared > 0.0)) {
     for (int64_t word = 0; word < nibble_words(dims); ++word)
       std::memset(codes + word * stride, 0, kNibbleWordBytes);

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <limits>
 
+#include "base/float_environment.h"
+#include "base/require.h"
 #include "base/x86_features.h"
 #include "model/exact_dot.h"
 #include "model/round_up.h"
@@ -134,6 +136,7 @@ void quantize_row_by(const RowLoops& loops, const float* x, double norm_squared,
 
 void quantize_row(const float* x, double norm_squared, int64_t dims, int8_t* codes, int64_t stride,
                   float& scale, float& residual) {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set() && !(norm_squared < 0));
   static const RowLoops& loops = fastest_loops();
   quantize_row_by(loops, x, norm_squared, dims, codes, stride, scale, residual);
 }

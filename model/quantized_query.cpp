@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/float_environment.h"
+#include "base/require.h"
 #include "base/x86_features.h"
 #include "model/round_up.h"
 
@@ -110,6 +112,8 @@ float largest_magnitude(std::span<const float> vector) {
 // S is as fine as the code range and `finest` allow.
 QuantizedQuery quantize_by(Encode* encode, std::span<const float> vector, double norm_squared,
                            int32_t max_code, double finest) {
+  GLOVE_REQUIRE(norm_squared > 0 && max_code >= 1 && max_code <= 32767);
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
   const auto dims = static_cast<int64_t>(vector.size());
   const double inverse_norm = 1 / std::sqrt(norm_squared);
   QuantizedQuery result;
@@ -142,6 +146,7 @@ QuantizedQuery quantize_query_plain(std::span<const float> vector, double norm_s
 }
 
 SplitQuery split_query(std::span<const float> vector, double norm_squared) {
+  GLOVE_REQUIRE(norm_squared > 0 && ScopedFloatEnvironment::is_set());
   SplitQuery split;
   split.high = quantize_by(fastest_encode(), vector, norm_squared, kMaxSplitCode,
                            std::numeric_limits<double>::infinity());

@@ -5,6 +5,8 @@
 #include <optional>
 
 #include "base/concat.h"
+#include "base/float_environment.h"
+#include "base/require.h"
 #include "model/exact_dot.h"
 #include "model/limits.h"
 
@@ -76,6 +78,7 @@ void normalize_row(float* x, int64_t dims, double norm_squared) {
 
 Status transform_and_derive(const std::string& source, const RowTransform& transform, int64_t dims,
                             RowBlock& rows, DerivedRows& derived) {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
   gather_words(transform.lower, rows, derived.word_bytes);
   if (transform.subset != nullptr) keep_subset(*transform.subset, dims, rows);
   const size_t count = rows.words.size();

@@ -17,15 +17,16 @@ MAIN = "sqlite-glove"
 PLACES = {"homepage": project.URL, "repository": {"type": "git", "url": f"git+{project.URL}.git"},
           "bugs": {"url": f"{project.URL}/issues"}} if project.URL else {}
 COMMON = {"version": project.VERSION, "license": project.LICENSE, "author": project.AUTHORS, **PLACES,
-          "keywords": ["sqlite", "sqlite-extension", "word-embeddings", "glove", "vector-search"]}
+          "keywords": project.KEYWORDS}
 
 
 def main_package(build):
     # Does not name the packages with the library: nobody owns their names in npm's registry yet, and npm asks it even for optional
     # peers. Once they are published, they are the optional dependencies.
-    manifest = {"name": MAIN, "description": project.description(build), **COMMON, "main": "index.js", "types": "index.d.ts",
-                "exports": {".": {"types": "./index.d.ts", "default": "./index.js"}, "./package.json": "./package.json"},
-                "bin": {"glove-convert": "glove-convert.js"}, "engines": {"node": ">=16"}}
+    # The rest is what the package.json of the sources says of their folder packaging/npm/sqlite-glove.
+    source = json.loads(project.read("package.json").decode().replace(f"packaging/npm/{MAIN}/", ""))
+    manifest = {"name": MAIN, "description": project.description(build), **COMMON,
+                **{key: source[key] for key in ("main", "types", "exports", "bin", "engines")}}
     names = ["README.md", "glove-convert.js", "index.d.ts", "index.js", "table.js"]
     files = [(name, project.read("packaging/npm", MAIN, name), name == "glove-convert.js") for name in names]
     return manifest, [("LICENSE", project.read("LICENSE"), False), *files]

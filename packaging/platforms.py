@@ -4,7 +4,9 @@ pip chooses among the wheels by their tags. npm installs each package whose os, 
 chooses among them.
 """
 import os
+import re
 import sys
+import sysconfig
 from typing import NamedTuple
 
 
@@ -55,6 +57,8 @@ ALL = [NATIVE, *OTHERS]
 # By packaging/windows.sh.
 WINDOWS = Platform("win32-x64", "", "win_amd64", "win32", "x64", "",
                    "64-bit Windows 10 or newer, without the CUDA backend (tested under wine only)")
+# What pip makes of the sources (backend.py): for this machine alone, because nobody has checked on which others it runs.
+LOCAL = Platform("", "", re.sub("[-.]", "_", sysconfig.get_platform()), sys.platform, "", "", "this machine")
 
 
 def built(root):

@@ -8,6 +8,8 @@ import subprocess
 import tarfile
 import tempfile
 
+import platforms
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # The time of every file in an archive, so that the same inputs make the same bytes: 1980-01-01, the oldest that zip knows.
 EPOCH = 315532800
@@ -24,6 +26,7 @@ def _project_line():
 VERSION, DESCRIPTION = _project_line().groups()
 LICENSE = "MIT"
 AUTHORS = "the sqlite-glove authors"
+KEYWORDS = ["sqlite", "sqlite-extension", "vector-search", "embeddings", "word-embeddings", "glove"]
 # The address of the project's pages, for those who publish packages; without one, packages name none.
 URL = os.environ.get("GLOVE_PROJECT_URL", "").rstrip("/")
 NO_CUDA = "This build is CPU-only: it has no CUDA backend."
@@ -81,7 +84,7 @@ def write_tar(path, files):
 
 
 # What glove.so, glove-convert and glove-verify contain of other projects, by the Debian package that a build takes it from.
-HEADERS = ["libhwy-dev", "libeigen3-dev", "nlohmann-json3-dev", "libcli11-dev", "libfmt-dev"]
+HEADERS = ["libhwy-dev", "libeigen3-dev", "nlohmann-json3-dev", "libcli11-dev"]
 CONTAINED = ["libstdc++-12-dev", *HEADERS, "libtomlplusplus-dev"]
 # The same of packaging/zig.sh's builds, and what else these contain, by the licence's file below Zig's folder.
 ZIG_CONTAINED = ["zlib1g-dev", *HEADERS, "libfast-float-dev"]
@@ -121,6 +124,8 @@ def third_party(platform=None, contained=None):
             parts.append(f"{'-' * 78}\nThe binaries contain parts of {package}, under these terms:\n\n{GCC_NOTICE.format(package=package)}")
             continue
         path = f"/usr/share/doc/{package}/copyright"
+        if not os.path.isfile(path) and platform == platforms.LOCAL:
+            continue  # what stays on this machine needs no notice, and only Debian has these files
         if not os.path.isfile(path):
             raise SystemExit(f"{path} does not exist; packages are built on Debian with {package}, whose licence they include")
         with open(path, encoding="utf-8") as file:

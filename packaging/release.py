@@ -25,7 +25,7 @@ import windows
 import zig
 
 LICENSES = {"libstdc++-12-dev": "GPL-3.0-or-later WITH GCC-exception-3.1", "libhwy-dev": "Apache-2.0", "libeigen3-dev": "MPL-2.0",
-            "nlohmann-json3-dev": "MIT", "libcli11-dev": "BSD-3-Clause", "libfmt-dev": "MIT", "libfast-float-dev": "MIT",
+            "nlohmann-json3-dev": "MIT", "libcli11-dev": "BSD-3-Clause", "libfast-float-dev": "MIT",
             "libtomlplusplus-dev": "MIT",
             "zlib1g-dev": "Zlib", "zig": "MIT", "libc++": "Apache-2.0 WITH LLVM-exception",
             "libc++abi": "Apache-2.0 WITH LLVM-exception", "libunwind": "Apache-2.0 WITH LLVM-exception", "musl": "MIT",

@@ -3,7 +3,7 @@
 #   quietly COMMAND...   runs a command, and prints what it printed if it fails
 #   copy_headers         $root/headers
 #   fetch_zlib           $root/zlib/source
-headers=(libhwy-dev libeigen3-dev nlohmann-json3-dev libcli11-dev libfmt-dev libfmt9 libfast-float-dev)
+headers=(libhwy-dev libeigen3-dev nlohmann-json3-dev libcli11-dev libfast-float-dev)
 
 # Prints what a command printed if it fails.
 quietly() {

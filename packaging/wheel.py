@@ -16,19 +16,16 @@ import platforms
 import project
 
 NAME = "sqlite_glove"
-METADATA = f"""Metadata-Version: 2.1
+METADATA = f"""Metadata-Version: 2.4
 Name: sqlite-glove
 Version: {project.VERSION}
 Summary: %(summary)s
 Author: {project.AUTHORS}
-%(urls)sLicense: {project.LICENSE}
-License-File: LICENSE
-License-File: THIRD-PARTY-NOTICES
-Keywords: sqlite,word-embeddings,glove,vector-search,%(backend)s
+%(urls)sLicense-Expression: {project.LICENSE}
+%(licences)sKeywords: {",".join(project.KEYWORDS)},%(backend)s
 Classifier: Development Status :: 4 - Beta
 Classifier: Intended Audience :: Developers
 Classifier: Intended Audience :: Science/Research
-Classifier: License :: OSI Approved :: MIT License
 Classifier: Operating System :: %(system)s
 Classifier: Programming Language :: C++
 Classifier: Programming Language :: Python :: 3
@@ -51,6 +48,14 @@ SYSTEMS = {"linux": "POSIX :: Linux", "darwin": "MacOS", "win32": "Microsoft :: 
 # pip makes a program of it.
 ENTRY_POINTS = "[console_scripts]\nglove-convert = sqlite_glove.__main__:convert\n"
 WHEEL = f"Wheel-Version: 1.0\nGenerator: sqlite-glove ({project.VERSION})\nRoot-Is-Purelib: false\n"
+LICENCES = ("LICENSE", "THIRD-PARTY-NOTICES")
+
+
+def metadata(summary, backend, platform, licences=LICENCES):
+    """METADATA without the description that follows it."""
+    urls = "".join(f"Project-URL: {name}, {project.URL}{path}\n" for name, path in URLS.items()) if project.URL else ""
+    return (METADATA % {"urls": urls, "summary": summary, "system": SYSTEMS[platform.os], "backend": backend,
+                        "licences": "".join(f"License-File: {name}\n" for name in licences)}).encode()
 
 
 def contents(build, platform=platforms.NATIVE):
@@ -64,14 +69,12 @@ def contents(build, platform=platforms.NATIVE):
     files.append((f"{NAME}/{platform.library}", project.built(build, platform.library, platform), True))
     files.append((f"{NAME}/{platform.program}", project.built(build, platform.built_program, platform), True))
     cuda = project.has_cuda(build)
-    urls = "".join(f"Project-URL: {name}, {project.URL}{path}\n" for name, path in URLS.items()) if project.URL else ""
-    metadata = METADATA % {"urls": urls, "summary": project.description(build), "system": SYSTEMS[platform.os], "backend": "cuda" if cuda else "cpu-only"}
     readme = project.read("packaging/python/README.md") + (b"" if cuda else f"\n{project.NO_CUDA}\n".encode())
-    files.append((f"{information}/METADATA", metadata.encode() + readme, False))
+    files.append((f"{information}/METADATA", metadata(project.description(build), "cuda" if cuda else "cpu-only", platform) + readme, False))
     files.append((f"{information}/WHEEL", (WHEEL + tags).encode(), False))
     files.append((f"{information}/entry_points.txt", ENTRY_POINTS.encode(), False))
-    files.append((f"{information}/LICENSE", project.read("LICENSE"), False))
-    files.append((f"{information}/THIRD-PARTY-NOTICES", project.third_party(platform), False))
+    for name, text in zip(LICENCES, (project.read("LICENSE"), project.third_party(platform))):
+        files.append((f"{information}/licenses/{name}", text, False))
     return files
 
 

@@ -13,7 +13,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 [[ -n "${GLOVE_NO_INSTALL:-}" ]] || ./build.sh --packages-only windows
 
 # The files of the installed header-only libraries, apart from this system's other headers.
-headers=(libhwy-dev libeigen3-dev nlohmann-json3-dev libcli11-dev libfmt-dev libfmt9)
+headers=(libhwy-dev libeigen3-dev nlohmann-json3-dev libcli11-dev)
 root=$PWD/build/windows
 if [[ $(cat "$root/headers/packages" 2>/dev/null) != "${headers[*]}" ]]; then
   rm -rf "$root/headers" && mkdir -p "$root/headers"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/require.h"
 #include "model/exact_dot.h"
 
 namespace glove {
@@ -53,6 +54,7 @@ std::vector<Neighbor> merge_two(std::span<const Neighbor> a, std::span<const Nei
 }  // namespace
 
 std::vector<Neighbor> merge_ranked(std::span<const std::span<const Neighbor>> answers, int64_t k) {
+  GLOVE_REQUIRE(k >= 0);
   if (answers.size() == 2) return merge_two(answers[0], answers[1], k);
   std::vector<std::span<const Neighbor>> left;
   size_t rows = 0;

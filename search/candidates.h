@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/require.h"
 #include "model/model.h"
 #include "search/query.h"
 
@@ -24,7 +25,7 @@ void rescore(const Model& model, const Query& query, std::vector<Neighbor>& rows
 class BestRows {
  public:
   // REQUIRES: k > 0.
-  explicit BestRows(int64_t k) : k_(static_cast<size_t>(k)) {}
+  explicit BestRows(int64_t k) : k_(static_cast<size_t>(k)) { GLOVE_REQUIRE(k > 0); }
 
   // Keeps a row with its exact similarity if it is among the best so far. A row without one is omitted. Each
   // row may be offered once.

@@ -199,8 +199,7 @@ Status CombiningSearcher::search(std::span<SearchRequest> requests) {
   SearchRequest& request = requests.front();
   const int64_t excluded = static_cast<int64_t>(request.query->excluded.size());
   // An approximate search is as short as a wait.
-  if (request.query->among != nullptr || request.recall < 1 || request.certainty < 1 ||
-      request.k > options_.most_rows - excluded)
+  if (request.query->among != nullptr || request.recall < 1 || request.k > options_.most_rows - excluded)
     return inner_->search(requests);
   const InsideScope scope(callers_);
   if (take_free_lane()) return search_in_lane(request);

@@ -4,10 +4,9 @@
 #include <cmath>
 #include <utility>
 
-#include "base/concat.h"
 #include "base/float_environment.h"
+#include "base/require.h"
 #include "base/timer.h"
-#include "lists/rotation.h"
 #include "model/exact_dot.h"
 #include "search/engine.h"
 #include "search/searcher_choice.h"
@@ -89,15 +88,13 @@ Status nearest_by_scan(Searcher& searcher, std::span<const Query> queries, int64
       requests[i].interrupted = &options.interrupted;
       if (!may_approximate) continue;
       requests[i].recall = options.recall;
-      requests[i].certainty = options.certainty;
       requests[i].source = options.source;
     }
     GLOVE_RETURN_IF_ERROR(searcher.search(requests));
     for (SearchRequest& request : requests) {
       GLOVE_RETURN_IF_ERROR(request.status);
       report.cost.add(request.cost);
-      if (!options.is_exact())
-        report.notes.push_back({request.approximate, request.cost.rows_scanned, request.uncertain});
+      if (!options.is_exact()) report.notes.push_back({request.approximate, request.cost.rows_scanned});
       answers.push_back(std::move(request.rows));
     }
   }
@@ -153,17 +150,6 @@ Status run_search(ModelSearchers& searchers, bool few_rows, const SearchOptions&
 
 }  // namespace
 
-Status check_certainty(const Model& model, std::string_view name) {
-  const PlaneLevel* const planes = model.parts().size() == 1 ? model.parts().front().planes : nullptr;
-  if (planes != nullptr && planes->has_signs()) return {};
-  const std::string remedy = can_rotate(model.dims())
-                                 ? "none; write its file with glove-convert --lists, or omit certainty"
-                                 : concat(model.dims(), " dimensions; omit certainty");
-  return invalid_argument(
-      "a certainty below 1 needs a model file with lists, which keeps a random rotation of ",
-      kLeastRotatedDims, " to ", kMostRotatedDims, " dimensions, but the model '", name, "' has ", remedy);
-}
-
 Result<Answers> nearest(ModelSearchers& searchers, std::span<const Query> queries, int64_t k,
                         const SearchOptions& options, SearchReport& report) {
   const Model& model = *searchers.model();
@@ -186,6 +172,7 @@ Result<Answers> nearest(ModelSearchers& searchers, std::span<const Query> querie
 
 Result<Answers> candidates_of(ModelSearchers& searchers, std::span<const Query> queries, int64_t k,
                               const SearchOptions& options, SearchReport& report) {
+  GLOVE_REQUIRE(k >= 1);
   k = std::min(k, most_rows(*searchers.model(), queries));
   report.queries = static_cast<int64_t>(queries.size());
   report.k = k;

@@ -6,7 +6,6 @@
 #include <functional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -28,25 +27,20 @@ inline bool wants_full_pass(const Model& model, int64_t k) {
 // and can hold the model, and continues with the next one if it fails; a named backend that fails returns its
 // reason. Under 'auto' the setting "backend" may name the backend to use.
 //
-// `recall` and `certainty` are those of each SearchRequest of nearest(), for k up to kMostRecallK; a model
-// that was not calibrated or has no sign plane is searched exactly all the same, as is one with a mask if
-// only the certainty is below 1.
+// `recall` is that of each SearchRequest of nearest(), for k up to kMostRecallK; a model that was not
+// calibrated is searched exactly all the same.
 struct SearchOptions {
   std::string backend = "auto";
   InterruptCheck interrupted;
   double recall = 1;
-  double certainty = 1;
   ProbeSource* source = nullptr;  // as in SearchRequest
   // Whether queries may be audited now (nearest_with_audits()); empty: no.
   std::function<bool()> may_audit = {};
 
-  bool is_exact() const { return recall == 1 && certainty == 1; }
+  bool is_exact() const { return recall == 1; }
 };
 
 constexpr int64_t kMostRecallK = 1000;
-
-// Returns an error that says why, with this name, if no search of the model makes use of a certainty below 1.
-Status check_certainty(const Model& model, std::string_view name);
 
 // The rows of each query, in the order of the queries.
 using Answers = std::vector<std::vector<Neighbor>>;

@@ -6,6 +6,7 @@
 
 #include "base/concat.h"
 #include "base/float_environment.h"
+#include "base/require.h"
 #include "model/exact_dot.h"
 #include "search/expression.h"
 
@@ -50,6 +51,7 @@ Result<MaybeQuery> query_from_terms(const Model& model, std::span<const Term> te
 }  // namespace
 
 MaybeQuery make_query(std::vector<float> vector, std::vector<int32_t> excluded) {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
   const double norm_squared = exact_dot(vector.data(), vector.data(), static_cast<int64_t>(vector.size()));
   if (!(norm_squared > 0)) return std::nullopt;
   std::sort(excluded.begin(), excluded.end());

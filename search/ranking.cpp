@@ -47,7 +47,7 @@ uint64_t hash_of(const Query& query, int64_t k, double recall) {
 Status audit_answer(Engine& engine, RankedRelation& relation, std::string_view name, const Query& query,
                     int64_t k, const SearchOptions& options, std::span<const Neighbor> rows) {
   SearchOptions exact = options;
-  exact.recall = exact.certainty = 1;
+  exact.recall = 1;
   SearchReport report;
   const Result<Answers> truth = relation.nearest({&query, 1}, k, exact, report);
   if (!truth.ok()) return truth.error().code == ErrorCode::kInterrupted ? truth.error() : Status();
@@ -83,7 +83,7 @@ Result<Answers> nearest_with_audits(Engine& engine, RankedRelation& relation, st
   report.recall = options.recall;
   report.audited = audit->of(options.recall);
   for (size_t i = 0; i < report.notes.size(); ++i) {
-    if (!report.notes[i].approximate || !engine.audit_clock().strikes(every)) continue;
+    if (!report.notes[i].approximate || !engine.audit_clock().strikes(audit->audits_one_in(every))) continue;
     if (!options.may_audit || !options.may_audit())
       engine.audit_clock().postpone(every);
     else if (audit->is_new(hash_of(queries[i], k, options.recall)))

@@ -2,16 +2,15 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <utility>
 #include <vector>
 
 #include "base/cores.h"
-#include "base/random.h"
 #include "base/thread_pool.h"
 #include "lists/calibration.h"
+#include "lists/calibration_queries.h"
 #include "lists/recall_fit.h"
 #include "model/exact_dot.h"
 
@@ -19,57 +18,6 @@ namespace glove {
 namespace {
 
 constexpr int64_t kQueriesPerBatch = 256;
-
-int64_t draw_below(SplitMix64& random, int64_t bound) {
-  return static_cast<int64_t>(random.next() >> 1) % bound;
-}
-
-// Draws a row: of half of the queries any, of the others mostly early ones, because many models have
-// their words in the order of their frequency.
-int32_t draw_row(std::span<const int32_t> rows, bool early, SplitMix64& random) {
-  const int64_t count = std::ssize(rows);
-  const int64_t bound =
-      early ? count >> draw_below(random, std::bit_width(static_cast<uint64_t>(count))) : count;
-  return rows[static_cast<size_t>(draw_below(random, bound))];
-}
-
-// About normal, with a deviation of 1.
-double draw_normal(SplitMix64& random) {
-  constexpr int64_t kStep = int64_t{1} << 30;
-  double sum = -6;
-  for (int i = 0; i < 12; ++i)
-    sum += static_cast<double>(draw_below(random, kStep)) / static_cast<double>(kStep);
-  return sum;
-}
-
-// A quarter of the queries are rows, a quarter sums, a quarter sums and differences, and a quarter rows with
-// noise, from little to nothing else. Half of the last three omit the rows that they are made of, as words
-// do.
-MaybeQuery draw_query(const CalibrationRows& all, std::span<const int32_t> rows, int64_t number) {
-  SplitMix64 random(static_cast<uint64_t>(number));
-  const int64_t kind = number % 4;
-  const int64_t terms = kind == 0 || kind == 3 ? 1 : 2 + draw_below(random, 4);
-  std::vector<double> sum(static_cast<size_t>(all.dims()));
-  std::vector<float> vector(sum.size());
-  std::vector<int32_t> used;
-  for (int64_t i = 0; i < terms; ++i) {
-    const int32_t row = draw_row(rows, number / 8 % 2 == 0, random);
-    const double sign = kind == 2 && i > 0 && draw_below(random, 2) == 0 ? -1 : 1;
-    all.read(row, vector.data());
-    const double factor = sign / std::sqrt(exact_dot(vector.data(), vector.data(), all.dims()));
-    for (size_t j = 0; j < sum.size(); ++j) sum[j] += factor * vector[j];
-    used.push_back(row);
-  }
-  if (kind == 3) {
-    constexpr double kLengths[] = {0.5, 1, 2, 64};
-    const double length = kLengths[draw_below(random, 4)] / std::sqrt(static_cast<double>(all.dims()));
-    for (double& value : sum) value += length * draw_normal(random);
-  }
-  std::ranges::sort(used);
-  used.erase(std::unique(used.begin(), used.end()), used.end());
-  if (number / 4 % 2 == 0 && kind != 0) used.clear();
-  return make_query(std::vector<float>(sum.begin(), sum.end()), std::move(used));
-}
 
 // What is known of a query before its nearest rows are.
 struct QueryStart {
@@ -138,10 +86,10 @@ class Calibration {
       trial.rows_before.push_back(
           start.rows_before[static_cast<size_t>(list_of_[static_cast<size_t>(row.id)])]);
     for (size_t i = 0; i < kRecallKs.size(); ++i) {
-      const bool is_found = kRecallKs[i] <= std::ssize(nearest);
-      trial.is_measured[i] = start.is_measured[i] && is_found;
-      if (is_found)
-        add_margins(query, nearest.first(static_cast<size_t>(kRecallKs[i])), start.products, trial);
+      trial.is_measured[i] = start.is_measured[i] && kRecallKs[i] <= std::ssize(nearest);
+      const int64_t count = std::max(kRecallKs[i], kRecallMarginRows);
+      if (count <= std::ssize(nearest))
+        add_margins(query, nearest.first(static_cast<size_t>(count)), start.products, trial);
     }
     return trial;
   }
@@ -314,7 +262,8 @@ class ModelRows final : public CalibrationRows {
 
 // Answers the queries exactly and appends their trials.
 Status try_queries(CalibrationRows& rows, const Calibration& calibration, std::span<const Query> queries,
-                   int threads, const InterruptCheck& interrupted, std::vector<RecallTrial>& trials) {
+                   std::span<const RecallGroup> groups, int threads, const InterruptCheck& interrupted,
+                   std::vector<RecallTrial>& trials) {
   std::vector<QueryStart> starts(queries.size());
   const auto start = [&](int, int64_t i) {
     starts[static_cast<size_t>(i)] = calibration.start(queries[static_cast<size_t>(i)]);
@@ -336,6 +285,7 @@ Status try_queries(CalibrationRows& rows, const Calibration& calibration, std::s
   const auto work = [&](int, int64_t i) {
     const auto number = static_cast<size_t>(i);
     trials[done + number] = calibration.finish(queries[number], starts[number], requests[number].rows);
+    trials[done + number].group = groups[number];
   };
   if (!ThreadPool::instance().run(thread_count(threads), std::ssize(queries), work, interrupted))
     return interrupted_error();
@@ -356,6 +306,9 @@ std::vector<int32_t> rows_with_direction(const CalibrationRows& rows) {
 Result<RecallArrays> calibrate_recall(CalibrationRows& rows, std::span<const Query> own, int threads,
                                       const InterruptCheck& interrupted) {
   const std::vector<int32_t> drawn = rows_with_direction(rows);
+  const RowDirections directions = {drawn, rows.dims(),
+                                    [&rows](int64_t row, float* vector) { rows.read(row, vector); }};
+  const std::vector<std::vector<double>> common = common_directions(directions);
   RecallArrays arrays;
   arrays.lists = encode_centroids(rows.level().centroids, rows.dims());
   Calibration calibration(rows, arrays.lists);
@@ -363,19 +316,26 @@ Result<RecallArrays> calibrate_recall(CalibrationRows& rows, std::span<const Que
   std::vector<RecallTrial> trials;
   for (int64_t first = 0; first < kCalibrationQueries; first += kQueriesPerBatch) {
     std::vector<Query> queries;
-    for (int64_t i = first; i < first + kQueriesPerBatch; ++i)
-      if (MaybeQuery query = draw_query(rows, drawn, i)) queries.push_back(std::move(*query));
-    GLOVE_RETURN_IF_ERROR(try_queries(rows, calibration, queries, threads, interrupted, trials));
+    std::vector<RecallGroup> groups;
+    for (int64_t i = first; i < first + kQueriesPerBatch; ++i) {
+      DrawnQuery one = draw_query(directions, common, i);
+      if (MaybeQuery query = make_query(std::move(one.vector), std::move(one.omitted))) {
+        queries.push_back(std::move(*query));
+        groups.push_back(one.group);
+      }
+    }
+    GLOVE_RETURN_IF_ERROR(try_queries(rows, calibration, queries, groups, threads, interrupted, trials));
   }
   while (!own.empty()) {
     const auto batch = own.first(std::min<size_t>(own.size(), kQueriesPerBatch));
     own = own.subspan(batch.size());
-    GLOVE_RETURN_IF_ERROR(try_queries(rows, calibration, batch, threads, interrupted, trials));
+    const std::vector<RecallGroup> groups(batch.size(), kUsersOwn);
+    GLOVE_RETURN_IF_ERROR(try_queries(rows, calibration, batch, groups, threads, interrupted, trials));
   }
   arrays.queries = std::ssize(trials);
   const size_t entries = kRecallKs.size() * trials.size();
   arrays.transform.assign(kRecallKs.size() * kRecallTransform, 0);
-  arrays.features.assign(entries * kRecallFeatures, 0);
+  arrays.features.assign(entries * kRecallColumns, 0);
   arrays.found.assign(entries * kRecallSteps, 0);
   const auto fill = [&](int, int64_t which) { fit_recall(trials, static_cast<size_t>(which), arrays); };
   if (!ThreadPool::instance().run(thread_count(threads), std::ssize(kRecallKs), fill, interrupted))

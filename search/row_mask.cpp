@@ -2,6 +2,8 @@
 
 #include <bit>
 
+#include "base/require.h"
+
 namespace glove {
 namespace {
 
@@ -49,6 +51,7 @@ Status RowMask::for_common(const KeySet& keys, std::span<const int64_t> ids,
 
 Status RowMask::admit(const KeySet& keys, std::span<const int64_t> ids, int64_t first_row,
                       const InterruptCheck& interrupted) {
+  GLOVE_REQUIRE(ids.empty() || ids.front() <= ids.back());
   // The positions ascend, so that a word is complete once another one begins.
   size_t at = static_cast<size_t>(first_row) / kWordBits;
   uint64_t bits = 0;
@@ -70,6 +73,7 @@ Status RowMask::admit(const KeySet& keys, std::span<const int64_t> ids, std::spa
 }
 
 void RowMask::complete(const Model& model) {
+  GLOVE_REQUIRE(is_of(model));
   count_ = 0;
   for (const uint64_t word : words_) count_ += std::popcount(word);
   rows_of_tiles_ = 0;

@@ -10,6 +10,7 @@
 
 #include "base/cancel.h"
 #include "base/mutex.h"
+#include "base/require.h"
 #include "base/status.h"
 #include "model/model.h"
 
@@ -55,6 +56,7 @@ class RowMask {
   bool is_of(const Model& model) const { return model.id() == model_; }
 
   bool admits(int64_t row) const {
+    GLOVE_REQUIRE(row >= 0 && static_cast<size_t>(row) / kWordBits < words_.size());
     return (words_[static_cast<size_t>(row) / kWordBits] >> (static_cast<size_t>(row) % kWordBits) & 1) != 0;
   }
   // Returns the kTileRows rows from this one on, a bit per row. Those behind the last are not admissible.

@@ -51,16 +51,11 @@ struct SearchRequest {
   // The least similarity in the answer is at least this, as the caller knows. A searcher need not make use of
   // it.
   double least = -std::numeric_limits<double>::infinity();
-  // At most 1. Below it, a searcher may return other rows with at most the probability 1 - certainty, over
-  // the random rotation that its model keeps (lists/rotation.h). A searcher need not make use of it.
-  double certainty = 1;
   // True if the searcher made use of `recall`.
   bool approximate = false;
   // Not null if this reads the codes of those parts of the model that have none in memory. The answer is
   // approximate then, or there is none, and lacks the rows of such parts that are in no lists.
   ProbeSource* source = nullptr;
-  // True if the searcher made use of `certainty`.
-  bool uncertain = false;
 };
 
 // Whether an answer to a request is shorter than that of an undamaged model of so many words.

@@ -15,7 +15,6 @@ namespace glove {
 struct AnswerNote {
   bool approximate = false;  // as in SearchRequest
   int64_t rows_read = 0;
-  bool uncertain = false;
 };
 
 // What a search was, and what it cost.
@@ -29,7 +28,7 @@ struct SearchReport {
   ScanCost cost;
   double resolve_us = 0;  // words or expression to vectors
   double total_us = 0;
-  std::vector<AnswerNote> notes = {};  // of each query if SearchOptions::recall or certainty is below 1
+  std::vector<AnswerNote> notes = {};  // of each query if SearchOptions::recall is below 1
   double recall = 1;                   // that was asked for, if some answer is approximate
   AuditedRecall audited = {};          // what audits of this recall have observed before
 };

@@ -24,10 +24,12 @@ size_t characters_of(std::string_view token) {
 }
 
 // Returns the median length in characters of the distinct tokens, rounded down.
-size_t median_token_length(const Tokenizer& tokenizer) {
+Result<size_t> median_token_length(const Tokenizer& tokenizer, InterruptPoll& poll) {
   std::vector<size_t> lengths;
-  for (uint32_t id = 0; id < tokenizer.vocabulary_size(); ++id)
+  for (uint32_t id = 0; id < tokenizer.vocabulary_size(); ++id) {
+    GLOVE_RETURN_IF_ERROR(poll.check());
     if (tokenizer.id_of(tokenizer.token(id)) == id) lengths.push_back(characters_of(tokenizer.token(id)));
+  }
   if (lengths.empty()) return 0;
   const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
   std::ranges::nth_element(lengths, middle);
@@ -52,7 +54,9 @@ Result<TokenizerContent> read_tokenizer(const std::string& source, std::string_v
   GLOVE_ASSIGN_OR_RETURN(std::shared_ptr<const Tokenizer> tokenizer,
                          Tokenizer::parse(json, source, interrupted));
   std::vector<std::string> tokens;
+  InterruptPoll poll(interrupted);
   for (uint32_t id = 0; id < tokenizer->vocabulary_size(); ++id) {
+    GLOVE_RETURN_IF_ERROR(poll.check());
     tokens.emplace_back(tokenizer->token(id));
     if (tokenizer->token(id).data() == nullptr)
       return Error{ErrorCode::kCorrupt,
@@ -65,11 +69,12 @@ Result<TokenizerContent> read_tokenizer(const std::string& source, std::string_v
   return TokenizerContent{std::move(tokens), std::move(tokenizer)};
 }
 
-StaticEncoder::StaticEncoder(std::shared_ptr<const Tokenizer> tokenizer, StoredTokenizerPtr stored)
+StaticEncoder::StaticEncoder(std::shared_ptr<const Tokenizer> tokenizer, StoredTokenizerPtr stored,
+                             size_t median_length)
     : tokenizer_(std::move(tokenizer)), stored_(std::move(stored)) {
   if (stored_->rules != EncodingRules::kModel2Vec) return;
   most_ids_ = kMostIds;
-  most_characters_ = kMostIds * median_token_length(*tokenizer_);
+  most_characters_ = kMostIds * median_length;
   drops_unknown_ = tokenizer_->names_unknown() && tokenizer_->unknown_id().has_value();
   unknown_ = tokenizer_->unknown_id().value_or(0);
 }
@@ -94,15 +99,23 @@ Result<std::shared_ptr<const StaticEncoder>> StaticEncoder::make(const Model& mo
   if (!std::ranges::all_of(stored->weights, [](double weight) { return std::isfinite(weight); }))
     return Error{ErrorCode::kCorrupt,
                  model.path() + ": a weight of a token is NaN or infinite; the file is damaged"};
-  return std::shared_ptr<const StaticEncoder>(new StaticEncoder(std::move(tokenizer), stored));
+  size_t median_length = 0;
+  if (stored->rules == EncodingRules::kModel2Vec) {
+    InterruptPoll poll(interrupted);
+    GLOVE_ASSIGN_OR_RETURN(median_length, median_token_length(*tokenizer, poll));
+  }
+  return std::shared_ptr<const StaticEncoder>(new StaticEncoder(std::move(tokenizer), stored, median_length));
 }
 
 // Returns the first characters, at most most_characters_. A byte that belongs to no character counts as one.
-std::string_view StaticEncoder::cut(std::string_view text) const {
+std::string_view StaticEncoder::cut(std::string_view text, InterruptPoll& poll) const {
+  constexpr size_t kCharactersBetweenPolls = 4096;
   if (text.size() <= most_characters_) return text;
   size_t end = 0;
-  for (size_t count = 0; count < most_characters_ && end < text.size(); ++count)
+  for (size_t count = 1; count <= most_characters_ && end < text.size(); ++count) {
+    if (count % kCharactersBetweenPolls == 0 && poll.stop()) break;
     end += std::max<size_t>(1, utf8_character_length(text.substr(end)));
+  }
   return text.substr(0, end);
 }
 
@@ -110,8 +123,10 @@ std::string_view StaticEncoder::cut(std::string_view text) const {
 Status StaticEncoder::find_ids(std::string_view text, Scratch& scratch,
                                const InterruptCheck& interrupted) const {
   scratch.ids.clear();
-  return tokenizer_->encode(cut(text), /*add_special_tokens=*/false, scratch.tokenizer, interrupted,
-                            scratch.ids);
+  InterruptPoll poll(interrupted);
+  text = cut(text, poll);
+  if (poll.stopped()) return interrupted_error();
+  return tokenizer_->encode(text, /*add_special_tokens=*/false, scratch.tokenizer, interrupted, scratch.ids);
 }
 
 Status StaticEncoder::add_rows(const Model& model, Scratch& scratch,

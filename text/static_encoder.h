@@ -43,9 +43,9 @@ class StaticEncoder final : public TextEncoder {
 
  private:
   class TokenList;
-  StaticEncoder(std::shared_ptr<const Tokenizer> tokenizer, StoredTokenizerPtr stored);
+  StaticEncoder(std::shared_ptr<const Tokenizer> tokenizer, StoredTokenizerPtr stored, size_t median_length);
 
-  std::string_view cut(std::string_view text) const;
+  std::string_view cut(std::string_view text, InterruptPoll& poll) const;
   Status find_ids(std::string_view text, Scratch& scratch, const InterruptCheck& interrupted) const;
   bool is_dropped(uint32_t id) const { return drops_unknown_ && id == unknown_; }
   Status add_rows(const Model& model, Scratch& scratch, const InterruptCheck& interrupted) const;

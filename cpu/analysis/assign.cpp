@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "base/float_environment.h"
+#include "base/require.h"
 #include "base/thread_interrupt.h"
 #include "base/thread_pool.h"
 #include "cpu/kernels/wide_query.h"
@@ -242,6 +244,8 @@ CentroidScan::CentroidScan(const Kernels& kernels, const Points& points, const C
 
 Result<CentroidScan> CentroidScan::prepare(const Kernels& kernels, const Points& points,
                                            const Centroids& centroids, const InterruptCheck& interrupted) {
+  GLOVE_REQUIRE(points.dims == centroids.dims);
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
   CentroidScan scan(kernels, points, centroids);
   InterruptPoll poll(interrupted);
   const auto dims = static_cast<size_t>(centroids.dims);
@@ -365,6 +369,8 @@ Status visit_all(const Kernels& kernels, int threads, const Points& points, cons
 
 Status assign_rows(const Kernels& kernels, int threads, const Points& points, const Centroids& centroids,
                    std::span<int32_t> labels, const InterruptCheck& interrupted) {
+  GLOVE_REQUIRE(std::ssize(labels) == points.rows);
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
   return visit_all(kernels, threads, points, centroids, labels, interrupted);
 }
 

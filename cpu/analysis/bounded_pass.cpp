@@ -4,6 +4,8 @@
 #include <span>
 #include <vector>
 
+#include "base/float_environment.h"
+#include "base/require.h"
 #include "base/thread_pool.h"
 #include "cpu/analysis/cpu_pass.h"
 #include "cpu/kernels/wide_query.h"
@@ -227,6 +229,8 @@ class BoundedPass final : public CpuPass {
 
 std::unique_ptr<KMeansPass> make_bounded_pass(const Kernels& kernels, int threads, const Points& points,
                                               Metric metric, int64_t count) {
+  GLOVE_REQUIRE(1 <= count && count <= kMostBoundedClusters);
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
   return std::make_unique<BoundedPass>(kernels, threads, points, metric, count);
 }
 

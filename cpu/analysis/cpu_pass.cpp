@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/float_environment.h"
+#include "base/require.h"
 #include "base/thread_pool.h"
 #include "cpu/analysis/assign.h"
 #include "cpu/analysis/moments.h"
@@ -107,6 +109,7 @@ Status CpuPass::dots(std::span<const float> vector, std::span<double> dots,
 
 std::unique_ptr<KMeansPass> make_code_pass(const Kernels& kernels, int threads, const Points& points,
                                            Metric metric, int64_t count) {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
   return std::make_unique<CodePass>(kernels, threads, points, metric, count);
 }
 

@@ -286,7 +286,6 @@ extern const ScanKernel kScan = {Dot::kMaxQueryCode, Dot::kChunkProducts, pack, 
 #include "cpu/kernels/planes_scan-inl.h"
 
 #include "cpu/kernels/plane_estimates-inl.h"
-#include "cpu/kernels/sign_scan-inl.h"
 
 #include "cpu/kernels/cluster_kernels-inl.h"
 
@@ -295,7 +294,6 @@ extern constexpr Kernels kKernels = {.name = GLOVE_KERNELS_NAME,
                                      .batch = &kScan,
                                      .coarse = &kCoarse,
                                      .planes = &kPlanes,
-                                     .signs = &kSigns,
                                      .list_products = list_products,
                                      .exact_dots = exact_dots,
                                      .cached_dots = cached_dots,

@@ -138,27 +138,6 @@ struct PlaneKernel {
                    float limit, PlaneEstimates& kept);
 };
 
-// What a scan of sign planes knows of a query and a part.
-struct SignQuery {
-  std::span<const int8_t> codes;    // of the rotated query, as pack() orders them
-  std::span<const float> products;  // [lists], about those of the centroids and the query's unit vector
-  float products_off;               // no product is off by more than this
-  PlaneLine line;                   // of the signs and the rotated query
-  float factor;                     // sign_factor() of the certainty (lists/rotation.h)
-};
-
-// A scan of the sign plane of a part for one query (lists/sign_plane.h).
-struct SignKernel {
-  // The high halves of the rotated query's codes, in the order in which scan() reads them.
-  void (*pack)(const SplitQuery& rotated, int64_t dims, std::vector<int8_t>& packed);
-
-  // Writes those rows of tiles [first_tile, last_tile) of positions whose upper bounds are not below the
-  // threshold, and returns their number; never a zero row, or one that the part has not. Without a threshold
-  // above 0 it writes all others. `survivors` has room for all rows of the tiles.
-  int64_t (*scan)(const ModelPart& part, int64_t first_tile, int64_t last_tile, const SignQuery& query,
-                  float threshold, Survivor* survivors);
-};
-
 // Tiles of a second moment: kGramRows rows of the matrix by some columns, which may reach kGramMargin past
 // the last.
 constexpr int64_t kGramRows = 4;
@@ -214,7 +193,6 @@ struct Kernels {
   const ScanKernel* batch;         // bound by arithmetic
   const CoarseKernel* coarse;
   const PlaneKernel* planes;
-  const SignKernel* signs;
 
   // products[i] = the product of a query's codes and those of centroid i (lists/list_codes.h).
   //   query  [list_code_stride(dims)]

@@ -6,7 +6,6 @@
 #include "lists/half.h"
 #include "lists/list_codes.h"
 #include "lists/planes.h"
-#include "lists/sign_plane.h"
 #include "model/cap_bound.h"
 #include "model/nibbles.h"
 
@@ -163,39 +162,6 @@ void estimate_rows(const ModelPart& part, const PlaneTiles& tiles, const PlaneQu
   }
 }
 
-void pack_signs(const SplitQuery& query, int64_t dims, std::vector<int8_t>& packed) {
-  packed.assign(query.high.codes.begin(), query.high.codes.begin() + dims);
-}
-
-int64_t scan_signs(const ModelPart& part, int64_t first_tile, int64_t last_tile, const SignQuery& query,
-                   float threshold, Survivor* survivors) {
-  const PlaneLevel& level = *part.planes;
-  const PlaneTest test(threshold);
-  Survivor* end = survivors;
-  const int64_t bits = sign_bits_of(level.rotation, part.dims);
-  int64_t list = 0;
-  for (int64_t p = first_tile * kTileRows; p < std::min(last_tile * kTileRows, part.rows); ++p) {
-    while (list + 1 < level.lists() && level.offsets[static_cast<size_t>(list + 1)] <= p) ++list;
-    int32_t sum = 0;
-    for (int64_t j = 0; j < bits; ++j) {
-      const SignPlace place = sign_place(p, j, bits);
-      const int bit = level.signs[static_cast<size_t>(place.byte)] >> place.shift & 1;
-      sum += bit * query.codes[static_cast<size_t>(j)];
-    }
-    const auto bound = level.sign_bounds.data() + p / kTileRows * kPlaneBounds * kTileRows + p % kTileRows;
-    const float distance = half_value(bound[2 * kTileRows]) * query.factor;
-    const float centroid = half_value(bound[0]);
-    const float estimate = centroid * query.products[static_cast<size_t>(list)] +
-                           std::abs(centroid) * query.products_off +
-                           half_value(bound[kTileRows]) * query.line(sum);
-    const int32_t row = level.rows[static_cast<size_t>(p)];
-    if (distance == 0 || row < 0 || row >= part.rows || estimate + distance * test.sine < test.limit)
-      continue;
-    *end++ = {row, estimate, largest_similarity(estimate, distance)};
-  }
-  return end - survivors;
-}
-
 void list_products(const int16_t* query, const int8_t* codes, int64_t lists, int64_t dims,
                    int32_t* products) {
   for (int64_t list = 0; list < lists; ++list, codes += list_code_stride(dims)) {
@@ -253,7 +219,6 @@ void convolve_rows(const Convolution& task, int64_t i, int64_t first, int64_t la
 constexpr ScanKernel kScan = {32767, 4 << 20, pack, scan};
 constexpr CoarseKernel kCoarse = {pack_coarse, scan_coarse};
 constexpr PlaneKernel kPlanes = {pack_planes, scan_planes, estimate_rows};
-constexpr SignKernel kSigns = {pack_signs, scan_signs};
 constexpr MomentKernels kMoment = {add_row, center_row, update_gram};
 
 }  // namespace
@@ -263,7 +228,6 @@ const Kernels kScalarKernels = {.name = "scalar",
                                 .batch = &kScan,
                                 .coarse = &kCoarse,
                                 .planes = &kPlanes,
-                                .signs = &kSigns,
                                 .list_products = list_products,
                                 .exact_dots = exact_dots,
                                 .cached_dots = exact_dots,

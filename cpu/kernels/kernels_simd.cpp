@@ -22,7 +22,6 @@
 #include "lists/half.h"
 #include "lists/list_codes.h"
 #include "lists/planes.h"
-#include "lists/sign_plane.h"
 #include "model/cap_bound.h"
 #include "model/nibbles.h"
 

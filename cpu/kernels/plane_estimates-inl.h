@@ -3,8 +3,8 @@
 
 // Appends those positions of a tile that are estimated to reach the limit. No product is added without
 // rounding it first, as some machines could, so that all have the same numbers.
-HWY_NOINLINE void estimate_tile(const PlaneScan& scan, int64_t tile, ListWalk<PlaneScan>& walk, float share,
-                                float limit, PlaneEstimates& kept) {
+HWY_NOINLINE void estimate_tile(const PlaneScan& scan, int64_t tile, ListWalk& walk, float share, float limit,
+                                PlaneEstimates& kept) {
   const int64_t first_position = tile * kTileRows;
   HWY_ALIGN float products[kTileRows];
   walk.store_products(first_position, products);
@@ -48,7 +48,7 @@ HWY_INLINE void fetch_tile(const PlaneScan& scan, int64_t tile) {
 void estimate_rows(const ModelPart& part, const PlaneTiles& tiles, const PlaneQuery& query, float share,
                    float limit, PlaneEstimates& kept) {
   const PlaneScan scan(part, query, limit);
-  ListWalk<PlaneScan> walk(scan, tiles.first * kTileRows, tiles.list);
+  ListWalk walk(scan, tiles.first * kTileRows, tiles.list);
   int64_t next = tiles.next_first;
   for (int64_t tile = tiles.first; tile < tiles.last; ++tile) {
     // As many as are left for each of the tiles, so that the processor never waits for many at once.

@@ -134,11 +134,10 @@ HWY_INLINE FloatVector load_halves(const uint16_t* halves) {
                        hn::BitCast(tag, hn::LoadU(hn::Rebind<uint16_t, decltype(kFloats)>(), halves)));
 }
 
-// Walks through the lists of ascending positions. `Scan` has a level and a query with products.
-template <class Scan>
+// Walks through the lists of ascending positions.
 class ListWalk {
  public:
-  ListWalk(const Scan& scan, int64_t position, int64_t near = -1) : scan_(scan), list_(near) {
+  ListWalk(const PlaneScan& scan, int64_t position, int64_t near = -1) : scan_(scan), list_(near) {
     const auto offsets = scan.level.offsets;
     while (list_ > 0 && offsets[static_cast<size_t>(list_)] > position) --list_;
     if (list_ >= 0) return;
@@ -167,7 +166,7 @@ class ListWalk {
   // The end of the list of the last position.
   int64_t end() const { return scan_.level.offsets[static_cast<size_t>(list_ + 1)]; }
 
-  const Scan& scan_;
+  const PlaneScan& scan_;
   int64_t list_;
 };
 
@@ -206,8 +205,8 @@ HWY_INLINE void fetch_bounds_ahead(const PlaneScan& scan, const uint16_t* bounds
 }
 
 // Appends the positions of those of a tile's rows that plane one does not rule out, with their sums.
-HWY_NOINLINE int64_t scan_plane1(const PlaneScan& scan, int64_t tile, ListWalk<PlaneScan>& walk,
-                                 PlaneRows& left, int64_t count) {
+HWY_NOINLINE int64_t scan_plane1(const PlaneScan& scan, int64_t tile, ListWalk& walk, PlaneRows& left,
+                                 int64_t count) {
   const int64_t first_position = tile * kTileRows;
   HWY_ALIGN float products[kTileRows];
   walk.store_products(first_position, products);

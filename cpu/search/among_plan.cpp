@@ -4,8 +4,6 @@
 
 #include "cpu/search/coarse_search.h"
 #include "cpu/search/search_cost.h"
-#include "cpu/search/sign_search.h"
-#include "lists/sign_plane.h"
 #include "model/nibbles.h"
 #include "search/candidates.h"
 
@@ -27,10 +25,8 @@ Costs costs_of(const ScanContext& context, const SearchRequest& request, bool al
   const int64_t dims = context.model.dims();
   Costs costs;
   const int64_t rows = among.rows_of_tiles();
-  costs.tiles = !alone || !wants_coarse_search(context, request) ? scan_bytes(rows, dims)
-                : wants_signs(context, request)
-                    ? rows * sign_row_bytes(sign_bits_of(signed_planes(context.model)->rotation, dims))
-                    : nibble_bytes(rows, dims);
+  costs.tiles =
+      alone && wants_coarse_search(context, request) ? nibble_bytes(rows, dims) : scan_bytes(rows, dims);
   costs.copy = scan_bytes(among.count(), dims);
   // A scan is followed by scoring its candidates.
   costs.scores =

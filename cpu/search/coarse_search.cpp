@@ -9,7 +9,6 @@
 #include "cpu/search/search_cost.h"
 #include "lists/calibration.h"
 #include "lists/planes.h"
-#include "lists/sign_plane.h"
 #include "model/nibbles.h"
 
 namespace glove::cpu {
@@ -93,7 +92,7 @@ struct IsBelow {
 bool wants_coarse_search(const ScanContext& context, const SearchRequest& request) {
   const Model& model = context.model;
   if (context.scan_bits == 8) return false;
-  if (wants_planes(context, request) || wants_signs(context, request)) return true;
+  if (wants_planes(context, request)) return true;
   if (!has_codes4(model)) return false;
   return context.scan_bits == 4 ||
          is_expected_to_pay(request, model,
@@ -114,13 +113,10 @@ CoarseSearch::CoarseSearch(const ScanContext& context, const SearchRequest& requ
       fine_query_(quantize_query(request.query->vector, request.query->norm_squared,
                                  context.kernels.single_query->max_query_code)),
       wide_(widen(request.query->vector)),
-      signs_(wants_signs(context, request) ? SignSearch::create(context, request, wide_.data())
-                                           : std::nullopt),
-      planes_(wants_signs(context, request) || wants_planes(context, request)
-                  ? std::optional<PlaneParts>(std::in_place, context, *request.query, wide_.data(),
-                                              coarse_query_,
-                                              signs_ ? signs_->products() : std::vector<float>())
-                  : std::nullopt),
+      planes_(
+          wants_planes(context, request)
+              ? std::optional<PlaneParts>(std::in_place, context, *request.query, wide_.data(), coarse_query_)
+              : std::nullopt),
       bounds_(k_),
       best_(k_, bounds_.threshold()),
       slots_(static_cast<size_t>(context.threads)) {
@@ -174,37 +170,18 @@ bool CoarseSearch::scan_by_planes(const InterruptCheck& interrupted) {
 }
 
 void CoarseSearch::scan_tiles(Slot& slot, const TileRange& tiles) {
-  const auto scan = [&](int64_t first, int64_t last) { scan_positions(slot, {tiles.part, first, last}); };
+  const auto scan = [&](int64_t first, int64_t last) { scan_planes(slot, {tiles.part, first, last}); };
   for_admissible_positions(context_.model.parts()[tiles.part], tiles.first, tiles.last, among(), scan);
-}
-
-void CoarseSearch::scan_positions(Slot& slot, const TileRange& tiles) {
-  const ModelPart& part = context_.model.parts()[tiles.part];
-  const auto rows = static_cast<size_t>((tiles.last - tiles.first) * kTileRows);
-  if (slot.survivors.size() < rows) slot.survivors.resize(rows);
-  slot.rows_read += static_cast<int64_t>(rows);
-  if (!signs_) return scan_planes(slot, tiles);
-  const SignQuery query = signs_->query(planes_->query(tiles.part).products);
-  slot.bytes += static_cast<int64_t>(rows) * sign_row_bytes(sign_bits_of(part.planes->rotation, part.dims));
-  const auto left_of = [&](int64_t first, int64_t last) {
-    return context_.kernels.signs->scan(part, first, last, query, bounds_.threshold().value(),
-                                        slot.survivors.data());
-  };
-  if (has_vectors(context_.model)) return keep_survivors(slot, part, left_of(tiles.first, tiles.last));
-  // The codes of 8 bits of one row are farther apart than the planes of a tile.
-  for_runs(
-      tiles.first, tiles.last, [&](int64_t tile) { return left_of(tile, tile + 1) > 0; },
-      [&](int64_t first, int64_t last) {
-        scan_planes(slot, {tiles.part, first, last});
-      });
 }
 
 void CoarseSearch::scan_planes(Slot& slot, const TileRange& tiles) {
   const ModelPart& part = context_.model.parts()[tiles.part];
   const int64_t rows = (tiles.last - tiles.first) * kTileRows;
+  if (std::ssize(slot.survivors) < rows) slot.survivors.resize(static_cast<size_t>(rows));
   const PlaneCounts counts =
       context_.kernels.planes->scan(part, tiles.first, tiles.last, planes_->query(tiles.part),
                                     bounds_.threshold().value(), slot.left, slot.survivors.data());
+  slot.rows_read += rows;
   slot.second_reads += counts.second_reads;
   slot.bytes += rows * plane1_row_bytes(part.dims) + counts.second_reads * plane2_row_bytes(part.dims);
   keep_survivors(slot, part, counts.survivors);

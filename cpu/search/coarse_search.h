@@ -15,7 +15,6 @@
 #include "cpu/search/part_chunks.h"
 #include "cpu/search/plane_parts.h"
 #include "cpu/search/scan.h"
-#include "cpu/search/sign_search.h"
 #include "search/candidates.h"
 #include "search/searcher.h"
 
@@ -60,9 +59,6 @@ class CoarseSearch {
   const std::vector<Neighbor>& scored_rows() const { return best_.rows(); }
   std::vector<Neighbor> unscored_rows() const;
 
-  // After run(): whether rows were ruled out with less than certainty.
-  bool is_uncertain() const { return signs_ && !gave_up_; }
-
   // Adds bytes_scanned and the candidates that were scored.
   void add_cost(ScanCost& cost) const;
 
@@ -93,7 +89,6 @@ class CoarseSearch {
   bool scan_by_planes(const InterruptCheck& interrupted);
   // Scans those tiles that have an admissible row.
   void scan_tiles(Slot& slot, const TileRange& tiles);
-  void scan_positions(Slot& slot, const TileRange& tiles);
   void scan_planes(Slot& slot, const TileRange& tiles);
   bool score_waiting(const InterruptCheck& interrupted);
   void scan_by_4_bits(Slot& slot, const PartChunks::Chunk& chunk);
@@ -120,7 +115,6 @@ class CoarseSearch {
   std::vector<int8_t> coarse_packed_;
   std::vector<int8_t> fine_packed_;
   const std::vector<double> wide_;
-  const std::optional<SignSearch> signs_;  // in place of plane one
   const std::optional<PlaneParts> planes_;
   SharedBounds bounds_;  // from scans by 8 bits, and the threshold of both
   SharedBest best_;

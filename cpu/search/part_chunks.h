@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "base/require.h"
 #include "model/model_part.h"
 #include "search/row_mask.h"
 
@@ -32,6 +33,7 @@ class PartChunks {
 
   // REQUIRES: 0 <= index < count().
   Chunk operator[](int64_t index) const {
+    GLOVE_REQUIRE(0 <= index && index < count());
     const auto end = std::upper_bound(ends_.begin(), ends_.end(), index);
     const ModelPart& part = parts_[static_cast<size_t>(end - ends_.begin())];
     const int64_t first = (index - (end == ends_.begin() ? 0 : *(end - 1))) * rows_;
@@ -92,7 +94,10 @@ class SpreadOrder {
     while (std::gcd(step_, count_) != 1) ++step_;
   }
   // REQUIRES: 0 <= position < count
-  int64_t operator[](int64_t position) const { return position * step_ % count_; }
+  int64_t operator[](int64_t position) const {
+    GLOVE_REQUIRE(0 <= position && position < count_);
+    return position * step_ % count_;
+  }
 
  private:
   int64_t count_;

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <utility>
 
 #include "base/thread_pool.h"
 #include "lists/planes.h"
@@ -26,13 +25,9 @@ PlaneQuery plane_query(const SplitQuery& query, const PlaneCodes& codes, std::sp
 }
 
 PlaneParts::PlaneParts(const ScanContext& context, const Query& query, const double* wide,
-                       const SplitQuery& split, std::vector<float> known)
+                       const SplitQuery& split)
     : parts_(context.model.parts()), split_(split) {
   context.kernels.planes->pack(split, context.model.dims(), codes_);
-  if (!known.empty()) {
-    products_.push_back(std::move(known));
-    return;
-  }
   const double inverse = 1 / std::sqrt(query.norm_squared);
   for (const ModelPart& part : parts_) {
     if (part.planes == nullptr) {

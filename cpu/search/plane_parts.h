@@ -26,9 +26,8 @@ PlaneQuery plane_query(const SplitQuery& query, const PlaneCodes& codes, std::sp
 // Immutable, and safe to use from many threads at once. References outlive it.
 class PlaneParts {
  public:
-  // `wide` is widen(query.vector). `products`: of a model of one part whose products are known, or empty.
-  PlaneParts(const ScanContext& context, const Query& query, const double* wide, const SplitQuery& split,
-             std::vector<float> products = {});
+  // `wide` is widen(query.vector).
+  PlaneParts(const ScanContext& context, const Query& query, const double* wide, const SplitQuery& split);
 
   // REQUIRES: the part has planes.
   PlaneQuery query(size_t part) const;

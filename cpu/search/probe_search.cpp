@@ -182,8 +182,7 @@ RecallMeasurements ProbeSearch::measurements() const {
   std::vector<double> similarities;
   for (const Neighbor& row : best_.rows()) similarities.push_back(row.similarity);
   std::ranges::sort(similarities, std::greater<>());
-  std::optional<double> nearest;
-  if (plan_.table->measures_nearest(plan_.which)) nearest = std::max(similarities.front(), nearest_.excluded);
+  const double nearest = std::max(similarities.front(), nearest_.excluded);
   return measure_recall(order_, plan_.table->lists.scale, kRecallKs[static_cast<size_t>(plan_.which)],
                         similarities, nearest);
 }

@@ -236,7 +236,6 @@ Status search_coarse(const ScanContext& context, SearchRequest& request) {
   Timer timer;
   CoarseSearch search(context, request);
   if (!search.run(interrupted)) return interrupted_error();
-  request.uncertain = search.is_uncertain();
   cost.rows_scanned = answerable_rows(context.model, request.query->among.get());
   search.add_cost(cost);
   cost.scan_us = timer.lap();
@@ -289,7 +288,6 @@ Status search_exactly(const ScanContext& context, std::span<SearchRequest> reque
     SearchRequest& request = requests.front();
     GLOVE_RETURN_IF_ERROR(search_coarse(context, request));
     if (!may_lack_rows(context, request)) return {};
-    request.uncertain = false;  // reads the codes of 8 bits
   }
   int64_t k = 1;
   for (const SearchRequest& request : requests) k = std::max(k, request.k);

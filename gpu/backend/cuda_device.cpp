@@ -202,8 +202,6 @@ Result<ScanShape> CudaDevice::scan_shape(int64_t dims) {
   }
   GLOVE_RETURN_IF_ERROR(cuda_status(error, "preparing the scan"));
   GLOVE_RETURN_IF_ERROR(cuda_status(prepare_coarse_scan(shape), "preparing the scan"));
-  GLOVE_RETURN_IF_ERROR(cuda_status(prepare_plane_scan(shape), "preparing the scan"));
-  GLOVE_RETURN_IF_ERROR(cuda_status(prepare_sign_scan(shape), "preparing the scan"));
   last_shape_.store(&*scan_shapes_.emplace(dims, shape).first, std::memory_order_release);
   return shape;
 }
@@ -216,11 +214,7 @@ Status CudaDevice::propose_one(const DevicePart& part, SearchRequest& request, i
   const bool reversed = (scans_.fetch_add(1, std::memory_order_relaxed) & 1u) != 0;
   const bool coarse = part.packed_rows != nullptr &&
                       coarse_worthwhile(part.rows_to_scan(), part.dims, top_rows, info_.coarse_from);
-  const auto codes = !coarse                                     ? SingleSearch::Scan::kFine
-                     : signs_worthwhile(part, request.certainty) ? SingleSearch::Scan::kSigns
-                     : planes_worthwhile(part, top_rows)         ? SingleSearch::Scan::kPlanes
-                                                                 : SingleSearch::Scan::kCoarse;
-  if (codes == SingleSearch::Scan::kSigns) request.uncertain = true;
+  const auto codes = coarse ? SingleSearch::Scan::kCoarse : SingleSearch::Scan::kFine;
   return search->run(part, shape, codes, top_rows, reversed, interrupted, request);
 }
 
@@ -238,7 +232,6 @@ Status CudaDevice::propose(const DevicePart& part, std::span<SearchRequest> requ
     for (size_t i = 0; i < requests.size(); ++i) singly.push_back(i);
   }
   for (const size_t i : singly) {
-    requests[i].certainty = 1;  // a batch is proved, however it is searched
     GLOVE_RETURN_IF_ERROR(propose_one(part, requests[i], top_rows, interrupted));
     GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
   }

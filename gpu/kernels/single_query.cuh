@@ -161,7 +161,7 @@ __device__ inline void write_candidates(const SingleScanParams& scan, const Shar
       similarity = team_similarity(scan, query, row, lane);
     else if (row >= 0)
       // verify: lemma own-bounds
-      // verify: unreached by the kernels that look rows up (coarse_query.cuh), which always have vectors
+      // verify: unreached by the kernel that looks rows up (coarse_scan.cu), which always has vectors
       similarity = upper_of_code(uppers[share.index(scan, row)]);
     if (base == 0) __syncthreads();  // first_slot was fetched while the products were computed
     const uint32_t slot = first_slot + static_cast<uint32_t>(i);

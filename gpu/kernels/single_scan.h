@@ -19,7 +19,6 @@ struct alignas(16) ScanCounters {
   unsigned long long progress;  // lower half: candidates; upper half: blocks that have finished
   uint32_t scanned;             // blocks that have finished the scan
   uint32_t collected;           // blocks whose candidates are in device memory
-  uint32_t multiplied;          // blocks that have finished the products of centroids
 };
 
 // What the host waits for, in mapped host memory. `candidates` and `times` are each written in one store,

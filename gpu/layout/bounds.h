@@ -26,24 +26,6 @@ GLOVE_HOST_DEVICE inline int bin_of(float lower_bound) {
   return bin_floor(bin) <= lower_bound ? bin : bin - 1;
 }
 
-// Returns the largest similarity that a row may have by a plane, at least largest_similarity()
-// (lists/planes.h) of the true product: `product` is <b, v> as a scan computes it, too large or off by its
-// roundings. 1 if the numbers of a damaged file are NaN.
-GLOVE_HOST_DEVICE inline float largest_plane_similarity(float product, float distance) {
-  constexpr float kSlack = 0x1p-14f;  // more than all roundings
-  const float squares = 1.0f + distance * distance;
-  if (!(squares < __builtin_inff()) || !(product < 1.0f)) return 1.0f;
-  const float under_root = squares - product * product;
-#ifdef __CUDA_ARCH__  // some units in the last place are less than the slack
-  const float root = under_root > 0.0f ? under_root * rsqrtf(under_root) : 0.0f;
-  const float largest = __fdividef(product + distance * root, squares);
-#else
-  const float root = under_root > 0.0f ? __builtin_sqrtf(under_root) : 0.0f;
-  const float largest = (product + distance * root) / squares;
-#endif
-  return (largest > 0.0f ? largest : 0.0f) + kSlack;
-}
-
 // Upper bounds are stored in 16 bits, in steps of 2^-14. The code is monotone, so a row whose bound reaches
 // the threshold has a code that reaches the threshold's code. Code 0 is never a candidate, whatever the
 // threshold.

@@ -22,31 +22,6 @@ struct DeviceMask {
   int64_t rows_of_tiles = 0;        // of the tiles that have one of them
 };
 
-// The lists of the positions of a tile: the number of the first position's, and a bit for each position with
-// which another begins.
-struct TileLists {
-  int32_t first = 0;
-  uint32_t starts = 0;
-};
-
-// The sign plane of rows in lists (lists/sign_plane.h).
-struct DeviceSigns {
-  const float* rotation = nullptr;  // [bits, dims], all rows of a rotation
-  const uint32_t* words = nullptr;  // those of plane_tiles.h
-  int32_t bits = 0;                 // 0: there is none
-};
-
-// A PlaneLevel with device addresses, without plane two and without the lists that have no rows.
-struct DevicePlanes {
-  const float* centroids = nullptr;  // [lists, dims]
-  const TileLists* tiles = nullptr;  // [tile_count(rows)]
-  const int32_t* rows = nullptr;     // [rows], the row at each position
-  const uint32_t* plane1 = nullptr;  // the words of plane_tiles.h
-  int32_t lists = 0;
-  int32_t most_k = 0;  // more rows are expected to be found faster without planes
-  DeviceSigns signs;
-};
-
 // A ModelPart with device addresses. Row numbers that a device returns count from the part's first row.
 struct DevicePart {
   int64_t first_row = 0;
@@ -59,7 +34,6 @@ struct DevicePart {
   // such codes.
   DeviceLevel coarse;
   const std::byte* packed_rows = nullptr;  // [rows, packed_row_bytes(dims)]
-  DevicePlanes planes;                     // null until `coarse` is set, and for models without lists
   DeviceMask mask;
 
   // The rows whose codes a search reads, and those that it may return.

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "gpu/layout/packed_rows.h"
-#include "gpu/layout/plane_tiles.h"
 #include "model/nibbles.h"
 #include "model/quantize.h"
 
@@ -35,21 +34,6 @@ ExactSlots add_exact_arrays(BlockLayout& layout, int64_t rows, int64_t dims, boo
   return slots;
 }
 
-PlaneSlots add_plane_arrays(BlockLayout& layout, int64_t rows, int64_t dims, const PlaneLevel& planes,
-                            bool with_signs) {
-  PlaneSlots slots;
-  slots.centroids = layout.add<float>(planes.lists() * dims);
-  slots.tiles = layout.add<TileLists>(tile_count(rows));
-  slots.rows = layout.add<int32_t>(rows);
-  slots.plane1 = layout.add<uint32_t>(tile_count(rows) * plane_tile_words(dims));
-  if (!with_signs || !planes.has_signs()) return slots;
-  const int64_t bits = sign_bits_of(planes.rotation, dims);
-  slots.rotation = layout.add<float>(bits * dims);
-  slots.signs = layout.add<uint32_t>(tile_count(rows) * sign_tile_words(bits));
-  slots.sign_bits = static_cast<int32_t>(bits);
-  return slots;
-}
-
 MemoryPlan plan_memory(int64_t rows, int64_t dims) {
   BlockLayout scan, exact, all;
   add_level(scan, 8, rows, dims);
@@ -64,17 +48,6 @@ bool count_every_row(int64_t rows, int64_t top_rows) {
 
 bool coarse_worthwhile(int64_t rows, int64_t dims, int64_t top_rows, int64_t from) {
   return code_bytes(rows, dims) >= from && !count_every_row(rows, top_rows);
-}
-
-// Of a mask a scan by positions would have to look up every row.
-bool planes_worthwhile(const DevicePart& part, int64_t top_rows) {
-  return part.planes.plane1 != nullptr && part.mask.words == nullptr && top_rows <= part.planes.most_k;
-}
-
-bool signs_worthwhile(const DevicePart& part, double certainty) {
-  const int64_t bits = part.planes.signs.bits;
-  return certainty < 1 && bits > 0 && part.mask.words == nullptr &&
-         tile_count(part.rows) * (plane_tile_words(part.dims) - sign_tile_words(bits)) >= bits * part.dims;
 }
 
 BatchPlan plan_batch(int64_t rows, int64_t dims, int64_t queries, int64_t top_rows, int64_t rows_to_scan) {

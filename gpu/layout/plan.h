@@ -34,26 +34,6 @@ struct ExactSlots {
 };
 ExactSlots add_exact_arrays(BlockLayout& layout, int64_t rows, int64_t dims, bool with_coarse);
 
-// The arrays of a DevicePlanes.
-struct PlaneSlots {
-  Slot<float> centroids;
-  Slot<TileLists> tiles;
-  Slot<int32_t> rows;
-  Slot<uint32_t> plane1;
-  Slot<float> rotation;  // these are unused without signs
-  Slot<uint32_t> signs;
-  int32_t sign_bits = 0;
-
-  DevicePlanes in(std::byte* block, int32_t lists, int32_t most_k) const {
-    const DeviceSigns own =
-        sign_bits == 0 ? DeviceSigns() : DeviceSigns{rotation.in(block), signs.in(block), sign_bits};
-    return {centroids.in(block), tiles.in(block), rows.in(block), plane1.in(block), lists, most_k, own};
-  }
-};
-// with_signs: of planes that have them
-PlaneSlots add_plane_arrays(BlockLayout& layout, int64_t rows, int64_t dims, const PlaneLevel& planes,
-                            bool with_signs);
-
 // Bytes that the arrays of a part take on the device.
 struct MemoryPlan {
   int64_t scan_bytes = 0;   // the 8-bit level: required for any search
@@ -72,15 +52,6 @@ constexpr int64_t kCoarseFrom = int64_t{128} << 20;
 // Returns whether a single search should scan the 4-bit codes if they and the vectors are on the device: the
 // part has at least `from` bytes of 8-bit codes, and top_rows is small compared with the number of tiles.
 bool coarse_worthwhile(int64_t rows, int64_t dims, int64_t top_rows, int64_t from);
-
-// Returns whether it should scan plane one instead, if coarse_worthwhile().
-bool planes_worthwhile(const DevicePart& part, int64_t top_rows);
-
-// Devices multiply bits from this compute capability on.
-constexpr int kLeastSignCapability = 80;
-// Returns whether it should scan the sign plane instead, for a certainty below 1: the rotation has fewer
-// words than that saves.
-bool signs_worthwhile(const DevicePart& part, double certainty);
 
 // How to search a batch: a sample of tiles yields thresholds, and then all tiles yield lists of the rows
 // above them.

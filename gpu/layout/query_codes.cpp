@@ -4,12 +4,14 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "lists/planes.h"
+#include "base/float_environment.h"
+#include "base/require.h"
 #include "model/quantize.h"
 
 namespace glove::gpu {
 
 QuantizedQuery quantize_for_batch(const Query& query) {
+  GLOVE_REQUIRE(query.norm_squared > 0 && ScopedFloatEnvironment::is_set());
   int32_t max_code = kOnePlaneCode;
   while (true) {
     QuantizedQuery quantized = quantize_query(query.vector, query.norm_squared, max_code);
@@ -26,15 +28,6 @@ void pack_planes(std::span<const int16_t> codes, int8_t* planes) {
     const int low = codes[j] - high * 128;
     planes[j / 4 * 8 + j % 4] = static_cast<int8_t>(high);
     planes[j / 4 * 8 + 4 + j % 4] = static_cast<int8_t>(low);
-  }
-}
-
-void pack_plane_codes(std::span<const int16_t> codes, int64_t dims, int8_t* plane_codes) {
-  for (int64_t j = 0; j < dims; ++j) {
-    const PlanePlace place = plane_place(j, dims);
-    const int64_t in_word = place.byte % kPlaneWordBytes;
-    plane_codes[(place.byte - in_word + place.shift / 2) * kPlaneWordBytes + in_word] =
-        static_cast<int8_t>(codes[static_cast<size_t>(j)]);
   }
 }
 

@@ -5,7 +5,6 @@
 #include <span>
 
 #include "gpu/layout/packed_rows.h"
-#include "gpu/layout/plane_tiles.h"
 #include "gpu/layout/tile.h"
 #include "model/quantized_query.h"
 #include "search/query.h"
@@ -28,14 +27,6 @@ QuantizedQuery quantize_for_batch(const Query& query);
 // high bytes and then four low bytes.
 //   planes  [8 * component_groups(dims)]
 void pack_planes(std::span<const int16_t> codes, int8_t* planes);
-
-// Writes codes of at most 127 for the scan of plane one: for each word of a row, four codes for each pair of
-// bits of its bytes; zeros for the bits of bounds.
-//   plane_codes  [plane_code_bytes(dims)], zeros
-constexpr int64_t plane_code_bytes(int64_t dims) {
-  return plane_row_words(dims) * kPlaneGroup;
-}
-void pack_plane_codes(std::span<const int16_t> codes, int64_t dims, int8_t* plane_codes);
 
 // Returns the number of steps of 32 components that the tensor cores take for a query of `dims` components.
 constexpr int64_t matrix_steps(int64_t dims) {

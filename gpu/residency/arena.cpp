@@ -13,7 +13,7 @@
 #include <thread>
 #include <utility>
 
-#include "gpu/layout/plane_tiles.h"
+#include "base/require.h"
 #include "lists/derived_level.h"
 #include "model/quantize.h"
 #include "search/candidates.h"
@@ -66,35 +66,6 @@ class CopyTasks {
     add_padded(level.residuals, to.residuals.at + first_tile * kTileRows * 4, kZeroResiduals);
   }
 
-  // What is copied of the planes of some rows, which must outlive the copy.
-  struct Lists {
-    RowsInLists own;
-    ListedTiles listed;
-    std::vector<uint32_t> plane1;
-    std::vector<uint32_t> signs;  // empty without a slot for them
-    PlaneSlots slots;
-  };
-
-  // Puts planes into their slots, of the lists only those that have rows.
-  void add_planes(const PlaneLevel& planes, const Lists& lists, int64_t dims) {
-    const auto row = static_cast<size_t>(dims);
-    const ListedTiles& listed = lists.listed;
-    const PlaneSlots& to = lists.slots;
-    for (size_t first = 0, next = 0; first < listed.lists.size(); first = next) {
-      while (next < listed.lists.size() &&
-             listed.lists[next] - listed.lists[first] == static_cast<int64_t>(next - first))
-        ++next;
-      add(planes.centroids.subspan(static_cast<size_t>(listed.lists[first]) * row, (next - first) * row),
-          to.centroids.at + static_cast<int64_t>(first * row) * 4);
-    }
-    add(std::span(listed.tiles), to.tiles.at);
-    add(std::span(lists.own.rows), to.rows.at);
-    add(std::span(lists.plane1), to.plane1.at);
-    if (lists.signs.empty()) return;
-    add(planes.rotation, to.rotation.at);
-    add(std::span(lists.signs), to.signs.at);
-  }
-
   std::vector<CopyTask> take() { return std::move(tasks_); }
 
  private:
@@ -109,43 +80,6 @@ class CopyTasks {
   const Model& model_;
   std::vector<CopyTask> tasks_;
 };
-
-// Returns the planes that the rows of a part are in, or nullptr if no search reads them.
-const PlaneLevel* used_planes(const ModelPart& part, bool with_signs) {
-  const PlaneLevel* const planes = part.planes != nullptr ? part.planes : part.planes_of_whole;
-  return planes != nullptr && (planes->most_k > 0 || (with_signs && planes->has_signs())) ? planes : nullptr;
-}
-
-// Whether each of so many rows is in the lists once, and not missing or there twice because of damage.
-bool has_each_row(const RowsInLists& lists, int64_t rows) {
-  std::vector<bool> seen(static_cast<size_t>(rows));
-  for (const int32_t row : lists.rows) {
-    if (seen[static_cast<size_t>(row)]) return false;
-    seen[static_cast<size_t>(row)] = true;
-  }
-  return std::ssize(lists.rows) == rows;
-}
-
-// Returns what is copied of these planes of a part, with its slots, or nothing if the lists are damaged.
-CopyTasks::Lists lists_of(const ModelPart& part, const PlaneLevel& planes, bool with_signs,
-                          BlockLayout& layout) {
-  CopyTasks::Lists lists;
-  lists.own = rows_in_lists(planes, part.first_in_whole, part.rows);
-  if (!has_each_row(lists.own, part.rows)) return {};
-  lists.listed = tiles_of_lists(lists.own.offsets);
-  lists.plane1 = plane_tiles(planes, lists.own.positions, part.dims);
-  lists.slots = add_plane_arrays(layout, part.rows, part.dims, planes, with_signs);
-  if (lists.slots.sign_bits > 0) lists.signs = sign_tiles(planes, lists.own.positions, part.dims);
-  return lists;
-}
-
-// Returns the largest k for which a search of so many rows should read plane one: how many rows it rules out
-// depends on the share of them that is wanted.
-int32_t most_k_of(const PlaneLevel& planes, int64_t rows) {
-  const double share = static_cast<double>(rows) / static_cast<double>(planes.rows.size());
-  return static_cast<int32_t>(
-      std::min<double>(static_cast<double>(planes.most_k) * share, std::numeric_limits<int32_t>::max()));
-}
 
 // Those that may have a thread. Never freed: threads may outlive static destruction.
 struct BackgroundUploads {
@@ -299,6 +233,7 @@ Status Arena::copy(std::vector<CopyTask> tasks, const Model& model, DeviceBlock&
 }
 
 std::vector<int64_t> Arena::tiles_of(const Model& model) const {
+  GLOVE_REQUIRE(!places_.empty());
   std::vector<int64_t> tiles;
   for (const ModelPart& part : model.parts()) tiles.push_back(find(part).value().first_tile);
   return tiles;
@@ -317,7 +252,6 @@ void Arena::plan_rest(int64_t room) {
   room -= scan_bytes_;
   int64_t exact_bytes = 0;
   int64_t coarse_bytes = 0;
-  BlockLayout planes, signs;  // the planes without signs, and with them
   const int64_t coarse_from = device_->device().info().coarse_from;
   bool uses_nibbles = true;
   for (const ModelPart& part : model()->parts()) {
@@ -326,19 +260,12 @@ void Arena::plan_rest(int64_t room) {
     const MemoryPlan plan = plan_memory(part.rows, part.dims);
     exact_bytes += plan.exact_bytes;
     coarse_bytes += plan.coarse_bytes;
-    for (const bool with_signs : {false, true})
-      if (const PlaneLevel* const used = used_planes(part, with_signs); used != nullptr)
-        add_plane_arrays(with_signs ? signs : planes, part.rows, part.dims, *used, with_signs);
     uses_nibbles = uses_nibbles && (part.has_level(4) || part.derives_level4) &&
                    coarse_worthwhile(part.rows, part.dims, 1, coarse_from);
   }
   if (exact_bytes > room) return;
   with_coarse_ = uses_nibbles && exact_bytes + coarse_bytes <= room;
-  if (with_coarse_) exact_bytes += coarse_bytes;
-  with_signs_ = with_coarse_ && device_->device().info().compute_capability >= kLeastSignCapability &&
-                exact_bytes + signs.bytes() <= room;
-  with_planes_ = with_signs_ || (with_coarse_ && exact_bytes + planes.bytes() <= room);
-  exact_bytes_ = exact_bytes + (with_signs_ ? signs.bytes() : with_planes_ ? planes.bytes() : 0);
+  exact_bytes_ = exact_bytes + (with_coarse_ ? coarse_bytes : 0);
   device_->count_bytes(exact_bytes_);
 }
 
@@ -352,8 +279,7 @@ void Arena::upload_rest() {
 Status Arena::upload_exact_arrays() {
   BlockLayout layout;
   std::vector<ExactSlots> slots;
-  std::deque<CopyTasks::Lists> lists;  // of each part, until they are copied
-  std::deque<DerivedLevel4> derived;   // until it is copied
+  std::deque<DerivedLevel4> derived;  // until it is copied
   CopyTasks tasks(*model());
   for (const ModelPart& part : model()->parts()) {
     slots.push_back(add_exact_arrays(layout, part.rows, part.dims, with_coarse_));
@@ -365,16 +291,7 @@ Status Arena::upload_exact_arrays() {
                              derive_level4(part, 0, [&] { return background_.cancelled().load(); }));
     }
     tasks.add_level(part.has_level(4) ? part.level(4) : derived.back().level(), slots.back().coarse, 0);
-    CopyTasks::Lists& copied = lists.emplace_back();
-    const PlaneLevel* const planes = with_planes_ ? used_planes(part, with_signs_) : nullptr;
-    if (planes == nullptr) continue;
-    copied = lists_of(part, *planes, with_signs_, layout);
-    if (!copied.listed.lists.empty()) tasks.add_planes(*planes, copied, part.dims);
   }
-  // Damaged lists are left out. Once the arena is being destroyed, nothing is counted.
-  int64_t counted = exact_bytes_;
-  if (counted != 0 && exact_bytes_.compare_exchange_strong(counted, layout.bytes()))
-    device_->count_bytes(layout.bytes() - counted);
   GLOVE_RETURN_IF_ERROR(copy(tasks.take(), *model(), exact_block_, layout.bytes(), {}));
   std::byte* const block = exact_block_.data();
   exact_parts_ = scan_parts_;
@@ -386,10 +303,6 @@ Status Arena::upload_exact_arrays() {
     GLOVE_RETURN_IF_ERROR(device_->device().pack_rows(part, slots[i].packed_rows.in(block)));
     part.coarse = slots[i].coarse.in(block, 4);
     part.packed_rows = slots[i].packed_rows.in(block);
-    const auto count = static_cast<int32_t>(lists[i].listed.lists.size());
-    if (count == 0) continue;
-    const PlaneLevel& planes = *used_planes(model()->parts()[i], with_signs_);
-    part.planes = lists[i].slots.in(block, count, most_k_of(planes, part.rows));
   }
   return {};
 }

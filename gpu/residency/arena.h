@@ -63,10 +63,10 @@ class Arena {
  public:
   // Copies the parts' 8-bit codes, scales and residuals. If the vectors and norms fit into `room` (bytes) as
   // well, upload_rest() will copy them, and with them the 4-bit codes if the model has such codes and they
-  // and the packed rows fit too, and then the planes if the model has planes that fit. Without vectors, the
-  // arena has room for a quarter more if that fits. Returns kOutOfMemory, with the numbers in the message, if
-  // the device or `room` is too small, and kInterrupted if `interrupted` stopped it. After an error no device
-  // memory stays allocated. REQUIRES: the caller is within device->in_turn().
+  // and the packed rows fit too. Without vectors, the arena has room for a quarter more if that fits. Returns
+  // kOutOfMemory, with the numbers in the message, if the device or `room` is too small, and kInterrupted if
+  // `interrupted` stopped it. After an error no device memory stays allocated. REQUIRES: the caller is within
+  // device->in_turn().
   static Result<std::shared_ptr<Arena>> make(const std::shared_ptr<SharedDevice>& device,
                                              const ModelPtr& model, int64_t room,
                                              const InterruptCheck& interrupted);
@@ -147,8 +147,6 @@ class Arena {
   std::vector<DevicePart> scan_parts_;  // without vectors
   // These belong to the background upload until exact_ready_ is set.
   bool with_coarse_ = false;  // whether exact_block_ includes the 4-bit codes and the packed rows
-  bool with_planes_ = false;  // and the planes of parts that have them
-  bool with_signs_ = false;   // and their signs
   DeviceBlock exact_block_;
   std::vector<DevicePart> exact_parts_;  // with vectors
   std::atomic<int64_t> exact_bytes_{0};  // of exact_block_, valid while it is being filled

@@ -4,11 +4,14 @@
 #include <utility>
 #include <vector>
 
+#include "base/require.h"
+
 namespace glove::gpu {
 namespace {
 
 // Returns rows [first, last) of a part. REQUIRES: `first` begins a tile, and `last` ends one or the part.
 ModelPart part_between(const ModelPart& whole, int64_t first, int64_t last) {
+  GLOVE_REQUIRE(first % kTileRows == 0 && first < last && (last % kTileRows == 0 || last == whole.rows));
   const auto from = static_cast<size_t>(first);
   const auto rows = static_cast<size_t>(last - first);
   const auto dims = static_cast<size_t>(whole.dims);
@@ -18,8 +21,6 @@ ModelPart part_between(const ModelPart& whole, int64_t first, int64_t last) {
   part.rows = last - first;
   part.dims = whole.dims;
   part.derives_level4 = whole.derives_level4;
-  part.planes_of_whole = whole.planes;
-  part.first_in_whole = first;
   part.vectors = whole.vectors.subspan(from * dims, rows * dims);
   part.norms_squared = whole.norms_squared.subspan(from, rows);
   for (const CodeLevel& level : whole.levels) {
@@ -33,12 +34,14 @@ ModelPart part_between(const ModelPart& whole, int64_t first, int64_t last) {
 }  // namespace
 
 int64_t tile_start(const Model& model, int64_t row) {
+  GLOVE_REQUIRE(0 <= row && row <= model.words());
   if (row == model.words()) return row;
   const int64_t first = model.part_of(row).first_row;
   return first + (row - first) / kTileRows * kTileRows;
 }
 
 ModelPtr slice_of(const ModelPtr& model, int64_t first, int64_t last) {
+  GLOVE_REQUIRE(first < last && tile_start(*model, first) == first && tile_start(*model, last) == last);
   std::vector<ModelPart> parts;
   for (const ModelPart& whole : model->parts()) {
     const int64_t begin = std::max(first, whole.first_row);

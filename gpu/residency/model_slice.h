@@ -11,9 +11,8 @@ namespace glove::gpu {
 // words().
 int64_t tile_start(const Model& model, int64_t row);
 
-// Returns rows [first, last) as a model without words, whose rows keep their ids, and whose parts have the
-// planes of the model's parts as planes_of_whole. It shares the memory of `model` and keeps it alive.
-// REQUIRES: first < last, and both are their own tile_start().
+// Returns rows [first, last) as a model without words and lists, whose rows keep their ids. It shares the
+// memory of `model` and keeps it alive. REQUIRES: first < last, and both are their own tile_start().
 ModelPtr slice_of(const ModelPtr& model, int64_t first, int64_t last);
 
 }  // namespace glove::gpu

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/require.h"
 #include "gpu/layout/plan.h"
 
 namespace glove::gpu {
@@ -56,6 +57,7 @@ void SharedDevice::fail(const Error& error) {
 }
 
 Result<int64_t> SharedDevice::room_for(int64_t rows) {
+  GLOVE_REQUIRE(device_ != nullptr);
   GLOVE_ASSIGN_OR_RETURN(const int64_t limit, memory_limit_());
   GLOVE_ASSIGN_OR_RETURN(const int64_t free, device_->free_bytes());
   const int64_t room = std::max<int64_t>(0, free - scratch_reserve(rows));

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/require.h"
 #include "base/status.h"
 #include "base/turnstile.h"
 #include "gpu/device/device.h"
@@ -71,7 +72,10 @@ class SharedDevice {
   }
 
   // REQUIRES: available() has returned ok.
-  Device& device() { return *device_; }
+  Device& device() {
+    GLOVE_REQUIRE(device_ != nullptr);
+    return *device_;
+  }
 
   // Describes a model that takes this many bytes of the device or, without a number, is not there. Takes no
   // lock: reads what works_ and failed_ have published.

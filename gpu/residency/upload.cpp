@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/cores.h"
+#include "base/require.h"
 
 namespace glove::gpu {
 namespace {
@@ -98,6 +99,7 @@ void Upload::read_ahead() {
 // Takes the next slice and fills it. Releases the mutex while bytes are moved. REQUIRES: there is a next
 // slice, and its block's slot is free.
 void Upload::read_slice() {
+  GLOVE_REQUIRE(next_block_ < blocks_.size());
   const size_t index = next_block_;
   const Block block = blocks_[index];
   const int64_t begin = next_slice_ * slice_bytes_;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/cores.h"
+#include "base/require.h"
 #include "base/thread_pool.h"
 #include "base/timer.h"
 #include "gpu/kernels/batch_wgmma.h"
@@ -209,6 +210,7 @@ void BatchSearch::take_answer(size_t position, bool with_similarities, SearchReq
 Status BatchSearch::run(const DevicePart& part, const BatchShape& shape, const BatchPlan& plan,
                         std::span<SearchRequest> requests, int64_t top_rows,
                         const InterruptCheck& interrupted, std::vector<size_t>& again) {
+  GLOVE_REQUIRE(plan.worthwhile && !requests.empty() && top_rows >= 1);
   const auto step = static_cast<size_t>(plan.queries_per_round);
   for (size_t first = 0; first < requests.size(); first += step) {
     const auto together = requests.subspan(first, std::min(step, requests.size() - first));

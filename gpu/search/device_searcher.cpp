@@ -87,16 +87,6 @@ DeviceSearcher::DeviceSearcher(std::shared_ptr<Arena> arena)
       masks_(arena_->device(), placed_parts(arena_->parts()), tiles_of(arena_->parts())) {}
 
 Status DeviceSearcher::search(std::span<SearchRequest> requests) {
-  GLOVE_RETURN_IF_ERROR(search_once(requests));
-  SearchRequest& first = requests.front();  // a batch is proved
-  if (!first.uncertain || !lacks_rows(first, arena_->model()->words())) return {};
-  // A damaged file that nobody has verified may have signs that hide rows.
-  first.certainty = 1;
-  first.uncertain = false;
-  return search_once(requests);
-}
-
-Status DeviceSearcher::search_once(std::span<SearchRequest> requests) {
   const Model& model = *arena_->model();
   // Excluded words are filtered out here, so that many more rows are requested.
   int64_t top_rows = 0;

@@ -24,8 +24,6 @@ class DeviceSearcher final : public Searcher {
   }
 
  private:
-  Status search_once(std::span<SearchRequest> requests);
-
   const std::shared_ptr<Arena> arena_;
   DeviceMasks masks_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/require.h"
 #include "gpu/residency/model_slice.h"
 #include "gpu/search/device_searcher.h"
 #include "gpu/search/segment_searcher.h"
@@ -48,6 +49,7 @@ std::shared_ptr<Arena> Placement::find(const Model& model) {
 }
 
 Placement::Opened Placement::open(Devices devices, const ModelPtr& model, const InterruptCheck& interrupted) {
+  GLOVE_REQUIRE(!devices.empty());
   if (!has_vectors(*model)) return open_segments(std::move(devices), model, interrupted);
   if (devices.size() == 1) return open_whole(devices.front(), model, interrupted);
   sort_by_use(devices);

@@ -9,8 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/float_environment.h"
 #include "base/io_thread.h"
 #include "base/mutex.h"
+#include "base/require.h"
 #include "base/spin.h"
 
 namespace glove::gpu {
@@ -143,6 +145,7 @@ SideThreads::SideThreads() : process_(getpid()) {}
 SideThreads::~SideThreads() = default;
 
 bool SideThreads::run(size_t count, const Work& work, const InterruptCheck& interrupted) {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
   Run run{work, interrupted};
   const InterruptCheck own = [&run] { return run.ask(); };
   const InterruptCheck others = [&run] { return run.stopped.load(std::memory_order_relaxed); };

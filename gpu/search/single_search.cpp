@@ -2,16 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <cstring>
 
+#include "base/require.h"
 #include "base/spin.h"
 #include "base/timer.h"
 #include "gpu/layout/plan.h"
-#include "gpu/layout/plane_tiles.h"
 #include "gpu/layout/query_codes.h"
-#include "lists/planes.h"
-#include "lists/rotation.h"
 #include "model/nibbles.h"
 #include "model/quantize.h"
 
@@ -25,30 +22,11 @@ constexpr int64_t kRankedFrom = 64;
 constexpr int64_t kRankedTo = 16384;
 constexpr int64_t kMostRanked = 4 * kRankedTo;  // candidates; equal rows can be far more than top_rows
 constexpr double kUsBetweenChecks = 2000;       // for interrupts and lost devices
-constexpr double kMostPlane1Code = 3;
-
-bool has_lists(SingleSearch::Scan scan) {
-  return scan == SingleSearch::Scan::kPlanes || scan == SingleSearch::Scan::kSigns;
-}
-
-// What a scan by lists reads of a tile, and the bytes of the query's codes.
-int64_t tile_words(const DevicePart& part, SingleSearch::Scan scan) {
-  return scan == SingleSearch::Scan::kSigns ? sign_tile_words(part.planes.signs.bits)
-                                            : plane_tile_words(part.dims);
-}
-int64_t list_code_bytes(const DevicePart& part, SingleSearch::Scan scan) {
-  return scan == SingleSearch::Scan::kSigns ? sign_code_bytes(part.planes.signs.bits)
-                                            : plane_code_bytes(part.dims);
-}
 
 }  // namespace
 
 int64_t SingleSearch::bytes_read(const DevicePart& part, Scan scan) {
   const int64_t rows = part.rows_to_scan();
-  if (has_lists(scan)) {
-    const int64_t vectors = part.planes.lists + (scan == Scan::kSigns ? part.planes.signs.bits : 0);
-    return (tile_count(rows) * tile_words(part, scan) + vectors * part.dims) * 4;
-  }
   const int64_t codes = scan == Scan::kCoarse ? nibble_bytes(rows, part.dims) : code_bytes(rows, part.dims);
   return codes + tile_count(rows) * kTileRows * 8;
 }
@@ -63,7 +41,6 @@ Status SingleSearch::create() {
 
 Status SingleSearch::reserve(const DevicePart& part, const ScanShape& shape, int64_t capacity) {
   GLOVE_RETURN_IF_ERROR(row_upper_.reserve(row_upper_bytes(shape, tile_count(part.rows)) / 2));
-  GLOVE_RETURN_IF_ERROR(products_.reserve(part.planes.lists + part.planes.signs.bits));
   if (capacity > capacity_) {
     capacity_ = 0;
     GLOVE_RETURN_IF_ERROR(similarities_.reserve(capacity));
@@ -77,45 +54,21 @@ Status SingleSearch::reserve(const DevicePart& part, const ScanShape& shape, int
 }
 
 // Copies the query to the kernel's parameter or, if it is too long for that, to device memory.
-Status SingleSearch::pack(const DevicePart& part, const SearchRequest& request, Scan codes,
-                          PlaneScanParams& params) {
-  const Query& query = *request.query;
-  SingleScanParams& scan = params.coarse.scan;
+Status SingleSearch::pack(const DevicePart& part, const Query& query, CoarseScanParams& params) {
+  SingleScanParams& scan = params.scan;
   const QuantizedQuery quantized = quantize_query(query.vector, query.norm_squared, kTwoPlaneCode);
   scan.bound = quantized.bound;
   scan.norm_squared = query.norm_squared;
-  params.coarse.code_sum = quantized.code_sum;
-  params.scale = quantized.scale;
-  const bool codes_plane1 = codes == Scan::kPlanes;
-  const int64_t float_bytes = int64_t{part.dims} * 4;
-  const int64_t bytes = codes == Scan::kSigns
-                            ? float_bytes
-                            : query_bytes(part.dims) + (codes_plane1 ? plane_code_bytes(part.dims) : 0);
+  params.code_sum = quantized.code_sum;
+  const int64_t bytes = query_bytes(part.dims);
   std::byte* to = scan.query;
   if (bytes > kInlineQueryBytes) {
     GLOVE_RETURN_IF_ERROR(long_query_.reserve(bytes));
     GLOVE_RETURN_IF_ERROR(long_query_staging_.reserve(bytes));
     to = long_query_staging_.data();
   }
-  if (codes != Scan::kSigns) pack_planes(quantized.codes, reinterpret_cast<int8_t*>(to));
-  std::memcpy(to + (codes == Scan::kSigns ? 0 : query_floats_offset(part.dims)), query.vector.data(),
-              static_cast<size_t>(float_bytes));
-  if (has_lists(codes)) {
-    params.tile_words = static_cast<int32_t>(tile_words(part, codes));
-    params.code_bytes = static_cast<int32_t>(list_code_bytes(part, codes));
-    params.inverse_norm = 1 / std::sqrt(query.norm_squared);
-    params.factor = codes_plane1 ? 1 : certain_factor(part.dims, request.certainty, request.k);
-  }
-  if (codes_plane1) {
-    const QuantizedQuery short_codes = quantize_query(query.vector, query.norm_squared, kOnePlaneCode);
-    const PlaneLine line =
-        upper_line(short_codes.bound, short_codes.scale, short_codes.code_sum, kMostPlane1Code, part.dims);
-    params.step = line.step;
-    params.start = line.start;
-    auto* const packed = reinterpret_cast<int8_t*>(to + query_bytes(part.dims));
-    std::fill_n(packed, plane_code_bytes(part.dims), int8_t{0});
-    pack_plane_codes(short_codes.codes, part.dims, packed);
-  }
+  pack_planes(quantized.codes, reinterpret_cast<int8_t*>(to));
+  std::memcpy(to + query_floats_offset(part.dims), query.vector.data(), static_cast<size_t>(part.dims) * 4);
   scan.long_query = nullptr;
   if (to == scan.query) return {};
   scan.long_query = long_query_.data();
@@ -176,9 +129,9 @@ Status SingleSearch::wait(const SingleScanParams& scan, const InterruptCheck& in
 }
 
 Result<uint32_t> SingleSearch::launch(const DevicePart& part, const ScanShape& shape, Scan codes,
-                                      PlaneScanParams& params, bool ranked,
+                                      CoarseScanParams& params, bool ranked,
                                       const InterruptCheck& interrupted) {
-  SingleScanParams& scan = params.coarse.scan;
+  SingleScanParams& scan = params.scan;
   scan.part = part;
   scan.tiles = static_cast<int32_t>(tile_count(part.rows));
   scan.groups = static_cast<int32_t>(component_groups(part.dims));
@@ -192,12 +145,8 @@ Result<uint32_t> SingleSearch::launch(const DevicePart& part, const ScanShape& s
   scan.ranked_similarities = ranked ? similarities_.data() : nullptr;
   scan.ranked_ids = ranked ? ids_.data() : nullptr;
   scan.done = done_.data();
-  params.products = products_.data();
-  const cudaError_t launched = codes == Scan::kSigns    ? launch_sign_scan(params, shape, stream_.get())
-                               : codes == Scan::kPlanes ? launch_plane_scan(params, shape, stream_.get())
-                               : codes == Scan::kCoarse
-                                   ? launch_coarse_scan(params.coarse, shape, stream_.get())
-                                   : launch_single_scan(scan, shape, stream_.get());
+  const cudaError_t launched = codes == Scan::kCoarse ? launch_coarse_scan(params, shape, stream_.get())
+                                                      : launch_single_scan(scan, shape, stream_.get());
   GLOVE_RETURN_IF_ERROR(cuda_status(launched, "launching a scan"));
   ++sequence_;  // a failed launch has not cleared its counters
   if (Status status = wait(scan, interrupted); !status.ok()) {
@@ -207,8 +156,7 @@ Result<uint32_t> SingleSearch::launch(const DevicePart& part, const ScanShape& s
   return static_cast<uint32_t>(done_.data()->candidates);
 }
 
-// Copies the answer and restores what the next launch expects, even if there is no memory for the copy. A
-// damaged file that has a row at two positions leaves places of the ranked rows empty.
+// Copies the answer and restores what the next launch expects, even if there is no memory for the copy.
 void SingleSearch::take_answer(int64_t rows, std::vector<Neighbor>& to) {
   struct Clear {
     SingleSearch& search;
@@ -217,21 +165,19 @@ void SingleSearch::take_answer(int64_t rows, std::vector<Neighbor>& to) {
   } const clear{*this, rows};
   to.clear();
   to.reserve(static_cast<size_t>(rows));
-  for (int64_t i = 0; i < rows; ++i)
-    if (ids_.data()[i] != kNoRow) to.push_back({ids_.data()[i], similarities_.data()[i]});
+  for (int64_t i = 0; i < rows; ++i) to.push_back({ids_.data()[i], similarities_.data()[i]});
 }
 
-Status SingleSearch::run(const DevicePart& part, const ScanShape& of_model, Scan codes, int64_t top_rows,
+Status SingleSearch::run(const DevicePart& part, const ScanShape& shape, Scan codes, int64_t top_rows,
                          bool reversed, const InterruptCheck& interrupted, SearchRequest& request) {
+  GLOVE_REQUIRE(codes == Scan::kFine ||
+                (part.vectors != nullptr && part.coarse.codes != nullptr && part.packed_rows != nullptr));
   const Timer timer;
-  const ScanShape shape =
-      has_lists(codes) ? list_scan_shape(of_model, part.dims, list_code_bytes(part, codes)) : of_model;
   GLOVE_RETURN_IF_ERROR(reserve(part, shape, std::max(kFirstCapacity, 4 * top_rows)));
-  PlaneScanParams params;
-  SingleScanParams& scan = params.coarse.scan;
-  GLOVE_RETURN_IF_ERROR(pack(part, request, codes, params));
-  // Four rows are scored as fast as one, and estimates by plane one are rougher.
-  params.coarse.seeds_per_warp = std::max(seeds_per_warp(shape, top_rows), codes == Scan::kPlanes ? 4 : 1);
+  CoarseScanParams params;
+  SingleScanParams& scan = params.scan;
+  GLOVE_RETURN_IF_ERROR(pack(part, *request.query, params));
+  params.seeds_per_warp = seeds_per_warp(shape, top_rows);
   scan.top_rows = static_cast<int32_t>(top_rows);
   scan.count_every_row = count_every_row(part.rows_to_scan(), top_rows) ? 1 : 0;
   scan.reversed = reversed ? 1 : 0;

@@ -6,7 +6,7 @@
 
 #include "gpu/device/cuda_memory.h"
 #include "gpu/device/device.h"
-#include "gpu/kernels/plane_scan.h"
+#include "gpu/kernels/coarse_scan.h"
 
 namespace glove::gpu {
 
@@ -16,10 +16,8 @@ class SingleSearch {
  public:
   Status create();
 
-  // Which codes of a part a search scans. kCoarse REQUIRES: part.vectors, part.coarse and part.packed_rows;
-  // kPlanes: part.planes besides, and no mask; kSigns: part.planes.signs besides, with the request's
-  // certainty.
-  enum class Scan { kFine, kCoarse, kPlanes, kSigns };
+  // Which codes of a part a search scans. kCoarse REQUIRES: part.vectors, part.coarse and part.packed_rows.
+  enum class Scan { kFine, kCoarse };
 
   // Device::propose for one request. `reversed` starts the scan at the last tile.
   Status run(const DevicePart& part, const ScanShape& shape, Scan scan, int64_t top_rows, bool reversed,
@@ -30,19 +28,18 @@ class SingleSearch {
 
  private:
   Status reserve(const DevicePart& part, const ScanShape& shape, int64_t capacity);
-  Status pack(const DevicePart& part, const SearchRequest& request, Scan codes, PlaneScanParams& params);
+  Status pack(const DevicePart& part, const Query& query, CoarseScanParams& params);
   void take_answer(int64_t rows, std::vector<Neighbor>& to);
   void clear_answer(int64_t rows);
   static int64_t answer_rows(const SingleScanParams& scan, uint32_t candidates);
   bool arrived(const SingleScanParams& scan);
   Status wait(const SingleScanParams& scan, const InterruptCheck& interrupted);
-  Result<uint32_t> launch(const DevicePart& part, const ScanShape& shape, Scan codes, PlaneScanParams& params,
-                          bool ranked, const InterruptCheck& interrupted);
+  Result<uint32_t> launch(const DevicePart& part, const ScanShape& shape, Scan codes,
+                          CoarseScanParams& params, bool ranked, const InterruptCheck& interrupted);
 
   Stream stream_;
   DeviceArray<ScanCounters> counters_;  // two, used alternately
   DeviceArray<uint16_t> row_upper_;
-  DeviceArray<float> products_;  // of centroids and the rows of a rotation
   DeviceArray<std::byte> long_query_;
   PinnedArray<std::byte> long_query_staging_;
   PinnedArray<ScanDone> done_;

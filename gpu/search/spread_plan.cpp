@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/require.h"
 #include "gpu/layout/plan.h"
 #include "gpu/residency/model_slice.h"
 
@@ -30,6 +31,7 @@ std::vector<int64_t> capacities(const Model& model, std::span<const int64_t> roo
 // Returns shares of `rows`, equal but for whole tiles, and none above its capacity. REQUIRES: the capacities
 // are whole tiles and suffice.
 std::vector<int64_t> equal_shares(int64_t rows, std::span<const int64_t> capacity) {
+  GLOVE_REQUIRE(std::accumulate(capacity.begin(), capacity.end(), int64_t{0}) >= rows);
   std::vector<size_t> smallest_first(capacity.size());
   std::iota(smallest_first.begin(), smallest_first.end(), size_t{0});
   std::stable_sort(smallest_first.begin(), smallest_first.end(),

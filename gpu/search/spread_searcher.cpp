@@ -124,11 +124,8 @@ Status SpreadSearcher::search(std::span<SearchRequest> requests) {
     statuses[i] = ask(i % slices, [&](Searcher& searcher) {
       asked[i].clear();
       asked[i].reserve(own.size());
-      for (const SearchRequest& request : own) {
+      for (const SearchRequest& request : own)
         asked[i].push_back({request.query, request.k, &interrupted, {}, {}, {}});
-        // A slice misses one of the k nearest rows no more often than a search of the whole model does.
-        asked[i].back().certainty = request.certainty;
-      }
       return searcher.search(asked[i]);
     });
     if (answered[piece].fetch_add(1) + 1 < slices) return;
@@ -156,7 +153,6 @@ void SpreadSearcher::merge(std::span<SearchRequest> requests, std::span<std::vec
     for (size_t slice = 0; slice < asked.size(); ++slice) {
       const SearchRequest& part = asked[slice][i];
       if (failures[i].ok()) failures[i] = part.status;
-      request.uncertain = request.uncertain || part.uncertain;
       answers[slice] = part.rows;
       costs[slice] = part.cost;
     }

@@ -154,38 +154,61 @@ struct Tensors {
   std::string path;
   std::shared_ptr<const File> file;
   SafetensorsHeader header;
+  const InterruptCheck& interrupted;
+  std::string tokenizer{};  // its path
+  int64_t tokens = 0;       // that it has
 
   Error fault(std::string_view tensor, const std::string& what) const {
     return corrupt(path, "the tensor '" + std::string(tensor) + "' " + what);
   }
 
-  // Reads a vector, which must not be empty. REQUIRES: its bytes follow from its shape and type.
-  Result<std::vector<char>> read(std::string_view name, const Tensor& tensor) const {
+  // Fails unless the tokenizer has as many tokens.
+  Status check_entries(std::string_view name, const std::string& unit, int64_t entries) const {
+    if (entries == tokens) return {};
+    return fault(name, "has " + std::to_string(entries) + " " + unit + ", but '" + tokenizer + "' has " +
+                           std::to_string(tokens) + " tokens; use the files of one model");
+  }
+
+  // Reads a vector with an entry for each token, and nothing of another one: a file with holes may have much
+  // more than there is memory for. Calls take(bytes) with whole entries, in order.
+  template <class Take>
+  Status read(std::string_view name, const Tensor& tensor, const Take& take) const {
+    constexpr int64_t kPieceBytes = int64_t{1} << 20;
     if (tensor.shape.size() != 1 || tensor.bytes == 0)
       return fault(name, "must be a vector with an entry for each token");
-    std::vector<char> bytes(static_cast<size_t>(tensor.bytes));
-    GLOVE_ASSIGN_OR_RETURN(const size_t got, file->read_at(tensor.offset, bytes));
-    if (got < bytes.size()) return fault(name, "ends early: the file was truncated");
-    return bytes;
+    GLOVE_RETURN_IF_ERROR(check_entries(name, "entries", tensor.shape[0]));
+    std::vector<char> bytes;
+    for (int64_t done = 0; done < tensor.bytes; done += std::ssize(bytes)) {
+      GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
+      bytes.resize(static_cast<size_t>(std::min(kPieceBytes, tensor.bytes - done)));
+      GLOVE_ASSIGN_OR_RETURN(const size_t got, file->read_at(tensor.offset + done, bytes));
+      if (got < bytes.size()) return fault(name, "ends early: the file was truncated");
+      take(bytes);
+    }
+    return {};
   }
 };
 
 Result<std::vector<double>> read_weights(const Tensors& tensors) {
   const Tensor* const tensor = tensors.header.find(kWeights);
-  if (tensor == nullptr) return std::vector<double>();
+  std::vector<double> weights;
+  if (tensor == nullptr) return weights;
   const std::optional<ElementType> type = element_type(tensor->dtype);
   if (!type || *type == ElementType::kInt8)
     return tensors.fault(
         kWeights, "is of the type " + quoted_value(tensor->dtype) + "; F16, BF16, F32 and F64 are supported");
-  GLOVE_ASSIGN_OR_RETURN(const std::vector<char> bytes, tensors.read(kWeights, *tensor));
-  std::vector<double> weights(bytes.size() / static_cast<size_t>(element_bytes(*type)));
-  if (*type == ElementType::kFloat64) {
-    std::memcpy(weights.data(), bytes.data(), bytes.size());
-  } else {
-    std::vector<float> values(weights.size());
-    convert_elements(*type, bytes.data(), static_cast<int64_t>(values.size()), values.data());
-    std::ranges::copy(values, weights.begin());
-  }
+  std::vector<float> values;
+  GLOVE_RETURN_IF_ERROR(tensors.read(kWeights, *tensor, [&](const std::vector<char>& bytes) {
+    const size_t first = weights.size(), count = bytes.size() / static_cast<size_t>(element_bytes(*type));
+    if (*type == ElementType::kFloat64) {
+      weights.resize(first + count);
+      std::memcpy(weights.data() + first, bytes.data(), bytes.size());
+    } else {
+      values.resize(count);
+      convert_elements(*type, bytes.data(), static_cast<int64_t>(count), values.data());
+      weights.insert(weights.end(), values.begin(), values.end());
+    }
+  }));
   const auto bad = std::ranges::find_if(weights, [](double weight) { return !std::isfinite(weight); });
   if (bad != weights.end())
     return tensors.fault(
@@ -215,8 +238,8 @@ Result<std::vector<int64_t>> read_mapping(const Tensors& tensors, int64_t rows) 
   if (type == std::end(kTypes))
     return tensors.fault(kMapping, "is of the type " + quoted_value(tensor->dtype) +
                                        "; integers of 8 to 64 bits are supported");
-  GLOVE_ASSIGN_OR_RETURN(const std::vector<char> bytes, tensors.read(kMapping, *tensor));
-  type->second(bytes, mapping);
+  GLOVE_RETURN_IF_ERROR(
+      tensors.read(kMapping, *tensor, [&](const std::vector<char>& bytes) { type->second(bytes, mapping); }));
   const auto bad = std::ranges::find_if(mapping, [&](int64_t row) { return row < 0 || row >= rows; });
   if (bad != mapping.end())
     return tensors.fault(kMapping, "maps the token with the id " + std::to_string(bad - mapping.begin()) +
@@ -288,17 +311,8 @@ struct TokenizerMemory {
   std::vector<double> weights;
 };
 
-// Checks that a tensor has as many entries as the tokenizer has tokens.
-Status check_entries(const Tensors& tensors, std::string_view name, const std::string& unit, int64_t entries,
-                     const std::string& tokenizer, int64_t tokens) {
-  if (entries == tokens) return {};
-  return tensors.fault(name, "has " + std::to_string(entries) + " " + unit + ", but '" + tokenizer +
-                                 "' has " + std::to_string(tokens) + " tokens; use the files of one model");
-}
-
-Result<std::unique_ptr<RowReader>> open_table(const Tensors& tensors, EncodingRules rules,
-                                              std::string_view table_name, const ReadOptions& options,
-                                              const InterruptCheck& interrupted) {
+Result<std::unique_ptr<RowReader>> open_table(Tensors& tensors, EncodingRules rules,
+                                              std::string_view table_name, const ReadOptions& options) {
   const Tensor& table = *tensors.header.find(table_name);
   const std::optional<ElementType> type = element_type(table.dtype);
   if (!type || table.shape.size() != 2)
@@ -310,29 +324,27 @@ Result<std::unique_ptr<RowReader>> open_table(const Tensors& tensors, EncodingRu
   GLOVE_RETURN_IF_ERROR(check_matrix(tensors.path, layout));
 
   const std::string folder = directory_of(tensors.path);
-  const std::string tokenizer_path = in_folder(folder, kTokenizerFile);
+  tensors.tokenizer = in_folder(folder, kTokenizerFile);
   auto memory = std::make_shared<TokenizerMemory>();
   auto tokenizer = std::make_shared<StoredTokenizer>();
   tokenizer->rules = rules;
   GLOVE_ASSIGN_OR_RETURN(tokenizer->normalize, read_normalization(folder, rules));
-  GLOVE_ASSIGN_OR_RETURN(memory->json, read_file(tokenizer_path, kMostTokenizerBytes, "a tokenizer"));
+  GLOVE_ASSIGN_OR_RETURN(memory->json, read_file(tensors.tokenizer, kMostTokenizerBytes, "a tokenizer"));
   if (!options.read_tokenizer)
-    return Error{ErrorCode::kInvalidArgument,
-                 tokenizer_path + ": this program reads no tokenizers; convert the model with glove-convert"};
+    return Error{
+        ErrorCode::kInvalidArgument,
+        tensors.tokenizer + ": this program reads no tokenizers; convert the model with glove-convert"};
   GLOVE_ASSIGN_OR_RETURN(TokenizerContent content,
-                         options.read_tokenizer(tokenizer_path, memory->json, interrupted));
-  tokenizer->tokens = static_cast<int64_t>(content.tokens.size());
+                         options.read_tokenizer(tensors.tokenizer, memory->json, tensors.interrupted));
+  tokenizer->tokens = tensors.tokens = std::ssize(content.tokens);
   tokenizer->parsed = std::move(content.tokenizer);
   GLOVE_ASSIGN_OR_RETURN(memory->weights, read_weights(tensors));
   GLOVE_ASSIGN_OR_RETURN(std::vector<int64_t> mapping, read_mapping(tensors, layout.rows));
-  if (!memory->weights.empty())
-    GLOVE_RETURN_IF_ERROR(check_entries(tensors, kWeights, "entries",
-                                        static_cast<int64_t>(memory->weights.size()), tokenizer_path,
-                                        tokenizer->tokens));
   const bool mapped = tensors.header.find(kMapping) != nullptr;
-  if (mapped) layout.rows = static_cast<int64_t>(mapping.size());
-  GLOVE_RETURN_IF_ERROR(check_entries(tensors, mapped ? kMapping : table_name, mapped ? "entries" : "rows",
-                                      layout.rows, tokenizer_path, tokenizer->tokens));
+  if (mapped)
+    layout.rows = tokenizer->tokens;
+  else
+    GLOVE_RETURN_IF_ERROR(tensors.check_entries(table_name, "rows", layout.rows));
   tokenizer->json = memory->json;
   tokenizer->weights = memory->weights;
   tokenizer->owner = std::move(memory);
@@ -342,7 +354,7 @@ Result<std::unique_ptr<RowReader>> open_table(const Tensors& tensors, EncodingRu
   else
     rows = plain_stream(tensors.file, table.offset, table.offset + table.bytes);
   return read_row_major(tensors.path, layout, std::move(rows),
-                        std::make_unique<TokenWords>(tokenizer_path, std::move(content.tokens)),
+                        std::make_unique<TokenWords>(tensors.tokenizer, std::move(content.tokens)),
                         std::move(tokenizer));
 }
 
@@ -385,11 +397,10 @@ Result<std::unique_ptr<RowReader>> open_static_model(const Input& input, const R
                      ": the vectors of a static embedding model must not be compressed; unpack the "
                      "folder first"};
   GLOVE_ASSIGN_OR_RETURN(SafetensorsHeader header, read_safetensors_header(input.path(), *input.file()));
-  const Tensors tensors{input.path(), input.file(), std::move(header)};
+  Tensors tensors{input.path(), input.file(), std::move(header), input.interrupt_check()};
   for (const auto& [name, rules] : {std::pair(kModel2VecTable, EncodingRules::kModel2Vec),
                                     std::pair(kStaticEmbeddingTable, EncodingRules::kStaticEmbedding)})
-    if (tensors.header.find(name) != nullptr)
-      return open_table(tensors, rules, name, options, input.interrupt_check());
+    if (tensors.header.find(name) != nullptr) return open_table(tensors, rules, name, options);
   return corrupt(input.path(), "this is no static embedding model: it has neither the tensor '" +
                                    std::string(kModel2VecTable) + "' nor '" +
                                    std::string(kStaticEmbeddingTable) +

@@ -24,7 +24,6 @@ int64_t InputNumbers::number_of(std::string_view key) {
 }
 
 Result<int64_t> ScanRowids::rowid(int64_t row) {
-  constexpr int kRowBits = 31;
   const bool fits = row >> kRowBits == 0;
   if (fits && number_ < 0) number_ = numbers_.number_of(key_);
   const int64_t number = fits ? number_ : numbers_.number_of(key_ + '#' + std::to_string(row));

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -69,7 +70,15 @@ class ScanRowids {
   // It is an error if there is no room for the inputs.
   Result<int64_t> rowid(int64_t row);
 
+  // Returns the only row that can have this rowid, whatever the inputs are; nullopt if there may be several.
+  static std::optional<int64_t> only_row(int64_t rowid) {
+    const int64_t row = rowid & ((int64_t{1} << kRowBits) - 1);
+    return row == 0 ? std::nullopt : std::optional(row);
+  }
+
  private:
+  static constexpr int kRowBits = 31;
+
   InputNumbers& numbers_;
   const std::string_view table_;
   std::string key_;

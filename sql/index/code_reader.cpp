@@ -60,7 +60,7 @@ Result<bool> CodeReader::read_planes(const live::Segment& segment, int64_t id, i
                                      HugePageBuffer<char>& bytes) {
   SegmentBytes& stored = bytes_of(segment, id);
   const int64_t dims = segment.dims();
-  const live::PlaneArrayPlaces places(segment.rows(), dims, segment.planes()->lists()->kind());
+  const live::PlaneArrayPlaces places(segment.rows(), dims);
   const int64_t begin = live::segment_bytes(segment.rows(), dims) + places.plane1;
   const int64_t block = live::plane_block_bytes(dims);
   const int64_t end = std::min(last * block, places.plane2 - places.plane1);
@@ -94,7 +94,7 @@ Result<live::SegmentPtr> read_outline(Connection& connection, const IndexDefinit
     checksum = crc32_continue(checksum, bytes);
   }
   HugePageBuffer<char> rest;
-  const live::PlaneArrayPlaces places(record.rows, dims, record.planes());
+  const live::PlaneArrayPlaces places(record.rows, dims);
   int64_t at = live::segment_bytes(record.rows, dims) + (record.in_lists() ? places.plane1 : 0);
   GLOVE_RETURN_IF_ERROR(reader.append(codes, at, rest));
   checksum = crc32_continue(checksum, rest);

@@ -5,8 +5,8 @@
 //   INSERT INTO doc_vec(doc_vec) VALUES ('sync');
 //
 //   CREATE TABLE doc_vec(id INTEGER, similarity REAL, rank INTEGER, query TEXT HIDDEN, k INTEGER HIDDEN,
-//                        backend TEXT HIDDEN, certainty REAL HIDDEN, recall REAL HIDDEN, among BLOB HIDDEN,
-//                        evidence TEXT HIDDEN, rows_read INTEGER HIDDEN, doc_vec TEXT HIDDEN);
+//                        backend TEXT HIDDEN, recall REAL HIDDEN, among BLOB HIDDEN, evidence TEXT HIDDEN,
+//                        rows_read INTEGER HIDDEN, doc_vec TEXT HIDDEN);
 //
 // The relation is that of glove_nn over the vectors of the content: every row that has one, ranked by exact
 // cosine similarity, ties by id. The answers are always current: a query searches the segments, leaves out
@@ -38,10 +38,10 @@ namespace {
 
 constexpr auto& kNames = kIndexColumns;
 constexpr std::array<nn::Column, kNames.size()> kMeanings = {
-    nn::kNeighbor,  nn::kSimilarity, nn::kRank,  nn::kExpr,     nn::kK,       nn::kBackend,
-    nn::kCertainty, nn::kRecall,     nn::kAmong, nn::kEvidence, nn::kRowsRead};
+    nn::kNeighbor, nn::kSimilarity, nn::kRank,  nn::kExpr,     nn::kK,
+    nn::kBackend,  nn::kRecall,     nn::kAmong, nn::kEvidence, nn::kRowsRead};
 constexpr int kQuery = 3;  // the first input
-constexpr int kInputs = 6;
+constexpr int kInputs = 5;
 constexpr size_t kCommand = kNames.size();
 constexpr const char* kHowToAsk = "WHERE query = ? AND k = 10";
 constexpr const char* kQueryNotPassed =
@@ -141,6 +141,7 @@ class LiveIndex final : public nn::RankedTable {
         store_(connection, index_),
         vectors_(connection, index_),
         rows_(connection, index_, vectors_),
+        ranks_(connection.engine(), CacheBudget::kDefaultBytes),
         codes_(connection, index_),
         commands_(connection, index_, store_, rows_, vectors_),
         columns_{
@@ -155,8 +156,8 @@ class LiveIndex final : public nn::RankedTable {
   // has another name, so that the one of commands keeps its own.
   std::string schema() const {
     constexpr std::array<const char*, kNames.size()> kTypes = {
-        "INTEGER",     "REAL",        "INTEGER",     "TEXT HIDDEN", "INTEGER HIDDEN", "TEXT HIDDEN",
-        "REAL HIDDEN", "REAL HIDDEN", "BLOB HIDDEN", "TEXT HIDDEN", "INTEGER HIDDEN"};
+        "INTEGER",     "REAL",        "INTEGER",     "TEXT HIDDEN", "INTEGER HIDDEN",
+        "TEXT HIDDEN", "REAL HIDDEN", "BLOB HIDDEN", "TEXT HIDDEN", "INTEGER HIDDEN"};
     std::string columns;
     for (size_t i = 0; i < kNames.size(); ++i) {
       const bool is_taken = sqlite3_stricmp(kNames[i], index_.name.c_str()) == 0;
@@ -165,6 +166,10 @@ class LiveIndex final : public nn::RankedTable {
     return concat("CREATE TABLE x(", columns, quoted_name(index_.name), " TEXT HIDDEN)");
   }
   Status create() {
+    if (index_.has_certainty)
+      return index_error(index_,
+                         "there is no argument certainty any more; leave it out: all answers are "
+                         "exact, unless a query asks for a recall below 1");
     GLOVE_RETURN_IF_ERROR(check_name(index_));
     return own_work(connection(), index_, [this] { return commands_.create(); });
   }
@@ -189,6 +194,7 @@ class LiveIndex final : public nn::RankedTable {
   }
   Error cannot_change() const { return sql::cannot_change(index_); }
   Status insert(Arguments columns) {
+    begin_statement();  // a command may empty the log
     if (const std::optional<Status> status = commands_.run_if_passed(columns[kCommand])) return *status;
     if (is_null(columns[kCommand]) || is_blob(columns[kCommand])) return not_a_command();
     const bool calibrates = text_of(columns[kCommand]) == "calibrate";
@@ -247,17 +253,13 @@ class LiveIndex final : public nn::RankedTable {
   Status begin_call(const nn::FilterCall& call, const InterruptCheck& interrupted,
                     nn::RankedSource& source) override {
     GLOVE_RETURN_IF_ERROR(check_schema());
-    if (call.certainty() < 1 && !index_.certainty)
-      return Error{ErrorCode::kInvalidArgument,
-                   index_.name +
-                       ": certainty must be 1 or NULL, because the index keeps no random rotation; create it "
-                       "with certainty='yes', or omit it, and the answer is exact"};
     const KeySetPtr keys = call.among() == nullptr ? nullptr : call.among()->keys();
     GLOVE_ASSIGN_OR_RETURN(live::IndexState state, store_.state(rows_, keys.get()));
     const int64_t rows = state.parts == nullptr ? 0 : state.parts->model().words();
     size_ = {static_cast<double>(rows) + static_cast<double>(state.changed->ids.size()),
              static_cast<double>(state.dims)};
     source.name = index_.name;
+    if (const auto seen = store_.seen(statement()); seen && enabled(nn::kCache)) keep_ranks(*seen, source);
     source.resolve = [this, dims = state.dims](const nn::Inputs& inputs, const InterruptCheck& stopped) {
       if (!inputs.has(nn::kExpr))
         return Result(MaybeQuery());  // NULL, as of a row without a vector in a join
@@ -269,6 +271,15 @@ class LiveIndex final : public nn::RankedTable {
     }
     source.relation = std::make_unique<live::LiveRelation>(std::move(state), rows_, codes_, std::move(among));
     return {};
+  }
+
+  // Forgets the ranks of another state.
+  void keep_ranks(const SeenState& seen, nn::RankedSource& source) {
+    if (ranked_ != seen) ranks_.clear();
+    ranked_ = seen;
+    source.ranks = &ranks_;
+    source.rows = static_cast<int64_t>(size_.rows);
+    source.is_current = [this, seen] { return store_.sees_still(seen, statement()); };
   }
 
   Result<live::Admissible> admissible(const KeySetPtr& keys, const live::PartSetPtr& parts,
@@ -291,6 +302,8 @@ class LiveIndex final : public nn::RankedTable {
   IndexStore store_;
   VectorStore vectors_;
   ContentRows rows_;
+  RankCache ranks_;
+  std::optional<SeenState> ranked_;  // what ranks_ are of
   CodeReader codes_;
   IndexCommands commands_;
   const nn::RankedColumns columns_;

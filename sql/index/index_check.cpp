@@ -85,9 +85,8 @@ class ContentCheck {
 Result<bool> check_planes(const live::Segment& segment, Connection& connection) {
   if (segment.planes() == nullptr) return true;
   const ScopedFloatEnvironment float_environment;
-  GLOVE_ASSIGN_OR_RETURN(Analysis* const analysis, cpu_analysis(connection));
   InterruptPoller interrupted(connection.db());
-  return live::has_planes_of_codes(*analysis, segment, interrupted);
+  return live::has_planes_of_codes(segment, interrupted);
 }
 
 }  // namespace

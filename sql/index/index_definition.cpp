@@ -114,15 +114,12 @@ Status set_argument(IndexDefinition& index, std::string_view key, const std::str
   } else if (key == "lists") {
     return set_lists(index, value);
   } else if (key == "certainty") {
-    if (value != "yes" && value != "no")
-      return index_error(index, "certainty must be 'yes' or 'no', but is " + quoted_value(value));
-    index.certainty = value == "yes";
+    index.has_certainty = true;
   } else {
     return index_error(
-        index,
-        "there is no argument " + quoted_value(key) +
-            "; the arguments are: content, rowid, vector, text, model, options, dims, invalid, lists, "
-            "certainty (an existing index with another one was made by a newer extension, and needs it)");
+        index, "there is no argument " + quoted_value(key) +
+                   "; the arguments are: content, rowid, vector, text, model, options, dims, invalid, lists "
+                   "(an existing index with another one was made by a newer extension, and needs it)");
   }
   return {};
 }
@@ -139,10 +136,7 @@ Status check_complete(const IndexDefinition& index) {
     return index_error(index, missing + (" must be given; write " + std::string(kExample)));
   if (!index.options.empty() && !index.has_model())
     return index_error(index, "options are those of a model; give model as well");
-  if (index.certainty && index.lists == 0)
-    return index_error(index, "certainty='yes' needs lists, but lists is 'none'; omit one of them");
-  return index.dims > 0 && (index.certainty || index.lists > 0) ? check_list_dims(index, index.dims)
-                                                                : Status();
+  return index.dims > 0 && index.lists > 0 ? check_list_dims(index, index.dims) : Status();
 }
 
 }  // namespace
@@ -152,10 +146,6 @@ Error index_error(const IndexDefinition& index, const std::string& rest) {
 }
 
 Status check_list_dims(const IndexDefinition& index, int64_t dims) {
-  if (index.certainty && !live::suits_signs(dims))
-    return index_error(index, concat("certainty='yes' is for vectors of ", live::kLeastSignedDims, " to ",
-                                     live::kMostSignedDims, " dimensions, but these have ", dims,
-                                     "; create the index without it"));
   if (dims > live::kMostListDims)
     return index_error(
         index, concat("vectors of ", dims, " dimensions cannot be in lists, only of ", live::kMostListDims,

@@ -26,7 +26,7 @@ struct IndexDefinition {
   int64_t dims = 0;            // 0: the first row's
   bool skip_invalid = false;   // rows with an invalid vector are left out, rather than an error at sync
   int64_t lists = kAutoLists;  // how many; 0: none
-  bool certainty = false;      // lists keep a random rotation, so that searches may ask for a certainty
+  bool has_certainty = false;  // an argument of earlier versions, which does nothing
 
   static constexpr int64_t kAutoLists = -1;
 
@@ -57,9 +57,8 @@ struct IndexConfig {
 };
 
 // The columns of an index in declared order, before the one that takes commands, which has the index's name.
-inline constexpr std::array<const char*, 11> kIndexColumns = {"id",    "similarity", "rank",      "query",
-                                                              "k",     "backend",    "certainty", "recall",
-                                                              "among", "evidence",   "rows_read"};
+inline constexpr std::array<const char*, 10> kIndexColumns = {
+    "id", "similarity", "rank", "query", "k", "backend", "recall", "among", "evidence", "rows_read"};
 
 // The error of an index whose definition or tables are not as they must be: "NAME: REST".
 Error index_error(const IndexDefinition& index, const std::string& rest);
@@ -85,7 +84,7 @@ Status check_name(const IndexDefinition& index);
 // dims      1 to 65536                   the dimensions of the vectors
 // invalid   'error' or 'skip'            what sync does about a row with an invalid vector
 // lists     'auto', 'none' or 1 to 65536 how many lists the rows are put in
-// certainty 'yes' or 'no'                whether searches of the lists may ask for a certainty
+// certainty of earlier versions          nothing
 //
 // The message of an error names the offender and what is allowed.
 Result<IndexDefinition> parse_index_definition(std::span<const char* const> arguments);

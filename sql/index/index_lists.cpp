@@ -43,11 +43,9 @@ Status IndexLists::train(const live::Segment& segment) {
   const bool is_auto = index_.lists == IndexDefinition::kAutoLists;
   const int64_t lists = is_auto ? live::lists_for(segment.rows()) : index_.lists;
   if (!live::suits_lists(segment.rows(), lists)) return {};  // rows were gone without a trace in the log
-  std::optional<uint64_t> seed;
-  if (index_.certainty) sqlite3_randomness(sizeof(uint64_t), &seed.emplace());
   GLOVE_ASSIGN_OR_RETURN(Analysis* const analysis, cpu_analysis(connection_));
   InterruptPoller interrupted(connection_.db());
-  GLOVE_ASSIGN_OR_RETURN(lists_, live::train_lists(*analysis, segment, lists, seed, interrupted));
+  GLOVE_ASSIGN_OR_RETURN(lists_, live::train_lists(*analysis, segment, lists, interrupted));
   trained_ = !is_auto || lists_->most_k() >= kLeastAutoK;
   config_.lists = trained_ ? lists_->count() : kUselessLists;
   return {};
@@ -55,7 +53,7 @@ Status IndexLists::train(const live::Segment& segment) {
 
 Status IndexLists::put(live::SegmentPtr& segment) {
   const ScopedFloatEnvironment float_environment;
-  if (index_.certainty || index_.lists > 0) GLOVE_RETURN_IF_ERROR(check_list_dims(index_, segment->dims()));
+  if (index_.lists > 0) GLOVE_RETURN_IF_ERROR(check_list_dims(index_, segment->dims()));
   if (are_due_ && lists_ == nullptr) GLOVE_RETURN_IF_ERROR(train(*segment));
   if (!live::suits_lists(segment->rows(), config_.lists.value_or(0))) return {};
   GLOVE_ASSIGN_OR_RETURN(Analysis* const analysis, cpu_analysis(connection_));

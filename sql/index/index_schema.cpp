@@ -118,7 +118,7 @@ Status check_key(sqlite3* db, const IndexDefinition& index, const std::vector<Co
   return index_error(
       index, "the table '" + index.content + "' " + what +
                  "; rowid must be the INTEGER PRIMARY KEY of a table that is not WITHOUT ROWID, because "
-                 "VACUUM may change other rowids");
+                 "VACUUM may change other rowids. Create a table with one, and copy the rows into it");
 }
 
 Result<std::vector<ContentColumn>> checked_columns(sqlite3* db, const IndexDefinition& index) {

@@ -10,12 +10,21 @@ namespace glove::sql {
 namespace {
 
 // The version of what the tables contain. An index of texts stores their vectors from version 2 on. An index
-// in lists has version 3, one whose lists have sign planes version 4.
+// in lists has version 3. Version 4 was one of lists with sign planes (live::PlaneKind::kSigned).
 int64_t format_version(const IndexDefinition& index) {
   return index.is_text ? 2 : 1;
 }
 constexpr int64_t kVersionOfLists = 3;
-constexpr int64_t kVersionOfSigns = 4;
+constexpr int64_t kFormerVersionOfSigns = 4;
+
+constexpr int64_t kNoneLogged = -1;  // in place of SeenState::changes
+
+// Whether a statement of the connection that writes is running.
+bool writes(sqlite3* db) {
+  for (sqlite3_stmt* at = sqlite3_next_stmt(db, nullptr); at != nullptr; at = sqlite3_next_stmt(db, at))
+    if (sqlite3_stmt_busy(at) != 0 && sqlite3_stmt_readonly(at) == 0) return true;
+  return false;
+}
 
 }  // namespace
 
@@ -46,14 +55,14 @@ Result<IndexConfig> IndexStore::config() {
     return Status();
   }));
   const int64_t expected = format_version(index_);
-  const bool may_have_lists = version == kVersionOfLists || version == kVersionOfSigns;
+  const bool may_have_lists = version == kVersionOfLists || version == kFormerVersionOfSigns;
   if (!may_have_lists && config.lists) config.lists = std::min(*config.lists, int64_t{0});
   if (version != expected && !may_have_lists)
     return Error{
         ErrorCode::kCorrupt,
         index_.name + " has the format version " + std::to_string(version) + ", but this extension reads " +
             (version < expected ? "version " + std::to_string(expected)
-                                : "no later one than " + std::to_string(kVersionOfSigns)) +
+                                : "no later one than " + std::to_string(kFormerVersionOfSigns)) +
             "; " +
             (version < expected ? "run " + index_.command("rebuild") + ", which makes the index again"
                                 : "use the newer extension that wrote it, or drop the index and "
@@ -67,10 +76,8 @@ Status IndexStore::set_config(const IndexConfig& config) {
   OwnQuery write(connection_.db(), index_.name,
                  "INSERT OR REPLACE INTO " + index_.object("_config") +
                      " VALUES ('version', ?), ('dims', ?), ('fingerprint', ?)",
-                 config.lists.value_or(0) <= 0 ? format_version(index_)
-                 : index_.certainty            ? kVersionOfSigns
-                                               : kVersionOfLists,
-                 config.dims, config.fingerprint);
+                 config.lists.value_or(0) <= 0 ? format_version(index_) : kVersionOfLists, config.dims,
+                 config.fingerprint);
   GLOVE_RETURN_IF_ERROR(write.finish());
   const auto set = [this](const char* key, const auto& value) {
     return OwnQuery(connection_.db(), index_.name,
@@ -168,6 +175,51 @@ Result<std::vector<int64_t>> IndexStore::logged() {
     return Status();
   }));
   return ids;
+}
+
+// In a transaction that has written, only statements of the same connection change the rows, and none does
+// while a statement reads. One that writes may change them after each row. The triggers then log the row,
+// unless the log has it already, so the log must be empty.
+std::optional<SeenState> IndexStore::seen(int64_t statement) {
+  SeenState seen;
+  if (const std::optional<uint32_t> version = committed_version()) {
+    seen.version = *version;
+    return seen;
+  }
+  sqlite3* const db = connection_.db();
+  if (transaction_state() != SQLITE_TXN_WRITE || !read_version(seen.version)) return std::nullopt;
+  seen.statement = statement;
+  seen.changes = writes(db) ? kNoneLogged : sqlite3_total_changes(db);
+  if (seen.changes == kNoneLogged && !log_is_empty()) return std::nullopt;
+  return seen;
+}
+
+bool IndexStore::sees_still(const SeenState& seen, int64_t statement) {
+  uint32_t version = 0;
+  if (!read_version(version) || version != seen.version) return false;
+  const int transaction = transaction_state();
+  if (seen.statement == 0) return transaction == SQLITE_TXN_READ;
+  if (seen.statement != statement || transaction != SQLITE_TXN_WRITE) return false;
+  return seen.changes == kNoneLogged ? log_is_empty()
+                                     : seen.changes == sqlite3_total_changes(connection_.db());
+}
+
+// -1 if SQLite does not tell it.
+int IndexStore::transaction_state() const {
+  return sqlite_has(kSqliteTxnState) ? sqlite3_txn_state(connection_.db(), index_.schema.c_str()) : -1;
+}
+
+bool IndexStore::read_version(uint32_t& version) const {
+  return sqlite3_file_control(connection_.db(), index_.schema.c_str(), SQLITE_FCNTL_DATA_VERSION, &version) ==
+         SQLITE_OK;
+}
+
+// Returns false if that cannot be determined.
+bool IndexStore::log_is_empty() {
+  if (!prepare(any_logged_, "SELECT 1 FROM " + index_.object("_log") + " LIMIT 1").ok()) return false;
+  OwnStatement::Run run(any_logged_);
+  const Result<bool> found = run.next();
+  return found.ok() && !found.value();
 }
 
 }  // namespace glove::sql

@@ -25,6 +25,16 @@ bool is_calibrated(const IndexConfig& config, const std::vector<StoredSegment>& 
 // More logged rows than this make first queries slow enough to tell that a 'sync' is due.
 constexpr int64_t kMostLogged = 10'000;
 
+// Identifies what a statement sees of an index and of its content: while two are equal, that is the same.
+struct SeenState {
+  uint32_t version = 0;  // SQLITE_FCNTL_DATA_VERSION, which changes with every commit to the database file
+  // In a transaction that has written: the number of the statement, and how many rows the connection had
+  // changed, or -1 in a statement that itself writes, while the log is empty. Otherwise 0.
+  int64_t statement = 0;
+  int64_t changes = 0;
+  bool operator==(const SeenState&) const = default;
+};
+
 // Belongs to the table object of one connection, which outlives it, like `index`.
 class IndexStore {
  public:
@@ -60,6 +70,12 @@ class IndexStore {
 
   // Returns the segments as a statement of this process searches them, or null if none does.
   Result<live::PartSetPtr> searched_parts();
+
+  // Returns what identifies what the running statement sees; nullopt if nothing does. `statement` is its
+  // number, which is not 0, and another one after each command.
+  std::optional<SeenState> seen(int64_t statement);
+  // Whether that would be returned for a cursor that has been in use since it was returned.
+  bool sees_still(const SeenState& seen, int64_t statement);
 
   Status clear_log();
   // Removes all segments and the log.
@@ -107,11 +123,14 @@ class IndexStore {
   live::IndexState remembering(const CommittedState& committed);
   live::PartSetPtr parts_of(std::vector<live::SegmentPtr> segments, const live::IndexRecallPtr& recall);
   void tell_that_sync_is_due(size_t logged);
+  bool log_is_empty();
+  int transaction_state() const;
+  bool read_version(uint32_t& version) const;
 
   Connection& connection_;
   const IndexDefinition& index_;
   SegmentStore segments_;
-  OwnStatement schema_version_, config_, log_, counting_log_;
+  OwnStatement schema_version_, config_, any_logged_, log_, counting_log_;
   bool counts_ = false;
   bool told_that_sync_is_due_ = false;
   live::PartSetPtr parts_;  // of the last statement that searched

@@ -44,7 +44,7 @@ Result<live::IndexRecallPtr> SegmentStore::recall(int64_t dims, uint32_t checksu
     if (found == nullptr) {
       connection_.engine().log().write_once(
           key, index_.name +
-                   ": its calibration for approximate answers is damaged, so that all are exact; run " +
+                   ": its calibration for approximate answers is damaged or of an older version, so that all are exact; run " +
                    index_.command("merge"));
       return live::IndexRecallPtr();
     }

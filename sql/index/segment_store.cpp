@@ -195,8 +195,9 @@ Result<live::SegmentPtr> SegmentStore::read(const SegmentRecord& record, int64_t
       read_bytes(record, dims, 0, live::segment_bytes(record.rows, dims, record.planes())));
   if (!has_checksum(record, crc32_continue(checksum_of(in_lists), bytes)))
     return wrong_checksum(index_, record);
-  if (in_lists != nullptr && in_lists->kind() != record.planes())
-    return damaged(name_of(record) + " has other planes than its lists");
+  // Without what an earlier version wrote behind the planes.
+  const auto used = record.in_lists() ? live::PlaneKind::kPlanes : live::PlaneKind::kNone;
+  bytes.resize(static_cast<size_t>(live::segment_bytes(record.rows, dims, used)));
   auto segment = live::Segment::parse(std::move(bytes), record.rows, dims, name_of(record), in_lists);
   if (!segment.ok()) return damaged(segment.error().message);
   return segment;
@@ -234,8 +235,7 @@ Status SegmentStore::check_length(size_t bytes) const {
 }
 
 Status SegmentStore::add(int64_t id, const live::SegmentPtr& segment) {
-  const auto planes =
-      segment->planes() == nullptr ? live::PlaneKind::kNone : segment->planes()->lists()->kind();
+  const auto planes = segment->planes() == nullptr ? live::PlaneKind::kNone : live::PlaneKind::kPlanes;
   SegmentRecord record{id, std::string(16, '\0'), segment->rows(),
                        segment->checksum() + SegmentRecord::flags(planes)};
   sqlite3_randomness(static_cast<int>(record.uuid.size()), record.uuid.data());

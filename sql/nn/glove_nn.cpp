@@ -2,8 +2,8 @@
 //
 //   CREATE TABLE glove_nn(neighbor TEXT, similarity REAL, rank INTEGER,
 //                         word TEXT HIDDEN, expr TEXT HIDDEN, k INTEGER HIDDEN, model TEXT HIDDEN,
-//                         backend TEXT HIDDEN, certainty REAL HIDDEN, recall REAL HIDDEN,
-//                         among BLOB HIDDEN, evidence TEXT HIDDEN, rows_read INTEGER HIDDEN);
+//                         backend TEXT HIDDEN, recall REAL HIDDEN, among BLOB HIDDEN,
+//                         evidence TEXT HIDDEN, rows_read INTEGER HIDDEN);
 //
 //   SELECT neighbor, similarity FROM glove_nn('frog', NULL, 2);  frogs | 0.786..., toad | 0.766...
 //   SELECT neighbor FROM glove_nn WHERE expr = 'king - man + woman' AND k = 1;       queen
@@ -17,7 +17,6 @@
 #include <optional>
 #include <utility>
 
-#include "search/nearest.h"
 #include "search/recall_calibration.h"
 #include "sql/adapter/arguments.h"
 #include "sql/adapter/table.h"
@@ -35,8 +34,8 @@ class GloveNn final : public nn::RankedTable {
   // The declared types make SQLite pass the values of word = 5 and word IN ('05') as text.
   static constexpr const char* kSchema =
       "CREATE TABLE glove_nn(neighbor TEXT, similarity REAL, rank INTEGER, word TEXT HIDDEN, "
-      "expr TEXT HIDDEN, k INTEGER HIDDEN, model TEXT HIDDEN, backend TEXT HIDDEN, certainty REAL HIDDEN, "
-      "recall REAL HIDDEN, among BLOB HIDDEN, evidence TEXT HIDDEN, rows_read INTEGER HIDDEN)";
+      "expr TEXT HIDDEN, k INTEGER HIDDEN, model TEXT HIDDEN, backend TEXT HIDDEN, recall REAL HIDDEN, "
+      "among BLOB HIDDEN, evidence TEXT HIDDEN, rows_read INTEGER HIDDEN)";
 
   explicit GloveNn(Connection& connection)
       : RankedTable(connection, nn::kNnColumns), caches_(connection.engine()) {}
@@ -53,9 +52,6 @@ class GloveNn final : public nn::RankedTable {
     GLOVE_ASSIGN_OR_RETURN(CatalogEntry entry, models.find(name));
     GLOVE_ASSIGN_OR_RETURN(RowMaskPtr among, admissible_rows(entry, inputs, interrupted));
     if (inputs.recall < 1) warn_of_damage(*entry.model);
-    if (inputs.certainty < 1)
-      if (const Status status = check_certainty(*entry.model, entry.name); !status.ok())
-        return named_error(kName, status.error());
     // The caches do not know masks.
     const bool cached = enabled(nn::kCache) && among == nullptr;
     source = {.name = std::move(entry.name),

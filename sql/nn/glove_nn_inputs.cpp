@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstdio>
-#include <iterator>
 
 #include "base/float_from_chars.h"
 #include "base/json.h"
@@ -12,6 +10,7 @@
 #include "search/backend.h"
 #include "search/expression.h"
 #include "sql/adapter/arguments.h"
+#include "sql/adapter/input_numbers.h"
 #include "sql/adapter/inputs.h"
 #include "sql/adapter/interrupt.h"
 #include "sql/values/row_vector.h"
@@ -20,7 +19,6 @@ namespace glove::sql::nn {
 namespace {
 
 constexpr double kLeastRecall = 0.5;
-constexpr double kLeastCertainty = 0.999;
 
 // The caller adds the name of the table (named_error).
 Error invalid(std::string message) {
@@ -112,8 +110,8 @@ class FilterCallReader {
       add_hint(argument.relation, value);
       return {};
     }
+    if (argument.column == kNeighbor || argument.column == kRowid) return read_neighbor(argument, value);
     if (argument.column >= kFirstInput) return read_input(argument, value);
-    if (argument.column == kNeighbor) return read_neighbor(argument, value);
     read_range(argument, value);
     return {};
   }
@@ -156,8 +154,6 @@ class FilterCallReader {
         return read_values(argument, value, ks_, read_k);
       case kModel:
         return read_values(argument, value, models_, read_model);
-      case kCertainty:
-        return read_certainty(value);
       case kRecall:
         return read_recall(value);
       case kAmong: {
@@ -169,14 +165,6 @@ class FilterCallReader {
         return read_values(argument, value, backends_,
                            [this](sqlite3_value* one) { return read_backend(one, known_backends_); });
     }
-  }
-
-  Status read_certainty(sqlite3_value* value) {
-    const int type = sqlite3_value_numeric_type(value);
-    call_.certainty_ = type == SQLITE_INTEGER || type == SQLITE_FLOAT ? sqlite3_value_double(value) : 0;
-    if (call_.certainty_ >= kLeastCertainty && call_.certainty_ <= 1) return {};
-    return invalid("certainty must be a number from 0.999 to 1, or NULL for a proved answer; but it is " +
-                   shown_value(value));
   }
 
   Status read_recall(sqlite3_value* value) {
@@ -213,8 +201,9 @@ class FilterCallReader {
       if (keys) keys->push_back(std::move(*key));
     };
     GLOVE_RETURN_IF_ERROR(for_each(argument, value, [&](sqlite3_value* element) -> Status {
-      add(words, only_equal_word(element));
-      add(integers, only_equal_integer(element));
+      const bool rowid = argument.column == kRowid;
+      add(words, rowid ? std::nullopt : only_equal_word(element));
+      add(integers, rowid ? only_key_of_rowid(element) : only_equal_integer(element));
       return {};
     }));
     restrict_neighbors(KeyType::kText, std::move(words));
@@ -237,6 +226,15 @@ class FilterCallReader {
     if (type != SQLITE_TEXT || (may_be_numeric(text_of(value)) && !integer_key(text_of(value))))
       return std::nullopt;
     return std::string(text_of(value));
+  }
+
+  // Returns the only key that a row with this rowid can have; nullopt if there may be several.
+  static std::optional<std::string> only_key_of_rowid(sqlite3_value* value) {
+    const std::optional<std::string> rowid = only_equal_integer(value);
+    const std::optional<int64_t> number = rowid ? integer_key(*rowid) : std::nullopt;
+    if (!number) return rowid;
+    const std::optional<int64_t> row = vtab::ScanRowids::only_row(*number);
+    return row ? std::optional(integer_word(*row)) : std::nullopt;
   }
 
   // `keys` are those of one condition, or nullopt if only SQLite can check it.
@@ -303,21 +301,13 @@ std::string Inputs::recall_text() const {
   return number_text(recall);
 }
 
-std::string Inputs::certainty_text() const {
-  char text[32] = {};
-  std::snprintf(text, sizeof(text), "1-%.6g", 1 - certainty);
-  std::replace(std::begin(text), std::end(text), ',', '.');  // of the host's locale
-  return text;
-}
-
 std::string Inputs::key() const {
   std::string key;
   for (const Given state : given) key += static_cast<char>('0' + static_cast<int>(state));
   key += expr.blob ? 'b' : 't';
   for (const std::string* text : {&word, &expr.bytes, &model, &backend})
     key += std::to_string(text->size()) + ':' + *text;
-  return key + std::to_string(k) + ' ' + std::to_string(std::bit_cast<uint64_t>(recall)) + ' ' +
-         std::to_string(std::bit_cast<uint64_t>(certainty));
+  return key + std::to_string(k) + ' ' + std::to_string(std::bit_cast<uint64_t>(recall));
 }
 
 Result<MaybeQuery> Inputs::resolve(const Model& model_to_ask, const InterruptCheck& interrupted) const {
@@ -355,7 +345,6 @@ Inputs FilterCall::inputs_of(size_t setting) const {
   inputs.given = given_;
   inputs.among = among_;
   inputs.recall = recall_;
-  inputs.certainty = certainty_;
   inputs.model = settings_[setting].model;
   inputs.backend = settings_[setting].backend;
   inputs.k = settings_[setting].k;
@@ -366,6 +355,12 @@ Inputs FilterCall::inputs_of(size_t setting) const {
 void FilterCall::set_query(size_t query, Inputs& inputs) const {
   inputs.word = words_[query / exprs_.size()];
   inputs.expr = exprs_[query % exprs_.size()];
+}
+
+bool FilterCall::has_inputs_of(const FilterCall& other) const {
+  return given_ == other.given_ && settings_ == other.settings_ && words_ == other.words_ &&
+         exprs_ == other.exprs_ && among_ == other.among_ && recall_ == other.recall_ &&
+         batch_ == other.batch_;
 }
 
 Result<FilterCall> FilterCall::read(const Plan& plan, Arguments values, sqlite3* db, const Backends& backends,

@@ -43,13 +43,10 @@ struct Inputs {
   std::string model;
   std::string backend;
   double recall = 1;
-  double certainty = 1;
   AmongValuePtr among;
 
   // The recall as a person writes it: "0.95".
   std::string recall_text() const;
-  // The certainty as its distance from 1: "1-1e-09".
-  std::string certainty_text() const;
   Given state(int column) const { return given[static_cast<size_t>(column - kFirstInput)]; }
   bool has(int column) const { return state(column) == Given::kValue; }
 
@@ -97,8 +94,8 @@ class FilterCall {
   // The value of among, if it was given and is not NULL; otherwise null.
   const AmongValuePtr& among() const { return among_; }
 
-  // The certainty that was given, or 1.
-  double certainty() const { return certainty_; }
+  // Whether the inputs are those of the other call, which may have other conditions on rows.
+  bool has_inputs_of(const FilterCall& other) const;
 
   const RowRange& range() const { return range_; }
   // Returns the only neighbors that a model with keys of this type must return, as exact bytes in ascending
@@ -115,6 +112,7 @@ class FilterCall {
     std::string model;
     std::string backend;
     int64_t k = 0;
+    bool operator==(const Setting&) const = default;
   };
 
   std::array<Given, kInputs> given_{};
@@ -123,7 +121,6 @@ class FilterCall {
   std::vector<ExprValue> exprs_ = std::vector<ExprValue>(1);
   AmongValuePtr among_;
   double recall_ = 1;
-  double certainty_ = 1;
   bool batch_ = false;  // word or expr came as a batch
   RowRange range_;
   std::array<std::optional<std::vector<std::string>>, kKeyTypes> neighbors_;  // by KeyType

@@ -8,12 +8,11 @@ namespace glove::sql::nn {
 
 namespace {
 
-constexpr std::array<const char*, kColumns> kNames = {
-    "neighbor", "similarity", "rank",   "word",  "expr",     "k",        "model",
-    "backend",  "certainty",  "recall", "among", "evidence", "rows_read"};
-constexpr std::array<Column, kColumns> kMeanings = {kNeighbor, kSimilarity, kRank,    kWord,      kExpr,
-                                                    kK,        kModel,      kBackend, kCertainty, kRecall,
-                                                    kAmong,    kEvidence,   kRowsRead};
+constexpr std::array<const char*, kColumns> kNames = {"neighbor", "similarity", "rank",     "word",
+                                                      "expr",     "k",          "model",    "backend",
+                                                      "recall",   "among",      "evidence", "rows_read"};
+constexpr std::array<Column, kColumns> kMeanings = {
+    kNeighbor, kSimilarity, kRank, kWord, kExpr, kK, kModel, kBackend, kRecall, kAmong, kEvidence, kRowsRead};
 
 }  // namespace
 
@@ -43,6 +42,8 @@ constexpr std::pair<const char*, Pushdown> kPushdownNames[] = {
     {"batch", kBatch},
     {"cache", kCache},
 };
+
+constexpr std::string_view kRowidName = "rowid";  // which is no column's
 
 constexpr std::pair<Relation, std::string_view> kRelationMarks[] = {
     {Relation::kAtMost, "<="}, {Relation::kAtLeast, ">="},  {Relation::kIn, "[]"},
@@ -76,6 +77,7 @@ Argument decode_argument(std::string_view token, const RankedColumns& columns) {
     argument.relation = relation;
     break;
   }
+  if (token == kRowidName) argument.column = kRowid;
   for (size_t column = 0; column < columns.names.size(); ++column)
     if (token == columns.names[column]) argument.column = columns.meanings[column];
   return argument;
@@ -112,7 +114,9 @@ std::string Plan::encode(const RankedColumns& columns) const {
   std::string text;
   for (const Argument& argument : arguments) {
     if (!text.empty()) text += ' ';
-    if (argument.column >= 0)
+    if (argument.column == kRowid)
+      text += kRowidName;
+    else if (argument.column >= 0)
       text += columns.names[static_cast<size_t>(columns.with(static_cast<Column>(argument.column)))];
     text += mark_of(argument.relation);
   }

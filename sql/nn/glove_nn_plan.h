@@ -24,12 +24,12 @@ enum Column : int {
   kK,
   kModel,
   kBackend,
-  kCertainty,
   kRecall,
   kAmong,
   kEvidence,
   kRowsRead,
-  kColumns
+  kColumns,
+  kRowid = kColumns  // of an index, where it tells a row's key (FilterCall)
 };
 constexpr int kFirstInput = kWord;
 constexpr int kInputs = kEvidence - kFirstInput;
@@ -83,7 +83,7 @@ enum class Relation {
 };
 struct Argument {
   Relation relation = Relation::kEqual;
-  int column = -1;  // its meaning, a Column
+  int column = -1;  // its meaning, a Column or kRowid
 };
 
 // A plan as xBestIndex passes it to xFilter. EXPLAIN QUERY PLAN shows both numbers:
@@ -96,8 +96,9 @@ struct Argument {
 //
 //   token                                            the argument
 //   word= expr= k= model= backend= neighbor=         the value the column equals
-//   certainty= recall= among=                        the same
+//   recall= among=                                   the same
 //   word[] expr[] k[] model[] backend[] neighbor[]   all values of an IN, in one call of xFilter
+//   id= id[] rowid= rowid[]                          of an index: as neighbor
 //   rank= rank<= rank>= similarity= <= >=            a bound, or a strict bound: SQLite checks again
 //   limit offset                                     a hint for the size of the first piece
 //

@@ -14,6 +14,15 @@
 namespace glove::sql::nn {
 namespace {
 
+constexpr int kRowNumber = -1;  // SQLite's number of the rowid
+
+// The cost of a row of an index, where every row of the user's table is read.
+constexpr double kCostOfIndexedRow = 5;
+// What one search of an index for the ranks of some rows costs, of one without the condition on these rows.
+// Later ones are answered by ranks that are kept, but a filter with an index of its own is to be the inner
+// loop: SQLite expects 10 rows of it, and the search may end once LIMIT is reached.
+constexpr double kCostOfRanks = 0.65;
+
 // A condition of the statement on a column of this table.
 struct Condition {
   int index = -1;          // in aConstraint
@@ -149,7 +158,10 @@ class Planner {
     usage.argvIndex = static_cast<int>(plan_.arguments.size()) + 1;
     usage.omit = omit;
     const bool hint = relation == Relation::kLimit || relation == Relation::kOffset;
-    plan_.arguments.push_back({relation, hint ? -1 : columns_.meanings[constraint(index).iColumn]});
+    const int column = constraint(index).iColumn;
+    plan_.arguments.push_back({relation, hint                   ? -1
+                                         : column == kRowNumber ? kRowid
+                                                                : columns_.meanings[column]});
   }
 
   // Tells SQLite to omit its own check of an input, because NULL = NULL is not true. SQLite omits checks only
@@ -175,6 +187,8 @@ class Planner {
                        [](const auto& chosen) { return chosen && chosen->may_be_in && !chosen->whole; });
   }
 
+  bool is_index() const { return columns_.with(kWord) < 0; }
+
   // Pushes neighbor = ? and neighbor IN (...) if words compare by their bytes. An IN must be taken whole: if
   // SQLite splits it, numbers and BLOBs among its values return rows twice or not at all. SQLite always
   // checks these conditions again. (The parts of a row value, (neighbor, x) IN (SELECT ...), cannot be
@@ -183,7 +197,7 @@ class Planner {
     if (!sqlite_has(kSqliteVtabIn) || has_loop()) return;
     for (int i = 0; i < std::min(info_->nConstraint, vtab::kInLimit); ++i) {
       const auto& [column, op, usable, unused] = constraint(i);
-      if (column != kNeighbor || !usable) continue;
+      if ((column != kNeighbor && (column != kRowNumber || !is_index())) || !usable) continue;
       if (!vtab::is_equality(op) || !vtab::is_binary(info_, i)) continue;
       const bool in = vtab::may_be_in(info_, i);
       if (!enabled(in ? kNeighborIn : kNeighborEqual) || (in && !take_whole(i))) continue;
@@ -329,7 +343,7 @@ class Planner {
   }
 
   // Sets the cost, in units of about one row that SQLite reads: a search reads words x dims codes, and each
-  // row that it returns costs one unit.
+  // row that it returns costs one unit, or more of an index.
   void estimate() {
     const int model = columns_.with(kModel);
     sqlite3_value* named = nullptr;
@@ -339,13 +353,13 @@ class Planner {
     const RelationSize size = size_(named);
     const double scan = 100 + size.rows * size.dims / 1000;
     double rows = rows_of_search(size.rows);
-    double cost = scan + rows;
+    double cost = is_index() ? (rows < size.rows ? scan : 0) + rows * kCostOfIndexedRow : scan + rows;
     if (neighbor_equal_ || neighbor_in_) {
       const double asked = neighbor_equal_ ? 1 : 25;
       const bool needs_rank = plan_.reads_rank || input(k_);
-      // Just below the plan without the neighbors: the same cost would make SQLite's estimates of an OR
+      // Below the plan without the neighbors: the same cost would make SQLite's estimates of an OR
       // meaningless.
-      cost = needs_rank ? cost * 0.9 : 10 * asked;
+      cost = needs_rank ? cost * (is_index() ? kCostOfRanks : 0.9) : 10 * asked;
       rows = std::min(rows, asked);
     }
     for (const auto& chosen : inputs_) {

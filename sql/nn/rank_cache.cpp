@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
 #include "search/engine.h"
@@ -10,26 +11,48 @@
 namespace glove {
 namespace {
 
-size_t bytes_of(const RankCache::Ranks& ranks) {
-  return ranks == nullptr ? 0 : ranks->size() * sizeof(int32_t);
-}
-
 bool same_query(const Query& a, const Query& b) {
   return a.excluded == b.excluded && a.vector.size() == b.vector.size() &&
          std::memcmp(a.vector.data(), b.vector.data(), a.vector.size() * sizeof(float)) == 0;
 }
 
-Result<RankCache::Ranks> rank_all_rows(ModelSearchers& searchers, const Query& query,
-                                       const SearchOptions& options, SearchReport& report) {
+Result<KeptRanks> rank_all_rows(ModelSearchers& searchers, const Query& query, const SearchOptions& options,
+                                SearchReport& report) {
   GLOVE_ASSIGN_OR_RETURN(OrderedRows rows, all_rows(searchers, query, options, report));
   GLOVE_RETURN_IF_ERROR(rows.sort_first(rows.size(), options.interrupted));
-  std::vector<int32_t> ranks(static_cast<size_t>(searchers.model()->words()));
+  KeptRanks kept;
+  kept.ranks.resize(static_cast<size_t>(searchers.model()->words()));
   int32_t rank = 0;
-  for (const Neighbor& row : rows.sorted()) ranks[static_cast<size_t>(row.id)] = ++rank;
-  return std::make_shared<const std::vector<int32_t>>(std::move(ranks));
+  for (const Neighbor& row : rows.sorted()) kept.ranks[static_cast<size_t>(row.id)] = ++rank;
+  return kept;
 }
 
 }  // namespace
+
+std::optional<size_t> KeptRanks::find(int64_t id) const {
+  const auto row = std::lower_bound(rows.begin(), rows.end(), id,
+                                    [](const Neighbor& each, int64_t wanted) { return each.id < wanted; });
+  if (row == rows.end() || row->id != id) return std::nullopt;
+  return static_cast<size_t>(row - rows.begin());
+}
+
+KeptRanks ranks_by_id(std::span<const Neighbor> rows) {
+  KeptRanks kept;
+  kept.ranks.resize(rows.size());
+  std::iota(kept.ranks.begin(), kept.ranks.end(), 1);
+  const auto row_of = [rows](int32_t rank) -> const Neighbor& { return rows[static_cast<size_t>(rank - 1)]; };
+  std::sort(kept.ranks.begin(), kept.ranks.end(),
+            [&](int32_t a, int32_t b) { return row_of(a).id < row_of(b).id; });
+  kept.rows.reserve(rows.size());
+  for (const int32_t rank : kept.ranks) kept.rows.push_back(row_of(rank));
+  return kept;
+}
+
+bool RankCache::Asked::operator==(const Asked& other) const {
+  const bool same_among = !among.owner_before(other.among) && !other.among.owner_before(among);
+  return model_id == other.model_id && same_among && limit == other.limit && recall == other.recall &&
+         same_query(query, other.query);
+}
 
 // The bytes that make_room() took for ranks that are being computed. Gives them back unless keep() is called.
 class RankCache::Reservation {
@@ -39,6 +62,13 @@ class RankCache::Reservation {
   Reservation(const Reservation&) = delete;
   Reservation& operator=(const Reservation&) = delete;
 
+  // Returns false if there is no room for so many.
+  bool resize(size_t bytes) {
+    if (bytes > bytes_ && !cache_.make_room(bytes - bytes_)) return false;
+    if (bytes < bytes_) cache_.give_back(bytes_ - bytes);
+    bytes_ = bytes;
+    return true;
+  }
   void keep() { bytes_ = 0; }
 
  private:
@@ -54,28 +84,40 @@ RankCache::~RankCache() {
 Result<RankCache::Ranks> RankCache::find(ModelSearchers& searchers, const Query& query,
                                          const SearchOptions& options, SearchReport& report) {
   forget_unloaded();
+  const Model& model = *searchers.model();
+  GLOVE_ASSIGN_OR_RETURN(Ranks ranks, find({.model_id = model.id(), .query = query}, kSearchesFirst,
+                                           static_cast<size_t>(model.words()) * sizeof(int32_t),
+                                           [&] { return rank_all_rows(searchers, query, options, report); }));
+  if (ranks != nullptr && report.queries == 0) GLOVE_RETURN_IF_ERROR(model.health(options.interrupted));
+  return ranks;
+}
+
+Result<RankCache::Ranks> RankCache::find(const Asked& asked, int searches_first, size_t bytes,
+                                         const Compute& compute) {
   while (bytes_ > most_bytes() && drop_oldest()) {
   }
-  const Model& model = *searchers.model();
-  Entry& entry = entry_of(model, query);
-  if (Ranks known = entry.ranks; known != nullptr) {
-    GLOVE_RETURN_IF_ERROR(model.health(options.interrupted));
-    return known;
-  }
-  const size_t bytes = static_cast<size_t>(model.words()) * sizeof(int32_t);
-  if (entry.asked < kSearchesFirst) {
-    ++entry.asked;
+  Entry& entry = entry_of(asked);
+  if (entry.ranks != nullptr) return entry.ranks;
+  if (entry.times < searches_first) {
+    ++entry.times;
     return Ranks();
   }
   if (!make_room(bytes)) return Ranks();
   Reservation reservation(*this, bytes);
-  GLOVE_ASSIGN_OR_RETURN(Ranks ranks, rank_all_rows(searchers, query, options, report));
+  GLOVE_ASSIGN_OR_RETURN(KeptRanks computed, compute());
+  const auto ranks = std::make_shared<const KeptRanks>(std::move(computed));
+  if (!reservation.resize(ranks->bytes())) return Ranks(ranks);
   // The interrupt check may have run the host's code, which may have come back here.
-  if (Entry& current = entry_of(model, query); current.ranks == nullptr) {
+  if (Entry& current = entry_of(asked); current.ranks == nullptr) {
     current.ranks = ranks;
     reservation.keep();
   }
-  return ranks;
+  return Ranks(ranks);
+}
+
+void RankCache::clear() {
+  for (Entry& entry : entries_) drop_ranks(entry);
+  entries_.clear();
 }
 
 void RankCache::forget_unloaded() {
@@ -84,7 +126,7 @@ void RankCache::forget_unloaded() {
   const CatalogSnapshotPtr models = engine_.catalog().snapshot();
   for (auto entry = entries_.begin(); entry != entries_.end();) {
     const auto next = std::next(entry);
-    if (!models->has_model(entry->model_id)) {
+    if (!models->has_model(entry->asked.model_id)) {
       drop_ranks(*entry);
       entries_.erase(entry);
     }
@@ -94,13 +136,13 @@ void RankCache::forget_unloaded() {
 }
 
 // Moves the query's entry to the front, or creates it there.
-RankCache::Entry& RankCache::entry_of(const Model& model, const Query& query) {
+RankCache::Entry& RankCache::entry_of(const Asked& asked) {
   for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
-    if (entry->model_id != model.id() || !same_query(entry->query, query)) continue;
+    if (!(entry->asked == asked)) continue;
     entries_.splice(entries_.begin(), entries_, entry);
     return entries_.front();
   }
-  entries_.push_front({model.id(), query, 0, nullptr});
+  entries_.push_front({asked, 0, nullptr});
   if (entries_.size() > kMostQueries) {
     drop_ranks(entries_.back());
     entries_.pop_back();
@@ -136,7 +178,7 @@ bool RankCache::drop_oldest() {
 }
 
 void RankCache::drop_ranks(Entry& entry) {
-  give_back(bytes_of(entry.ranks));
+  if (entry.ranks != nullptr) give_back(entry.ranks->bytes());
   entry.ranks.reset();
 }
 

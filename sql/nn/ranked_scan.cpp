@@ -32,6 +32,28 @@ constexpr size_t kAnswersAhead = 1;
 constexpr int64_t kResolvedAtOnce = 32;
 constexpr size_t kQueriesPerThread = 128;  // fewer are not worth waking a thread
 
+// Looks a word up that is missing only because it is misspelt, but once for each statement.
+void hint_at_word(Engine& engine, const RankedSource& source, const Inputs& inputs) {
+  if (source.words == nullptr || source.hints->at_word || !inputs.has(kWord) || inputs.has(kExpr)) return;
+  source.hints->at_word = true;
+  const Vocabulary& vocabulary = source.words->model()->vocabulary();
+  const std::optional<int32_t> nearest = word_nearby(vocabulary, inputs.word);
+  if (nearest)
+    engine.log().write("glove_nn: the model has no word " + quoted_value(inputs.word) + "; the nearest is " +
+                       quoted_value(vocabulary.word(*nearest)));
+}
+
+// A word that the model lacks is not an error even if it reads as an expression, because joins must tolerate
+// such data. It has no rows, and a hint is logged.
+void hint_at_expr(Engine& engine, const RankedSource& source, const Inputs& inputs) {
+  if (source.hints == nullptr) return;
+  if (!inputs.word_reads_as_expression()) return hint_at_word(engine, source, inputs);
+  if (source.hints->at_expr) return;
+  source.hints->at_expr = true;
+  engine.log().write("glove_nn: the model has no word " + quote_expression(inputs.word) +
+                     ", which reads as an expression; write WHERE expr = " + quote_expression(inputs.word));
+}
+
 }  // namespace
 
 RankedScan::RankedScan(Engine& engine, const RankedSource& source, const FilterCall& call, Inputs inputs,
@@ -42,21 +64,23 @@ RankedScan::RankedScan(Engine& engine, const RankedSource& source, const FilterC
       inputs_(std::move(inputs)),
       options_(std::move(options)),
       vocabulary_(source.words == nullptr ? nullptr : &source.words->model()->vocabulary()),
-      range_(call.range()),
       row_hint_(call.row_hint()) {
   if (inputs_.has(kBackend)) options_.backend = inputs_.backend;
+  if (inputs_.has(kK) && inputs_.k <= kMostRecallK) options_.recall = inputs_.recall;
+  read_conditions();
+  strategy_ = choose_strategy();
+  const bool ranks = strategy_ == Strategy::kListed || strategy_ == Strategy::kRanked;
+  kept_.possible = source_.ranks != nullptr && ids_ && ranks && !call_.is_batch();
+}
+
+void RankedScan::read_conditions() {
+  range_ = call_.range();
   if (inputs_.state(kAmong) == Given::kNull) range_.nothing = true;
   if (inputs_.has(kK)) {
     range_.last_rank = std::min(range_.last_rank, inputs_.k);
     range_.nothing = range_.nothing || inputs_.k == 0;
-    if (inputs_.k <= kMostRecallK) options_.recall = inputs_.recall;
-    if (inputs_.k <= kMostRecallK) options_.certainty = inputs_.certainty;
   }
-  look_ids_up();
-  strategy_ = choose_strategy();
-}
-
-void RankedScan::look_ids_up() {
+  ids_.reset();
   const auto& keys = call_.neighbors(vocabulary_ == nullptr ? KeyType::kInteger : vocabulary_->key_type());
   if (!keys) return;
   ids_.emplace();
@@ -135,7 +159,13 @@ bool RankedScan::next_buffered() noexcept {
 
 Result<bool> RankedScan::next() {
   while (!next_buffered()) {
-    if (ranking_) {
+    // The first piece lacks the only row that is requested. Other calls may request other rows.
+    if (ranking_ && kept_.possible && ids_->size() == 1 && next_rank_ > range_.first_rank)
+      GLOVE_RETURN_IF_ERROR(keep_ranks(0));
+    if (kept_.of_index != nullptr && ranking_) {
+      end_ranking();
+      show_kept_rows();
+    } else if (ranking_) {
       GLOVE_ASSIGN_OR_RETURN(const std::span<const Neighbor> piece, ranking_->rows_from(next_rank_ - 1));
       set_piece(piece);
       if (piece.empty()) end_ranking();
@@ -153,7 +183,8 @@ Result<bool> RankedScan::open_next_query() {
   call_.set_query(next_query_, inputs_);
   requested_left_ = ids_ ? ids_->size() : 0;
   query_.reset();
-  ranks_.reset();
+  kept_.of_model.reset();
+  kept_.of_index.reset();
   if (strategy_ != Strategy::kListed || !call_.is_batch()) block_.note = {};
   GLOVE_RETURN_IF_ERROR(open_query());
   ++next_query_;
@@ -163,19 +194,35 @@ Result<bool> RankedScan::open_next_query() {
 Status RankedScan::open_query() {
   const int64_t first_rank = range_.first_rank;
   next_rank_ = strategy_ == Strategy::kRequested ? 0 : first_rank;
+  SearchReport labels;
+  if (kept_.possible) {
+    GLOVE_ASSIGN_OR_RETURN(query_, resolve(labels));
+    if (!query_) return {};
+    // An answer that is listed takes as long as its ranks. Of others, one row may be found by a shorter
+    // search, and several in the order of their ranks.
+    GLOVE_RETURN_IF_ERROR(keep_ranks(strategy_ == Strategy::kListed ? 0
+                                     : ids_->size() == 1            ? 1
+                                                                    : RankCache::kSearchesFirst));
+    if (kept_.of_index != nullptr) {
+      show_kept_rows();
+      return {};
+    }
+  }
   if (strategy_ == Strategy::kListed) {
     GLOVE_ASSIGN_OR_RETURN(answer_, call_.is_batch() ? answer_of_block() : answer_of_query());
     const auto before = static_cast<size_t>(first_rank - 1);
     set_piece(std::span(*answer_).subspan(std::min(before, answer_->size())));
     return {};
   }
-  SearchReport labels;
-  GLOVE_ASSIGN_OR_RETURN(query_, resolve(labels));
+  if (!query_) {
+    GLOVE_ASSIGN_OR_RETURN(query_, resolve(labels));
+  }
   if (!query_) return {};
   if (strategy_ == Strategy::kRanked && ids_) {
-    GLOVE_ASSIGN_OR_RETURN(ranks_, find_ranks());
+    GLOVE_ASSIGN_OR_RETURN(kept_.of_model, find_ranks());
   }
-  if (strategy_ == Strategy::kRequested || ranks_ != nullptr) return score_requested(std::move(labels));
+  if (strategy_ == Strategy::kRequested || kept_.of_model != nullptr)
+    return score_requested(std::move(labels));
   const int64_t last = range_.has_last_rank() ? limit() : -1;
   ranking_.emplace(*source_.relation, *query_, options_, std::max(row_hint_, first_rank - 1), last,
                    std::move(labels));
@@ -207,7 +254,7 @@ Result<MaybeQuery> RankedScan::resolve(SearchReport& labels) {
   const Timer timer;
   GLOVE_ASSIGN_OR_RETURN(MaybeQuery query, source_.resolve(inputs_, options_.interrupted));
   if (!query) {
-    hint_at_expr(inputs_);
+    hint_at_expr(engine_, source_, inputs_);
   } else if (source_.words == nullptr) {
     labels.kind = "live";
   } else if (inputs_.has(kExpr)) {
@@ -217,28 +264,6 @@ Result<MaybeQuery> RankedScan::resolve(SearchReport& labels) {
   }
   labels.resolve_us = timer.microseconds();
   return query;
-}
-
-// A word that the model lacks is not an error even if it reads as an expression, because joins must tolerate
-// such data. It has no rows, and a hint is logged.
-void RankedScan::hint_at_expr(const Inputs& inputs) const {
-  if (source_.hints == nullptr) return;
-  if (!inputs.word_reads_as_expression()) return hint_at_word(inputs);
-  if (source_.hints->at_expr) return;
-  source_.hints->at_expr = true;
-  engine_.log().write("glove_nn: the model has no word " + quote_expression(inputs.word) +
-                      ", which reads as an expression; write WHERE expr = " + quote_expression(inputs.word));
-}
-
-// Looks a word up that is missing only because it is misspelt, but once for each statement.
-void RankedScan::hint_at_word(const Inputs& inputs) const {
-  if (source_.words == nullptr || source_.hints->at_word || !inputs.has(kWord) || inputs.has(kExpr)) return;
-  source_.hints->at_word = true;
-  const Vocabulary& vocabulary = source_.words->model()->vocabulary();
-  const std::optional<int32_t> nearest = word_nearby(vocabulary, inputs.word);
-  if (nearest)
-    engine_.log().write("glove_nn: the model has no word " + quoted_value(inputs.word) + "; the nearest is " +
-                        quoted_value(vocabulary.word(*nearest)));
 }
 
 // Resolves every query of the block.
@@ -267,9 +292,9 @@ Status RankedScan::score_requested(SearchReport report) {
   const Timer timer;
   next_rank_ = 0;
   GLOVE_ASSIGN_OR_RETURN(auto rows, source_.relation->score(*query_, *ids_, options_.interrupted));
-  if (ranks_ != nullptr)
+  if (kept_.of_model != nullptr)
     std::erase_if(rows, [this](const Neighbor& row) {
-      const int64_t rank = (*ranks_)[static_cast<size_t>(row.id)];
+      const int64_t rank = kept_.of_model->ranks[static_cast<size_t>(row.id)];
       return rank < range_.first_rank || rank > range_.last_rank;
     });
   std::sort(rows.begin(), rows.end(), ranks_before);
@@ -280,17 +305,6 @@ Status RankedScan::score_requested(SearchReport report) {
   report.total_us = timer.microseconds();
   if (source_.words != nullptr) record(std::move(report));
   return {};
-}
-
-// Returns nullptr if no ranks are kept.
-Result<RankCache::Ranks> RankedScan::find_ranks() {
-  if (source_.caches == nullptr) return RankCache::Ranks();
-  SearchReport report;
-  report.kind = "ranks";
-  GLOVE_ASSIGN_OR_RETURN(RankCache::Ranks ranks,
-                         source_.caches->ranks.find(*source_.words, *query_, options_, report));
-  if (report.queries > 0) record(std::move(report));
-  return ranks;
 }
 
 Result<AnswerCache::Answer> RankedScan::answer_of_query() {
@@ -353,7 +367,7 @@ Status RankedScan::fill_block() {
     if (!query) {
       Inputs inputs = inputs_;
       call_.set_query(block_.first_query + i, inputs);
-      hint_at_expr(inputs);
+      hint_at_expr(engine_, source_, inputs);
       continue;
     }
     queries.push_back(std::move(*query));
@@ -376,12 +390,14 @@ Status RankedScan::fill_block() {
 }
 
 Result<int64_t> RankedScan::rank() {
+  if (row_.rank == 0 && kept_.of_index != nullptr)
+    row_.rank = kept_.of_index->ranks[*kept_.of_index->find(row_.neighbor.id)];
   if (row_.rank > 0 || source_.words == nullptr) return row_.rank;
-  if (ranks_ == nullptr) {
-    GLOVE_ASSIGN_OR_RETURN(ranks_, find_ranks());
+  if (kept_.of_model == nullptr) {
+    GLOVE_ASSIGN_OR_RETURN(kept_.of_model, find_ranks());
   }
-  if (ranks_ != nullptr) {
-    row_.rank = (*ranks_)[static_cast<size_t>(row_.neighbor.id)];
+  if (kept_.of_model != nullptr) {
+    row_.rank = kept_.of_model->ranks[static_cast<size_t>(row_.neighbor.id)];
     return row_.rank;
   }
   SearchReport report;

@@ -41,6 +41,9 @@ struct RankedSource {
   ModelSearchersPtr words;
   Caches* caches = nullptr;  // of a model; nullptr: caching is disabled
   Hints* hints = nullptr;
+  RankCache* ranks = nullptr;  // of an index, as the running statement sees it; nullptr: none are kept
+  int64_t rows = 0;            // of an index: about how many it has
+  std::function<bool()> is_current = [] { return true; };  // whether the statement still sees the same rows
 };
 
 // Executes one setting of a FilterCall with as little work as possible. Used by one thread at a time.
@@ -67,6 +70,14 @@ class RankedScan {
   // Returns the rank if it is known already, otherwise 0.
   int64_t known_rank() const { return row_.rank; }
 
+  // Begins anew with the call, which has changed since, where kept ranks answer it. Returns false if they do
+  // not. REQUIRES: the call has the inputs that it had.
+  Result<bool> look_up_again();
+  // Whether that may succeed.
+  bool has_kept_ranks() const {
+    return !call_.is_batch() && ids_ && (kept_.of_index != nullptr || kept_.of_model != nullptr);
+  }
+
   // Returns how many rows were scanned for the current query so far; 0 if its answer was kept.
   int64_t rows_read() const {
     return ranking_ ? ranking_->report().cost.rows_scanned : block_.note.rows_read;
@@ -74,8 +85,6 @@ class RankedScan {
 
   // Whether the current query was answered with recall below 1, so that rows of its answer may be missing.
   bool is_approximate() const { return block_.note.approximate; }
-  // Whether rows of its answer may be missing with the probability 1 - certainty.
-  bool is_uncertain() const { return block_.note.uncertain; }
 
   // What audits of the recall of the current query's answer had observed. REQUIRES: is_approximate()
   const AuditedRecall& audited() const { return block_.audited; }
@@ -111,7 +120,15 @@ class RankedScan {
     AnswerNote note;                // of the current query
     AuditedRecall audited;
   };
-  void look_ids_up();
+  // The ranks of the current query, where they are kept.
+  struct Kept {
+    bool possible = false;  // of an index: other calls may request other rows
+    RankCache::Ranks of_model;
+    RankCache::Ranks of_index;
+    int64_t limit = 0;           // the limit() of of_index
+    std::vector<Neighbor> rows;  // of of_index: those that the call requests
+  };
+  void read_conditions();
   Strategy choose_strategy() const;
   // Returns how many rows the answer to a query needs. Conditions on rows change no approximate answer.
   int64_t limit() const;
@@ -121,10 +138,10 @@ class RankedScan {
   Status score_requested(SearchReport report);
   void end_ranking() noexcept;
   Result<RankCache::Ranks> find_ranks();
+  Status keep_ranks(int searches_first);
+  void show_kept_rows();
   Result<MaybeQuery> resolve(SearchReport& labels);
   Result<std::vector<Result<MaybeQuery>>> resolve_block() const;
-  void hint_at_expr(const Inputs& inputs) const;
-  void hint_at_word(const Inputs& inputs) const;
   void set_piece(std::span<const Neighbor> piece);
   [[gnu::always_inline]] void prefetch_places(std::span<const Neighbor> rows, size_t begin, size_t end) const;
   [[gnu::always_inline]] void prefetch_bytes(std::span<const Neighbor> rows, size_t begin, size_t end) const;
@@ -140,7 +157,7 @@ class RankedScan {
   const RankedSource& source_;
   const FilterCall& call_;
   Inputs inputs_;
-  SearchOptions options_;  // with the recall and the certainty that apply
+  SearchOptions options_;  // with the recall that applies
   const Vocabulary* const vocabulary_;
   RowRange range_;                           // the call's, and k
   std::optional<std::vector<int64_t>> ids_;  // the only rows to return, ascending; nullopt: all
@@ -150,8 +167,8 @@ class RankedScan {
   Block block_;
 
   // The current query, best row first.
-  std::optional<Query> query_;       // where one was needed
-  RankCache::Ranks ranks_;           // of its rows, where they are kept
+  std::optional<Query> query_;  // where one was needed
+  Kept kept_;
   Answer answer_;                    // kRequested, kListed: all rows
   std::optional<Ranking> ranking_;   // kRanked: returns them in pieces; nullopt after the last one
   std::span<const Neighbor> piece_;  // of either: the next computed rows

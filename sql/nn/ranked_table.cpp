@@ -19,7 +19,6 @@ void return_input(sqlite3_context* context, const Inputs& inputs, Column column)
   if (column == kK) sqlite3_result_int64(context, inputs.k);
   if (column == kModel) return_text(context, inputs.model);
   if (column == kBackend) return_text(context, inputs.backend);
-  if (column == kCertainty) sqlite3_result_double(context, inputs.certainty);
   if (column == kRecall) sqlite3_result_double(context, inputs.recall);
   if (column == kAmong) inputs.among->return_to(context);
 }
@@ -30,13 +29,23 @@ void return_evidence(sqlite3_context* context, const RankedScan& scan) {
     return return_text(context, scan.audited().audits < kAuditsOfEvidence
                                     ? "calibrated " + scan.inputs().recall_text()
                                     : "measured " + audit_text(scan.audited()));
-  if (scan.is_uncertain()) return return_text(context, scan.inputs().certainty_text());
   sqlite3_result_text(context, "proof", -1, SQLITE_STATIC);
 }
 
 // Whether the transaction of the running statement may have written to a database.
 bool may_have_written(sqlite3* db) {
   return !sqlite_has(kSqliteTxnState) || sqlite3_txn_state(db, nullptr) == SQLITE_TXN_WRITE;
+}
+
+// Whether cursors of a table may be in use for different statements, or for one that may change what it
+// reads.
+bool may_see_different_rows(sqlite3* db) {
+  int running = 0;
+  for (sqlite3_stmt* at = sqlite3_next_stmt(db, nullptr); at != nullptr; at = sqlite3_next_stmt(db, at)) {
+    if (sqlite3_stmt_busy(at) == 0) continue;
+    if (++running > 1 || sqlite3_stmt_readonly(at) == 0) return true;
+  }
+  return false;
 }
 
 // An input that was not given has no value in this plan, not even NULL. Reading it is an error, so that
@@ -68,7 +77,9 @@ RankedCursor::RankedCursor(RankedTable& table, Connection::Pin& models)
       models_(models),
       rowids_(table.numbers_, table.columns_.inputs.table),
       among_rowids_(table.among_numbers_, table.columns_.inputs.table) {
-  if (table_.numbers_.cursors() == 1) table_.hints_ = {};  // a statement begins
+  if (table_.numbers_.cursors() > 1) return;
+  table_.hints_ = {};  // a statement begins
+  table_.begin_statement();
 }
 
 // Runs body(), during which the search may poll for an interrupt.
@@ -83,19 +94,32 @@ Status RankedCursor::run(Body&& body) {
 }
 
 Status RankedCursor::start(int plan, const char* plan_text, Arguments values) {
-  at_end_ = true;
-  scan_.reset();
-  source_ = {};
+  if (!std::exchange(is_used_, true) && table_.used_cursors_++ > 0 &&
+      may_see_different_rows(table_.connection_.db()))
+    table_.begin_statement();
   Status status = search(plan, plan_text, values);
-  return status.ok() ? status : table_.explained(status.error(), plan == Plan::kError);
+  if (status.ok()) return status;
+  at_end_ = true;
+  return table_.explained(status.error(), plan == Plan::kError);
 }
 
 Status RankedCursor::search(int plan, const char* plan_text, Arguments values) {
   if (plan == Plan::kError) return {ErrorCode::kInvalidArgument, plan_text};
   Connection& connection = table_.connection_;
-  GLOVE_ASSIGN_OR_RETURN(call_, FilterCall::read(Plan::decode(plan, plan_text, table_.columns_), values,
-                                                 connection.db(), connection.engine().backends(),
-                                                 table_.last_among_, table_.columns_.inputs.table));
+  GLOVE_ASSIGN_OR_RETURN(
+      FilterCall call,
+      FilterCall::read(Plan::decode(plan, plan_text, table_.columns_), values, connection.db(),
+                       connection.engine().backends(), table_.last_among_, table_.columns_.inputs.table));
+  const bool same = scan_ && scan_->has_kept_ranks() && call_->setting_count() == 1 &&
+                    call.has_inputs_of(*call_) && source_.is_current();
+  call_ = std::move(call);  // the scan refers to it
+  GLOVE_ASSIGN_OR_RETURN(const bool found, same ? scan_->look_up_again() : Result(false));
+  if (found) {
+    at_end_ = false;
+    return advance();
+  }
+  scan_.reset();
+  source_ = {};
   next_setting_ = 0;
   return run([this]() -> Status {
     GLOVE_RETURN_IF_ERROR(table_.begin_call(*call_, interrupt_check(), source_));
@@ -110,9 +134,10 @@ InterruptCheck RankedCursor::interrupt_check() {
 
 // Begins the next setting of the call, or sets at_end_ after the last one.
 Status RankedCursor::open_scan() {
+  at_end_ = call_->query_count() == 0 || next_setting_ == call_->setting_count();
+  if (at_end_ && scan_ && scan_->has_kept_ranks()) return {};  // for the next call
   scan_.reset();
   numbered_query_ = 0;
-  at_end_ = call_->query_count() == 0 || next_setting_ == call_->setting_count();
   if (at_end_) return {};
   Inputs inputs = call_->inputs_of(next_setting_++);
   GLOVE_RETURN_IF_ERROR(table_.begin_setting(models_, inputs, interrupt_check(), source_));

@@ -36,6 +36,10 @@ class RankedTable {
   LastMask& last_mask() { return last_mask_; }
   // Of the running statement.
   Hints& hints() { return hints_; }
+  // The number of the running statement. In one that writes, each cursor that comes into use beside others
+  // brings another number, because a trigger may have opened it.
+  int64_t statement() const { return statement_; }
+  void begin_statement() { ++statement_; }
 
  private:
   friend RankedCursor;
@@ -64,12 +68,15 @@ class RankedTable {
   LastAmong last_among_;
   LastMask last_mask_;
   Hints hints_;
+  int64_t statement_ = 0;
+  int64_t used_cursors_ = 0;  // that are open, and were used by xFilter
 };
 
 // One scan of such a table, which outlives it.
 class RankedCursor {
  public:
   RankedCursor(RankedTable& table, Connection::Pin& models);
+  ~RankedCursor() { table_.used_cursors_ -= is_used_ ? 1 : 0; }
   RankedCursor(const RankedCursor&) = delete;
   RankedCursor& operator=(const RankedCursor&) = delete;
 
@@ -99,6 +106,7 @@ class RankedCursor {
   RankedSource source_;             // of the call and the setting
   size_t next_setting_ = 0;         // of the call
   std::optional<RankedScan> scan_;  // of the setting before; refers to the call and the source
+  bool is_used_ = false;
   bool at_end_ = true;
   vtab::ScanRowids rowids_, among_rowids_;
   size_t numbered_query_ = 0;  // the query_count() whose inputs rowids_ has; 0: none yet

@@ -8,7 +8,7 @@
 set -euo pipefail
 root=${1:?usage: make_root.sh FOLDER [PACKAGE...]}
 shift
-packages=(zlib1g zlib1g-dev libhwy-dev libeigen3-dev nlohmann-json3-dev libcli11-dev libfmt-dev libfmt9 libgtest-dev
+packages=(zlib1g zlib1g-dev libhwy-dev libeigen3-dev nlohmann-json3-dev libcli11-dev libgtest-dev
   libsqlite3-0 libsqlite3-dev sqlite3 libreadline8 libtinfo6)
 [[ $# -eq 0 ]] || packages=("$@")
 

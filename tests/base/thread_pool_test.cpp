@@ -127,7 +127,7 @@ TEST(ThreadPool, AnInterruptCheckMayUseThePool) {
   }
 }
 
-TEST(ThreadPool, WhatAnInterruptCheckThrowsReachesTheCallerWhenNoThreadWorks) {
+TEST(ThreadPool, WhatAnInterruptCheckThrowsReachesTheCaller) {
   for (int round = 0; round < 50; ++round) {
     std::atomic<int> inside = 0;
     int asked = 0;

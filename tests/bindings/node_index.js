@@ -6,10 +6,13 @@ const glove = require('sqlite-glove');
 const hosts = {
   'node:sqlite': () => new (require('node:sqlite').DatabaseSync)(':memory:', { allowExtension: true }),
   'better-sqlite3': () => new (require('better-sqlite3'))(':memory:'),
+  libsql: () => new (require('libsql'))(':memory:'),
+  '@photostructure/sqlite': () => new (require('@photostructure/sqlite').DatabaseSync)(':memory:', { allowExtension: true }),
 };
+const host = process.argv[2];
 let db;
 try {
-  db = hosts[process.argv[2]]();
+  db = hosts[host]();
 } catch (error) {
   if (!/Cannot find module|No such built-in module|compiled against a different Node|Could not locate the bindings/.test(error.message)) throw error;
   console.log('skipped: ' + error.message.split('\n')[0]);
@@ -47,13 +50,74 @@ for (const kind of ['common', 'rare', 'other', 'none']) {
     check(index, matching, k, { among: matching.keys() });
   }
 }
-check(index, rows, 7, { certainty: 1n, backend: 'cpu' });
+check(index, rows, 7, { recall: 1n, backend: 'cpu' });
 assert.deepStrictEqual(Object.keys(index.search(random(), 1, { columns: ['kind'] })[0]), ['id', 'similarity', 'kind']);
 assert.deepStrictEqual(Object.keys(index.search(random(), 1, { columns: [] })[0]), ['id', 'similarity']);
 for (const where of ["1; DROP TABLE doc", '1) OR (1', '(1', '1 -- x', "'", '', 7]) {
   assert.throws(() => index.search(random(), 1, { where }), /where must be one SQL expression/);
 }
 assert.throws(() => index.search(random(), 1, { where: '1', among: [1] }), /where and among/);
+
+// With `where`, the statement that ends the search is exact.
+const statements = [];
+const watched = { exec: (sql) => db.exec(sql), prepare: (sql) => { statements.push(sql); return db.prepare(sql); } };
+check(new glove.Index(watched, 'doc'), new Map([...rows].filter(([id]) => kinds[id - 1] === 'rare')), 7,
+      { where: "kind = 'rare'", recall: 0.5 });
+const [near, among] = statements.filter((sql) => sql.includes('ORDER BY v.rank'));
+assert.match(near, /"recall" = /);
+assert.doesNotMatch(near, /"k" = /);
+assert.match(among, /v.among = /);
+assert.doesNotMatch(among, /recall/);
+assert.throws(() => index.search(random(), 1, { where: "kind = 'rare'", recall: 7 }), /recall must be a number from 0.5 to 1/);
+
+// The number of rows, names that the index needs itself, and ids that a number cannot be.
+for (const where of [undefined, 'id > 0']) {
+  assert.strictEqual(index.search(random(), 30n, { where }).length, 30);
+  assert.strictEqual(index.search(random(), 0, { where }).length, 0);
+  for (const k of [-1, 1.5, null, '3', true, -1n]) {
+    assert.throws(() => index.search(random(), k, { where }), /k is .*; it must be a number of rows/);
+  }
+  for (const query of [null, undefined]) assert.throws(() => index.search(query, 3, { where }), /it must be a vector or, with a model, a text/);
+}
+const named = glove.index(db, 'named', { vectors: [[1, 0], [0, 1]], columns: { glove_key: ['x', 'y'], Glove_Key_: [7, 8] } });
+for (const where of [undefined, "glove_key >= 'x'"]) {
+  assert.deepStrictEqual(named.search([1, 0], 2, { where }).map((row) => ({ ...row })),
+                         [{ id: 1, similarity: 1, glove_key: 'x', Glove_Key_: 7 }, { id: 2, similarity: 0, glove_key: 'y', Glove_Key_: 8 }]);
+}
+db.exec("ALTER TABLE named ADD COLUMN similarity DEFAULT 'mine'");
+assert.throws(() => new glove.Index(db, 'named').search([1, 0], 2), /has a column 'similarity', which would take the place/);
+assert.strictEqual(new glove.Index(db, 'named').search([1, 0], 1, { columns: ['Glove_Key_'] })[0].similarity, 1);
+const large = glove.index(db, 'large', { ids: [9007199254740993n, 9007199254740992n, -9007199254740991n, 5],
+                                         vectors: [[1, 0], [0.5, 1], [0, 1], [-1, 0]], columns: { n: [1, 2 ** 52, -(2n ** 62n), 7] } });
+for (const where of [undefined, 'n IS NOT NULL']) {
+  assert.deepStrictEqual(large.search([1, 0], 4, { where }).map((row) => [row.id, row.n]),
+                         [[9007199254740993n, 1], [9007199254740992n, 2 ** 52], [-9007199254740991, -4611686018427387904n], [5, 7]]);
+}
+large.delete(large.search([1, 0], 1)[0].id);
+assert.strictEqual(large.search([1, 0], 1)[0].id, 9007199254740992n);
+const rounds = { exec: (sql) => db.exec(sql), prepare: (sql) => {  // a host that knows numbers only
+  const statement = db.prepare(sql);
+  const rounded = (row) => Object.fromEntries(Object.entries(row).map(([name, value]) => [name, typeof value === 'bigint' ? Number(value) : value]));
+  (statement.safeIntegers || statement.setReadBigInts).call(statement, true);
+  return { all: (...values) => statement.all(...values).map(rounded), get: (...values) => rounded(statement.get(...values)) };
+} };
+assert.throws(() => new glove.Index(rounds, 'large').search([1, 0], 1), /the id 9007199254740992 may be that of another row/);
+assert.strictEqual(new glove.Index(rounds, 'large').search([-1, 0], 1)[0].id, 5);
+
+// Defaults of the connection: bigints stay, and rows are objects.
+if (db.defaultSafeIntegers) db.defaultSafeIntegers(true);
+const settings = db.defaultSafeIntegers ? [db] : host !== 'node:sqlite' ? [] : [{ readBigInts: true }, { returnArrays: true }].map((given) => {
+  const other = new (require('node:sqlite').DatabaseSync)(':memory:', { allowExtension: true, ...given });
+  glove.load(other);
+  return other;
+});
+for (const other of settings) {
+  const docs = glove.index(other, 'defaults', { vectors: [[1, 0], [0, 1]], columns: { t: ['x', 'y'] } });
+  docs.add({ vectors: [[1, 1]] });
+  const one = typeof Object.values(other.prepare('SELECT 1').get())[0] === 'bigint' ? 1n : 1;
+  for (const where of [undefined, "t = 'x'"]) assert.deepStrictEqual({ ...docs.search([1, 0], 1, { where })[0] }, { id: one, similarity: 1, t: 'x' });
+}
+if (db.defaultSafeIntegers) db.defaultSafeIntegers(false);
 
 // Changes, and rows of one array.
 const added = Array.from({ length: 20 }, random);
@@ -85,15 +149,51 @@ assert.strictEqual(count(), before);
 assert.throws(() => glove.index(db, 'bad', { columns: { body: ['x'] }, text: 'body', model: 'nosuchmodel' }), /nosuchmodel/);
 assert.strictEqual(db.prepare("SELECT count(*) AS n FROM sqlite_master WHERE name LIKE 'bad%'").get().n, 0);
 
+// Rows that could never be found are refused at once.
+function refused(docs, pattern, vectors, given) {
+  const state = () => db.prepare(`SELECT * FROM ${docs.table}`).all();
+  const rows = state(), { n } = db.prepare('SELECT total_changes() AS n').get();
+  for (const write of given ? ['add', 'upsert'] : ['add']) assert.throws(() => docs[write]({ ids: given, vectors }), pattern);
+  assert.deepStrictEqual(state(), rows);
+  assert.strictEqual(db.prepare('SELECT total_changes() AS n').get().n, n);
+}
+const docs = glove.index(db, 'docs', { ids: [1, 2], vectors: [[1, 0, 0], [0, 1, 0]] });
+const empty = glove.index(db, 'empty', { vectors: [] });
+for (const given of [undefined, [7, 8]]) {
+  refused(docs, /row 1 of vectors has 2 components, but the index has 3 dimensions/, [[1, 1, 1], [1, 1]], given);
+  refused(docs, /row 0 of vectors has NaN as the component 2/, [[1, NaN, 1], [1, 1, 1]], given);
+  refused(docs, /row 1 of vectors has -Infinity as the component 3/, [[1, 1, 1], [1, 1, -Infinity]], given);
+  refused(docs, /row 1 of vectors has Infinity as the component 1/, [[1, 1, 1], [1e39, 1, 1]], given);
+  refused(docs, /the component 2 of a vector is null; it must be a number/, [[1, 1, 1], [1, null, 1]], given);
+  refused(docs, /a vector has one component or more/, [[1, 1, 1], []], given);
+  refused(empty, /row 1 of vectors has 2 components, but the index has 3/, [[1, 1, 1], [1, 1]], given);
+}
+refused(docs, /row 0 of vectors has 1.75 components/, [new Uint8Array(7), null]);
+empty.add({ vectors: [null, [1, 2], null] });
+refused(empty, /row 2 of vectors has 3 components, but the index has 2/, [null, [3, 4], [1, 2, 3]]);
+empty.add({ vectors: [[3, 4]] });
+assert.deepStrictEqual(ids(empty.search([3, 4])), [4, 2]);
+assert.throws(() => docs.upsert({ ids: [1, 3], vectors: [[1, 0], [0, 1]] }), /rows of 'docs' that are not given have another number/);
+assert.deepStrictEqual(ids(docs.search([1, 0, 0], 1)), [1]);
+docs.upsert({ ids: [1, 2], vectors: [[1, 0], null] });
+docs.command('rebuild');
+assert.deepStrictEqual(ids(docs.search([1, 0])), [1]);
+const skips = glove.index(db, 'skips', { vectors: [[1, 0], [0, 1]], invalid: 'skip' });
+skips.add({ vectors: [[1, 1, 1], [NaN, 1], [1, 1]] });
+skips.sync();
+assert.deepStrictEqual(ids(skips.search([1, 1], 9)), [5, 1, 2]);
+
 // Values, and errors that name what is wrong.
 glove.index(db, 'v', { vectors: [[1], [2]], columns: { t: ['a', null], n: [1, 2.5], i: [1, 2], d: [new Date(0), undefined], b: [true, false] } });
-assert.deepStrictEqual({ ...db.prepare('SELECT t, n, i, typeof(i) AS ti, d, b FROM v WHERE id = 1').get() },
+assert.deepStrictEqual({ ...db.prepare('SELECT t, n, i, typeof(i) AS ti, d, b FROM v WHERE id = 1').all()[0] },
                        { t: 'a', n: 1, i: 1, ti: 'integer', d: '1970-01-01T00:00:00.000Z', b: 1 });
 const bad = (options, pattern) => assert.throws(() => glove.index(db, 'w', options), pattern);
 bad({ ids: ['a'], vectors: [[1]] }, /the id a is not an integer/);
 bad({ ids: [1, 2], vectors: [[1]] }, /id 2, vector 1/);
 bad({ ids: [1] }, /an index needs vectors, or text/);
 bad({ vectors: [1.5] }, /1.5 is not a vector/);
+bad({ vectors: [[], []] }, /a vector has one component or more/);
+bad({ vectors: [[1, undefined]] }, /the component 2 of a vector is undefined/);
 bad({ vectors: new Float32Array(5) }, /dims must say/);
 bad({ vectors: [[1]], columns: { Similarity: [1] } }, /cannot have the name/);
 bad({ vectors: [[1]], columns: { t: [{}] } }, /which SQLite cannot store/);
@@ -103,4 +203,6 @@ assert.throws(() => glove.index(db, 'v', { vectors: [[1]] }), /the table 'v' exi
 assert.throws(() => index.search(random(), 3, { filter: 1 }), /search\(\) has no input 'filter'.*where and params/);
 assert.throws(() => glove.index(hosts[process.argv[2]](), 'doc', { vectors: [[1]] }), /call load\(db\) of sqlite-glove first/);
 assert.throws(() => new glove.Index(db, 'nowhere'), /there is no such table/);
+db.exec('CREATE TABLE texts(id INTEGER PRIMARY KEY, body TEXT)');
+assert.throws(() => new glove.Index(db, 'texts'), /no column 'vector'; its columns are id, body; .*\{vector: null\}/);
 console.log(process.argv[2]);

@@ -1,6 +1,6 @@
 """The verbs of the npm package with a host: test_node_index.py HOST --project FOLDER --extension GLOVE.SO --convert - --cache -
 
-HOST is node:sqlite or better-sqlite3, or types, which compiles a program against index.d.ts. Skipped if the host or the compiler
+HOST is node:sqlite, better-sqlite3, libsql or @photostructure/sqlite, or types, which compiles a program against index.d.ts. Skipped if the host or the compiler
 (tests/bindings/install.sh) is not there.
 """
 import argparse
@@ -15,9 +15,10 @@ SKIPPED = 77
 PROGRAM = """import { Index, index } from "sqlite-glove";
 declare const db: { loadExtension(path: string): unknown; prepare(sql: string): any; exec(sql: string): unknown };
 const docs: Index = index(db, "doc", { ids: [1, 2n], vectors: [[1, 0], new Float32Array(2)], columns: { t: ["a", null] }, invalid: "skip" });
-const similarity: number = docs.search([1, 0], 3, { where: "t = ?", params: ["a"], certainty: 1 })[0].similarity;
+const similarity: number = docs.search([1, 0], 3, { where: "t = ?", params: ["a"], recall: 1 })[0].similarity;
 docs.add({ vectors: new Float32Array(4), dims: 2 });
 docs.delete([1, 2]);
+docs.search([1, 0], 3n);
 // @ts-expect-error: a number is not a vector
 docs.search(1);
 // @ts-expect-error: where is text
@@ -51,7 +52,9 @@ def main():
         sys.exit(SKIPPED)
     with tempfile.TemporaryDirectory() as folder:
         installed = os.path.join(folder, "node_modules")
-        shutil.copytree(os.path.join(options.project, "packaging/npm/sqlite-glove"), os.path.join(installed, "sqlite-glove"))
+        # Without a library that packaging/npm/prepare.sh has left there.
+        shutil.copytree(os.path.join(options.project, "packaging/npm/sqlite-glove"), os.path.join(installed, "sqlite-glove"),
+                        ignore=shutil.ignore_patterns("glove.*", "glove-convert"))
         with open(os.path.join(installed, "sqlite-glove/package.json"), "w", encoding="utf-8") as file:
             json.dump({"name": "sqlite-glove", "version": "0.0.0", "main": "index.js", "types": "index.d.ts"}, file)
         os.makedirs(os.path.join(installed, "sqlite-glove-linux-x64"))

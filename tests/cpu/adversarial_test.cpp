@@ -55,7 +55,7 @@ TEST_F(Adversarial, RowsThatAreNearlyEqual) {
   expect_exact(matrix, 20);
 }
 
-TEST_F(Adversarial, DuplicatesByTheThousandLeaveMoreCandidatesThanABufferHolds) {
+TEST_F(Adversarial, DuplicatesLeaveMoreCandidatesThanABufferHolds) {
   Matrix matrix = gaussian(9000, 12, random_);
   for (int64_t i = 0; i < matrix.rows; ++i)
     if (i % 3 != 0) std::copy_n(matrix.row(0), matrix.dims, matrix.row(i));
@@ -100,7 +100,7 @@ TEST_F(Adversarial, SignedZeros) {
   expect_exact(matrix, 20);
 }
 
-TEST_F(Adversarial, AllSimilaritiesNegativeAndFewerThanKAdmissibleRows) {
+TEST_F(Adversarial, AllSimilaritiesNegativeAndFewAdmissibleRows) {
   Matrix matrix = gaussian(50, 8, random_);
   for (float& value : matrix.values) value = -std::abs(value) - 0.01f;
   for (int64_t i = 5; i < matrix.rows; ++i) std::fill_n(matrix.row(i), 8, 0.0f);  // zero rows

@@ -53,7 +53,7 @@ TEST(CpuDispatch, TheEnvironmentForcesEachTarget) {
 }
 
 // An unknown one, and every one that other machines have: a processor runs those of x86-64 or those of Arm.
-TEST(CpuDispatch, ATargetThatThisMachineLacksIsAnErrorThatListsTheTargets) {
+TEST(CpuDispatch, AnAbsentTargetIsAnErrorThatListsTheTargets) {
   const std::vector<std::string_view> usable = cpu_targets();
   std::mt19937_64 random = make_random(2);
   const ModelPtr model = make_model(gaussian(3, 4, random));

@@ -305,6 +305,37 @@ TEST(Planes, RuleOutMostRowsFarFromTheQuery) {
   }
 }
 
+// A file that nobody has verified may have lists without rows, or rows that its bounds call zero.
+TEST(Planes, SearchesAreExactIfDamageHidesRows) {
+  SCOPED_TRACE(test::seed_text());
+  std::mt19937_64 random = test::make_random(96);
+  const Matrix matrix = test::clustered(2000, 64, random);
+  const ModelPtr model = test::with_planes(test::make_model(matrix), 100, random);
+  const Query query = test::row_query(matrix, 20);
+  const auto backend = make_cpu_backend({.target = {}, .threads = 1, .scan_bits = 4});
+  const auto rows_of = [&](const PlaneLevel& level) {
+    ModelPart part = model->parts().front();
+    part.planes = &level;
+    const auto damaged =
+        std::make_shared<Model>(std::vector{part}, model->vocabulary(), model->source(), model);
+    return test::backend_rows(*backend, damaged, {&query, 1}, 7).front();
+  };
+  const PlaneLevel& whole = *model->parts().front().planes;
+  const auto expected = test::reference_rows(matrix, query, 7);
+  EXPECT_EQ(rows_of(whole), expected);
+  for (const int32_t lost : {-1, 5000}) {
+    std::vector<int32_t> rows(whole.rows.begin(), whole.rows.end());
+    std::fill(rows.begin() + 3, rows.end(), lost);
+    PlaneLevel level = whole;
+    level.rows = rows;
+    EXPECT_EQ(rows_of(level), expected) << lost;
+  }
+  const std::vector<uint16_t> zeros(whole.bounds1.size());
+  PlaneLevel level = whole;
+  level.bounds1 = zeros;
+  EXPECT_EQ(rows_of(level), expected);
+}
+
 // A device uploads them in place of those that a file without lists has.
 TEST(Planes, CodesOf4BitsAreDerivedBitForBit) {
   SCOPED_TRACE(test::seed_text());
@@ -327,7 +358,7 @@ TEST(Planes, CodesOf4BitsAreDerivedBitForBit) {
   }
 }
 
-TEST(Planes, CalibrationFindsThatPlanesPayForClustersAndNotForRandomRows) {
+TEST(Planes, CalibrationFindsThatPlanesPayForClustersOnly) {
   SCOPED_TRACE(test::seed_text());
   std::mt19937_64 random = test::make_random(63);
   const ScopedFloatEnvironment environment;

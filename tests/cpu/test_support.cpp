@@ -12,11 +12,8 @@
 #include "base/float_environment.h"
 #include "lists/plane_arrays.h"
 #include "lists/planes.h"
-#include "lists/rotation.h"
-#include "lists/sign_arrays.h"
 #include "model/exact_dot.h"
 #include "model/model_builder.h"
-#include "model/row_map.h"
 #include "tests/loader/random.h"
 #include "tests/tested_targets.h"
 
@@ -92,20 +89,7 @@ ModelPtr with_coarse_codes(const ModelPtr& model, std::vector<int8_t> codes, std
   return with_level(model, 4, std::move(codes), std::move(scales), std::move(residuals));
 }
 
-// Rotates rows one by one.
-void sign(const ModelPart& part, PlaneArrays& planes, uint64_t seed) {
-  RowMap map;
-  map.dims_in = map.dims_out = part.dims;
-  map.matrix = random_rotation(part.dims, part.dims, seed, 1).value();
-  const auto rotate = [&](std::span<const float> rows, int64_t count, std::span<float> rotated) -> Status {
-    for (int64_t i = 0; i < count; ++i)
-      map.apply(rows.data() + i * part.dims, rotated.data() + i * part.dims);
-    return {};
-  };
-  ASSERT_TRUE(add_signs(part.vectors, part.norms_squared, part.dims, planes, map.matrix, rotate, 1).ok());
-}
-
-ModelPtr with_planes(const ModelPtr& model, int64_t lists, std::mt19937_64& random, bool signed_too) {
+ModelPtr with_planes(const ModelPtr& model, int64_t lists, std::mt19937_64& random) {
   struct Owner {
     ModelPtr model;
     std::deque<std::pair<PlaneArrays, PlaneLevel>> planes;
@@ -139,7 +123,6 @@ ModelPtr with_planes(const ModelPtr& model, int64_t lists, std::mt19937_64& rand
     }
     Result<PlaneArrays> made = make_planes(part.vectors, part.norms_squared, centroids, list_of, dims, 1);
     auto& [arrays, level] = owner->planes.emplace_back(std::move(made).value(), PlaneLevel());
-    if (signed_too) sign(part, arrays, random());
     level = arrays.level();
     part.planes = &level;
   }

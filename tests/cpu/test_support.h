@@ -45,9 +45,8 @@ ModelPtr with_coarse_codes(const ModelPtr& model, std::vector<int8_t> codes, std
 
 // The same model with each part's rows in lists around `lists` of its rows, chosen at random, or around fewer
 // if there are not as many rows that are not zero. A row is mostly in the list of the nearest of a few.
-// Without a row that is not zero, or with too many dimensions, the model itself. `signed_too`: with a sign
-// plane by a random rotation.
-ModelPtr with_planes(const ModelPtr& model, int64_t lists, std::mt19937_64& random, bool signed_too = false);
+// Without a row that is not zero, or with too many dimensions, the model itself.
+ModelPtr with_planes(const ModelPtr& model, int64_t lists, std::mt19937_64& random);
 
 Query make_query(const float* vector, int64_t dims, std::vector<int32_t> excluded = {});
 Query row_query(const Matrix& matrix, int64_t row);  // excludes the row, as word = '...' does

@@ -58,7 +58,7 @@ TEST_F(Security, TheRestWorksInViewsAndTriggers) {
   EXPECT_EQ(connection.value("SELECT a FROM log"), "2");
 }
 
-TEST_F(Security, DeterministicFunctionsWorkInGeneratedColumnsAndIndexes) {
+TEST_F(Security, DeterministicFunctionsWorkInGeneratedColumns) {
   connection.rows(
       "CREATE TABLE pair(a TEXT, b TEXT, similarity REAL AS (cos_sim(a, b)) STORED, v AS (glove_vec(a)), "
       "missing AS (glove_oov(a)), CHECK (missing = '[]'));"

@@ -93,7 +93,7 @@ std::string columns_of(const std::string& table) {
 TEST(Surface, ColumnsOfGloveNn) {
   EXPECT_EQ(columns_of("glove_nn"),
             "neighbor TEXT, similarity REAL, rank INTEGER, +word TEXT, +expr TEXT, +k INTEGER, +model TEXT, "
-            "+backend TEXT, +certainty REAL, +recall REAL, +among BLOB, +evidence TEXT, +rows_read INTEGER");
+            "+backend TEXT, +recall REAL, +among BLOB, +evidence TEXT, +rows_read INTEGER");
 }
 
 TEST(Surface, ColumnsAndObjectsOfAGloveIndex) {
@@ -104,7 +104,7 @@ TEST(Surface, ColumnsAndObjectsOfAGloveIndex) {
   EXPECT_EQ(connection.value("SELECT group_concat(iif(hidden, '+', '') || name || ' ' || type, ', ') "
                              "FROM pragma_table_xinfo('doc_vec')"),
             "id INTEGER, similarity REAL, rank INTEGER, +query TEXT, +k INTEGER, +backend TEXT, "
-            "+certainty REAL, +recall REAL, +among BLOB, +evidence TEXT, +rows_read INTEGER, +doc_vec TEXT");
+            "+recall REAL, +among BLOB, +evidence TEXT, +rows_read INTEGER, +doc_vec TEXT");
   EXPECT_EQ(connection.value("SELECT group_concat(name) FROM (SELECT name FROM sqlite_master WHERE name GLOB "
                              "'doc_vec_*' ORDER BY name)"),
             "doc_vec_block,doc_vec_config,doc_vec_dead,doc_vec_delete,doc_vec_insert,"

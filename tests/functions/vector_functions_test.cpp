@@ -33,7 +33,7 @@ TEST_F(VectorFunctions, OovIsAJsonArrayInTextOrderEachWordOnce) {
       << "the result is JSON, not a string";
 }
 
-TEST_F(VectorFunctions, BytesThatAreNoUtf8BecomeReplacementCharacters) {
+TEST_F(VectorFunctions, BytesThatAreNoUtf8AreReplaced) {
   EXPECT_EQ(connection.value("SELECT hex(glove_oov(CAST(x'ff' AS TEXT)))"), "5B22EFBFBD225D");
 }
 

@@ -71,31 +71,6 @@ TEST(UpperCodes, AreBoundsThemselves) {
   EXPECT_GE(upper_of_code(upper_code(-std::numeric_limits<float>::max())), -1);
 }
 
-// Therefore a scan by planes drops no row that the proof keeps.
-TEST(PlaneSimilarities, AreAtLeastThoseOfTheProof) {
-  GLOVE_TRACE_SEED();
-  std::mt19937_64 random = testing::random_source();
-  std::uniform_real_distribution<float> exponent(-14, 3), product_in(-24, 24), near(-1.2f, 1.2f);
-  for (int i = 0; i < 400000; ++i) {
-    const float distance = std::exp2(exponent(random));
-    float product = i % 4 == 0 ? product_in(random) : near(random);
-    if (i % 8 == 1) product = 1 - std::exp2(exponent(random) - 14);
-    // The product may be too small by its roundings. largest_similarity() adds a slack of its own.
-    const double most = static_cast<double>(product) + static_cast<double>(kPlaneSlack / 2 * 3);
-    const float exact = largest_similarity(most, static_cast<double>(distance));
-    const float found = largest_plane_similarity(product, distance);
-    ASSERT_GE(found, most < 1 ? exact - 4 * kPlaneSlack : 1) << std::hexfloat << product << " " << distance;
-    ASSERT_LE(found, exact + 5 * kPlaneSlack) << std::hexfloat << product << " " << distance;
-  }
-  const float infinity = std::numeric_limits<float>::infinity();
-  const float nan = std::numeric_limits<float>::quiet_NaN();
-  for (const float product : {-infinity, -1.0f, 0.0f, 1.0f, infinity, nan}) {
-    EXPECT_EQ(largest_plane_similarity(product, infinity), 1) << product;
-    EXPECT_EQ(largest_plane_similarity(product, nan), 1) << product;
-  }
-  EXPECT_EQ(largest_plane_similarity(nan, 0.1f), 1);
-}
-
 TEST(UpperCodes, HoldTheEnds) {
   const float infinity = std::numeric_limits<float>::infinity();
   const float largest = std::numeric_limits<float>::max();

@@ -3,7 +3,6 @@
 
 #include "gpu/backend/cuda_device.h"
 #include "tests/gpu/cuda_support.h"
-#include "tests/gpu/in_lists.h"
 #include "tests/gpu/lost_device.h"
 #include "tests/search/reference.h"
 
@@ -50,29 +49,6 @@ TEST_F(CudaDevices, EachAloneAndTogetherAnswerAsTheCpu) {
         << info.device;
     forget(model);
   }
-}
-
-// Each device scans the lists of its own rows, of which there are enough that it does.
-TEST_F(CudaDevices, PlanesAndSignsAnswerAsTheCpu) {
-  choose("0,1");
-  const ModelPtr model = in_lists(large_model(random_(), 1'060'011, 256), 700, random_, 100, true);
-  const std::vector<Query> queries = random_queries(random_, *model, Rows::kGaussian, 12);
-  const auto wanted = rows_by("cpu", model, queries, 10);
-  bool found_signs = false;
-  for (int pass = 0; pass < 40 && !found_signs; ++pass) {
-    for (size_t i = 0; i < queries.size(); ++i)
-      for (const double certainty : {1.0, 1 - 1e-9}) {
-        SearchReport report;
-        const auto got = nearest(searchers_of(model), {&queries[i], 1}, 10,
-                                 SearchOptions{"cuda", {}, 1, certainty}, report);
-        ASSERT_TRUE(got.ok()) << got.error().message;
-        EXPECT_EQ(difference(got.value()[0], wanted[i]), "") << i << ", GLOVE_TEST_SEED=" << test_seed();
-        found_signs = found_signs || (!report.notes.empty() && report.notes[0].uncertain);
-      }
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  }
-  EXPECT_TRUE(found_signs);
-  forget(model);
 }
 
 TEST_F(CudaDevices, ManyThreadsAtOnce) {

@@ -86,7 +86,7 @@ TEST_F(DeviceAnalysisTest, ADeviceThatIsLostDuringAFitStaysLost) {
 std::vector<std::string> logged;
 
 // What the backend 'auto' does.
-TEST_F(DeviceAnalysisTest, TheHostTakesOverFromADeviceThatFailsInAFit) {
+TEST_F(DeviceAnalysisTest, TheHostTakesOverFromAFailingDevice) {
   make();
   const ModelPtr m = model(1000, 30, Rows::kGaussian);
   const PointSet set = PointSet::first_rows(m, 1000);

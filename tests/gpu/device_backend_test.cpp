@@ -180,7 +180,7 @@ TEST_F(DeviceBackendTest, NoDevice) {
   EXPECT_EQ(info(model()).state, "not loaded");
 }
 
-TEST_F(DeviceBackendTest, ALimitTooSmallNamesTheNumbersAndALargerOneHelps) {
+TEST_F(DeviceBackendTest, ALimitTooSmallNamesTheNumbers) {
   make();
   const ModelPtr m = model(5000, 40);
   limit_ = 10000;
@@ -310,7 +310,7 @@ TEST_F(DeviceBackendTest, AnInterruptCheckMayComeBack) {
   expect_right(second);
 }
 
-TEST_F(DeviceBackendTest, OneThatWaitsForAnotherUploadCanBeInterrupted) {
+TEST_F(DeviceBackendTest, OneThatWaitsForAnUploadCanBeInterrupted) {
   make();
   const ModelPtr first = model(5000, 40);
   const ModelPtr second = model(100, 10);

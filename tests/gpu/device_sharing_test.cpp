@@ -96,7 +96,7 @@ TEST_F(DeviceSharingTest, AForkedChildIsRefused) {
   EXPECT_TRUE(backend().available().ok());
 }
 
-TEST_F(DeviceSharingTest, AChildForkedWhileTheDeviceIsBeingOpenedDoesNotHang) {
+TEST_F(DeviceSharingTest, AChildForkedDuringTheOpeningDoesNotHang) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "ThreadSanitizer does not support threads after a fork";
 #endif

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -17,11 +16,7 @@
 #include "gpu/layout/bounds.h"
 #include "gpu/layout/packed_rows.h"
 #include "gpu/layout/plan.h"
-#include "gpu/layout/plane_tiles.h"
 #include "gpu/layout/query_codes.h"
-#include "lists/half.h"
-#include "lists/planes.h"
-#include "lists/rotation.h"
 #include "model/exact_dot.h"
 #include "model/nibbles.h"
 #include "model/quantize.h"
@@ -142,86 +137,12 @@ Uppers uppers_by_4_bits(const gpu::DevicePart& part, const std::vector<int8_t>& 
   return uppers;
 }
 
-// The list of the row at a position, and its product with the query's unit vector.
-float centroid_product(const gpu::DevicePart& part, const Query& query, int64_t position) {
-  const gpu::TileLists& lists = part.planes.tiles[position / kTileRows];
-  const auto begun = lists.starts & static_cast<uint32_t>((uint64_t{2} << (position % kTileRows)) - 1);
-  const float* const centroid =
-      part.planes.centroids + int64_t{lists.first + std::popcount(begun)} * part.dims;
-  return static_cast<float>(exact_dot(query.vector.data(), centroid, part.dims) /
-                            std::sqrt(query.norm_squared));
-}
-
-// The upper bound of the row at a position, of which the last six bytes of two words are the PlaneBound.
-//   by_code  the largest product that its codes may have with the query's unit vector
-//   factor   of distances
-void add_upper(const gpu::DevicePart& part, const Query& query, int64_t position, uint32_t last_but_one,
-               uint32_t last, float by_code, float factor, Uppers& uppers) {
-  const float product =
-      half_value(static_cast<uint16_t>(last_but_one >> 16)) * centroid_product(part, query, position) +
-      half_value(static_cast<uint16_t>(last & 0xffffu)) * by_code;
-  const float distance = half_value(static_cast<uint16_t>(last >> 16));
-  if (distance != 0)
-    uppers.emplace_back(gpu::largest_plane_similarity(product, distance * factor),
-                        part.planes.rows[position]);
-}
-
-Uppers uppers_by_planes(const gpu::DevicePart& part, const Query& query) {
-  const QuantizedQuery quantized = quantize_query(query.vector, query.norm_squared, gpu::kOnePlaneCode);
-  const PlaneLine line = upper_line(quantized.bound, quantized.scale, quantized.code_sum, 3, part.dims);
-  Uppers uppers;
-  for (int64_t position = 0; position < part.rows; ++position) {
-    const uint32_t* const tile = part.planes.plane1 + position / kTileRows * gpu::plane_tile_words(part.dims);
-    std::vector<uint32_t> row;
-    for (int64_t word = 0; word < gpu::plane_row_words(part.dims); ++word)
-      row.push_back(tile[gpu::plane_word_index(position % kTileRows, word, part.dims)]);
-    int32_t sum = 0;
-    for (int64_t j = 0; j < part.dims; ++j) {
-      const PlanePlace place = plane_place(j, part.dims);
-      const auto byte =
-          static_cast<int>(row[static_cast<size_t>(place.byte / 4)] >> (place.byte % 4 * 8) & 255);
-      sum += place.bits(byte) * quantized.codes[static_cast<size_t>(j)];
-    }
-    add_upper(part, query, position, row[row.size() - 2], row.back(), line(sum), 1, uppers);
-  }
-  return uppers;
-}
-
-// Multiplies with the rotated query itself.
-Uppers uppers_by_signs(const gpu::DevicePart& part, const SearchRequest& request) {
-  const Query& query = *request.query;
-  const gpu::DeviceSigns& signs = part.planes.signs;
-  const float factor = certain_factor(part.dims, request.certainty, request.k);
-  std::vector<double> rotated;
-  for (int64_t i = 0; i < signs.bits; ++i)
-    rotated.push_back(exact_dot(query.vector.data(), signs.rotation + i * part.dims, part.dims) /
-                      std::sqrt(query.norm_squared));
-  Uppers uppers;
-  for (int64_t position = 0; position < part.rows; ++position) {
-    const int64_t row = position % kTileRows;
-    const uint32_t* const tile = signs.words + position / kTileRows * gpu::sign_tile_words(signs.bits);
-    double sum = 0;
-    for (int64_t j = 0; j < signs.bits; ++j) {
-      const uint32_t word = tile[gpu::sign_word_index(row, j / kSignGroup, signs.bits)];
-      const bool bit = (word >> (j % kSignWordBytes * 8 + j % kSignGroup / kSignWordBytes) & 1) != 0;
-      sum += bit ? rotated[static_cast<size_t>(j)] : -rotated[static_cast<size_t>(j)];
-    }
-    const uint32_t* const bound = tile + gpu::sign_bound_index(row, signs.bits);
-    add_upper(part, query, position, bound[0], bound[1], static_cast<float>(sum), factor, uppers);
-  }
-  return uppers;
-}
-
-// As coarse_scan_kernel and those of scans by lists, with the rows of the best upper bounds as seeds.
-std::vector<Neighbor> coarse_search(const gpu::DevicePart& part, const SearchRequest& request,
-                                    int64_t top_rows) {
-  const Query& query = *request.query;
+// As coarse_scan_kernel, with the rows of the best upper bounds as seeds.
+std::vector<Neighbor> coarse_search(const gpu::DevicePart& part, const Query& query, int64_t top_rows) {
   const QuantizedQuery quantized = quantize_query(query.vector, query.norm_squared, gpu::kTwoPlaneCode);
   std::vector<int8_t> planes(quantized.codes.size() * 2);
   gpu::pack_planes(quantized.codes, planes.data());
-  Uppers uppers = gpu::signs_worthwhile(part, request.certainty) ? uppers_by_signs(part, request)
-                  : gpu::planes_worthwhile(part, top_rows)       ? uppers_by_planes(part, query)
-                                                           : uppers_by_4_bits(part, planes, quantized.bound);
+  Uppers uppers = uppers_by_4_bits(part, planes, quantized.bound);
   std::ranges::sort(uppers, std::greater<>());
   std::vector<double> seeds;
   for (size_t i = 0; i < std::min(uppers.size(), static_cast<size_t>(2 * top_rows)); ++i)
@@ -301,18 +222,14 @@ Status FakeDevice::propose(const gpu::DevicePart& part, std::span<SearchRequest>
       knobs_.lost = true;
       return {ErrorCode::kUnavailable, "fake: lost"};
     }
-    if (requests.size() > 1) request.certainty = 1;
     const bool coarse = part.packed_rows != nullptr &&
                         gpu::coarse_worthwhile(part.rows_to_scan(), part.dims, top_rows, info_.coarse_from);
-    request.rows = coarse ? coarse_search(part, request, top_rows) : search(part, *request.query, top_rows);
+    request.rows =
+        coarse ? coarse_search(part, *request.query, top_rows) : search(part, *request.query, top_rows);
     if (part.vectors == nullptr && requests.size() > 1)  // as the kernels for batches
       for (Neighbor& row : request.rows) row.similarity = kNoSimilarity;
     request.cost.rows_scanned += part.admissible_rows();
-    request.uncertain = coarse && gpu::signs_worthwhile(part, request.certainty);
-    const bool planes = coarse && !request.uncertain && gpu::planes_worthwhile(part, top_rows);
-    knobs_.coarse_searches += coarse && !planes && !request.uncertain ? 1 : 0;
-    knobs_.plane_searches += planes ? 1 : 0;
-    knobs_.sign_searches += request.uncertain ? 1 : 0;
+    knobs_.coarse_searches += coarse ? 1 : 0;
     ++knobs_.searches;
   }
   return {};

@@ -25,8 +25,6 @@ class FakeDevice : public gpu::Device {
     std::atomic<int> searches_left{-1};  // until the device is lost; -1 = all
     std::atomic<int64_t> searches{0};
     std::atomic<int64_t> coarse_searches{0};  // those of `searches` that read 4-bit codes
-    std::atomic<int64_t> plane_searches{0};   // that read plane one
-    std::atomic<int64_t> sign_searches{0};    // that read the sign plane
     std::atomic<int64_t> copies{0};
     std::atomic<int64_t> passes{0};  // of k-means
     std::atomic<int64_t> sums{0};    // over rows

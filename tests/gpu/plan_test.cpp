@@ -6,35 +6,12 @@
 #include <random>
 #include <vector>
 
-#include "gpu/layout/plane_tiles.h"
 #include "model/limits.h"
 #include "model/quantize.h"
 #include "tests/loader/random.h"
 
 namespace glove::gpu {
 namespace {
-
-// Lists without rows have no number.
-TEST(TilesOfLists, NameTheListOfEachPosition) {
-  std::mt19937_64 random = testing::random_source();
-  for (int turn = 0; turn < 200; ++turn) {
-    std::vector<int64_t> offsets = {0};
-    const auto longest = static_cast<int64_t>(1) << (random() % 8);
-    for (auto lists = 1 + random() % 40; lists > 0; --lists)
-      offsets.push_back(offsets.back() +
-                        (random() % 3 == 0 ? 0 : static_cast<int64_t>(random()) % longest + longest));
-    if (offsets.back() == 0) continue;
-    const ListedTiles listed = tiles_of_lists(offsets);
-    ASSERT_EQ(std::ssize(listed.tiles), tile_count(offsets.back()));
-    for (int64_t position = 0; position < offsets.back(); ++position) {
-      const TileLists& tile = listed.tiles[static_cast<size_t>(position / kTileRows)];
-      const auto begun = tile.starts & static_cast<uint32_t>((uint64_t{2} << (position % kTileRows)) - 1);
-      const int64_t list = listed.lists.at(static_cast<size_t>(tile.first + std::popcount(begun)));
-      ASSERT_LE(offsets[static_cast<size_t>(list)], position) << "GLOVE_TEST_SEED=" << testing::test_seed();
-      ASSERT_GT(offsets[static_cast<size_t>(list) + 1], position);
-    }
-  }
-}
 
 TEST(BlockLayout, PlacesBoundArrays) {
   BlockLayout layout;

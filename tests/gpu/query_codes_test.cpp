@@ -6,7 +6,6 @@
 
 #include "base/float_environment.h"
 #include "gpu/layout/packed_rows.h"
-#include "lists/planes.h"
 #include "model/exact_dot.h"
 #include "model/quantize.h"
 #include "tests/loader/random.h"
@@ -45,29 +44,6 @@ TEST_F(QueryCodesTest, PlanesAddUpToTheCode) {
   pack_planes(codes, planes.data());
   for (size_t j = 0; j < codes.size(); ++j)
     ASSERT_EQ(planes[j / 4 * 8 + j % 4] * 128 + planes[j / 4 * 8 + 4 + j % 4], codes[j]);
-}
-
-// Words of plane one are multiplied by the codes as the kernel multiplies them.
-TEST_F(QueryCodesTest, PlaneCodesMeetTheirBits) {
-  for (const int64_t dims : {1, 2, 5, 15, 16, 17, 36, 100, 299, 768}) {
-    std::vector<int16_t> codes(static_cast<size_t>(dims));
-    for (int16_t& code : codes) code = static_cast<int16_t>(static_cast<int>(random_() % 255) - 127);
-    std::vector<int8_t> packed(static_cast<size_t>(plane_code_bytes(dims)));
-    pack_plane_codes(codes, dims, packed.data());
-    std::vector<uint8_t> row(packed.size() / 4);  // whole words
-    int32_t wanted = 0;
-    for (int64_t j = 0; j < dims; ++j) {
-      const auto bits = static_cast<int>(random_() % 4);
-      const PlanePlace place = plane_place(j, dims);
-      row[static_cast<size_t>(place.byte)] |= static_cast<uint8_t>(bits << place.shift);
-      wanted += bits * codes[static_cast<size_t>(j)];
-    }
-    int32_t sum = 0;
-    for (size_t byte = 0; byte < row.size(); ++byte)
-      for (size_t pair = 0; pair < 4; ++pair)
-        sum += (row[byte] >> (2 * pair) & 3) * packed[byte / 4 * 16 + pair * 4 + byte % 4];
-    ASSERT_EQ(sum, wanted) << dims;
-  }
 }
 
 TEST_F(QueryCodesTest, BatchCodesKeepSumsExactInAFloat) {

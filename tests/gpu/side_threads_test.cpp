@@ -34,7 +34,7 @@ TEST(SideThreads, EachPieceOnceAndTheFirstOnTheCallersThread) {
   }
 }
 
-TEST(SideThreads, AnInterruptReachesAllAndIsAskedOnlyOnTheCallersThread) {
+TEST(SideThreads, OnlyTheCallersThreadAsksAndAllAreInterrupted) {
   SideThreads threads;
   const auto self = std::this_thread::get_id();
   int asked = 0;

@@ -18,12 +18,12 @@ class IndexRecallTest : public ::testing::Test {
  protected:
   IndexRecallTest() {
     const std::vector<float> centroids = {1, 0, 0.5f, 0.5f, -1, 2};
-    lists_ = Lists::make(centroids, 2, 10, std::nullopt);
+    lists_ = Lists::make(centroids, 2, 10);
     const auto entries = std::ssize(kRecallKs) * kQueries;
     arrays_.queries = kQueries;
     arrays_.transform.assign(kRecallKs.size() * kRecallTransform, 1);
-    arrays_.features.assign(static_cast<size_t>(entries * kRecallFeatures), 7);
-    arrays_.found.assign(static_cast<size_t>(entries * kRecallSteps), 9);
+    arrays_.features.assign(static_cast<size_t>(entries * kRecallColumns), 7);
+    arrays_.found.assign(static_cast<size_t>(entries * kRecallSteps), 1);
   }
 
   IndexRecallPtr parse(HugePageBuffer<char> bytes) const {
@@ -58,6 +58,7 @@ TEST_F(IndexRecallTest, IsNotUsedIfItCannotBeOne) {
     for (const int64_t number :
          {int64_t{0}, int64_t{-1}, int64_t{1} << 40, std::numeric_limits<int64_t>::max()})
       EXPECT_EQ(parse(with_number(place, number)), nullptr) << place << ", " << number;
+  EXPECT_EQ(parse(with_number(0, 1)), nullptr);  // an older version, without classes for small k
   for (const size_t size :
        {size_t{0}, size_t{7}, size_t{32}, good.size() - 1, good.size() - 2, good.size() + 2}) {
     HugePageBuffer<char> bytes = good;
@@ -72,10 +73,10 @@ TEST_F(IndexRecallTest, IsNotUsedIfItCannotBeOne) {
   expect_refused(
       [](RecallArrays& arrays) { arrays.transform[40] = std::numeric_limits<double>::infinity(); });
   expect_refused([](RecallArrays& arrays) { arrays.features[3] = 5000; });
-  expect_refused([](RecallArrays& arrays) { arrays.found[5] = 8; });    // falls
-  expect_refused([](RecallArrays& arrays) { arrays.found[95] = 11; });  // of 10
+  expect_refused([](RecallArrays& arrays) { arrays.found[5] = 0; });   // falls
+  expect_refused([](RecallArrays& arrays) { arrays.found[95] = 2; });  // of 1
   const std::vector<float> other = {1, 0, 0.5f, 0.5f, -1, 2.5f};
-  EXPECT_EQ(IndexRecall::parse(good, *Lists::make(other, 2, 10, std::nullopt), nullptr), nullptr);
+  EXPECT_EQ(IndexRecall::parse(good, *Lists::make(other, 2, 10), nullptr), nullptr);
 }
 
 TEST(SharedRecalls, AuditsOutliveTheCalibration) {

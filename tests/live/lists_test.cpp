@@ -9,8 +9,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <numeric>
-#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -19,7 +17,6 @@
 #include "cpu/cpu_backend.h"
 #include "lists/half.h"
 #include "lists/planes.h"
-#include "lists/sign_plane.h"
 #include "live/list_maker.h"
 #include "live/loaded_bytes.h"
 #include "model/exact_dot.h"
@@ -81,9 +78,9 @@ class ListsTest : public ::testing::Test {
     segment_ = Segment::parse(builder.finish(), rows, dims, "s").value();
   }
 
-  // The segment in `count` lists, which have a rotation with this seed if it is given.
-  SegmentPtr listed(int64_t count, std::optional<uint64_t> seed = std::nullopt) {
-    const ListsPtr lists = train_lists(*cpu_->analysis(), *segment_, count, seed, {}).value();
+  // The segment in `count` lists.
+  SegmentPtr listed(int64_t count) {
+    const ListsPtr lists = train_lists(*cpu_->analysis(), *segment_, count, {}).value();
     return in_lists(*cpu_->analysis(), *segment_, lists, {}).value();
   }
 
@@ -142,7 +139,7 @@ class ListsTest : public ::testing::Test {
 
 // Searches segments as one model without vectors, by the codes that the backend is told to read first.
 std::vector<Neighbor> candidates(const std::vector<SegmentPtr>& segments, const Query& query, int64_t k,
-                                 int bits, int threads, double certainty = 1) {
+                                 int bits, int threads) {
   std::vector<ModelPart> parts;
   for (const SegmentPtr& segment : segments) {
     ModelPart part;
@@ -159,10 +156,8 @@ std::vector<Neighbor> candidates(const std::vector<SegmentPtr>& segments, const 
   SearchRequest request;
   request.query = &query;
   request.k = k;
-  request.certainty = certainty;
   EXPECT_TRUE(searcher->search({&request, 1}).ok());
   EXPECT_TRUE(request.status.ok());
-  EXPECT_TRUE(certainty < 1 || !request.uncertain);
   return request.rows;
 }
 
@@ -181,7 +176,7 @@ TEST_F(ListsTest, PlanesKeepTheirPromiseToTheVectors) {
           finite += std::isinf(plane_row(level, position, true).distance) ? 0 : 1;
           ++all;
         }
-      EXPECT_TRUE(has_planes_of_codes(*cpu_->analysis(), *segment, {}).value());
+      EXPECT_TRUE(has_planes_of_codes(*segment, {}).value());
     }
   EXPECT_GT(finite, all / 2);
 }
@@ -218,43 +213,38 @@ TEST_F(ListsTest, SearchesFindTheSameRows) {
 
 // What index_memory limits counts segments, their planes and the lists, each while it lives.
 TEST_F(ListsTest, AreCountedWhileTheyAreInMemory) {
-  make_rows(600, 260, 5);
+  make_rows(600, 60, 5);
   const int64_t before = LoadedBytes::all();
-  SegmentPtr segment = listed(10, random_());
+  SegmentPtr segment = listed(10);
   const ListsPtr lists = segment->planes()->lists();
-  const int64_t of_lists =
-      std::ssize(lists->bytes()) + std::ssize(lists->rotation()) * int64_t{sizeof(float)};
+  const int64_t of_lists = std::ssize(lists->bytes());
   EXPECT_GT(LoadedBytes::all(), before + std::ssize(segment->bytes()) + of_lists) << "planes";
   EXPECT_LT(LoadedBytes::all(), before + 2 * std::ssize(segment->bytes()) + of_lists);
   segment = nullptr;
   EXPECT_EQ(LoadedBytes::all(), before + of_lists);
 }
 
-// A search reads the planes of one segment, or its sign plane first, and 8 bits of another.
+// A search reads the planes of one segment, and 8 bits of another.
 TEST_F(ListsTest, SegmentsWithAndWithoutListsAreSearchedTogether) {
-  for (const int64_t dims : {24, 260}) {
-    const bool is_signed = dims == 260;
-    const int64_t rows = is_signed ? 800 : 3000;
-    make_rows(300, dims, 3);
-    const SegmentPtr small = segment_;
-    const std::vector<float> few = vectors_;
-    make_rows(rows, dims, 10);
-    const SegmentPtr large = listed(20, is_signed ? std::optional(random_()) : std::nullopt);
-    vectors_.insert(vectors_.end(), few.begin(), few.end());
-    rows_ += 300;
-    for (int i = 0; i < 40; ++i) {
-      const auto row = static_cast<int64_t>(random_() % static_cast<uint64_t>(rows_));
-      const auto query = make_query({vector(row), vector(row) + dims});
-      const bool is_first = i % 2 == 0;
-      const auto order = is_first ? std::vector{large, small} : std::vector{small, large};
-      const std::vector<Neighbor> found =
-          candidates(order, *query, 10, 4, 1 + i % 3, is_signed ? 1 - 1e-9 : 1);
-      EXPECT_LT(std::ssize(found), rows_);
-      for (const int32_t best : best_rows(*query, 10)) {
-        const int64_t id = is_first ? best : best < rows ? best + 300 : best - rows;
-        const auto is_row = [id](const Neighbor& one) { return one.id == id; };
-        EXPECT_EQ(std::count_if(found.begin(), found.end(), is_row), 1) << id << ", " << is_first;
-      }
+  constexpr int64_t kRows = 3000, kDims = 24;
+  make_rows(300, kDims, 3);
+  const SegmentPtr small = segment_;
+  const std::vector<float> few = vectors_;
+  make_rows(kRows, kDims, 10);
+  const SegmentPtr large = listed(20);
+  vectors_.insert(vectors_.end(), few.begin(), few.end());
+  rows_ += 300;
+  for (int i = 0; i < 40; ++i) {
+    const auto row = static_cast<int64_t>(random_() % static_cast<uint64_t>(rows_));
+    const auto query = make_query({vector(row), vector(row) + kDims});
+    const bool is_first = i % 2 == 0;
+    const auto order = is_first ? std::vector{large, small} : std::vector{small, large};
+    const std::vector<Neighbor> found = candidates(order, *query, 10, 4, 1 + i % 3);
+    EXPECT_LT(std::ssize(found), rows_);
+    for (const int32_t best : best_rows(*query, 10)) {
+      const int64_t id = is_first ? best : best < kRows ? best + 300 : best - kRows;
+      const auto is_row = [id](const Neighbor& one) { return one.id == id; };
+      EXPECT_EQ(std::count_if(found.begin(), found.end(), is_row), 1) << id << ", " << is_first;
     }
   }
 }
@@ -269,7 +259,7 @@ TEST_F(ListsTest, BytesAreReadAsTheyWereWritten) {
   EXPECT_EQ(again->checksum(), lists->checksum());
   const SegmentPtr same = Segment::parse(bytes, 500, 17, "s", again).value();
   EXPECT_EQ(same->checksum(), segment->checksum());
-  EXPECT_TRUE(has_planes_of_codes(*cpu_->analysis(), *same, {}).value());
+  EXPECT_TRUE(has_planes_of_codes(*same, {}).value());
   EXPECT_EQ(listed(9)->checksum(), segment->checksum()) << "lists are not the same each time";
   EXPECT_FALSE(Segment::parse(bytes, 500, 17, "s").ok());
   EXPECT_FALSE(Segment::parse({bytes.begin(), bytes.end() - 1}, 500, 17, "s", again).ok());
@@ -289,7 +279,7 @@ TEST_F(ListsTest, BytesAreReadAsTheyWereWritten) {
 }
 
 // Only what the file's owner can do is left: bounds that are numbers, but not those of the codes. These are
-// found by has_planes_of_codes(*cpu_->analysis(), ). Nothing crashes.
+// found by has_planes_of_codes(). Nothing crashes.
 TEST_F(ListsTest, DamagedPlanesAreErrorsOrOtherPlanes) {
   make_rows(200, 20, 4);
   const SegmentPtr segment = listed(6);
@@ -306,7 +296,7 @@ TEST_F(ListsTest, DamagedPlanesAreErrorsOrOtherPlanes) {
     if (!damaged.ok()) continue;
     ++others;
     EXPECT_NE(damaged.value()->checksum(), segment->checksum());
-    EXPECT_FALSE(has_planes_of_codes(*cpu_->analysis(), *damaged.value(), {}).value()) << at - begin;
+    EXPECT_FALSE(has_planes_of_codes(*damaged.value(), {}).value()) << at - begin;
     candidates({damaged.value()}, *query, 5, 4, 1);
   }
   EXPECT_GT(errors, 0);
@@ -316,68 +306,11 @@ TEST_F(ListsTest, DamagedPlanesAreErrorsOrOtherPlanes) {
 TEST_F(ListsTest, TrainingCanBeInterrupted) {
   make_rows(4000, 64, 30);
   const InterruptCheck at_once = [] { return true; };
-  EXPECT_EQ(train_lists(*cpu_->analysis(), *segment_, 100, std::nullopt, at_once).status().error().code,
+  EXPECT_EQ(train_lists(*cpu_->analysis(), *segment_, 100, at_once).status().error().code,
             ErrorCode::kInterrupted);
-  const ListsPtr lists = train_lists(*cpu_->analysis(), *segment_, 100, std::nullopt, {}).value();
+  const ListsPtr lists = train_lists(*cpu_->analysis(), *segment_, 100, {}).value();
   EXPECT_EQ(in_lists(*cpu_->analysis(), *segment_, lists, at_once).status().error().code,
             ErrorCode::kInterrupted);
-}
-
-// What docs/exactness.md promises of the sign plane of codes of 8 bits: of the codes' unit vector w, the
-// row's angle p to it, and b - <w, b> w in the plane of w and the centroid, f, and aside, g.
-TEST_F(ListsTest, SignsKeepTheirPromise) {
-  using Wide = std::vector<long double>;
-  const auto dot = [](const Wide& a, const Wide& b) {
-    return std::inner_product(a.begin(), a.end(), b.begin(), 0.0L);
-  };
-  const auto add = [](Wide& a, long double factor, const Wide& b) {
-    for (size_t j = 0; j < a.size(); ++j) a[j] += factor * b[j];
-  };
-  for (const int64_t dims : {int64_t{256}, int64_t{640}}) {  // the second has more than bits
-    make_rows(150 / test::kShare + 40, dims, 4);
-    const SegmentPtr segment = listed(3, random_());
-    const PlaneLevel& level = segment->planes()->level();
-    const int64_t bits = live_sign_bits(dims);
-    ASSERT_EQ(sign_bits_of(level.rotation, dims), bits);
-    int64_t bounded = 0;
-    for (int64_t list = 0; list < level.lists(); ++list)
-      for (auto p = level.offsets[static_cast<size_t>(list)];
-           p < level.offsets[static_cast<size_t>(list) + 1]; ++p) {
-        const uint16_t* const at =
-            level.sign_bounds.data() + p / kTileRows * kPlaneBounds * kTileRows + p % kTileRows;
-        const double distance = half_value(at[2 * kTileRows]);
-        const int64_t row = level.rows[static_cast<size_t>(p)];
-        if (std::isinf(distance)) continue;
-        ++bounded;
-        Wide w, m, b(static_cast<size_t>(dims));
-        for (int64_t j = 0; j < dims; ++j) {
-          w.push_back(segment->level().codes[static_cast<size_t>(code_index(row, j, dims))]);
-          m.push_back(level.centroids[static_cast<size_t>(list * dims + j)]);
-        }
-        const long double length = std::sqrt(dot(w, w));
-        for (long double& one : w) one /= length;
-        add(b, half_value(at[0]), m);
-        for (int64_t o = 0; o < bits; ++o) {
-          const SignPlace place = sign_place(p, o, bits);
-          const bool bit = (level.signs[static_cast<size_t>(place.byte)] >> place.shift & 1) != 0;
-          const float* const turned = level.rotation.data() + o * dims;
-          add(b, half_value(at[kTileRows]) * (bit ? 1 : -1), Wide(turned, turned + dims));
-        }
-        Wide u(vector(row), vector(row) + dims);
-        const long double cosine = dot(u, w) / std::sqrt(dot(u, u));
-        const long double sine = std::sqrt(std::max(0.0L, 1 - cosine * cosine));
-        const long double along = dot(w, b);
-        Wide g = b, n = m;
-        add(g, -along, w);
-        add(n, -dot(w, m), w);
-        const long double f = dot(n, n) > 1e-12L ? dot(g, n) / std::sqrt(dot(n, n)) : 0;
-        const long double aside = std::sqrt(std::max(0.0L, dot(g, g) - f * f));
-        ASSERT_GE(along * cosine - (std::abs(f) + aside) * sine, 1) << "row " << row;
-        ASSERT_LE(aside + (std::abs(f) + along * sine) / kLeastSignFactor, distance) << "row " << row;
-      }
-    EXPECT_GT(bounded, rows_ / 2);
-    EXPECT_TRUE(has_planes_of_codes(*cpu_->analysis(), *segment, {}).value());
-  }
 }
 
 // Lists that have from a half to twice the mean number of rows stay as they are, in their order.
@@ -385,7 +318,7 @@ TEST_F(ListsTest, AdaptingLeavesListsOfAboutTheMeanSize) {
   Analysis& analysis = *cpu_->analysis();
   for (const int64_t count : {1, 6, 30}) {
     make_rows(900, 12, 5);
-    const ListsPtr lists = train_lists(analysis, *segment_, count, std::nullopt, {}).value();
+    const ListsPtr lists = train_lists(analysis, *segment_, count, {}).value();
     make_rows(700, 12, 3);  // other rows
     const SegmentPtr before = in_lists(analysis, *segment_, lists, {}).value();
     const std::span<const int64_t> offsets = before->planes()->level().offsets;
@@ -410,7 +343,7 @@ TEST_F(ListsTest, AdaptingLeavesListsOfAboutTheMeanSize) {
     const ListsPtr again = adapt_lists(analysis, *segment_, lists, {}).value();
     EXPECT_TRUE(std::ranges::equal(again->bytes(), adapted->bytes()));
     const SegmentPtr after = in_lists(analysis, *segment_, adapted, {}).value();
-    EXPECT_TRUE(has_planes_of_codes(*cpu_->analysis(), *after, {}).value());
+    EXPECT_TRUE(has_planes_of_codes(*after, {}).value());
   }
 }
 

@@ -4,6 +4,7 @@
 
 GLOVE_TEST_RUNS=N asks N times as many queries.
 """
+import json
 import os
 import random
 import shutil
@@ -108,6 +109,24 @@ class Recall(unittest.TestCase):
                      for recall in (0.5, 0.8, 0.95, 1)]
             for fewer, more in zip(right, right[1:]):
                 self.assertLessEqual(fewer, more)
+
+    def test_the_first_row_of_what_is_made_of_rows(self):
+        """Where few directions matter, as in embeddings, a row that a query is made of is often its nearest but lies in a list far away."""
+        rows = (self.random.normal(0, 1, (12000, 96)) / numpy.arange(1, 97) ** 0.5).astype("<f4")
+        units = rows / numpy.linalg.norm(rows, axis=1)[:, None]
+        db = fixture.connect(":memory:", EXTENSION)
+        self.addCleanup(db.close)
+        db.execute("CREATE TABLE row(id INTEGER PRIMARY KEY, vec BLOB)")
+        db.executemany("INSERT INTO row(vec) VALUES (?)", ((row.tobytes(),) for row in rows))
+        db.execute("CREATE VIRTUAL TABLE row_vec USING glove_index(content='row', rowid='id', vector='vec', lists=100)")
+        a, b, c, d, e = units[self.random.integers(0, 12000, (5, 400))]
+        db.execute("CREATE TABLE q(vec BLOB)")
+        db.executemany("INSERT INTO q VALUES (?)", ((query.astype("<f4").tobytes(),) for query in numpy.concatenate([a - b, c + d + e])))
+        for k in (1, 2):
+            measured = json.loads(db.execute("SELECT glove_recall('row_vec', vec, ?, 0.95) FROM q", (k,)).fetchone()[0])
+            print("k = %d: recall %.3f, %d of 800 exact" % (k, measured["mean"], measured["proved"]), flush=True)
+            self.assertGreater(measured["mean"], 0.93)
+            self.assertLess(measured["proved"], 400)
 
     def test_after_half_of_the_rows_have_changed(self):
         self.db.execute("BEGIN")

@@ -41,6 +41,7 @@ class Generator:
         self.autoincrement = source.choice(("", "", "", " AUTOINCREMENT"))
         self.large = commands and source.random() < 0.25  # so many rows that searches read codes, and of the log, too
         self.in_transaction = set()
+        self.asked = []
 
     # --- names and values ---
 
@@ -84,6 +85,12 @@ class Generator:
         return "X'%s'" % array.array("f", self.components()).tobytes().hex()
 
     def query(self):
+        """Often one that was asked before, whose ranks may be kept."""
+        if not self.asked or self.source.random() < 0.6:
+            self.asked.append(self.new_query())
+        return self.source.choice(self.asked[-3:])
+
+    def new_query(self):
         return text(" ".join(self.source.choices(WORDS, k=self.source.randrange(4)))) if self.form == "text" else self.blob()
 
     def id(self):
@@ -299,7 +306,16 @@ class Generator:
         order = " ORDER BY v.query, v.rank" if batch else " ORDER BY v.rank"
         joined = "%%s v JOIN %s d ON d.%s = v.id WHERE %%s AND d.lang = 'a'" % (self.table(), quoted(self.key))
         plain = "%s v WHERE %s"
+        # The index in the inner loop of a join, which reads its ranks.
+        inner = "SELECT %sd.%s, v.id, v.similarity, v.rank FROM %s d %%s " % (
+            "v.query, " if batch else "", quoted(self.key), self.table()) % self.source.choice(("LEFT JOIN", "CROSS JOIN")) + "%s v ON v.id "
+        inner_order = " ORDER BY %s2, 1, v.rank" % ("v.query, " if batch else "")
         return (
+            (inner + "= d.%s AND %%s" % quoted(self.key), inner_order), (inner + "= d.%s AND %%s" % quoted(self.key), inner_order),
+            (inner + "IN (d.%s, d.%s - 1) AND %%s" % (quoted(self.key), quoted(self.key)), inner_order),
+            (inner + "= d.%s AND %%s AND v.rank BETWEEN 2 AND %d" % (quoted(self.key), number), inner_order),
+            ("SELECT d.%s, (SELECT max(v.rank) FROM %%s v WHERE %%s AND v.id = d.%s) FROM %s d" % (
+                quoted(self.key), quoted(self.key), self.table()), " ORDER BY 1"),
             (columns + plain, order), (columns + plain, order),
             (columns + joined, order), (columns + joined, order + " LIMIT %d" % number),
             (columns + plain + " AND v.rank < %d" % number, order), (columns + plain + " AND v.similarity >= 0.5", order),

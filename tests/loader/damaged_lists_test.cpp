@@ -59,8 +59,8 @@ ModelPtr model_in_lists(Model::Source source = {}) {
   RecallArrays recall;
   recall.queries = 3;
   recall.transform.assign(kRecallKs.size() * kRecallTransform, 1);
-  recall.features.assign(kRecallKs.size() * kRecallFeatures * 3, -7);
-  recall.found.assign(kRecallKs.size() * kRecallSteps * 3, 9);
+  recall.features.assign(kRecallKs.size() * kRecallColumns * 3, -7);
+  recall.found.assign(kRecallKs.size() * kRecallSteps * 3, 1);
   return with_recall(with_planes(model, std::move(planes).value()), std::move(recall));
 }
 
@@ -293,7 +293,7 @@ TEST_F(DamagedLists, ACalibrationThatIsImpossibleIsNotUsed) {
   EXPECT_EQ(table.queries, 3);
   EXPECT_TRUE(std::ranges::all_of(table.transform, [](double value) { return value == 1; }));
   EXPECT_TRUE(std::ranges::all_of(table.features, [](int16_t value) { return value == -7; }));
-  EXPECT_TRUE(std::ranges::all_of(table.found, [](int16_t value) { return value == 9; }));
+  EXPECT_TRUE(std::ranges::all_of(table.found, [](int16_t value) { return value == 1; }));
   EXPECT_EQ(table.lists.lists(), kLists);
   const auto expect_damaged = [&] {
     const auto model = open_model(path_);
@@ -301,16 +301,16 @@ TEST_F(DamagedLists, ACalibrationThatIsImpossibleIsNotUsed) {
     EXPECT_TRUE(model.value()->parts().front().planes->recall->is_damaged);
     expect_error_of_verifying("the tensor 'recall_");
   };
-  write_with<double>(kRecallTransforms, 5, {std::numeric_limits<double>::quiet_NaN()});
+  write_with<double>(kRecallClasses, 5, {std::numeric_limits<double>::quiet_NaN()});
   expect_damaged();
   for (const auto& [i, value] : {std::pair<int64_t, int16_t>{0, 4096},  // a feature
-                                 {kRecallFeatures, -1},
-                                 {kRecallFeatures + kRecallSteps - 1, 11},
-                                 {kRecallFeatures + 4, 8}}) {  // falls
-    write_with<int16_t>(kRecallQueries, i, {value});
+                                 {kRecallColumns, -1},
+                                 {kRecallColumns + kRecallSteps - 1, 2},  // of 1
+                                 {kRecallColumns + 4, 0}}) {  // falls
+    write_with<int16_t>(kRecallTrials, i, {value});
     expect_damaged();
   }
-  write_with_header("[5,3,105]", "[5,105,3]");
+  write_with_header("[8,3,106]", "[8,106,3]");
   expect_damaged();
 }
 

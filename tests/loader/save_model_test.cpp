@@ -193,7 +193,7 @@ TEST(SaveModel, KeepsComponentsAndFrequencies) {
             "the metadata key 'glove.components.words' is '0', but must be a number above 0");
 }
 
-TEST(SaveModel, FilesWithImpossibleComponentsOrFrequenciesAreRefused) {
+TEST(SaveModel, FilesWithImpossibleComponentsAreRefused) {
   GLOVE_TRACE_SEED();
   const TemporaryDirectory directory;
   const std::string path = directory.path("saved.safetensors");

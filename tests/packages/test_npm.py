@@ -95,7 +95,8 @@ asar.createPackageWithOptions(project, archive, { unpackDir: 'node_modules/sqlit
     if (file.endsWith('.json')) return JSON.parse(source);
     const module_ = { exports: {} };
     const require_ = Object.assign((name) => (name.startsWith('./') ? load(name.slice(2)) : require(name)), { resolve: inside });
-    new Function('module', 'exports', 'require', source)(module_, module_.exports, require_);
+    const folder = path.join(archive, 'node_modules/sqlite-glove');
+    new Function('module', 'exports', 'require', '__dirname', source)(module_, module_.exports, require_, folder);
     return module_.exports;
   };
   console.log(load('index.js').loadablePath());

@@ -13,7 +13,7 @@ import tempfile
 
 RUNS = (["IN", "a.safetensors", "--threads", "2", "--top", "5000"], ["IN", "b.safetensors", "--top", "300", "--lower", "--normalize", "--verify"],
         ["IN", "c.safetensors", "--only-words", "words.txt", "--format", "glove-text", "--top", "900"], ["IN", "d.safetensors", "--shards", "3", "-q", "--top", "800"],
-        ["IN", "e.safetensors", "--top", "500", "--lists", "3", "--seed", "7"], ["n.npy", "f.safetensors", "--vocabulary", "words.txt"],
+        ["IN", "e.safetensors", "--top", "500", "--lists", "3"], ["n.npy", "f.safetensors", "--vocabulary", "words.txt"],
         ["--info", "a.safetensors"], ["--verify", "d.safetensors.index.json"], ["--verify", "IN"], ["--info", "n.npy", "--vocabulary", "no"],
         ["tensors", "g", "--tensor", "t"], ["IN", "a.safetensors", "--format", "no\033"], ["--version"], ["--help"], ["--top", "0", "IN", "x"], [])
 COPIES = {"missing": ("cannot load the library beside this program", lambda data: None),

@@ -33,7 +33,7 @@ def check_texts(options, version):
         cuda = b"cudart" in file.read()
     texts = {}
     with zipfile.ZipFile(os.path.join(options.dist, f"sqlite_glove-{version}-py3-none-manylinux_2_34_x86_64.whl")) as wheel:
-        texts["wheel"] = wheel.read(f"sqlite_glove-{version}.dist-info/METADATA").decode().split("License:")[0]
+        texts["wheel"] = wheel.read(f"sqlite_glove-{version}.dist-info/METADATA").decode().split("License-Expression:")[0]
     for name in ("sqlite-glove", "sqlite-glove-linux-x64"):
         with tarfile.open(os.path.join(options.dist, f"{name}-{version}.tgz")) as archive:
             texts[name] = json.load(archive.extractfile("package/package.json"))["description"]
@@ -58,8 +58,15 @@ def check_metadata(options, packages, version):
         path = next(os.path.join(folder, name) for name in os.listdir(folder) if name.endswith(".whl"))
         with zipfile.ZipFile(path) as archive:
             text = {name.split("/")[-1]: archive.read(name).decode() for name in archive.namelist() if ".dist-info/" in name}
-        for line in ("Author: the sqlite-glove authors", "Project-URL: Issues, https://example.org/sqlite-glove/issues"):
-            assert line in text["METADATA"].splitlines(), text["METADATA"]
+            names = archive.namelist()
+        lines = text["METADATA"].split("\n\n")[0].splitlines()
+        for line in ("Author: the sqlite-glove authors", "Project-URL: Issues, https://example.org/sqlite-glove/issues",
+                     "Metadata-Version: 2.4", "License-Expression: MIT"):  # PyPI takes License-File only from 2.4 on
+            assert line in lines, text["METADATA"]
+        assert not [line for line in lines if line.startswith(("License:", "Classifier: License"))], lines
+        licences = [line.split(": ")[1] for line in lines if line.startswith("License-File: ")]
+        assert [f"sqlite_glove-{version}.dist-info/licenses/{name}" in names for name in licences] == [True, True], (licences, names)
+        assert "Summary: Exact vector search" in text["METADATA"], text["METADATA"]
         assert text["LICENSE"].startswith("MIT License") and len(text["LICENSE"]) < 2000
         assert "libhwy-dev" in text["THIRD-PARTY-NOTICES"] and "GCC Runtime Library Exception" in text["THIRD-PARTY-NOTICES"]
         assert len(text["THIRD-PARTY-NOTICES"]) < 70_000, len(text["THIRD-PARTY-NOTICES"])

@@ -105,7 +105,21 @@ class Index(unittest.TestCase):
                 self.check(index, matching, k, where="kind = 'x;)' OR (kind = ?)", params=[kind])
                 self.check(index, matching, k, among=list(matching))
         self.check(index, {id: rows[id] for id in range(10, 20)}, where='id >= 10 AND "odd ""name" < 20')
-        self.check(index, {id: rows[id] for id in range(1, 3001, 2)}, where="doc.kind = 'common'", certainty=1, backend="cpu")
+        self.check(index, {id: rows[id] for id in range(1, 3001, 2)}, where="doc.kind = 'common'", recall=1, backend="cpu")
+
+    def test_with_where_no_statement_that_ends_the_search_is_approximate(self):
+        index, rows, kinds = self.filtered()
+        statements = []
+        self.conn.set_trace_callback(statements.append)
+        self.check(index, {id: rows[id] for id in rows if kinds[id] == "rare"}, where="kind = 'rare'", recall=0.5)
+        self.conn.set_trace_callback(None)
+        first, last = (statement for statement in statements if statement.startswith("SELECT v.") and "ORDER BY" in statement)
+        self.assertIn("recall", first, "it is checked there, and without k it asks for nothing")
+        self.assertNotIn(" v.\"k\" ", first)
+        self.assertIn("among", last)
+        self.assertNotIn("recall", last)
+        with self.assertRaisesRegex(sqlite3.OperationalError, "recall must be a number from 0.5 to 1"):
+            index.search([1] * DIMS, where="kind = 'rare'", recall=7)
 
     def test_a_where_that_is_not_one_expression_is_an_error(self):
         index, _, _ = self.filtered()
@@ -130,6 +144,15 @@ class Index(unittest.TestCase):
             self.assertEqual(list(frame["title"]), ["a", "b"])
         with self.assertRaisesRegex(ValueError, "'lists'"):
             index.search([2, 0], rows="lists")
+        for query in (None, *([optional("numpy").ma.masked_all(2)] if optional("numpy") else [])):
+            with self.assertRaisesRegex(TypeError, "it must be a vector or, with a model, a text"):
+                index.search(query)
+        self.conn.execute("ALTER TABLE doc ADD COLUMN similarity DEFAULT 'mine'")
+        index = self.glove.Index(self.conn, "doc")
+        self.assertEqual(index.search([2, 0], 1), [(3, 1.0, "a", 1, "mine")])
+        with self.assertRaisesRegex(ValueError, "has a column 'similarity', which would take the place of the answer's"):
+            index.search([2, 0], rows="dicts")
+        self.assertEqual(index.search([2, 0], 1, columns=["size"], rows="dicts"), [{"id": 3, "similarity": 1.0, "size": 1}])
 
     def test_values_of_columns(self):
         numpy, pandas = optional("numpy"), optional("pandas")
@@ -182,6 +205,39 @@ class Index(unittest.TestCase):
         reopened = self.glove.Index(self.conn, "doc")
         self.assertEqual(reopened.columns, ["tag"])
         self.check(reopened, rows)
+
+    def test_rows_that_could_never_be_found_are_refused_at_once(self):
+        def refused(index, part, vectors, ids=None):
+            rows, changes = index.conn.execute(f"SELECT * FROM {index.table}").fetchall(), index.conn.total_changes
+            for write in (index.add, index.upsert) if ids else (index.add,):
+                with self.subTest(part), self.assertRaisesRegex(ValueError, part):
+                    write(ids, vectors)
+            self.assertEqual(index.conn.execute(f"SELECT * FROM {index.table}").fetchall(), rows)
+            return index.conn.total_changes - changes
+        docs = self.glove.index(self.conn, "doc", [1, 2], [[1, 0, 0], [0, 1, 0]])
+        empty = self.glove.index(self.conn, "empty", None, [])
+        for ids in (None, [7, 8]):
+            self.assertEqual(refused(docs, "row 1 of vectors has 2 components, but the index has 3 dimensions", [[1, 1, 1], [1, 1]], ids), 0)
+            self.assertEqual(refused(docs, "row 0 of vectors has nan as the component 2", [[1, math.nan, 1], [1, 1, 1]], ids), 0)
+            self.assertEqual(refused(docs, "row 1 of vectors has -inf as the component 3", ((1, 1, 1), (1, 1, -math.inf)), ids), 0)
+            self.assertEqual(refused(docs, "row 1 of vectors has inf as the component 1", [[1, 1, 1], [1e39, 1, 1]], ids), 0)
+            self.assertEqual(refused(empty, "row 1 of vectors has 2 components, but the index has 3", [[1, 1, 1], [1, 1]], ids), 0)
+        refused(docs, "row 0 of vectors has 1.75 components", [b"1234567", None])
+        empty.add(None, [None, [1, 2], None])
+        refused(empty, "row 2 of vectors has 3 components, but the index has 2", [None, [3, 4], [1, 2, 3]])
+        empty.add(None, [[3, 4]])
+        self.assertEqual([row[0] for row in empty.search([3, 4])], [4, 2])
+        # Another model's vectors replace all, or none.
+        with self.assertRaisesRegex(ValueError, "2 components, but rows of 'doc' that are not given have another number"):
+            docs.upsert([1, 3], [[1, 0], [0, 1]])
+        self.assertEqual(docs.search([1, 0, 0], 1), [(1, 1.0)])
+        docs.upsert([1, 2], [[1, 0], None])
+        docs.command("rebuild")
+        self.assertEqual(docs.search([1, 0]), [(1, 1.0)])
+        skips = self.glove.index(self.conn, "skips", None, [[1, 0], [0, 1]], invalid="skip")
+        skips.add(None, [[1, 1, 1], [math.nan, 1], [1, 1]])
+        skips.sync()
+        self.assertEqual([row[0] for row in skips.search([1, 1], 9)], [5, 1, 2])
 
     def test_rows_of_one_component_in_lists(self):
         """Of some there are no bounds, and similarities are 1 or -1: their calibration must be one that is read again."""
@@ -246,7 +302,7 @@ class Index(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "there is no such table"):
             self.glove.Index(self.conn, "doc")
         self.conn.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, embedding BLOB)")
-        with self.assertRaisesRegex(ValueError, "no column 'vector'; its columns are id, embedding"):
+        with self.assertRaisesRegex(ValueError, "no column 'vector'; its columns are id, embedding; .* vector=None"):
             self.glove.Index(self.conn, "doc")
         with self.assertRaisesRegex(ValueError, r"the table 'doc' exists already; open its index by sqlite_glove.Index\(conn, 'doc'\)"):
             self.glove.index(self.conn, "doc", vectors=[[1]])
@@ -264,6 +320,11 @@ class Index(unittest.TestCase):
             with self.subTest(wrong), self.assertRaises((ValueError, TypeError)):
                 self.glove.index(self.conn, "doc", vectors=wrong)
             self.assertEqual(self.conn.execute("SELECT * FROM sqlite_master").fetchall(), [])
+        for wrong in (numpy.zeros((5, 0)), numpy.zeros((5, 0), "f4"), [[], []], (numpy.zeros(0), numpy.zeros(0))):
+            with self.subTest(wrong), self.assertRaisesRegex(ValueError, "a vector has one component or more"):
+                self.glove.index(self.conn, "doc", vectors=wrong)
+            self.assertEqual(self.conn.execute("SELECT * FROM sqlite_master").fetchall(), [])
+        self.assertEqual(self.glove.index(self.conn, "none", vectors=numpy.zeros((0, 4))).search([1, 0]), [])
         ids = [numpy.int64(3), numpy.uint8(5)]
         docs = self.glove.index(self.conn, "doc", ids, numpy.eye(2))
         self.assertEqual(docs.search(numpy.array([1, 0]), numpy.int32(1)), [(3, 1.0)])
@@ -277,6 +338,29 @@ class Index(unittest.TestCase):
                     docs.search([0, 1], k, where=where)
         docs.delete(numpy.int64(3))
         self.assertEqual(docs.search([1, 0], 2), [(5, 0.0)])
+
+    @unittest.skipUnless(optional("numpy"), "there is no NumPy")
+    def test_what_a_masked_array_masks_is_missing(self):
+        import numpy
+        vectors = numpy.ma.masked_array([[1, 0], [0, 1], [1, 1]], [[0, 0], [1, 1], [0, 0]])
+        names = numpy.ma.masked_array([7, 8, 9], [0, 0, 1])
+        for number, given in enumerate((vectors, vectors.astype("f8"), list(vectors))):
+            docs = self.glove.index(self.conn, f"doc{number}", None, given, {"n": names})
+            self.assertEqual([(row[0], row[2]) for row in docs.search([1, 0])], [(1, 7), (3, None)])
+            docs.add(None, given)
+            self.assertEqual([row[0] for row in docs.search([1, 0])], [1, 4, 3, 6])
+        part = numpy.ma.masked_array([[1, 0], [0, 1]], [[0, 0], [1, 0]])
+        for write in (lambda given: self.glove.index(self.conn, "part", None, given), lambda given: docs.add(None, given)):
+            with self.assertRaisesRegex(ValueError, "row 1 of vectors has 1 masked components of 2"):
+                write(part)
+            with self.assertRaisesRegex(ValueError, "the vector has 1 masked components of 2"):
+                write(list(part))
+        with self.assertRaisesRegex(ValueError, "masked components"):
+            docs.search(part[1])
+        with self.assertRaisesRegex(TypeError, "the id None is not an integer"):
+            docs.add(names, vectors)
+        with self.assertRaisesRegex(TypeError, "the id None is not an integer"):
+            docs.search([1, 0], among=names)
 
     def test_the_column_named_glove_key_keeps_its_values(self):
         docs = self.glove.index(self.conn, "doc", [1, 2], [[1, 0], [0, 1]], {"glove_key": ["a", "b"], "Glove_Key_": [7, 8]})

@@ -22,7 +22,7 @@ conn = sqlite3.connect(":memory:")
 sqlite_glove.load(conn)
 docs = sqlite_glove.index(conn, "doc", [1], [[1.0, 0.0]], columns={"title": ["a"]}, invalid="skip")
 tuples: List[Tuple[Any, ...]] = docs.search([1.0, 0.0], 3, where="title = ?", params=["a"])
-dicts: List[Dict[str, Any]] = docs.search([1.0, 0.0], rows="dicts", among=[1], certainty=1)
+dicts: List[Dict[str, Any]] = docs.search([1.0, 0.0], rows="dicts", among=[1], recall=1)
 docs.search([1.0, 0.0], rows="lists")  # error
 docs.search([1.0, 0.0], "ten")  # error
 docs.add([2], [[0.0, 1.0]], {"title": ["b"]})

@@ -169,7 +169,7 @@ TEST_F(EnvironmentCatalogTest, WhoWaitsHeedsHisOwnInterrupt) {
   EXPECT_TRUE(opened_.ok());
 }
 
-TEST_F(EnvironmentCatalogTest, WhoWaitsOpensItWhenTheFirstIsInterrupted) {
+TEST_F(EnvironmentCatalogTest, WhoWaitsOpensItAfterAnInterrupt) {
   start_opening(true);
   std::thread waiting([&] { EXPECT_TRUE(catalog_.find({}).ok()); });
   release();
@@ -191,7 +191,7 @@ TEST_F(EnvironmentCatalogTest, AStatementInsideTheOpeningIsRefused) {
                 "' is being opened by a statement that runs this one; ask again when that has ended");
 }
 
-TEST_F(EnvironmentCatalogTest, AForkedChildOpensItWhateverItsParentIsDoing) {
+TEST_F(EnvironmentCatalogTest, AForkedChildOpensIt) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "ThreadSanitizer does not support threads after a fork";
 #endif

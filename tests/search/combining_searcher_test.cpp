@@ -292,7 +292,7 @@ TEST_F(Combining, IfABatchRunsOutOfMemoryItsCallersSearchAlone) {
 }
 
 // The gate asks every request of a batch for its interrupt, the leader's first.
-TEST_F(Combining, AnInterruptedLeaderEndsTheBatchAndTheOthersWaitAgain) {
+TEST_F(Combining, AfterAnInterruptedLeaderTheOthersWaitAgain) {
   GLOVE_TRACE_SEED();
   std::atomic<bool> stop = false;
   gate_->hold(0);

@@ -120,16 +120,24 @@ class Audits : public ::testing::Test {
 };
 
 TEST_F(Audits, AreOfOneQueryInSoMany) {
-  for (const auto& [every, audited] : {std::pair("0", 0), {"1", 100}, {"10", 10}, {"64", 1}}) {
+  for (const auto& [every, audited] : {std::pair("0", 0), {"1", 100}, {"10", 10}, {"64", 6}}) {
     set(every);
     ASSERT_TRUE(ask(100, 0.9, true).ok());
     EXPECT_EQ(relation.take_exact(), audited);
   }
-  EXPECT_EQ(relation.audit()->all().audits, 111);
+  EXPECT_EQ(relation.audit()->all().audits, 116);
   EXPECT_NEAR(relation.audit()->all().observed, 0.9, 1e-9);
   ASSERT_TRUE(ask(1, 0.9, false).ok());
-  EXPECT_EQ(report.audited.audits, 111);
+  EXPECT_EQ(report.audited.audits, 116);
   EXPECT_EQ(report.recall, 0.9);
+}
+
+// Of the first 512 with a calibration, of which nothing is known yet.
+TEST_F(Audits, AreMoreOftenAtFirst) {
+  ASSERT_TRUE(ask(512, 0.9, true).ok());
+  EXPECT_EQ(relation.take_exact(), 32);
+  ASSERT_TRUE(ask(512, 0.9, true).ok());
+  EXPECT_EQ(relation.take_exact(), 2);
 }
 
 TEST_F(Audits, AreOfEachQueryOnce) {

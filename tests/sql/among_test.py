@@ -163,7 +163,7 @@ class Case:
         conditions = [(query, values), ("among %s %s" % (source.choice(("=", "IS")), among), among_values)]
         conditions += [] if k is None else [("k = ?", [k])]
         conditions += [("model = ?", ["among_test"])] if of_model else []
-        conditions += source.choice(([], [], [("certainty = 1", [])], [("recall IS NULL", [])]))
+        conditions += source.choice(([], [], [("recall = 1", [])], [("recall IS NULL", [])]))
         conditions += [(sql.replace("{id}", "neighbor" if of_model else "id"), parameters) for sql, parameters, _ in filters]
         source.shuffle(conditions)
         columns = ("neighbor" if of_model else "id") + ", similarity, rank"
@@ -335,9 +335,8 @@ def test_bad_values(db):
         for values in ("(SELECT id FROM doc)", "(1, 2)", "('[1]', '[2]')"):
             expect_error(db, "SELECT * FROM %s WHERE %s = ? AND among IN %s" % (table, column, values), (query,),
                          "write among = (SELECT glove_keys(id) FROM doc WHERE ...)")
-        for name, message in (("certainty", "certainty must be a number from 0.999 to 1, or NULL for a proved answer; but it is 0.49"),
-                              ("recall", "recall must be a number from 0.5 to 1, or NULL for an exact answer; but it is 0.49")):
-            expect_error(db, "SELECT * FROM %s WHERE %s = ? AND %s = 0.49" % (table, column, name), (query,), message)
+        expect_error(db, "SELECT * FROM %s WHERE %s = ? AND recall = 0.49" % (table, column), (query,),
+                     "recall must be a number from 0.5 to 1, or NULL for an exact answer; but it is 0.49")
     db.execute("SELECT glove_load_table('among_words', 'SELECT ''king'', ''[1, 2]''')")
     for among in ("NULL", "'[1]'"):
         expect_error(db, "SELECT * FROM glove_nn WHERE word = 'king' AND model = 'among_words' AND among = " + among, (),

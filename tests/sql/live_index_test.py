@@ -362,7 +362,7 @@ class Definitions(LiveTest):
         self.db.execute("CREATE VIEW view AS SELECT * FROM doc")
         self.db.execute("CREATE TEMP TABLE elsewhere(id INTEGER PRIMARY KEY, v)")
         for table in ("implicit", "descending", "plain"):
-            self.expect_refused("rowid must be the INTEGER PRIMARY KEY", f"content={table}, rowid='id', vector='v'")
+            self.expect_refused("rowid must be the INTEGER PRIMARY KEY.* copy the rows", f"content={table}, rowid='id', vector='v'")
         self.expect_refused("is a view", "content=view, rowid=id, vector=embedding")
         self.expect_refused("no table 'elsewhere' in the schema main", "content=elsewhere, rowid=id, vector=v")
         self.expect_refused("^doc_vec: the table 'doc' has no column 'x', which the argument vector names$", "content=doc, rowid=id, vector=x")

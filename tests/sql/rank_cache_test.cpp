@@ -50,7 +50,7 @@ TEST_F(RankCacheTest, HasTheRanksOfTheRelation) {
     int32_t rank = 0;
     for (const Neighbor& row : reference_relation(*model, query))
       expected[static_cast<size_t>(row.id)] = ++rank;
-    EXPECT_EQ(*ranks, expected);
+    EXPECT_EQ(ranks->ranks, expected);
   }
 }
 
@@ -141,6 +141,44 @@ TEST_F(RankCacheTest, TakesNothingForRanksThatItCouldNotCompute) {
   EXPECT_EQ(cache.bytes(), 0u);
   EXPECT_EQ(test_.engine.cache_budget().used(), 0u);
   EXPECT_NE(find(cache, model, query), nullptr);
+}
+
+TEST_F(RankCacheTest, KeepsTheRowsOfAnIndex) {
+  const std::vector<Neighbor> rows = {{7, 0.5}, {-3, 0.25}, {1LL << 40, 0.125}, {2, 0}};
+  RankCache cache(test_.engine);
+  int computed = 0;
+  const auto find = [&](RankCache::Asked asked, size_t bytes, RankCache& in) {
+    return in.find(asked, 1, bytes, [&] { return ++computed, Result(ranks_by_id(rows)); }).value();
+  };
+  const Query query{{1, 2, 3}, 14, {}};
+  EXPECT_EQ(find({.query = query}, 80, cache), nullptr);
+  for (int i = 0; i < 2; ++i) {
+    const RankCache::Ranks ranks = find({.query = query}, 80, cache);
+    ASSERT_NE(ranks, nullptr);
+    EXPECT_EQ(ranks->ranks, (std::vector<int32_t>{2, 4, 1, 3}));
+    EXPECT_EQ(ranks->find(7), 2u);
+    EXPECT_EQ(ranks->rows[*ranks->find(1LL << 40)].similarity, 0.125);
+    EXPECT_EQ(ranks->find(3), std::nullopt);
+  }
+  EXPECT_EQ(computed, 1);
+  const auto one = std::make_shared<const KeySet>(std::vector<int64_t>{7});
+  const auto same = std::make_shared<const KeySet>(std::vector<int64_t>{7});
+  for (const RankCache::Asked& other :
+       {RankCache::Asked{.query = query, .limit = 4}, RankCache::Asked{.query = query, .recall = .9},
+        RankCache::Asked{.query = query, .among = one}, RankCache::Asked{.query = query, .among = same}})
+    EXPECT_EQ(find(other, 80, cache), nullptr);
+  EXPECT_EQ(cache.bytes(), 80u);
+  EXPECT_NE(find({.query = query, .among = one}, 10, cache), nullptr);
+  EXPECT_EQ(cache.bytes(), 160u) << "the estimate was too low";
+  cache.clear();
+  EXPECT_EQ(cache.bytes(), 0u);
+  EXPECT_EQ(find({.query = query}, 80, cache), nullptr);
+
+  RankCache small(test_.engine, 79);
+  for (int i = 0; i < 2; ++i) find({.query = query}, 79, small);
+  EXPECT_EQ(small.bytes(), 0u) << "returned, but not kept";
+  EXPECT_EQ(computed, 3);
+  EXPECT_EQ(test_.engine.cache_budget().used(), 0u);
 }
 
 TEST_F(RankCacheTest, ForgetsModelsThatWereUnloaded) {

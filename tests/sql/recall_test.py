@@ -15,7 +15,7 @@ import numpy
 
 CONVERT, EXTENSION = sys.argv.pop(1), sys.argv.pop(1)
 ROWS, DIMS, SEED = 30000, 24, int.from_bytes(os.urandom(4), "little")
-TENSORS = {"recall_transforms", "recall_queries"}
+TENSORS = {"recall_classes", "recall_trials"}
 
 
 def header_of(path):
@@ -222,6 +222,24 @@ class Recall(unittest.TestCase):
             self.assertNotEqual(done.returncode, 0)
             self.assertIn("the tensor 'recall_", done.stderr)
 
+    def test_a_calibration_of_an_older_version_is_not_used(self):
+        header, start = header_of(self.lists)
+        with open(self.lists, "rb") as file:
+            content = file.read()
+        text = content[8:start].replace(b"recall_classes", b"recall_transforms").replace(b"recall_trials", b"recall_queries")
+        text = (text + b" " * (start + 64 - 8 - len(text))).replace(header["__metadata__"]["glove.crc32"].encode(), b"0" * 8, 1)
+        text = len(text).to_bytes(8, "little") + text
+        path = self.path("older.safetensors")
+        with open(path, "wb") as file:
+            file.write(text.replace(b"0" * 8, b"%08x" % zlib.crc32(text), 1) + content[start:])
+        subprocess.run([CONVERT, "-q", "--verify", path], check=True)
+        self.db.execute("SELECT glove_load(?, 'older')", (path,)).fetchall()
+        for k in (1, 10):
+            rows = self.ask("word = 'w200' AND k = ? AND recall = 0.5 AND model = 'older'", k, columns="neighbor, similarity, evidence")
+            self.assertEqual([row[2] for row in rows], ["proof"] * k)
+            self.assertEqual([row[:2] for row in rows], self.ask("word = 'w200' AND k = ? AND model = 'none'", k))
+        self.db.execute("SELECT glove_unload('older')").fetchall()
+
     def config(self, key, value):
         self.db.execute("SELECT glove_config(?, ?)", (key, value)).fetchall()
 
@@ -242,6 +260,7 @@ class Recall(unittest.TestCase):
 
     def test_audits(self):
         self.assertEqual(self.db.execute("SELECT glove_config('audits')").fetchone(), ("256",))
+        self.config("audits", "0")
         word = self.load("audited", self.lists)
         words, others = (json.dumps(["w%d" % i for i in range(first, first + 60)]) for first in (100, 200))
         many = "word IN (SELECT value FROM json_each(?)) AND k = 10 AND recall = 0.9 AND model = 'audited'"
@@ -268,9 +287,9 @@ class Recall(unittest.TestCase):
         self.assertEqual(self.db.execute("SELECT recall, measured, audits FROM glove_stats LIMIT 1").fetchone(), (None, None, None))
 
     def test_no_audit_in_a_transaction_that_has_written(self):
+        self.config("audits", "0")
         self.load("written", self.lists)
         ask = "word = ? AND k = 10 AND recall = 0.9 AND model = 'written'"
-        self.config("audits", "0")
         words = [word for word in sorted(set(self.words(100))) if self.ask(ask, word, columns="evidence")[0][0] != "proof"]
         self.config("audits", "1")
         db = self.connect()
@@ -287,11 +306,11 @@ class Recall(unittest.TestCase):
         header, start = header_of(self.lists)
         with open(self.lists, "rb") as file:
             content = bytearray(file.read())
-        begin, end = (start + offset for offset in header["recall_queries"]["data_offsets"])
-        numbers = numpy.frombuffer(bytes(content[begin:end]), "<i2").reshape(5, -1, 105).copy()
-        numbers[:, :, 9:] = numpy.array([10, 30, 100, 300, 1000])[:, None, None]  # all are found at once
+        begin, end = (start + offset for offset in header["recall_trials"]["data_offsets"])
+        numbers = numpy.frombuffer(bytes(content[begin:end]), "<i2").reshape(8, -1, 106).copy()
+        numbers[:, :, 10:] = numpy.array([1, 3, 5, 10, 30, 100, 300, 1000])[:, None, None]  # all are found at once
         content[begin:end] = numbers.tobytes()
-        text = content[:start].replace(header["__metadata__"]["glove.crc32.recall_queries"].encode(), b"%08x" % zlib.crc32(numbers.tobytes()))
+        text = content[:start].replace(header["__metadata__"]["glove.crc32.recall_trials"].encode(), b"%08x" % zlib.crc32(numbers.tobytes()))
         text = text.replace(header["__metadata__"]["glove.crc32"].encode(), b"0" * 8, 1)
         content[:start] = text.replace(b"0" * 8, b"%08x" % zlib.crc32(text), 1)
         path = self.path("drift.safetensors")

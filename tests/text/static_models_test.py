@@ -397,6 +397,22 @@ class StaticModels(unittest.TestCase):
         unknown["model"]["type"] = "Neural"
         refused("tokenizer.json", "Neural", "WordPiece", tokenizer=unknown)
 
+    def test_vectors_that_are_longer_than_the_tokenizer_are_not_read(self):
+        """Of a file with a hole, which no memory could hold."""
+        model = self.make()
+        for name, dtype, width in ("mapping", "U8", 1), ("mapping", "I64", 8), ("weights", "F64", 8), ("weights", "F16", 2):
+            with open(model.file, "rb") as file:
+                header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
+                values = file.read(header["embeddings"]["data_offsets"][1])
+            size, begin = 1 << 38, len(values)
+            header = {"embeddings": header["embeddings"],
+                      name: {"dtype": dtype, "shape": [size // width], "data_offsets": [begin, begin + size]}}
+            text = json.dumps(header).encode()
+            with open(model.file, "wb") as file:
+                file.write(struct.pack("<Q", len(text)) + text + values)
+                file.truncate(8 + len(text) + begin + size)
+            self.check_refused(model.folder, "the tensor '%s' has %d entries, but" % (name, size // width), "has 35 tokens")
+
     def test_damaged_parts(self):
         model = self.make()
         for path, expected in (model.tokenizer_file, "tokenizer.json"), (model.file, "model.safetensors"), (

@@ -10,12 +10,12 @@ namespace glove::tokenizers {
 
 Result<AddedTokens> AddedTokens::read(const JsonField& field, const TokenVocabulary& model,
                                       const Normalizers* normalizers) {
-  GLOVE_ASSIGN_OR_RETURN(const std::vector<JsonField> elements, field.elements());
   std::vector<Token> tokens;
-  for (const JsonField& element : elements) {
+  GLOVE_RETURN_IF_ERROR(field.each([&](const JsonField& element) -> Status {
     GLOVE_ASSIGN_OR_RETURN(Token token, read_token(element));
     if (!token.content.empty()) tokens.push_back(std::move(token));
-  }
+    return {};
+  }));
   AddedTokens added;
   added.assign_ids(std::move(tokens), model, field.poll());
   GLOVE_ASSIGN_OR_RETURN(added.source_, added.finder(field, false, normalizers));

@@ -25,6 +25,7 @@ void Merges::add(uint32_t left, uint32_t right, Merge merge) {
 namespace {
 
 constexpr uint32_t kNoSymbol = UINT32_MAX;
+constexpr size_t kMostAffix = 256;            // each character of a text is copied with it
 constexpr uint32_t kMerged = UINT32_MAX - 1;  // the `next` of a symbol that its left neighbour has taken in
 
 // The symbols of one piece while they are merged.
@@ -127,6 +128,9 @@ class BytePair : public TokenModel {
     GLOVE_ASSIGN_OR_RETURN(vocabulary_, read_vocabulary(vocabulary));
     GLOVE_ASSIGN_OR_RETURN(prefix_, model.string("continuing_subword_prefix", ""));
     GLOVE_ASSIGN_OR_RETURN(suffix_, model.string("end_of_word_suffix", ""));
+    if (std::max(prefix_.size(), suffix_.size()) > kMostAffix)
+      return model.unsupported("has a continuing_subword_prefix or end_of_word_suffix of more than " +
+                               std::to_string(kMostAffix) + " bytes, which is not supported");
     GLOVE_ASSIGN_OR_RETURN(fuses_unknown_, model.boolean("fuse_unk", false));
     GLOVE_ASSIGN_OR_RETURN(has_bytes_, model.boolean("byte_fallback", false));
     GLOVE_ASSIGN_OR_RETURN(whole_words_, model.boolean("ignore_merges", false));

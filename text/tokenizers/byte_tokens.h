@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "text/tokenizers/vocabulary.h"
+#include "text/tokenizers/work.h"
 
 namespace glove::tokenizers {
 
@@ -34,9 +35,14 @@ class ByteTokens {
 
   // Appends the ids of the bytes of a text in reverse order. Returns false, and appends nothing, if a byte
   // has none.
-  bool append_reversed(std::string_view text, std::vector<uint32_t>& ids) const {
-    if (!have(text)) return false;
-    for (size_t i = text.size(); i-- > 0;) ids.push_back(id(text[i]));
+  bool append_reversed(std::string_view text, TextWork& work, std::vector<uint32_t>& ids) const {
+    const size_t first = ids.size();
+    for (size_t i = text.size(); i-- > 0 && !work.stop();) {
+      ids.push_back(id(text[i]));
+      if (ids.back() != Trie::kNone) continue;
+      ids.resize(first);
+      return false;
+    }
     return true;
   }
 

@@ -87,12 +87,13 @@ Result<JsonField> JsonField::at(const char* name) const {
   return corrupt("lacks '" + std::string(name) + "'");
 }
 
-Result<std::vector<JsonField>> JsonField::elements() const {
+Status JsonField::each(const std::function<Status(const JsonField&)>& use) const {
   if (!value_->is_array()) return must_be("an array");
-  std::vector<JsonField> fields;
-  for (size_t i = 0; i < value_->size(); ++i)
-    fields.emplace_back((*value_)[i], path_ + "[" + std::to_string(i) + "]", *source_);
-  return fields;
+  for (size_t i = 0; i < value_->size(); ++i) {
+    GLOVE_RETURN_IF_ERROR(poll().check());
+    GLOVE_RETURN_IF_ERROR(use({(*value_)[i], path_ + "[" + std::to_string(i) + "]", *source_}));
+  }
+  return {};
 }
 
 Result<std::string> JsonField::string(const char* name) const {

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/cancel.h"
 #include "base/status.h"
@@ -50,8 +50,8 @@ class JsonField {
     return {value, path_.empty() ? name : path_ + "." + name, *source_};
   }
 
-  // The elements of an array.
-  [[gnu::cold]] Result<std::vector<JsonField>> elements() const;
+  // Calls use() with the elements of an array, until it fails or the poll stops.
+  [[gnu::cold]] Status each(const std::function<Status(const JsonField&)>& use) const;
 
   // Members of a type. With a default, they may be missing.
   [[gnu::cold]] Result<std::string> string(const char* name) const;

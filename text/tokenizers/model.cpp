@@ -27,6 +27,7 @@ Result<TokenVocabulary> read_vocabulary(const JsonField& vocabulary) {
   std::vector<std::pair<std::string, uint32_t>> tokens;
   tokens.reserve(vocabulary.value().size());
   for (const auto& [token, id] : vocabulary.value().items()) {
+    GLOVE_RETURN_IF_ERROR(vocabulary.poll().check());
     const auto number = vocabulary.member("", id).id();
     if (!number.ok()) return vocabulary.member(quoted_value(token), id).id().error();
     tokens.emplace_back(token, number.value());

@@ -165,9 +165,7 @@ using Made = std::unique_ptr<const Normalizer>;
     return {};
   }
   GLOVE_ASSIGN_OR_RETURN(const JsonField list, field.at("normalizers"));
-  GLOVE_ASSIGN_OR_RETURN(const std::vector<JsonField> elements, list.elements());
-  for (const JsonField& element : elements) GLOVE_RETURN_IF_ERROR(read_steps(element, steps));
-  return {};
+  return list.each([&](const JsonField& element) { return read_steps(element, steps); });
 }
 
 }  // namespace
@@ -215,7 +213,7 @@ std::string_view Normalizers::apply(std::string_view text, NormalizerBuffers& bu
                                     TextWork& work) const {
   std::string* out = &buffers.first;
   for (const auto& step : steps_) {
-    if (work.stopped()) break;
+    if (work.stop()) break;
     if (origin > 0) origin = step->origin_after(text, origin, buffers, *out, work);
     out->clear();
     step->append(text, buffers, *out, work);

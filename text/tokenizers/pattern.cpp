@@ -6,6 +6,12 @@
 #include "text/tokenizers/unicode.h"
 
 namespace glove::tokenizers {
+namespace {
+
+constexpr size_t kMostPatternBytes =
+    65'536;  // so that comparing a text with it at one place takes microseconds
+
+}  // namespace
 
 Result<Pattern> Pattern::read(const JsonField& field) {
   if (field.has("Regex")) {
@@ -15,6 +21,10 @@ Result<Pattern> Pattern::read(const JsonField& field) {
   Pattern pattern;
   GLOVE_ASSIGN_OR_RETURN(pattern.literal_, field.string("String"));
   if (pattern.literal_.empty()) return field.unsupported("is an empty string, which is not supported");
+  if (pattern.literal_.size() > kMostPatternBytes)
+    return field.unsupported("is a string of " + std::to_string(pattern.literal_.size()) +
+                             " bytes, which is not supported: at most " + std::to_string(kMostPatternBytes) +
+                             " are");
   return pattern;
 }
 

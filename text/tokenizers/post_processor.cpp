@@ -1,10 +1,15 @@
 #include "text/tokenizers/post_processor.h"
 
-#include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "base/utf8.h"
 
 namespace glove::tokenizers {
+namespace {
+
+constexpr size_t kMostIds = 65'536;  // around a text; the largest known file has three
+
+}  // namespace
 
 Result<PostProcessor> PostProcessor::read(const JsonField& root) {
   PostProcessor processor;
@@ -25,18 +30,26 @@ Status PostProcessor::read_processor(const JsonField& field) {
         "TemplateProcessing are");
   }
   GLOVE_ASSIGN_OR_RETURN(const JsonField list, field.at("processors"));
-  GLOVE_ASSIGN_OR_RETURN(const std::vector<JsonField> elements, list.elements());
-  for (const JsonField& element : elements) GLOVE_RETURN_IF_ERROR(read_processor(element));
-  return {};
+  return list.each([&](const JsonField& element) { return read_processor(element); });
+}
+
+// Fails unless the field may put so many more ids around a text. A small file can ask for many: each piece of
+// a template repeats the ids of its token, and processors may be nested.
+Status PostProcessor::check_room(const JsonField& field, size_t more) const {
+  GLOVE_RETURN_IF_ERROR(field.poll().check());
+  if (more <= kMostIds - before_.size() - after_.size()) return {};
+  return field.unsupported("puts more than " + std::to_string(kMostIds) +
+                           " special tokens around each text, which is not supported; use another model");
 }
 
 // {"cls": ["[CLS]", 101], "sep": ["[SEP]", 102]}
 Status PostProcessor::read_around(const JsonField& field) {
+  GLOVE_RETURN_IF_ERROR(check_room(field, 2));
   for (const bool is_first : {true, false}) {
     GLOVE_ASSIGN_OR_RETURN(const JsonField token, field.at(is_first ? "cls" : "sep"));
-    GLOVE_ASSIGN_OR_RETURN(const std::vector<JsonField> parts, token.elements());
-    if (parts.size() != 2) return token.corrupt("must be an array of a token and its id");
-    GLOVE_ASSIGN_OR_RETURN(const uint32_t id, parts[1].id());
+    if (!token.value().is_array() || token.value().size() != 2)
+      return token.corrupt("must be an array of a token and its id");
+    GLOVE_ASSIGN_OR_RETURN(const uint32_t id, token.member("1", token.value()[1]).id());
     is_first ? before_.insert(before_.begin(), id) : after_.insert(after_.end(), id);
   }
   return {};
@@ -47,26 +60,26 @@ Status PostProcessor::read_around(const JsonField& field) {
 Status PostProcessor::read_template(const JsonField& field) {
   GLOVE_ASSIGN_OR_RETURN(const JsonField single, field.at("single"));
   GLOVE_ASSIGN_OR_RETURN(const JsonField special, field.at("special_tokens"));
-  GLOVE_ASSIGN_OR_RETURN(const std::vector<JsonField> elements, single.elements());
   std::vector<uint32_t> parts[2];
   bool has_text = false;
-  for (const JsonField& element : elements) {
+  GLOVE_RETURN_IF_ERROR(single.each([&](const JsonField& element) -> Status {
     if (const auto sequence = element.find("Sequence")) {
       GLOVE_ASSIGN_OR_RETURN(const std::string name, sequence->string("id"));
       if (name != "A" || has_text) return sequence->unsupported("must be 'A', once");
       has_text = true;
-      continue;
+      return {};
     }
     GLOVE_ASSIGN_OR_RETURN(const JsonField token, element.at("SpecialToken"));
     GLOVE_ASSIGN_OR_RETURN(const std::string name, token.string("id"));
     GLOVE_ASSIGN_OR_RETURN(const JsonField entry, special.at(name.c_str()));
     GLOVE_ASSIGN_OR_RETURN(const JsonField list, entry.at("ids"));
-    GLOVE_ASSIGN_OR_RETURN(const std::vector<JsonField> ids, list.elements());
-    for (const JsonField& one : ids) {
+    GLOVE_RETURN_IF_ERROR(check_room(list, parts[0].size() + parts[1].size() + list.value().size()));
+    return list.each([&](const JsonField& one) -> Status {
       GLOVE_ASSIGN_OR_RETURN(const uint32_t id, one.id());
       parts[has_text ? 1 : 0].push_back(id);
-    }
-  }
+      return {};
+    });
+  }));
   if (!has_text) return single.unsupported("has no 'Sequence', so every text would have the same ids");
   before_.insert(before_.begin(), parts[0].begin(), parts[0].end());
   after_.insert(after_.end(), parts[1].begin(), parts[1].end());

@@ -1,4 +1,4 @@
-// The last step of a tokenizer: truncation, and special tokens around the ids of a text.
+// The last step of a tokenizer: truncation, and special tokens around the ids of a text (at most 65,536).
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,7 @@ class PostProcessor {
   [[gnu::cold]] Status read_around(const JsonField& field);
   [[gnu::cold]] Status read_template(const JsonField& field);
   [[gnu::cold]] Status read_truncation(const JsonField& field);
+  [[gnu::cold]] Status check_room(const JsonField& field, size_t more) const;
 
   std::vector<uint32_t> before_, after_;
   std::optional<size_t> most_ids_;

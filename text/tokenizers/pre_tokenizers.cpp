@@ -14,7 +14,7 @@ class CharacterSplit : public PreTokenizer {
   CharacterSplit(uint16_t flags, SplitBehavior behavior) : flags_(flags), behavior_(behavior) {}
 
   void apply(PieceList& pieces, TextWork& work) const override {
-    pieces.split([&](std::string_view piece, const auto& sink) {
+    pieces.split(work, [&](std::string_view piece, const auto& sink) {
       Splitter splitter(behavior_, sink);
       size_t begin = 0;  // of what is not a match
       for (size_t at = 0; at < piece.size() && !work.stop();) {
@@ -38,7 +38,7 @@ class CharacterSplit : public PreTokenizer {
 class BertPreTokenizer : public PreTokenizer {
  public:
   void apply(PieceList& pieces, TextWork& work) const override {
-    pieces.split([&](std::string_view piece, const auto& sink) {
+    pieces.split(work, [&](std::string_view piece, const auto& sink) {
       size_t begin = 0;
       for (size_t at = 0; at < piece.size() && !work.stop();) {
         const size_t from = at;
@@ -57,7 +57,7 @@ class BertPreTokenizer : public PreTokenizer {
 class Whitespace : public PreTokenizer {
  public:
   void apply(PieceList& pieces, TextWork& work) const override {
-    pieces.split([&](std::string_view piece, const auto& sink) {
+    pieces.split(work, [&](std::string_view piece, const auto& sink) {
       size_t begin = 0;
       uint16_t kind = kWhite;  // of the characters from `begin` on
       for (size_t at = 0; at < piece.size() && !work.stop();) {
@@ -79,7 +79,7 @@ class Split : public PreTokenizer {
       : pattern_(std::move(pattern)), behavior_(behavior), inverts_(inverts) {}
 
   void apply(PieceList& pieces, TextWork& work) const override {
-    pieces.split([&](std::string_view piece, const auto& sink) {
+    pieces.split(work, [&](std::string_view piece, const auto& sink) {
       Splitter splitter(behavior_, sink);
       for (size_t at = 0; at < piece.size() && !work.stop();) {
         const Match match = pattern_.find(piece, at, work);
@@ -129,9 +129,7 @@ using Made = std::unique_ptr<const PreTokenizer>;
     return {};
   }
   GLOVE_ASSIGN_OR_RETURN(const JsonField list, field.at("pretokenizers"));
-  GLOVE_ASSIGN_OR_RETURN(const std::vector<JsonField> elements, list.elements());
-  for (const JsonField& element : elements) GLOVE_RETURN_IF_ERROR(read_steps(element, steps));
-  return {};
+  return list.each([&](const JsonField& element) { return read_steps(element, steps); });
 }
 
 }  // namespace

@@ -51,9 +51,10 @@ class PieceList {
 
   // Replaces each piece by its parts. Calls cut(piece, sink) for each, with positions in the piece.
   template <class Cut>
-  void split(const Cut& cut) {
+  void split(TextWork& work, const Cut& cut) {
     next_.clear();
     for (const Span span : spans_) {
+      if (work.stopped()) break;
       cut(text(span), [&, sink = PieceSink(next_)](size_t begin, size_t end) {
         sink(span.begin + begin, span.begin + end);
       });
@@ -112,7 +113,7 @@ class PreTokenizers {
 
   void apply(PieceList& pieces, TextWork& work) const {
     for (const auto& step : steps_) {
-      if (work.stopped()) return;
+      if (work.stop()) return;
       step->apply(pieces, work);
     }
   }

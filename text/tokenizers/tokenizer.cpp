@@ -124,6 +124,7 @@ Status Tokenizer::Parts::encode_text(std::string_view text, bool is_first, Scrat
   if (normalizers) text = normalizers->apply(text, buffers.normalizers, origin, work);
   added.split_normalized(text, buffers.normalized_sections, work);
   for (const Section& section : buffers.normalized_sections) {
+    if (work.stop()) return {};
     if (section.id != Trie::kNone) {
       ids.push_back(section.id);
       continue;
@@ -152,7 +153,7 @@ Status Tokenizer::encode(std::string_view text, bool add_special_tokens, Scratch
   const std::string_view source = well_formed(text, buffers.source, work);
   parts_->added.split_source(source, buffers.sections, work);
   for (const Section& section : buffers.sections) {
-    if (!status.ok() || work.stopped()) break;
+    if (!status.ok() || work.stop()) break;
     if (section.id != Trie::kNone) {
       ids.push_back(section.id);
     } else {

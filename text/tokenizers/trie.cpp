@@ -77,8 +77,7 @@ Trie::Trie() {
 }
 
 Trie::Trie(std::vector<Entry> entries, InterruptPoll& poll) {
-  std::stable_sort(entries.begin(), entries.end(),
-                   [](const Entry& a, const Entry& b) { return a.first < b.first; });
+  sort_polled(entries, poll, [](const Entry& a, const Entry& b) { return a.first < b.first; });
   struct Pending {
     size_t begin, end, depth;  // the entries below a node
     uint32_t node;

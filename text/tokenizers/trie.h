@@ -1,6 +1,7 @@
 // A map from byte strings to numbers, walked byte by byte: the vocabularies and added tokens.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -9,6 +10,20 @@
 #include "base/cancel.h"
 
 namespace glove::tokenizers {
+
+// Sorts as std::stable_sort(). If the poll stops, the order is unspecified.
+template <class T, class Less>
+void sort_polled(std::vector<T>& values, InterruptPoll& poll, const Less& less) {
+  struct Interrupted {};
+  uint32_t count = 0;
+  try {
+    std::stable_sort(values.begin(), values.end(), [&](const T& left, const T& right) {
+      if ((++count & 0xfff) == 0 && poll.stop()) throw Interrupted();
+      return less(left, right);
+    });
+  } catch (const Interrupted&) {
+  }
+}
 
 // A double-array trie: the child of node n for a byte is node bases[n] ^ byte, if that one's parent is n.
 // Immutable.

@@ -63,6 +63,7 @@ class Unigram : public TokenModel {
     std::vector<std::pair<std::string, uint32_t>> tokens;
     double least = std::numeric_limits<double>::infinity();
     for (const auto& entry : vocabulary.value()) {
+      GLOVE_RETURN_IF_ERROR(model.poll().check());
       const auto id = static_cast<uint32_t>(scores_.size());
       if (!entry.is_array() || entry.size() != 2 || !entry[0].is_string() || !entry[1].is_number()) {
         return vocabulary.member(std::to_string(id), entry).must_be("an array of a token and its score");
@@ -113,7 +114,7 @@ class Unigram : public TokenModel {
       size_t begin = path[end].begin;
       if (is_unknown(end)) {
         while (begin > 0 && is_unknown(begin) && !work.stop()) begin = path[begin].begin;
-        append_unknown(piece.substr(begin, end - begin), ids);
+        append_unknown(piece.substr(begin, end - begin), work, ids);
       } else {
         ids.push_back(path[end].id);
       }
@@ -123,10 +124,10 @@ class Unigram : public TokenModel {
   }
 
   // In reverse order.
-  void append_unknown(std::string_view text, std::vector<uint32_t>& ids) const {
+  void append_unknown(std::string_view text, TextWork& work, std::vector<uint32_t>& ids) const {
     if (const auto found = vocabulary_.find(text)) {
       ids.push_back(*found);
-    } else if (!bytes_.append_reversed(text, ids)) {
+    } else if (!bytes_.append_reversed(text, work, ids)) {
       ids.push_back(*unknown_id_);
     }
   }

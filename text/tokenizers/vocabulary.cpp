@@ -10,8 +10,7 @@ TokenVocabulary::TokenVocabulary(std::vector<std::pair<std::string, uint32_t>> t
   entries.reserve(tokens_.size());
   for (const auto& [token, id] : tokens_) entries.emplace_back(token, id);
   trie_ = Trie(std::move(entries), poll);
-  std::stable_sort(tokens_.begin(), tokens_.end(),
-                   [](const auto& left, const auto& right) { return left.second < right.second; });
+  sort_polled(tokens_, poll, [](const auto& left, const auto& right) { return left.second < right.second; });
 }
 
 std::string_view TokenVocabulary::token(uint32_t id) const {

@@ -199,9 +199,7 @@ LaunchFile kmeans_update();
 LaunchFile kmeans_wgmma();
 LaunchFile moments();
 LaunchFile packed_rows();
-LaunchFile plane_scan();
 LaunchFile score_all();
-LaunchFile sign_scan();
 LaunchFile single_scan();
 
 }  // namespace glove::gpu::launches

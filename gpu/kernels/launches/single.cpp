@@ -1,9 +1,8 @@
-// The kernels of single_scan.cu, coarse_scan.cu, plane_scan.cu and sign_scan.cu.
-#include <functional>
+// The kernels of single_scan.cu and coarse_scan.cu.
 #include <string>
 
+#include "gpu/kernels/coarse_scan.h"
 #include "gpu/kernels/launches/launch_file.h"
-#include "gpu/kernels/plane_scan.h"
 #include "gpu/kernels/single_scan.h"
 #include "gpu/layout/query_codes.h"
 #include "gpu/layout/tile.h"
@@ -24,12 +23,11 @@ LaunchSettings settings_of(const SingleScanParams& scan, const int& staged_rows,
                      one_thread_reaches_rank()}};
 }
 
-// The choices of these kernels. The shared memory holds the query, which has `more` bytes for some
-// dimensions, the histogram, and 3,072 bytes of upper bounds.
-std::vector<LaunchChoice> choices_of(
-    const SingleScanParams& scan, const std::function<int64_t(int64_t)>& more = [](int64_t) { return 0; }) {
+// The choices of these kernels. The shared memory holds the query, the histogram, and 3,072 bytes of upper
+// bounds.
+std::vector<LaunchChoice> choices_of(const SingleScanParams& scan) {
   const auto of_dims = [&](int dims) {
-    const auto query = static_cast<int>((query_bytes(dims) + more(dims) + 127) / 128 * 128);
+    const auto query = static_cast<int>((query_bytes(dims) + 127) / 128 * 128);
     return LaunchSettings{.dynamic_shared = query + kBins * 4 + 3072,
                           .parameters = {number(scan.part.dims, dims),
                                          number(scan.groups, static_cast<int32_t>(component_groups(dims)))}};
@@ -126,86 +124,6 @@ LaunchFile coarse_scan() {
        .parameters = {number(scan.part.dims, 340), number(scan.groups, 85), number(coarse.seeds_per_warp, 1),
                       null(scan.part.mask.words), null(scan.row_upper), null(scan.long_query),
                       null(scan.ranked_ids), null(scan.ranked_similarities)}});
-  return file;
-}
-
-namespace {
-
-// What the launches of plane_scan.cu and sign_scan.cu have in common, but for the codes that they scan.
-//   of_dims  adds what they take for so many dimensions, besides code_bytes(dims)
-LaunchFile list_scan(const char* source, const PlaneScanParams& params, const int& staged_rows,
-                     const LaunchParameter& words, int64_t (*code_bytes)(int64_t),
-                     const std::function<std::vector<LaunchParameter>(int)>& of_dims) {
-  const SingleScanParams& scan = params.coarse.scan;
-  const DevicePlanes& planes = scan.part.planes;
-  const std::string kernel = std::string(source) + "_kernel";
-  LaunchFile file = {.source = source};
-  file.all = settings_of(scan, staged_rows, kernel.c_str(),
-                         buffers("vectors", scan.part.vectors, "norms_squared", scan.part.norms_squared,
-                                 "packed_rows", scan.part.packed_rows, "centroids", planes.centroids, "tiles",
-                                 planes.tiles, "rows", planes.rows, "products", params.products) +
-                             std::vector{words, number(planes.lists, 20)});
-  file.choices = choices_of(scan, [&](int64_t dims) { return code_bytes(dims) + dims * 4; });
-  for (LaunchSettings& each : file.choices.front().values) {
-    const int dims = std::stoi(each.name);
-    each.parameters.push_back(number(params.code_bytes, static_cast<int32_t>(code_bytes(dims))));
-    for (const LaunchParameter& own : of_dims(dims)) each.parameters.push_back(own);
-  }
-  file.choices.push_back(choice_of("seeds", {1, 8}, params.coarse.seeds_per_warp));
-  file.when_run = {{.kernel = kernel, .parameters = {number(scan.capacity, 48)}}};
-  file.add({}, {{"ci ranked", "dims 16, blocks 2, ranked on, row_upper off, long_query off, seeds 1"},
-                {"ci unranked", "dims 300, blocks 2, ranked off, row_upper on, long_query on, seeds 8"}});
-  file.add_unnamed({}, {"dims 1, blocks 2, ranked off, row_upper on, long_query on, seeds 8",
-                        "dims 3, blocks 1, ranked on, row_upper off, long_query on, seeds 8",
-                        "dims 1, blocks 1, ranked off, row_upper on, long_query off, seeds 1",
-                        "dims 1, blocks 3, ranked on, row_upper on, long_query off, seeds 8",
-                        "dims 300, blocks 3, ranked off, row_upper off, long_query on, seeds 1",
-                        "dims 16, blocks 1, ranked off, row_upper on, long_query on, seeds 8",
-                        "dims 3, blocks 3, ranked off, row_upper on, long_query off, seeds 1",
-                        "dims 1, blocks 2, ranked off, row_upper off, long_query on, seeds 1",
-                        "dims 300, blocks 1, ranked on, row_upper off, long_query off, seeds 8",
-                        "dims 16, blocks 3, ranked off, row_upper on, long_query on, seeds 1",
-                        "dims 3, blocks 2, ranked on, row_upper off, long_query on, seeds 1"});
-  return file;
-}
-
-}  // namespace
-
-// plane_scan_kernel(params, staged_rows)
-LaunchFile plane_scan() {
-  const auto [params, staged_rows] = arguments<PlaneScanParams, int>();
-  return list_scan("plane_scan", params, staged_rows, buffer(params.coarse.scan.part.planes.plane1, "plane1"),
-                   plane_code_bytes, [&, &own = params](int dims) {
-                     return std::vector{number(own.tile_words, static_cast<int32_t>(plane_tile_words(dims)))};
-                   });
-}
-
-namespace {
-
-// Bits of a rotated query, which take all loops of the scan several times; kernels do not compare them with
-// dims.
-constexpr int64_t sign_bits_for(int64_t dims) {
-  return dims == 16 ? 800 : dims;
-}
-
-int64_t sign_code_bytes_for(int64_t dims) {
-  return sign_code_bytes(sign_bits_for(dims));
-}
-
-}  // namespace
-
-// sign_scan_kernel(params, staged_rows)
-LaunchFile sign_scan() {
-  const auto [params, staged_rows] = arguments<PlaneScanParams, int>();
-  const DeviceSigns& signs = params.coarse.scan.part.planes.signs;
-  LaunchFile file =
-      list_scan("sign_scan", params, staged_rows, buffer(signs.words, "signs"), sign_code_bytes_for,
-                [&, &own = params](int dims) {
-                  const int64_t bits = sign_bits_for(dims);
-                  return std::vector{number(own.tile_words, static_cast<int32_t>(sign_tile_words(bits))),
-                                     number(signs.bits, static_cast<int32_t>(bits))};
-                });
-  file.all.parameters.push_back(buffer(signs.rotation, "rotation"));
   return file;
 }
 

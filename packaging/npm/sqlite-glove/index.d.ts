@@ -58,10 +58,11 @@ export interface SearchOptions {
   among?: Iterable<number | bigint> | string | Uint8Array;
   /** The columns of the table to return; all but the vector by default. */
   columns?: readonly string[];
-  /** Further inputs of the index, such as recall, certainty and backend. */
+  /** Further inputs of the index, such as recall and backend. With `where` the answer is exact, whatever recall is. */
   [input: string]: unknown;
 }
 
+/** A row of the answer. Integers beyond 2^53 are bigints, or all if the connection returns bigints. */
 export interface Found {
   similarity: number;
   [column: string]: unknown;
@@ -74,8 +75,10 @@ export declare class Index {
   readonly name: string;
   readonly columns: string[];
   /** The k rows nearest to a vector or, with a model, to a text; best first. Rows that do not match `where` cost no place. */
-  search(query: Vector | string, k?: number, options?: SearchOptions): Found[];
+  search(query: Vector | string, k?: number | bigint, options?: SearchOptions): Found[];
+  /** Inserts rows. An id that exists is an error, and so is a vector that could not be found; then no row is inserted. */
   add(rows: Rows): void;
+  /** Inserts rows, and changes those whose id exists: the vector and the columns that are given. */
   upsert(rows: Rows): void;
   delete(ids: number | bigint | Iterable<number | bigint>): void;
   /** Makes searches as fast as they can be after changes; the methods that write do so after 10,000 changed rows. */

@@ -1,7 +1,7 @@
 'use strict';
 const fs = require('fs');
+const { join } = require('path');
 const { Index, makeIndex } = require('./table.js');
-const { version } = require('./package.json');
 
 // The packages that hold the library, by process.platform and process.arch, the preferred one first. `glibc` is the oldest
 // version that the package runs with; one without it needs musl.
@@ -49,22 +49,29 @@ function packagesOf(platform, glibc) {
   return fitting.map((one) => one.name);
 }
 
-// Returns the path of a file of the platform's package. In an Electron application the package is part of an archive
-// (app.asar), which only Electron's own functions can read; SQLite needs the copy in app.asar.unpacked.
+// Returns the path of a file: beside this one if it was built from the sources, or else of the platform's package. In an Electron
+// application it is part of an archive (app.asar), which only Electron's own functions can read; SQLite needs the copy in
+// app.asar.unpacked.
 function nativeFile(name) {
+  const unpack = (path) => {
+    const unpacked = path.replace(/\.asar(?=[\\/])/, '.asar.unpacked');
+    return unpacked !== path && fs.existsSync(unpacked) ? unpacked : path;
+  };
+  const built = unpack(join(__dirname, name));
+  if (fs.existsSync(built)) return built;
   const names = packagesOf(`${process.platform}-${process.arch}`, glibcVersion());
   for (const package_ of names) {
-    let path;
     try {
-      path = require.resolve(`${package_}/${name}`);
+      return unpack(require.resolve(`${package_}/${name}`));
     } catch (error) {
       continue;
     }
-    const unpacked = path.replace(/\.asar(?=[\\/])/, '.asar.unpacked');
-    return unpacked !== path && fs.existsSync(unpacked) ? unpacked : path;
+  }
+  if (fs.existsSync(join(__dirname, '../prepare.sh'))) {
+    throw new Error(`${built} is not built; packaging/npm/prepare.sh of the same sources builds it`);
   }
   throw new Error(`The package ${names[0]} is not installed. It is not in npm's registry; install the file that ` +
-                  `packaging/release.sh wrote beside this package's: npm install dist/${names[0]}-${version}.tgz`);
+                  `packaging/release.sh wrote beside this package's: npm install dist/${names[0]}-${require('./package.json').version}.tgz`);
 }
 
 exports.loadablePath = () => nativeFile({ darwin: 'glove.dylib', win32: 'glove.dll' }[process.platform] || 'glove.so');

@@ -14,6 +14,25 @@ const quoted = (name) => {
 };
 const literal = (value) => `'${(typeof value === 'string' ? value : JSON.stringify(value)).replaceAll("'", "''")}'`;
 
+// A statement whose rows are objects with exact integers, whatever the defaults of the connection are. Integers beyond 2^53 are
+// bigints; the others too if that is a default of the connection.
+function prepare(db, sql) {
+  const statement = db.prepare(sql);
+  if (statement.setReturnArrays) statement.setReturnArrays(false);
+  const keepsBigints = Object.values(db.prepare('SELECT 1').get()).some((one) => typeof one === 'bigint');
+  if (statement.safeIntegers) statement.safeIntegers(true);
+  else if (statement.setReadBigInts) statement.setReadBigInts(true);
+  const shown = (value) => (typeof value === 'bigint' && Number.isSafeInteger(Number(value)) ? Number(value) : value);
+  const all = (...values) => {
+    const rows = statement.all(...values);
+    if (!keepsBigints) for (const row of rows) for (const name of Object.keys(row)) row[name] = shown(row[name]);
+    return rows;
+  };
+  return { all };
+}
+
+const columnsOf = (db, table) => prepare(db, `PRAGMA table_xinfo(${quoted(table)})`).all().map((row) => row.name);
+
 function checkLoaded(db) {
   try {
     db.prepare('SELECT glove_version()');
@@ -47,9 +66,35 @@ function blobOf(vector) {
   if (typeof vector !== 'object' || typeof vector.length !== 'number') {
     throw new TypeError(`${String(vector)} is not a vector; a vector is a Float32Array or an array of numbers`);
   }
+  if (vector.length === 0) throw new TypeError('a vector without components was given; a vector has one component or more');
   const bytes = Buffer.alloc(4 * vector.length);
-  for (let i = 0; i < vector.length; ++i) bytes.writeFloatLE(Number(vector[i]), 4 * i);
+  for (let i = 0; i < vector.length; ++i) {
+    if (typeof vector[i] !== 'number' && typeof vector[i] !== 'bigint') {
+      throw new TypeError(`the component ${i + 1} of a vector is ${String(vector[i])}; it must be a number`);
+    }
+    bytes.writeFloatLE(Number(vector[i]), 4 * i);
+  }
   return bytes;
+}
+
+// What is wrong with the BLOB of a vector that must have `width` bytes; nothing if it is right.
+function faultOf(blob, width) {
+  if (blob.length !== width || width % 4 !== 0 || width === 0) {
+    return `has ${blob.length / 4} components, but the index has ${Math.floor(width / 4)} dimensions`;
+  }
+  const view = new DataView(blob.buffer, blob.byteOffset, width);
+  for (let at = 0; at < width; at += 4) {
+    const one = view.getFloat32(at, true);
+    if (!Number.isFinite(one)) return `has ${one} as the component ${at / 4 + 1}`;
+  }
+  return '';
+}
+
+function countOf(k) {
+  if ((typeof k !== 'bigint' && !Number.isSafeInteger(k)) || k < 0) {
+    throw new TypeError(`k is ${String(k)}; it must be a number of rows, 0 or more`);
+  }
+  return BigInt(k);
 }
 
 // The BLOBs of an array of vectors, or of one Float32Array that has `dims` components for each row.
@@ -125,16 +170,18 @@ function valuesOf({ ids, vectors, dims, columns }, id, vector) {
 }
 
 function insert(db, table, values, id, { upsert = false, progress } = {}) {
+  // libsql ends the process if the only value of a statement is a BLOB or NULL.
+  if (values.size === 1 && !values.has(id)) values = new Map([[id, []], ...values]);
   const names = [...values.keys()];
   const changes = names.filter((name) => name !== id).map((name) => `${quoted(name)} = excluded.${quoted(name)}`).join(', ');
   const conflict = upsert ? ` ON CONFLICT(${quoted(id)}) DO ${changes ? `UPDATE SET ${changes}` : 'NOTHING'}` : '';
   const statement = db.prepare(
     `INSERT INTO ${quoted(table)}(${names.map(quoted).join(', ')}) VALUES (${names.map(() => '?').join(', ')})${conflict}`);
   const columns = [...values.values()];
-  const total = columns[0].length;
+  const total = columns.at(-1).length;
   for (let row = 0; row < total; ++row) {
     if (progress && row % rowsPerNotice === 0) progress(row, total);
-    statement.run(...columns.map((column) => column[row]));
+    statement.run(...columns.map((column) => (row in column ? column[row] : null)));
   }
   if (progress) progress(total, total);
 }
@@ -145,11 +192,13 @@ class Index {
   constructor(db, table, { name = `${table}_vec`, id = 'id', vector = 'vector' } = {}) {
     checkLoaded(db);
     Object.assign(this, { db, table, name, id, vector });
-    const known = db.prepare(`PRAGMA table_xinfo(${quoted(table)})`).all().map((row) => row.name);
+    const known = columnsOf(db, table);
     for (const column of [id, vector]) {
       if (column !== null && !known.includes(column)) {
         throw new TypeError(`the table '${table}' has no column '${column}'; ` +
-                            (known.length ? `its columns are ${known.join(', ')}` : 'there is no such table'));
+                            (known.length ? `its columns are ${known.join(', ')}` : 'there is no such table') +
+                            (known.length && column === vector ?
+                              "; name the one with the vectors, {vector: 'COLUMN'}, or for an index of texts {vector: null}" : ''));
       }
     }
     this.columns = known.filter((column) => column !== id && column !== vector);
@@ -157,17 +206,22 @@ class Index {
 
   search(query, k = 10, { where, params = [], among, columns = this.columns, ...options } = {}) {
     if (where !== undefined && among !== undefined) throw new TypeError('where and among are both given; give one of them');
-    const inputs = { query: typeof query === 'string' ? query : blobOf(query), k: BigInt(k) };
+    if (query === null || query === undefined) {
+      throw new TypeError(`the query is ${query}; it must be a vector or, with a model, a text`);
+    }
+    const inputs = { query: typeof query === 'string' ? query : blobOf(query), k: countOf(k) };
     for (const [name, value] of Object.entries(options)) if (value !== undefined && value !== null) inputs[name] = value;
     if (among !== undefined) {
       inputs.among = typeof among === 'string' || among instanceof Uint8Array ? among : `[${idsOf(among).join(', ')}]`;
     }
     if (where === undefined) return this.#rows('k', columns, undefined, [], inputs);
     // A filter that many rows match finds k of them near the top of the ranking. Otherwise the matching rows are ranked.
-    const near = { ...inputs, rank: BigInt(Math.max(1, Math.min(ranksPerRow * k, 2 ** 31))), limit: BigInt(k) };
+    const near = { ...inputs, rank: BigInt(Math.max(1, Math.min(ranksPerRow * Number(k), 2 ** 31))), limit: inputs.k };
     delete near.k;
     const found = this.#rows('near', columns, where, params, near);
-    return found.length >= k ? found : this.#rows('among', columns, where, params, inputs);
+    if (found.length >= k) return found;
+    const { recall, ...exact } = inputs;  // checked above
+    return this.#rows('among', columns, where, params, exact);
   }
 
   add(rows) { this.#write(rows, false); }
@@ -185,17 +239,59 @@ class Index {
   sync() { this.command('sync'); }
   command(command) { this.db.prepare(`INSERT INTO ${quoted(this.name)}(${quoted(this.name)}) VALUES (?)`).run(command); }
 
+  #number(sql, ...values) {
+    const [row] = prepare(this.db, sql).all(...values);
+    return row ? Number(row.n) : 0;
+  }
+
   #syncIfDue() {
-    const { n } = this.db.prepare(`SELECT count(*) AS n FROM ${quoted(`${this.name}_log`)}`).get();
-    if (Number(n) > mostLogged) this.sync();
+    if (this.#number(`SELECT count(*) AS n FROM ${quoted(`${this.name}_log`)}`) > mostLogged) this.sync();
+  }
+
+  // Throws if one of the BLOBs could never be found, unless the index skips such rows. Returns 0, or the bytes of a vector if an
+  // upsert() has those of another model.
+  #checkVectors(blobs, upsert) {
+    const first = blobs.find((blob) => blob !== null);
+    if (first === undefined) return 0;
+    const width = this.#width() || first.length;
+    const changed = upsert && first.length !== width ? first.length : 0;
+    for (const [row, blob] of blobs.entries()) {
+      const fault = blob === null ? '' : faultOf(blob, changed || width);
+      if (fault && this.#skipsInvalid()) return 0;
+      if (fault) throw new TypeError(`row ${row} of vectors ${fault}; correct it, or give null in its place for a row without a vector`);
+    }
+    return changed;
+  }
+
+  #checkAllHave(bytes) {
+    if (this.#number(`SELECT 1 AS n FROM ${quoted(this.table)} WHERE length(${quoted(this.vector)}) <> ? LIMIT 1`, bytes)) {
+      throw new TypeError(`vectors have ${bytes / 4} components, but rows of '${this.table}' that are not given have another number; ` +
+                          "to change it, upsert the vectors of all rows at once, and then run command('rebuild')");
+    }
+  }
+
+  // The bytes of a vector of the index: of its dimensions or, as long as it knows none, of the first row; 0 without rows.
+  #width() {
+    const vector = quoted(this.vector);
+    return this.#number(`SELECT 4 * value AS n FROM ${quoted(`${this.name}_config`)} WHERE key = 'dims'`) || this.#number(
+      `SELECT length(${vector}) AS n FROM ${quoted(this.table)} WHERE typeof(${vector}) = 'blob' ORDER BY ${quoted(this.id)} LIMIT 1`);
+  }
+
+  #skipsInvalid() {
+    const schemas = prepare(this.db, 'PRAGMA database_list').all().map((row) => quoted(row.name));
+    return schemas.some((schema) => prepare(
+      this.db, `SELECT sql FROM ${schema}.sqlite_master WHERE type = 'table' AND lower(name) = lower(?)`)
+      .all(this.name).some((row) => /\binvalid\s*=\s*['"]?skip/i.test(row.sql)));
   }
 
   #write(rows, upsert) {
     const values = valuesOf(rows, this.id, this.vector);
     if (upsert && !values.has(this.id)) throw new TypeError('upsert() needs the ids of the rows');
+    const changed = this.vector && values.has(this.vector) ? this.#checkVectors(values.get(this.vector), upsert) : 0;
     allOrNothing(this.db, () => {
       insert(this.db, this.table, values, this.id, { upsert, progress: rows.progress });
-      this.#syncIfDue();
+      if (changed) this.#checkAllHave(changed);
+      else this.#syncIfDue();
     });
   }
 
@@ -205,20 +301,29 @@ class Index {
     let statement = this.#statements.get(key);
     if (statement === undefined) {
       if (this.#statements.size > 64) this.#statements.clear();
-      statement = this.db.prepare(this.#sql(kind, columns, where, Object.keys(inputs), byName));
+      statement = prepare(this.db, this.#sql(kind, columns, where, Object.keys(inputs), byName));
       this.#statements.set(key, statement);
     }
-    if (!byName) return statement.all(...params, ...Object.values(inputs));
     const own = Object.entries(inputs).map(([name, value]) => [`glove_${name}`, value]);
-    return statement.all({ ...params, ...Object.fromEntries(own) });
+    const found = byName ? statement.all({ ...params, ...Object.fromEntries(own) }) : statement.all(...params, ...Object.values(inputs));
+    const rounded = found.find((row) => typeof row[this.id] === 'number' && !Number.isSafeInteger(row[this.id]));
+    if (rounded) {
+      throw new RangeError(`the id ${rounded[this.id]} may be that of another row, because this connection rounds integers beyond 2^53; ` +
+                           'have it return bigints');
+    }
+    return found;
   }
 
   #sql(kind, shown, where, inputs, byName) {
     if (where !== undefined) checkWhere(where);
-    const known = this.db.prepare(`PRAGMA table_xinfo(${quoted(this.name)})`).all().map((row) => row.name);
+    if (shown.includes('similarity')) {
+      throw new TypeError("the table has a column 'similarity', which would take the place of the answer's; name the columns to return " +
+                          'without it');
+    }
+    const known = columnsOf(this.db, this.name);
     for (const name of inputs) {
       if (known.length && name !== 'limit' && !known.includes(name)) {
-        throw new TypeError(`search() has no input '${name}'; those of the index are recall, certainty and backend. Conditions on ` +
+        throw new TypeError(`search() has no input '${name}'; those of the index are recall and backend. Conditions on ` +
                             'columns of the table are where and params');
       }
     }
@@ -228,8 +333,10 @@ class Index {
       (name) => `v.${quoted(name)} ${name === 'rank' ? '<=' : '='} ${mark(name)}`);
     let joined = shown.length ? ` JOIN ${table} t ON t.${id} = v.id` : '';
     if (kind === 'near') {
-      const inner = [`${id} AS glove_key`, ...shown.map(quoted)].join(', ');
-      joined = ` CROSS JOIN (SELECT ${inner} FROM ${table} WHERE (${where})) t ON t.glove_key = v.id`;
+      let key = 'glove_key';
+      while (shown.some((name) => name.toLowerCase() === key)) key += '_';
+      const inner = [`${id} AS ${key}`, ...shown.map(quoted)].join(', ');
+      joined = ` CROSS JOIN (SELECT ${inner} FROM ${table} WHERE (${where})) t ON t.${key} = v.id`;
     }
     if (kind === 'among') conditions.unshift(`v.among = (SELECT glove_keys(${id}) FROM ${table} WHERE (${where}))`);
     const columns = [`v.id AS ${id}`, 'v.similarity', ...shown.map((name) => `t.${quoted(name)}`)].join(', ');
@@ -252,7 +359,7 @@ function makeIndex(db, table, { ids, vectors, dims, columns, text, name = `${tab
   }
   const using = Object.entries({ ...given, ...options }).map(([key, value]) => `${key}=${literal(value)}`).join(', ');
   checkLoaded(db);
-  if (db.prepare(`PRAGMA table_xinfo(${quoted(table)})`).all().length) {
+  if (columnsOf(db, table).length) {
     throw new TypeError(`the table '${table}' exists already; open its index by new Index(db, '${table}') and use add() or upsert(), ` +
                         'or drop the index and the table first');
   }

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from typing import Any, Iterable, List, NamedTuple, Optional, Union
 
-from ._index import Index, Progress, index
+from ._index import Index, Progress, _execute, _text, index
 from ._version import __version__
 
 __all__ = ["Index", "Neighbor", "Progress", "__version__", "convert_path", "index", "load", "load_gensim", "loadable_path",
@@ -74,7 +74,7 @@ def serialize_float32(values: Iterable[float]) -> bytes:
 
 
 def _rows(conn: Any, sql: str, values: Iterable[Any]) -> List[Any]:
-    return list(conn.cursor().execute(sql, tuple(values)))
+    return list(_execute(conn, sql, tuple(values)))
 
 
 def _list_of_words(words: Any) -> List[Union[str, int]]:
@@ -106,7 +106,7 @@ def neighbors(conn: Any, words: Union[str, int, Iterable[Union[str, int]]], k: i
         values = [json.dumps(batch), k] + ([model] if model is not None else [])
         of_word = {}  # type: ignore[var-annotated]
         for row in _rows(conn, sql, values):
-            of_word.setdefault(str(row[0]), []).append(Neighbor(*row))
+            of_word.setdefault(_text(row[0]), []).append(Neighbor(*row))
         for word in batch:
             found.extend(sorted(of_word.get(str(word), ()), key=lambda row: row.rank))
         if progress is not None:
@@ -135,4 +135,4 @@ def load_gensim(conn: Any, vectors: Any, name: str = "gensim") -> str:
         numpy.save(matrix, numpy.asarray(vectors.vectors, dtype="<f4"), allow_pickle=False)
         with open(vocabulary, "w", encoding="utf-8", newline="\n") as file:
             file.write("".join(word + "\n" for word in words))
-        return str(_rows(conn, "SELECT glove_load(?, ?, ?)", [matrix, name, json.dumps({"vocabulary": vocabulary})])[0][0])
+        return _text(_rows(conn, "SELECT glove_load(?, ?, ?)", [matrix, name, json.dumps({"vocabulary": vocabulary})])[0][0])

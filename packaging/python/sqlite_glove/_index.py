@@ -3,6 +3,7 @@ import array
 import contextlib
 import itertools
 import json
+import math
 import operator
 import re
 import sys
@@ -31,7 +32,27 @@ def _literal(value: Any) -> str:
 
 
 def _execute(conn: Any, sql: str, values: Params = ()) -> Any:
-    return conn.cursor().execute(sql, values)
+    """A cursor with the rows as tuples, whatever row_factory (sqlite3) or row trace (apsw) the connection has."""
+    cursor = conn.cursor()
+    if hasattr(cursor, "row_factory"):
+        cursor.row_factory = None
+    set_trace = getattr(cursor, "set_row_trace", None) or getattr(cursor, "setrowtrace", None)
+    if set_trace is not None:
+        set_trace(lambda _, row: row)
+    return cursor.execute(sql, values)
+
+
+def _text(value: Any) -> str:
+    """A text, which the connection's text_factory may have made bytes, or a number as one."""
+    return bytes(value).decode() if isinstance(value, (bytes, bytearray)) else str(value)
+
+
+def _names(conn: Any, pragma: str) -> List[str]:
+    return [_text(row[1]) for row in _execute(conn, f"PRAGMA {pragma}")]
+
+
+def _columns_of(conn: Any, table: str) -> List[str]:
+    return _names(conn, f"table_xinfo({_quoted(table)})")
 
 
 def _check_loaded(conn: Any) -> None:
@@ -114,19 +135,33 @@ def _reals(array: Any, dimensions: int, shape: str) -> Any:
         raise ValueError(f"an array of the shape {array.shape} was given; {shape}")
     if array.dtype.kind not in "biufO":
         raise TypeError(f"an array of {array.dtype} was given; vectors are arrays of real numbers")
+    if array.shape[-1] == 0 and (dimensions == 1 or len(array)):
+        raise ValueError(f"an array of the shape {array.shape} was given; a vector has one component or more")
     return numpy.ascontiguousarray(array, dtype="<f4")
 
 
-def _blob(vector: Any) -> Any:
-    """The little-endian float32 BLOB of one vector; None and bytes remain what they are."""
+def _is_masked(vector: Any, what: str) -> bool:
+    """Whether a vector is a masked array of NumPy without components. One that lacks some of them is an error."""
+    if not hasattr(vector, "filled") or not vector.mask.any():
+        return False
+    if not vector.mask.all():
+        raise ValueError(f"{what} has {vector.mask.sum()} masked components of {vector.size}; fill them, or mask all of a row without a "
+                         "vector")
+    return True
+
+
+def _blob(vector: Any, what: str = "the vector") -> Any:
+    """The little-endian float32 BLOB of one vector; bytes remain what they are. None, and what is masked, has none."""
     if vector is None or isinstance(vector, bytes):
         return vector
     if hasattr(vector, "__array__"):
         import numpy
-        return _reals(numpy.asarray(vector), 1, "a vector has one dimension").tobytes()
+        return None if _is_masked(vector, what) else _reals(numpy.asarray(vector), 1, "a vector has one dimension").tobytes()
     if isinstance(vector, (str, int, float)) or not isinstance(vector, Iterable):
         raise TypeError(f"{vector!r} is not a vector; a vector is a sequence of numbers, and vectors have one for each row")
     floats = array.array("f", vector)
+    if not floats:
+        raise ValueError("a vector without components was given; a vector has one component or more")
     if sys.byteorder != "little":
         floats.byteswap()
     return floats.tobytes()
@@ -138,10 +173,13 @@ def _blobs(vectors: Any) -> Sequence[Any]:
         vectors = vectors.to_numpy()
     if hasattr(vectors, "__array__"):
         import numpy
-        vectors = numpy.asarray(vectors)
-        if vectors.dtype == object and vectors.ndim == 1:
+        given = numpy.asarray(vectors)
+        if given.dtype == object and given.ndim == 1:
             return [_blob(vector) for vector in vectors]
-        vectors = _reals(vectors, 2, "vectors have two dimensions, a row for each vector")
+        given = _reals(given, 2, "vectors have two dimensions, a row for each vector")
+        if hasattr(vectors, "filled") and vectors.mask.any():
+            return [_blob(vector, f"row {row} of vectors") for row, vector in enumerate(vectors)]
+        vectors = given
     try:
         view = memoryview(vectors)
     except TypeError:
@@ -154,6 +192,33 @@ def _blobs(vectors: Any) -> Sequence[Any]:
         return []
     width, data = 4 * view.shape[1], view.cast("B")
     return [data[start:start + width] for start in range(0, len(data), width)]
+
+
+def _faults(given: List[Tuple[int, Any]], width: int) -> Iterator[Tuple[int, str]]:
+    """The rows of which the vector has another number of bytes, NaN or infinity, and what is wrong; `given` are rows and BLOBs."""
+    numpy = sys.modules.get("numpy")  # if the program has it, it is faster
+    for start in range(0, len(given), _ROWS_BETWEEN_REPORTS):
+        part = given[start:start + _ROWS_BETWEEN_REPORTS]
+        if numpy is not None and width % 4 == 0 < width and all(len(blob) == width for _, blob in part):
+            if numpy.isfinite(numpy.frombuffer(b"".join([blob for _, blob in part]), "<f4")).all():
+                continue
+        for row, blob in part:
+            fault = _fault(blob, width)
+            if fault:
+                yield row, fault
+
+
+def _fault(blob: Any, width: int) -> str:
+    """What is wrong with the BLOB of a vector that must have `width` bytes; nothing if it is right."""
+    if len(blob) != width or width % 4 or not width:
+        return f"has {len(blob) / 4:g} components, but the index has {width // 4} dimensions"
+    floats = array.array("f")
+    floats.frombytes(blob)
+    if sys.byteorder != "little":
+        floats.byteswap()
+    if math.isfinite(sum(floats)):  # no sum of finite float32 overflows
+        return ""
+    return next(f"has {one} as the component {place}" for place, one in enumerate(floats, 1) if not math.isfinite(one))
 
 
 # --- SQL -------------------------------------------------------------------------------------
@@ -202,11 +267,12 @@ class Index:
                  vector: Optional[str] = "vector") -> None:
         self.conn, self.table, self.name, self.id, self.vector = conn, table, name or table + "_vec", id, vector
         _check_loaded(conn)
-        known = [str(row[1]) for row in _execute(conn, f"PRAGMA table_xinfo({_quoted(table)})")]
+        known = _columns_of(conn, table)
         for column in (id, vector):
             if column is not None and column not in known:
                 raise ValueError(f"the table {table!r} has no column {column!r}; " + (
-                    f"its columns are {', '.join(known)}" if known else "there is no such table"))
+                    "there is no such table" if not known else f"its columns are {', '.join(known)}" + (
+                        "; name the one with the vectors, vector='COLUMN', or for an index of texts vector=None" if column == vector else "")))
         self.columns: List[str] = [column for column in known if column not in (id, vector)]
         self._statements: Dict[Any, str] = {}
 
@@ -233,7 +299,8 @@ class Index:
         Each row has the id, the similarity, and `columns` (all but the vector). `where` is an SQL expression over the columns of
         the table, and `params` are its values; rows that do not match cost no place. It is part of the statement, so it must not
         come from people whom you do not trust. `among` is an iterable of the ids that may be found. `options` are further inputs
-        of the index, such as recall, certainty and backend; with `where` the answer is exact, whatever recall is. `rows` is "tuples", "dicts" or "pandas".
+        of the index, such as recall and backend; with `where` the answer is exact, whatever recall is. `rows` is "tuples", "dicts"
+        or "pandas".
         """
         if rows not in ("tuples", "dicts", "pandas"):
             raise ValueError(f"rows is {rows!r}; it must be 'tuples', 'dicts' or 'pandas'")
@@ -241,6 +308,11 @@ class Index:
             raise ValueError("where and among are both given; give one of them")
         shown = self.columns if columns is None else list(columns)
         asked = query if isinstance(query, str) else _blob(query)
+        if asked is None:
+            raise TypeError(f"the query is {query!r}; it must be a vector or, with a model, a text")
+        if rows != "tuples" and "similarity" in shown:
+            raise ValueError("the table has a column 'similarity', which would take the place of the answer's; ask for tuples, or name the "
+                             "columns to return without it")
         k = _count(k)
         inputs = {"query": asked, "k": k, **{name: value for name, value in options.items() if value is not None}}
         if among is not None:
@@ -262,7 +334,10 @@ class Index:
         near = dict(inputs, rank=max(1, min(_RANKS_PER_ROW * k, 2**31)), limit=k)
         del near["k"]
         found = self._rows("near", shown, where, params, near)
-        return found if len(found) >= k else self._rows("among", shown, where, params, inputs)
+        if len(found) >= k:
+            return found
+        exact = {name: value for name, value in inputs.items() if name != "recall"}  # checked above
+        return self._rows("among", shown, where, params, exact)
 
     def _rows(self, kind: str, shown: Sequence[str], where: Optional[str], params: Params,
               inputs: Dict[str, Any]) -> List[Tuple[Any, ...]]:
@@ -279,14 +354,14 @@ class Index:
                 if str(name).startswith("glove_"):
                     raise ValueError(f"params has the name {name!r}, but names that begin with glove_ are the index's own; rename it")
             values = {**params, **{"glove_" + name: value for name, value in inputs.items()}}
-        return [tuple(row) for row in _execute(self.conn, sql, values)]
+        return list(_execute(self.conn, sql, values))
 
     def _search_sql(self, kind: str, shown: Sequence[str], where: Optional[str], inputs: List[str], by_name: bool) -> str:
         table, id = _quoted(self.table), _quoted(self.id)
-        known = [str(row[1]) for row in _execute(self.conn, f"PRAGMA table_xinfo({_quoted(self.name)})")]
+        known = _columns_of(self.conn, self.name)
         for name in inputs:
             if known and name not in (*known, "limit"):
-                raise TypeError(f"search() has no input {name!r}; those of the index are recall, certainty and backend. Conditions on "
+                raise TypeError(f"search() has no input {name!r}; those of the index are recall and backend. Conditions on "
                                 "columns of the table are where and params")
         if where is not None:
             _check_where(where)
@@ -345,9 +420,49 @@ class Index:
     def _write(self, ids: Any, vectors: Any, columns: Optional[Mapping[str, Any]], progress: Optional[Progress],
                upsert: bool) -> None:
         values = _values(ids, vectors, columns, self.id, self.vector)
+        changed = self._check_vectors(values.get(self.vector or "", ()), upsert)
         with _all_or_nothing(self.conn):
             _insert(self.conn, self.table, values, self.id, upsert, progress)
-            self._sync_if_due()
+            if changed:
+                self._check_all_have(changed)
+            else:
+                self._sync_if_due()
+
+    def _check_vectors(self, blobs: Sequence[Any], upsert: bool) -> int:
+        """Raises ValueError if one of them could never be found, unless the index skips such rows.
+
+        Returns 0, or the bytes of a vector if an upsert() has those of another model.
+        """
+        given = [(row, blob) for row, blob in enumerate(blobs) if blob is not None]
+        if not given:
+            return 0
+        length = len(given[0][1])
+        width = self._width() or length
+        changed = length if upsert and length != width else 0
+        for row, fault in _faults(given, changed or width):
+            if self._skips_invalid():
+                return 0
+            raise ValueError(f"row {row} of vectors {fault}; correct it, or give None in its place for a row without a vector")
+        return changed
+
+    def _check_all_have(self, length: int) -> None:
+        vector = _quoted(self.vector or "")
+        if _execute(self.conn, f"SELECT 1 FROM {_quoted(self.table)} WHERE length({vector}) <> ? LIMIT 1", (length,)).fetchall():
+            raise ValueError(f"vectors have {length / 4:g} components, but rows of {self.table!r} that are not given have another number; "
+                             "to change it, upsert the vectors of all rows at once, and then run command('rebuild')")
+
+    def _width(self) -> int:
+        """The bytes of a vector of the index: of its dimensions or, as long as it knows none, of the first row; 0 without rows."""
+        vector = _quoted(self.vector or "")
+        known = _execute(self.conn, f"SELECT 4 * value FROM {_quoted(self.name + '_config')} WHERE key = 'dims' AND value > 0").fetchall()
+        first = f"SELECT length({vector}) FROM {_quoted(self.table)} WHERE typeof({vector}) = 'blob' ORDER BY {_quoted(self.id)} LIMIT 1"
+        return int((known or _execute(self.conn, first).fetchall() or [(0,)])[0][0])
+
+    def _skips_invalid(self) -> bool:
+        schemas = _names(self.conn, "database_list")
+        made = [row[0] for schema in schemas for row in _execute(
+            self.conn, f"SELECT sql FROM {_quoted(schema)}.sqlite_master WHERE type = 'table' AND lower(name) = lower(?)", (self.name,))]
+        return any(re.search(r"\binvalid\s*=\s*['\"]?skip", str(sql), re.IGNORECASE) for sql in made)
 
 
 def _values(ids: Any, vectors: Any, columns: Optional[Mapping[str, Any]], id: str,
@@ -415,11 +530,11 @@ def index(conn: Any, table: str, ids: Any = None, vectors: Any = None, columns: 
     name = name or table + "_vec"
     using = ", ".join(f"{key}={_literal(value)}" for key, value in given.items())
     _check_loaded(conn)
-    if _execute(conn, f"PRAGMA table_xinfo({_quoted(table)})").fetchall():
+    if _columns_of(conn, table):
         raise ValueError(f"the table {table!r} exists already; open its index by sqlite_glove.Index(conn, {table!r}) and use add() or "
                          "upsert(), or drop the index and the table first")
     with _all_or_nothing(conn):
         _execute(conn, f"CREATE TABLE {_quoted(table)}({', '.join(declared)})")
         _insert(conn, table, values, "id", False, progress)
         _execute(conn, f"CREATE VIRTUAL TABLE {_quoted(name)} USING glove_index({using})")
-    return Index(conn, table, name=name, id="id", vector=vector)
+        return Index(conn, table, name=name, id="id", vector=vector)

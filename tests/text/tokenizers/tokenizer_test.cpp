@@ -277,7 +277,20 @@ TEST(Tokenizers, NameThePartThatIsNotSupported) {
                 .find("normalizer.pattern is the regular expression '(a|b)', which is not supported"),
             std::string::npos);
   EXPECT_NE(with("/version", "2.0").find("version '2.0'"), std::string::npos);
+  const json long_string = {{"String", std::string(65'537, 'a')}};
+  EXPECT_NE(
+      with("/normalizer", {{"type", "Replace"}, {"pattern", long_string}, {"content", ""}})
+          .find("normalizer.pattern is a string of 65537 bytes, which is not supported: at most 65536 are"),
+      std::string::npos);
   json random = golden_tokenizer("gpt2")["json"];
+  for (const char* affix : {"continuing_subword_prefix", "end_of_word_suffix"}) {
+    json affixes = random;
+    affixes["model"][affix] = std::string(257, '#');
+    EXPECT_NE(
+        error_of(affixes).find("model has a continuing_subword_prefix or end_of_word_suffix of more than "
+                               "256 bytes, which is not supported"),
+        std::string::npos);
+  }
   random["model"]["dropout"] = 0.1;
   EXPECT_NE(error_of(random).find("model.dropout makes tokens random"), std::string::npos);
 }
@@ -385,7 +398,7 @@ TEST(Tokenizers, CutTheTextWhereAnAddedTokenIsEmptyOnceNormalized) {
   EXPECT_EQ(tokens, (std::vector<std::string>{"t", "h", "e", " ", "[UNK]"}));
 }
 
-TEST(Tokenizers, LimitTheGrowthOfATextByNormalizersAndPreTokenizers) {
+TEST(Tokenizers, LimitTheGrowthOfATextByTheStepsBefore) {
   const auto spelled = [](const char* name) {
     json steps = json::array();
     for (int i = 0; i < 40; ++i) {

@@ -19,7 +19,6 @@ FIELDS = {
     "device_part.h": ["int32_t dims = 0;", "int64_t rows_of_tiles = 0;"],
     "single_scan.h": ["int32_t top_rows;"],
     "coarse_scan.h": ["int32_t code_sum;"],
-    "plane_scan.h": ["int32_t tile_words;"],
     "batch_scan.h": ["int32_t queries;"],
     "kmeans.h": ["int32_t id_bits;"],
     "moments.h": ["int32_t dims;", "int32_t warps;"],
