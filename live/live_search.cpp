@@ -55,8 +55,6 @@ SharedSets& shared_sets() {
   return *instance;
 }
 
-// Rounds of a search in which rows turn out to be gone, before one pass over the user's table is cheaper.
-constexpr int kMostRounds = 4;
 // Each query of a scan has a copy of the hidden rows. This many together.
 constexpr size_t kMostHiddenInScan = size_t{1} << 24;
 // Reading a row by its id costs as much as reading this many in a pass over the user's table.
@@ -94,22 +92,23 @@ PartSet::PartSet(Engine& engine, Segments segments, IndexRecallPtr recall) : rec
 }
 
 PartSetPtr find_part_set(Engine& engine, const std::vector<SegmentPtr>& segments,
-                         const IndexRecallPtr& recall) {
+                         const IndexRecallPtr& recall, bool whole) {
   std::vector<PartSetPtr> held;  // released when no lock is held
   const Lock lock(shared_sets().mutex);
   held.reserve(shared_sets().sets.size());
   for (const auto& [owner, set] : shared_sets().sets) {
     held.push_back(set.lock());
-    if (owner == &engine && held.back() != nullptr && held.back()->segments() == segments &&
-        held.back()->recall() == recall)
-      return held.back();
+    if (owner != &engine || held.back() == nullptr || held.back()->recall() != recall) continue;
+    const Segments& found = held.back()->segments();
+    if (found.size() < segments.size() || (whole && found.size() > segments.size())) continue;
+    if (std::equal(segments.begin(), segments.end(), found.begin())) return held.back();
   }
   return nullptr;
 }
 
 PartSetPtr share_part_set(Engine& engine, const std::vector<SegmentPtr>& segments,
                           const IndexRecallPtr& recall) {
-  if (PartSetPtr found = find_part_set(engine, segments, recall)) return found;
+  if (PartSetPtr found = find_part_set(engine, segments, recall, true)) return found;
   auto fresh = std::make_shared<const PartSet>(engine, segments, recall);
   const Lock lock(shared_sets().mutex);
   std::erase_if(shared_sets().sets, [](const auto& entry) { return entry.second.expired(); });
@@ -145,6 +144,7 @@ bool PartSet::has_outlines() const {
 void hide_row(IndexState& state, int32_t row) {
   const auto place = std::lower_bound(state.hidden.begin(), state.hidden.end(), row);
   if (place == state.hidden.end() || *place != row) state.hidden.insert(place, row);
+  if (state.found_gone) state.found_gone(row);
 }
 
 // True if reading the admissible rows one by one costs less than a pass over the user's table.
@@ -216,12 +216,12 @@ Result<Answers> LiveRelation::best_of_table(std::span<const Query> queries, int6
   return answers;
 }
 
-// Scores the candidates of one query, the best bounds first. Returns false if the user's table lacked some of
-// them, which are now hidden: the search must be repeated, because they have ruled out others.
-Result<bool> LiveRelation::score_candidates(const Query& query, std::span<const Neighbor> candidates,
-                                            BestRows& best) {
+// Scores the candidates of one query, the best bounds first. Returns how many of them the user's table
+// lacked, which are now hidden.
+Result<int64_t> LiveRelation::score_candidates(const Query& query, std::span<const Neighbor> candidates,
+                                               BestRows& best) {
   std::vector<float> vector;
-  bool complete = true;
+  int64_t gone = 0;
   for (const Neighbor& candidate : candidates) {
     if (best.threshold() > candidate.similarity) break;
     const auto row = static_cast<int32_t>(candidate.id);
@@ -230,10 +230,10 @@ Result<bool> LiveRelation::score_candidates(const Query& query, std::span<const 
       best.offer(scored(query, state_.parts->id_of(row), vector));
     } else {
       hide_row(state_, row);
-      complete = false;
+      ++gone;
     }
   }
-  return complete;
+  return gone;
 }
 
 // Returns nullopt if the running statement has removed a segment whose codes are not in memory.
@@ -253,10 +253,12 @@ Result<std::optional<Answers>> LiveRelation::candidates(std::span<const Query> q
   return candidates_by_blocks(parts, state_.segment_ids, codes_, queries, k, options, report);
 }
 
-// Answers the queries in `left`, which lists their positions, with a scan of the segments. Leaves those in it
-// that have no answer yet, because they lost a candidate or a segment.
-Status LiveRelation::scan_segments(std::span<const Query> queries, int64_t k, const SearchOptions& options,
-                                   SearchReport& report, Answers& answers, std::vector<size_t>& left) {
+// Answers the queries in `left`, which lists their positions, with a scan of the segments for the first
+// `wanted` rows, of which up to wanted - k may be gone. Leaves those in it that have no answer yet, because
+// they lost more candidates, which have ruled out others, or a segment.
+Status LiveRelation::scan_segments(std::span<const Query> queries, int64_t k, int64_t wanted,
+                                   const SearchOptions& options, SearchReport& report, Answers& answers,
+                                   std::vector<size_t>& left) {
   std::vector<size_t> again;
   for (std::span<const size_t> rest = left; !rest.empty();) {
     const auto block = rest.first(std::min(rest.size(), 1 + kMostHiddenInScan / (1 + state_.hidden.size())));
@@ -268,7 +270,7 @@ Status LiveRelation::scan_segments(std::span<const Query> queries, int64_t k, co
       asked.back().among = among_.rows;
     }
     SearchReport scan;
-    GLOVE_ASSIGN_OR_RETURN(const auto found, candidates(asked, k, options, scan));
+    GLOVE_ASSIGN_OR_RETURN(const auto found, candidates(asked, wanted, options, scan));
     if (!found) {
       again.insert(again.end(), block.begin(), block.end());
       continue;
@@ -287,8 +289,8 @@ Status LiveRelation::scan_segments(std::span<const Query> queries, int64_t k, co
       const Query& query = queries[block[i]];
       BestRows best(k);
       offer_changed(*state_.changed, among_, query, best);
-      GLOVE_ASSIGN_OR_RETURN(const bool complete, score_candidates(query, (*found)[i], best));
-      if (complete) {
+      GLOVE_ASSIGN_OR_RETURN(const int64_t gone, score_candidates(query, (*found)[i], best));
+      if (gone <= wanted - k) {
         answers[block[i]] = std::move(best).take();
       } else {
         again.push_back(block[i]);
@@ -314,8 +316,11 @@ Result<Answers> LiveRelation::nearest(std::span<const Query> queries, int64_t k,
     std::vector<size_t> left(queries.size());
     if (!options.is_exact()) report.notes.resize(queries.size());
     std::iota(left.begin(), left.end(), size_t{0});
-    for (int round = 0; round < kMostRounds && !left.empty(); ++round)
-      GLOVE_RETURN_IF_ERROR(scan_segments(queries, k, options, report, answers, left));
+    for (int64_t wanted = k; !left.empty() && !wants_full_pass(wanted); wanted *= 2) {
+      const size_t hidden = state_.hidden.size();
+      GLOVE_RETURN_IF_ERROR(scan_segments(queries, k, wanted, options, report, answers, left));
+      if (state_.hidden.size() == hidden) break;  // a segment is gone
+    }
     for (const size_t i : left) {
       GLOVE_ASSIGN_OR_RETURN(auto rows, best_of_table(queries.subspan(i, 1), k, options, report));
       if (!options.is_exact()) report.notes[i] = {};

@@ -2,6 +2,7 @@
 // rows as the user's table has them now. As exact as search/nearest.h.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -47,10 +48,18 @@ class PartSet {
   // Returns the row of the model that begins a segment.
   int64_t first_row(size_t segment) const { return model().parts()[segment].first_row; }
 
+  // How many rows of the segments connections have found to be gone from the user's table, as far as one of
+  // them knows.
+  int64_t gone() const { return gone_; }
+  void found_gone(int64_t rows) const {
+    if (rows > gone_) gone_ = rows;
+  }
+
  private:
   std::shared_ptr<const std::vector<SegmentPtr>> segments_;
   IndexRecallPtr recall_;
   ModelSearchersPtr searchers_;
+  mutable std::atomic<int64_t> gone_ = 0;
 };
 
 // Shared by the connections of a process, so that each segment is open once on a backend.
@@ -61,9 +70,10 @@ using PartSetPtr = std::shared_ptr<const PartSet>;
 PartSetPtr share_part_set(Engine& engine, const std::vector<SegmentPtr>& segments,
                           const IndexRecallPtr& recall);
 
-// The same if somebody holds it; null otherwise.
+// Returns a set that somebody holds and that begins with these segments, or has no others; null if there is
+// none.
 PartSetPtr find_part_set(Engine& engine, const std::vector<SegmentPtr>& segments,
-                         const IndexRecallPtr& recall);
+                         const IndexRecallPtr& recall, bool whole = false);
 
 // Returns the rows of the set that have a key of `keys` as their id. Errors: an interrupt.
 Result<RowMaskPtr> admissible_rows(const KeySet& keys, const PartSet& set, const InterruptCheck& interrupted);
@@ -105,7 +115,7 @@ class CodeSource {
   virtual Result<int64_t> most_bytes() = 0;
 };
 
-// The logged rows that are in the relation.
+// The logged rows that are in the relation and in no segment, by ascending id.
 struct ChangedRows {
   std::vector<int64_t> ids;
   std::vector<float> vectors;         // [ids.size(), dims]
@@ -116,13 +126,26 @@ struct ChangedRows {
 struct IndexState {
   int64_t dims = 0;                            // 0: the index has never had a row
   PartSetPtr parts;                            // null: there are no segments
-  std::vector<int64_t> segment_ids;            // by which the RowSource knows the segments of the parts
+  std::vector<int64_t> segment_ids;            // by which the RowSource knows those; 0: one of the log
   std::vector<int32_t> hidden;                 // rows of the parts that must not be returned, ascending
   std::shared_ptr<const ChangedRows> changed;  // never null in a state that is searched
+  // The log, which differs between states unless both numbers are equal: one that each command changes, and
+  // how often keys were logged since (-1: the log does not tell).
+  int64_t log = 0;
+  int64_t changes = 0;
+  std::function<void(int32_t row)> found_gone;  // receives what hide_row() does; may be empty
 };
 
 // Makes a row of the parts hidden, because the user's table no longer has it.
 void hide_row(IndexState& state, int32_t row);
+
+// Names a segment of logged rows in messages.
+constexpr const char* kLogSegment = "the log's rows";
+
+// Puts a segment of logged rows behind the segments of the parts, and joins those of the log by the rule of
+// live/merge_rule.h. `stored`: how many there are before those of the log. Returns the segments, and adjusts
+// the state to them except for its parts.
+Result<std::vector<SegmentPtr>> add_log_segment(IndexState& state, size_t stored, SegmentPtr segment);
 
 // The rows that a statement admits.
 struct Admissible {
@@ -166,11 +189,12 @@ class LiveRelation final : public RankedRelation {
                      const std::function<void()>& begin, const Use& use);
   Result<Answers> best_of_table(std::span<const Query> queries, int64_t k, const SearchOptions& options,
                                 SearchReport& report);
-  Result<bool> score_candidates(const Query& query, std::span<const Neighbor> candidates, BestRows& best);
+  Result<int64_t> score_candidates(const Query& query, std::span<const Neighbor> candidates, BestRows& best);
   Result<std::optional<Answers>> candidates(std::span<const Query> queries, int64_t k,
                                             const SearchOptions& options, SearchReport& report);
-  Status scan_segments(std::span<const Query> queries, int64_t k, const SearchOptions& options,
-                       SearchReport& report, Answers& answers, std::vector<size_t>& left);
+  Status scan_segments(std::span<const Query> queries, int64_t k, int64_t wanted,
+                       const SearchOptions& options, SearchReport& report, Answers& answers,
+                       std::vector<size_t>& left);
 
   IndexState state_;
   RowSource& source_;

@@ -295,6 +295,7 @@ Result<bool> ContentRows::read_indexed(const live::IndexState& state, int32_t ro
   GLOVE_ASSIGN_OR_RETURN(const bool there, exists(id));
   if (!there) return false;
   const auto [segment, segment_row] = state.parts->place_of(row);
+  if (state.segment_ids[segment] == 0) return read(id, vector);
   if (!vectors_read_) vectors_read_.emplace(vectors_, state.dims);
   GLOVE_ASSIGN_OR_RETURN(const auto stored, vectors_read_->read(state.segment_ids[segment], segment_row));
   // The running statement may have joined segments since it began. The codes tell.

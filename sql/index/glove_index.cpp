@@ -242,6 +242,8 @@ class LiveIndex final : public nn::RankedTable {
     GLOVE_ASSIGN_OR_RETURN(const bool former, has_former_triggers(connection().db(), index_));
     if (former && !checked_version_)
       connection().engine().log().write(index_.name + ": " + former_triggers_remedy(index_));
+    GLOVE_ASSIGN_OR_RETURN(const bool counts, counts_changes(connection().db(), index_));
+    store_.set_counts(counts);
     checked_version_ = version;
     return {};
   }

@@ -2,8 +2,8 @@
 //
 //   SELECT name, rows, segments, logged, state FROM glove_indexes;   -- doc_vec|1000|2|17|changed
 //
-// rows counts those of the segments that are not dead; logged counts the rows of the log, which a query reads
-// one by one. state is 'current' (nothing is logged), 'changed', or 'sync is due' above 10,000 logged rows;
+// rows counts those of the segments that are not dead; dead also counts those that searches of the process
+// have found to be gone; logged counts the rows of the log, which the first query of a connection reads. state is 'current' (nothing is logged), 'changed', or 'sync is due' above 10,000 logged rows;
 // for an index that cannot be queried, because its tables, its triggers or its content are not what they must
 // be, it is the reason, and the numbers are NULL; if its model is not loaded, state says so. While a command
 // runs, state is how far it is, as in 'syncing, 31,000 of 64,512', and the numbers are NULL. Where a backend
@@ -127,6 +127,7 @@ Result<IndexContent> content_of(Connection& connection, const FoundIndex& found)
     if (former.ok() && former.value()) content.state += "; " + former_triggers_remedy(index);
     const Result<live::PartSetPtr> searched = store.searched_parts();
     if (searched.ok()) content.searched = searched.value();
+    if (content.searched != nullptr) content.size.dead += content.searched->gone();
     return content;
   });
 }

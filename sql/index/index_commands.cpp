@@ -24,6 +24,12 @@ int64_t next_id(const std::vector<StoredSegment>& segments) {
   return segments.empty() ? 1 : segments.back().record.id + 1;
 }
 
+int64_t living_rows_of(const std::vector<StoredSegment>& segments) {
+  int64_t living = 0;
+  for (const StoredSegment& stored : segments) living += stored.record.rows - stored.dead_rows();
+  return living;
+}
+
 }  // namespace
 
 // The rows of a segment that a command makes. Collects rows by ascending id, either by add() or by copy().
@@ -193,20 +199,20 @@ Status IndexCommands::sync(bool join_all) {
   GLOVE_ASSIGN_OR_RETURN(auto segments, store_.segments().list(config.dims));
   GLOVE_RETURN_IF_ERROR(rows_.begin(config.dims, config));
   GLOVE_ASSIGN_OR_RETURN(const int64_t logged, store_.count_logged());
-  if (logged == 0 && !join_all) return {};
+  if (logged == 0 && !join_all && store_.gone() == 0) return {};
   GLOVE_RETURN_IF_ERROR(move_log(segments, logged));
   const bool has_dims = config.dims != 0;
   config.dims = rows_.dims();
-  if (join_all)
+  GLOVE_ASSIGN_OR_RETURN(const bool look_in_all, join_all ? Result<bool>(true) : has_missing(segments));
+  if (look_in_all)
     for (StoredSegment& stored : segments) GLOVE_RETURN_IF_ERROR(kill_missing(stored));
-  int64_t living = 0;
-  for (const StoredSegment& stored : segments) living += stored.record.rows - stored.dead_rows();
+  const int64_t living = living_rows_of(segments);
   const auto calibration = config.recall;
   const auto former_lists = config.lists;
   IndexLists lists(connection_, index_, store_.segments(), config);
   lists.plan(living, join_all);
   const std::vector<size_t> joined = joined_segments(segments, join_all, lists.are_due());
-  if (!join_all)
+  if (!look_in_all)
     for (const size_t i : joined) GLOVE_RETURN_IF_ERROR(kill_missing(segments[i]));
   GLOVE_RETURN_IF_ERROR(write_segments(segments, joined, lists));
   if (joined.empty()) GLOVE_RETURN_IF_ERROR(lists.calibrate_again(segments));
@@ -249,6 +255,16 @@ Status IndexCommands::move_log(std::vector<StoredSegment>& segments, int64_t log
   stored.record.rows = fresh.rows();
   GLOVE_ASSIGN_OR_RETURN(stored.segment, fresh.finish());
   return {};
+}
+
+// Whether segments certainly have rows that the content no longer has: a search has met some, or there are
+// more than the content has rows. Rows of the content without a vector may hide that.
+Result<bool> IndexCommands::has_missing(const std::vector<StoredSegment>& segments) {
+  GLOVE_ASSIGN_OR_RETURN(const bool possible, can_lose_rows(connection_.db(), index_));
+  if (!possible || store_.gone() > 0) return possible;
+  OwnQuery count(connection_.db(), index_.name, "SELECT count(*) FROM " + index_.content_table());
+  GLOVE_RETURN_IF_ERROR(count.next());
+  return living_rows_of(segments) > count.integer(0);
 }
 
 // Marks the rows dead that the content no longer has. Their deletion is not in the log if it called no

@@ -71,6 +71,7 @@ class IndexCommands {
                         IndexLists& lists);
   Status check_lengths(const std::vector<StoredSegment>& segments, const live::SegmentPtr& made,
                        const IndexLists& lists);
+  Result<bool> has_missing(const std::vector<StoredSegment>& segments);
   Status kill_missing(StoredSegment& stored);
   Status join(std::vector<StoredSegment>& segments, const std::vector<size_t>& joined, NewSegment& whole);
 

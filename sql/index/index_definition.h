@@ -52,6 +52,8 @@ struct IndexConfig {
   std::string model;  // the name of that model if the definition names none; otherwise empty
   // The checksum of the calibration of the lists (live::IndexRecall); nullopt if there is none.
   std::optional<uint32_t> recall = std::nullopt;
+  // Drawn by each command that empties the log; 0 in an index that an older version wrote last.
+  int64_t log = 0;
 };
 
 // The columns of an index in declared order, before the one that takes commands, which has the index's name.

@@ -26,8 +26,10 @@ constexpr std::array<ShadowTable, 6> kTables = {{
      "(segment INTEGER, number INTEGER, data BLOB, PRIMARY KEY(segment, number))"},
     {"_dead", "(segment INTEGER UNIQUE, bits BLOB)", "(segment INTEGER PRIMARY KEY, bits BLOB)"},
     {"_vector", "(id INTEGER UNIQUE, vectors BLOB)", "(id INTEGER PRIMARY KEY, vectors BLOB)"},
-    {"_log", "(id INTEGER UNIQUE)", "(id INTEGER PRIMARY KEY)"},
+    {"_log", "(id INTEGER UNIQUE, again INTEGER DEFAULT 0)", "(id INTEGER PRIMARY KEY)"},
 }};
+constexpr std::string_view kAgain = ", again INTEGER DEFAULT 0)";  // the end of a log that counts
+
 constexpr std::string_view kOfTexts = "_vector";  // only an index of texts has it
 
 // Asks sqlite_master of the index's schema for columns of what `condition`, with these values, is true of.
@@ -67,16 +69,22 @@ const ContentColumn* find_column(const std::vector<ContentColumn>& columns, cons
   return nullptr;
 }
 
-// True if the primary key is an index of its own: the table is WITHOUT ROWID, or its key is no alias of the
-// rowid.
-Result<bool> has_key_index(sqlite3* db, const IndexDefinition& index) {
+// True if is_it(run), whose row is one of PRAGMA index_list, is true of an index of the content.
+template <class IsIt>
+Result<bool> has_index(sqlite3* db, const IndexDefinition& index, const IsIt& is_it) {
   OwnQuery run(db, index.name,
                "PRAGMA " + quoted_name(index.schema) + ".index_list(" + quoted_name(index.content) + ")");
   while (true) {
     GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
     if (!more) return false;
-    if (run.text(3) == "pk") return true;
+    if (is_it(run)) return true;
   }
+}
+
+// True if the primary key is an index of its own: the table is WITHOUT ROWID, or its key is no alias of the
+// rowid.
+Result<bool> has_key_index(sqlite3* db, const IndexDefinition& index) {
+  return has_index(db, index, [](const OwnQuery& run) { return run.text(3) == "pk"; });
 }
 
 Status check_kind(sqlite3* db, const IndexDefinition& index) {
@@ -131,6 +139,20 @@ Result<bool> has_object(sqlite3* db, const IndexDefinition& index, const char* t
   return master_query(db, index, "1", "type = ? AND name = ? COLLATE NOCASE", type, name).next();
 }
 
+// Returns the text of a table without the column that the log of an older version lacks.
+std::string without_count(std::string_view text) {
+  return text.ends_with(kAgain) ? std::string(text.substr(0, text.size() - kAgain.size())) + ")"
+                                : std::string(text);
+}
+
+// Whether the log has a place for the number of times that a key was logged again.
+Result<bool> log_counts(sqlite3* db, const IndexDefinition& index) {
+  const std::string log = index.name + kTables.back().suffix;
+  OwnQuery run = master_query(db, index, "sql", kTableOrView, log);
+  GLOVE_ASSIGN_OR_RETURN(const bool exists, run.next());
+  return exists && run.text(0).ends_with(kAgain);
+}
+
 bool has_table(const IndexDefinition& index, const ShadowTable& table) {
   return index.is_text || table.suffix != kOfTexts;
 }
@@ -144,7 +166,8 @@ Status check_table(sqlite3* db, const IndexDefinition& index, const ShadowTable&
   GLOVE_ASSIGN_OR_RETURN(const bool exists, run.next());
   if (!exists) return index_error(index, "its table '" + name + "' was dropped; " + rebuild);
   const std::string create = "CREATE TABLE " + quoted_name(name);
-  if (run.text(1) == create + table.columns || run.text(1) == create + table.former_columns) return {};
+  const std::string found = without_count(run.text(1));
+  if (found == create + without_count(table.columns) || found == create + table.former_columns) return {};
   const std::string kind = run.text(0) == "view" ? "VIEW " : "TABLE ";
   return index_error(index, "'" + name + "' is not the table that the index has made; run DROP " + kind +
                                 index.object(table.suffix) + ", and then " + rebuild);
@@ -210,19 +233,24 @@ Status check_triggers(sqlite3* db, const IndexDefinition& index, const std::vect
   GLOVE_RETURN_IF_ERROR(check_log_has_no_trigger(db, index));
   GLOVE_ASSIGN_OR_RETURN(const ContentTraits traits, traits_of(db, index, columns));
   GLOVE_ASSIGN_OR_RETURN(const auto texts, of_triggers(db, index, "substr(sql, 16)"));  // from their names on
-  const auto is = [&](size_t i, bool former) {
-    return sqlite3_stricmp(texts[i].c_str(), trigger_text(index, i, traits, former).c_str()) == 0;
+  GLOVE_ASSIGN_OR_RETURN(const bool counts, log_counts(db, index));
+  const auto is = [&](size_t i, TriggerForm form) {
+    if (form == TriggerForm::kFormer && i >= kFormerTriggers) return texts[i].empty();
+    return sqlite3_stricmp(texts[i].c_str(), trigger_text(index, i, traits, form).c_str()) == 0;
   };
-  bool all_former = true;
-  for (size_t i = 0; i < kTriggers.size(); ++i)
-    all_former = all_former && (i < kFormerTriggers ? is(i, true) : texts[i].empty());
-  for (size_t i = 0; !all_former && i < kTriggers.size(); ++i)
-    if (!is(i, false))
-      return index_error(index, "the trigger '" + index.name + kTriggers[i] + "' on '" + index.content +
-                                    "' was " + (texts[i].empty() ? "dropped" : "changed") +
-                                    ", so the index may have missed changes; run " +
-                                    index.command("rebuild") +
-                                    ", which makes the triggers again and reads every row");
+  const auto first_other = [&](TriggerForm form) {
+    size_t i = 0;
+    while (i < kTriggers.size() && is(i, form)) ++i;
+    return i;
+  };
+  const size_t uncounting = first_other(TriggerForm::kUncounting);
+  if (uncounting == kTriggers.size() || first_other(TriggerForm::kFormer) == kTriggers.size()) return {};
+  const size_t i = counts ? std::max(uncounting, first_other(TriggerForm::kCounting)) : uncounting;
+  if (i < kTriggers.size())
+    return index_error(index, "the trigger '" + index.name + kTriggers[i] + "' on '" + index.content +
+                                  "' was " + (texts[i].empty() ? "dropped" : "changed") +
+                                  ", so the index may have missed changes; run " + index.command("rebuild") +
+                                  ", which makes the triggers again and reads every row");
   return {};
 }
 
@@ -285,10 +313,19 @@ Status check_index(sqlite3* db, const IndexDefinition& index) {
   return check_triggers(db, index, columns.value());
 }
 
+Result<bool> can_lose_rows(sqlite3* db, const IndexDefinition& index) {
+  return has_index(db, index, [](const OwnQuery& run) { return run.integer(2) != 0; });
+}
+
 Result<bool> has_former_triggers(sqlite3* db, const IndexDefinition& index) {
   GLOVE_ASSIGN_OR_RETURN(const bool newest,
                          has_object(db, index, "trigger", index.name + kTriggers[kFormerTriggers]));
   return !newest;
+}
+
+Result<bool> counts_changes(sqlite3* db, const IndexDefinition& index) {
+  GLOVE_ASSIGN_OR_RETURN(const auto texts, of_triggers(db, index, "sql"));
+  return texts[0].ends_with(std::string(kCounts) + "END");
 }
 
 // SQLite's log cuts messages off after about 200 bytes.
@@ -318,16 +355,21 @@ Status create_missing_tables(sqlite3* db, const IndexDefinition& index) {
   GLOVE_RETURN_IF_ERROR(create_tables(db, index, "CREATE TABLE IF NOT EXISTS "));
   for (const ShadowTable& table : kTables)
     if (has_table(index, table)) GLOVE_RETURN_IF_ERROR(check_table(db, index, table));
-  return {};
+  GLOVE_ASSIGN_OR_RETURN(const bool counts, log_counts(db, index));
+  if (counts) return {};
+  return execute(db, "ALTER TABLE " + index.object("_log") + " ADD COLUMN again INTEGER DEFAULT 0",
+                 index.name);
 }
 
 Status create_triggers(sqlite3* db, const IndexDefinition& index) {
   GLOVE_ASSIGN_OR_RETURN(const auto columns, checked_columns(db, index));
   GLOVE_ASSIGN_OR_RETURN(const ContentTraits traits, traits_of(db, index, columns));
+  GLOVE_ASSIGN_OR_RETURN(const bool counts, log_counts(db, index));
+  const TriggerForm form = counts ? TriggerForm::kCounting : TriggerForm::kUncounting;
   for (size_t i = 0; i < kTriggers.size(); ++i) {
-    GLOVE_RETURN_IF_ERROR(
-        execute(db, "CREATE TRIGGER " + quoted_name(index.schema) + "." + trigger_text(index, i, traits),
-                index.name));
+    GLOVE_RETURN_IF_ERROR(execute(
+        db, "CREATE TRIGGER " + quoted_name(index.schema) + "." + trigger_text(index, i, traits, form),
+        index.name));
     const std::string name = index.name + kTriggers[i];
     GLOVE_ASSIGN_OR_RETURN(const bool made, has_object(db, index, "trigger", name));
     if (!made)

@@ -5,7 +5,10 @@
 //   NAME_block(segment, number, data)    their bytes, in pieces (sql/index/segment_store.h)
 //   NAME_dead(segment, bits)             their rows that were deleted or changed: bit r % 8 of byte r / 8
 //   NAME_vector(id, vectors)             of an index of texts: their vectors (sql/index/vector_store.h)
-//   NAME_log(id)                         the rows of the content that changed since the last sync
+//   NAME_log(id, again)                  the rows of the content that changed since the last sync, and how
+//   many
+//                                        times each was logged again; in an index of an older version no
+//                                        times
 //   and the triggers on the content that write the log (sql/index/index_triggers.h)
 //
 // All but the last are shadow tables: a defensive connection cannot write to them. The log is an ordinary
@@ -34,8 +37,14 @@ Status check_trigger_names(sqlite3* db, const IndexDefinition& index);
 // make, before it reads any of them. The error names 'rebuild'.
 Status check_index(sqlite3* db, const IndexDefinition& index);
 
+// True if REPLACE can delete rows of the content that are not logged, because there is a UNIQUE index besides
+// the key.
+Result<bool> can_lose_rows(sqlite3* db, const IndexDefinition& index);
+
 // True if the index has only the triggers that an older version made. REQUIRES: check_index() succeeded.
 Result<bool> has_former_triggers(sqlite3* db, const IndexDefinition& index);
+// True if every change of a row that is in the log leaves a trace there. REQUIRES: check_index() succeeded.
+Result<bool> counts_changes(sqlite3* db, const IndexDefinition& index);
 // What the log and glove_indexes say of such an index.
 std::string former_triggers_remedy(const IndexDefinition& index);
 
@@ -45,7 +54,8 @@ Result<std::string> trigger_that_changes(sqlite3* db, const IndexDefinition& ind
 
 // Makes the tables and the triggers.
 Status create_tables(sqlite3* db, const IndexDefinition& index);
-// Makes those tables that do not exist. An error if another one is not what create_tables() makes.
+// Makes those tables that do not exist, and the log one that counts. An error if another one is not what
+// create_tables() makes.
 Status create_missing_tables(sqlite3* db, const IndexDefinition& index);
 Status create_triggers(sqlite3* db, const IndexDefinition& index);
 

@@ -1,7 +1,6 @@
 #include "sql/index/index_store.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "model/limits.h"
@@ -20,35 +19,11 @@ constexpr int64_t kFormerVersionOfSigns = 4;
 
 constexpr int64_t kNoneLogged = -1;  // in place of SeenState::changes
 
-// More components of logged rows than this (16 MiB) are read again by each statement.
-constexpr size_t kMostKeptComponents = size_t{4} << 20;
-
 // Whether a statement of the connection that writes is running.
 bool writes(sqlite3* db) {
   for (sqlite3_stmt* at = sqlite3_next_stmt(db, nullptr); at != nullptr; at = sqlite3_next_stmt(db, at))
     if (sqlite3_stmt_busy(at) != 0 && sqlite3_stmt_readonly(at) == 0) return true;
   return false;
-}
-
-// Hides the rows of the segments that the log names. Both are ascending.
-void hide_logged(const live::PartSet& parts, std::span<const int64_t> logged, std::vector<int32_t>& hidden) {
-  for (size_t i = 0; i < parts.segments().size(); ++i) {
-    const std::span<const int64_t> ids = parts.segments()[i]->ids();
-    auto from = ids.begin();
-    for (auto id = std::lower_bound(logged.begin(), logged.end(), ids.front());
-         id != logged.end() && *id <= ids.back(); ++id) {
-      from = std::lower_bound(from, ids.end(), *id);
-      if (from != ids.end() && *from == *id)
-        hidden.push_back(static_cast<int32_t>(parts.first_row(i) + (from - ids.begin())));
-    }
-  }
-}
-
-// Hides the dead rows of a segment whose first row is `first`.
-void hide_dead(const StoredSegment& stored, int64_t first, std::vector<int32_t>& hidden) {
-  for (size_t byte = 0; byte < stored.dead.size(); ++byte)
-    for (unsigned bits = static_cast<unsigned char>(stored.dead[byte]); bits != 0; bits &= bits - 1)
-      hidden.push_back(static_cast<int32_t>(first + static_cast<int64_t>(8 * byte) + std::countr_zero(bits)));
 }
 
 }  // namespace
@@ -72,6 +47,7 @@ Result<IndexConfig> IndexStore::config() {
   GLOVE_RETURN_IF_ERROR(run.for_each([&] {
     if (run.text(0) == "dims") config.dims = run.integer(1);
     if (run.text(0) == "version") version = run.integer(1);
+    if (run.text(0) == "log") config.log = run.integer(1);
     if (run.text(0) == "fingerprint") config.fingerprint = run.text(1);
     if (run.text(0) == "model") config.model = run.text(1);
     if (run.text(0) == "recall" && run.integer(1) >= 0) config.recall = static_cast<uint32_t>(run.integer(1));
@@ -134,16 +110,13 @@ bool is_calibrated(const IndexConfig& config, const std::vector<StoredSegment>& 
   return config.recall && std::any_of(segments.begin(), segments.end(), in_lists);
 }
 
-live::PartSetPtr IndexStore::parts_of(const std::vector<StoredSegment>& segments,
+live::PartSetPtr IndexStore::parts_of(std::vector<live::SegmentPtr> segments,
                                       const live::IndexRecallPtr& recall) {
-  std::vector<live::SegmentPtr> parts;
-  parts.reserve(segments.size());
-  for (const StoredSegment& stored : segments) parts.push_back(stored.segment);
-  if (parts_ != nullptr && parts_->segments() == parts && parts_->recall() == recall) {
+  if (parts_ != nullptr && parts_->segments() == segments && parts_->recall() == recall) {
     former_parts_.reset();
   } else {
     former_parts_ = std::move(parts_);
-    parts_ = parts.empty() ? nullptr : live::share_part_set(connection_.engine(), parts, recall);
+    parts_ = segments.empty() ? nullptr : live::share_part_set(connection_.engine(), segments, recall);
   }
   return parts_;
 }
@@ -165,98 +138,22 @@ Result<live::PartSetPtr> IndexStore::searched_parts() {
   return live::find_part_set(connection_.engine(), parts, recall);
 }
 
-// Returns a number that identifies what the running statement sees of the index and its content; nullopt if
-// none does. The number changes with every commit to the database file, by this connection or any other one
-// (SQLITE_FCNTL_DATA_VERSION), so the statement must see a commit and no less: it reads, which keeps the
-// version from changing under it, this connection has written nothing that could still be rolled back, and
-// it does not read what a connection with the same page cache (shared-cache mode) has not committed.
-std::optional<uint32_t> IndexStore::committed_version() {
-  sqlite3* const db = connection_.db();
-  if (!sqlite_has(kSqliteTxnState) || sqlite3_txn_state(db, index_.schema.c_str()) != SQLITE_TXN_READ)
-    return std::nullopt;
-  OwnQuery run(db, index_.name, "PRAGMA read_uncommitted");  // SQLite evaluates it when it prepares it
-  const Result<bool> found = run.next();
-  if (!found.ok() || !found.value() || run.integer(0) != 0) return std::nullopt;
-  uint32_t version = 0;
-  if (sqlite3_file_control(db, index_.schema.c_str(), SQLITE_FCNTL_DATA_VERSION, &version) != SQLITE_OK)
-    return std::nullopt;
-  return version;
-}
-
-Result<live::IndexState> IndexStore::state(ContentRows& rows, const KeySet* among) {
-  const std::optional<uint32_t> version = committed_version();
-  if (version && committed_ && committed_->version == *version) {
-    GLOVE_RETURN_IF_ERROR(rows.begin(committed_->state.dims, committed_->config));
-    former_parts_.reset();
-    return committed_->state;
-  }
-  GLOVE_ASSIGN_OR_RETURN(const IndexConfig stored_config, config());
-  Result<live::IndexState> all = read_state(stored_config, rows, nullptr);
-  if (!all.ok() && all.error().code != ErrorCode::kInterrupted && among != nullptr)
-    return read_state(stored_config, rows, among);
-  GLOVE_ASSIGN_OR_RETURN(live::IndexState state, std::move(all));
-  if (version) {
-    committed_.reset();
-    if (state.changed->vectors.size() <= kMostKeptComponents) committed_ = {*version, stored_config, state};
-  }
-  return state;
-}
-
-// Reads the logged rows that have a key of the set; without a set all of them.
-Result<live::IndexState> IndexStore::read_state(const IndexConfig& config, ContentRows& rows,
-                                                const KeySet* among) {
-  live::IndexState state;
-  state.dims = config.dims;
-  GLOVE_ASSIGN_OR_RETURN(auto stored, segments_.list(state.dims));
-  for (StoredSegment& segment : stored) GLOVE_RETURN_IF_ERROR(segments_.load_for_search(segment, state.dims));
-  GLOVE_RETURN_IF_ERROR(rows.begin(state.dims, config));
-  live::IndexRecallPtr recall;
-  if (is_calibrated(config, stored)) {
-    GLOVE_ASSIGN_OR_RETURN(recall, segments_.recall(config.dims, *config.recall));
-  }
-  state.parts = parts_of(stored, recall);
-  for (size_t i = 0; i < stored.size(); ++i) {
-    state.segment_ids.push_back(stored[i].record.id);
-    hide_dead(stored[i], state.parts->first_row(i), state.hidden);
-  }
-  std::vector<int64_t> logged;
-  const auto changed = std::make_shared<live::ChangedRows>();
-  const auto add = [&changed](const ContentRow& row) -> Status {
-    if (row.found != RowVector::kVector || !(row.norm_squared > 0)) return {};
-    changed->ids.push_back(row.id);
-    changed->vectors.insert(changed->vectors.end(), row.vector.begin(), row.vector.end());
-    changed->norms_squared.push_back(row.norm_squared);
-    return {};
-  };
-  if (among == nullptr) {
-    GLOVE_RETURN_IF_ERROR(rows.read_logged([&](const ContentRow& row) -> Status {
-      logged.push_back(row.id);
-      return add(row);
-    }));
-  } else {
-    GLOVE_ASSIGN_OR_RETURN(logged, this->logged());
-    for (const int64_t id : logged)
-      if (among->contains(id)) GLOVE_RETURN_IF_ERROR(rows.read_row(id, add));
-  }
-  state.changed = changed;
-  if (static_cast<int64_t>(logged.size()) > kMostLogged) tell_that_sync_is_due(logged.size());
-  state.dims = rows.dims();
-  if (state.parts != nullptr) hide_logged(*state.parts, logged, state.hidden);
-  std::sort(state.hidden.begin(), state.hidden.end());
-  state.hidden.erase(std::unique(state.hidden.begin(), state.hidden.end()), state.hidden.end());
-  return state;
-}
-
 // Writes one line for each connection.
 void IndexStore::tell_that_sync_is_due(size_t logged) {
   if (std::exchange(told_that_sync_is_due_, true)) return;
-  connection_.engine().log().write(index_.name + ": " + std::to_string(logged) +
-                                   " rows have changed since the last sync, and each query reads them; run " +
-                                   index_.command("sync"));
+  connection_.engine().log().write(
+      index_.name + ": " + std::to_string(logged) +
+      " rows have changed since the last sync, and each connection reads them once; run " +
+      index_.command("sync"));
 }
 
 Status IndexStore::clear_log() {
-  return execute(connection_.db(), "DELETE FROM " + index_.object("_log"), index_.name);
+  int64_t number = 0;
+  sqlite3_randomness(sizeof(number), &number);
+  GLOVE_RETURN_IF_ERROR(execute(connection_.db(), "DELETE FROM " + index_.object("_log"), index_.name));
+  return OwnQuery(connection_.db(), index_.name,
+                  "INSERT OR REPLACE INTO " + index_.object("_config") + " VALUES ('log', ?)", number)
+      .finish();
 }
 
 Status IndexStore::clear() {

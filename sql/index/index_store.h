@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,7 @@ constexpr int64_t kUselessLists = -1;
 // Whether an index of this state has a calibration of its lists.
 bool is_calibrated(const IndexConfig& config, const std::vector<StoredSegment>& segments);
 
-// More logged rows than this make queries slow enough to tell that a 'sync' is due.
+// More logged rows than this make first queries slow enough to tell that a 'sync' is due.
 constexpr int64_t kMostLogged = 10'000;
 
 // Identifies what a statement sees of an index and of its content: while two are equal, that is the same.
@@ -52,11 +53,20 @@ class IndexStore {
   // Returns the segments, by ascending id, all of them loaded.
   Result<std::vector<StoredSegment>> loaded_segments(int64_t dims);
 
-  // Returns what a statement searches: the segments and the log, with the vectors of the logged rows.
-  // Begins the use of `rows`. Reads no table of the index if the last state was that of the same committed
-  // version of the database. If a logged row cannot be read, the state has only those logged rows that have a
-  // key of `among`; it is an error if there is no such set, or one of these cannot be read either.
+  // Tells whether every change of a logged row leaves a trace in the log (counts_changes()). To be called
+  // after each change of the schema.
+  void set_counts(bool counts) { counts_ = counts; }
+
+  // Returns what a statement searches: the segments and the log, with the vectors of the logged rows or
+  // segments of them. Begins the use of `rows`. Reads no table of the index if the last state was that of the
+  // same committed version of the database, and only what was logged since if it was one of the same log. If
+  // a logged row cannot be read, the state has only those logged rows that have a key of `among`; it is an
+  // error if there is no such set, or one of these cannot be read either.
   Result<live::IndexState> state(ContentRows& rows, const KeySet* among);
+
+  // How many rows of the segments searches of this connection have found to be gone from the user's table,
+  // since the last command.
+  int64_t gone() const { return committed_ ? committed_->gone : 0; }
 
   // Returns the segments as a statement of this process searches them, or null if none does.
   Result<live::PartSetPtr> searched_parts();
@@ -78,8 +88,40 @@ class IndexStore {
  private:
   Status prepare(OwnStatement& statement, const std::string& sql);
   std::optional<uint32_t> committed_version();
-  Result<live::IndexState> read_state(const IndexConfig& config, ContentRows& rows, const KeySet* among);
-  live::PartSetPtr parts_of(const std::vector<StoredSegment>& segments, const live::IndexRecallPtr& recall);
+  // A key of the log.
+  struct LogEntry {
+    int64_t place;  // the rowid
+    int64_t id;
+    int64_t again;  // grows whenever it is logged again; at least -1
+  };
+  // What a version of the database has.
+  struct CommittedState {
+    uint32_t version;
+    int64_t schema_version;
+    IndexConfig config;
+    size_t stored;  // how many of the segments are not of the log
+    std::vector<LogEntry> log;
+    live::IndexState state;
+    int64_t gone = 0;  // hidden rows of these segments that the user's table lacked
+  };
+  struct LogChanges {
+    std::vector<LogEntry> entries;  // by ascending places
+    int64_t count = 0;              // how often keys were logged
+  };
+  struct Reading {
+    ContentRows& rows;
+    const KeySet* among;
+    std::optional<uint32_t> version;  // null: what is read is not kept
+    std::string key = {};             // by which connections share a segment of all logged rows; else empty
+  };
+
+  Result<std::optional<LogChanges>> changes_since(std::span<const LogEntry> log);
+  Result<CommittedState> stored_state(const IndexConfig& config, ContentRows& rows);
+  Result<live::IndexState> read_state(const IndexConfig& config, Reading reading);
+  Status add_changed(CommittedState& to, std::vector<int64_t> ids, const Reading& reading);
+  Result<std::optional<live::SegmentPtr>> encode(std::span<const int64_t> ids, const Reading& reading);
+  live::IndexState remembering(const CommittedState& committed);
+  live::PartSetPtr parts_of(std::vector<live::SegmentPtr> segments, const live::IndexRecallPtr& recall);
   void tell_that_sync_is_due(size_t logged);
   bool log_is_empty();
   int transaction_state() const;
@@ -88,20 +130,14 @@ class IndexStore {
   Connection& connection_;
   const IndexDefinition& index_;
   SegmentStore segments_;
-  OwnStatement schema_version_, config_;
-  OwnStatement any_logged_;
+  OwnStatement schema_version_, config_, any_logged_, log_, counting_log_;
+  bool counts_ = false;
   bool told_that_sync_is_due_ = false;
   live::PartSetPtr parts_;  // of the last statement that searched
   // The different ones before them, until they have been searched: a device that has these adds to them only
   // the new segments.
   live::PartSetPtr former_parts_;
 
-  // What a version of the database has.
-  struct CommittedState {
-    uint32_t version;
-    IndexConfig config;
-    live::IndexState state;
-  };
   std::optional<CommittedState> committed_;
 };
 

@@ -5,11 +5,12 @@
 namespace glove::sql {
 namespace {
 
-// A statement that logs keys, each once. OR IGNORE would yield to the conflict clause of the statement that
-// fires the trigger; DO NOTHING (SQLite 3.24) does not.
-std::string log_statement(const IndexDefinition& index, const std::string& rows) {
-  return "INSERT INTO " + quoted_name(index.name + "_log") + "(id) VALUES " + rows +
-         " ON CONFLICT DO NOTHING; ";
+// A statement that logs keys, each once; `rows` begins with VALUES or SELECT. OR IGNORE would yield to the
+// conflict clause of the statement that fires the trigger; ON CONFLICT (SQLite 3.24) does not.
+std::string log_statement(const IndexDefinition& index, const std::string& rows, bool count,
+                          const char* columns = "(id) ") {
+  return "INSERT INTO " + quoted_name(index.name + "_log") + columns + rows +
+         (count ? kCounts : " ON CONFLICT DO NOTHING; ");
 }
 
 std::string key_of(const IndexDefinition& index, const char* row) {
@@ -41,8 +42,9 @@ std::string next_key(const IndexDefinition& index, bool autoincrement) {
 
 // Fires unless the content has the row as it is to be inserted: DO UPDATE and OR IGNORE leave many such rows.
 // The texts of equal numbers may differ, as 10 and 10.0 do.
-// SQLite shows a trigger before the INSERT the key -1 for a row that has none yet.
-std::string insert_before(const IndexDefinition& index, const ContentTraits& content) {
+// SQLite shows a trigger before the INSERT the key -1 for a row that has none yet. A new key counts from -1,
+// so that it has 0, like most others, when the row is there: readers look for other numbers.
+std::string insert_before(const IndexDefinition& index, const ContentTraits& content, bool count) {
   const std::string key = key_of(index, "new");
   std::string same = key_of(index, "c") + " = " + key;
   for (const std::string& column : index.columns) {
@@ -53,25 +55,33 @@ std::string insert_before(const IndexDefinition& index, const ContentTraits& con
   return "BEFORE INSERT ON " + quoted_name(index.content) + " WHEN " + key +
          " = -1 OR NOT EXISTS (SELECT 1 FROM " + quoted_name(index.content) + " AS c WHERE " + same +
          ") BEGIN " +
-         log_statement(index, "(CASE " + key + " WHEN -1 THEN " + next_key(index, content.autoincrement) +
-                                  " ELSE " + key + " END)");
+         log_statement(index,
+                       "VALUES (CASE " + key + " WHEN -1 THEN " + next_key(index, content.autoincrement) +
+                           " ELSE " + key + (count ? " END, -1)" : " END)"),
+                       count, count ? "(id, again) " : "(id) ");
 }
 
 }  // namespace
 
 std::string trigger_text(const IndexDefinition& index, size_t trigger, const ContentTraits& content,
-                         bool former) {
+                         TriggerForm form) {
+  const bool count = form == TriggerForm::kCounting;
   const std::string on = " ON " + quoted_name(index.content) + " BEGIN ";
-  const std::string old_key = "(" + key_of(index, "old") + ")";
-  const std::string new_key = "(" + key_of(index, "new") + ")";
-  const std::string log_both = former ? log_statement(index, old_key) + log_statement(index, new_key)
-                                      : log_statement(index, old_key + ", " + new_key);
+  const std::string old_key = key_of(index, "old");
+  const std::string new_key = key_of(index, "new");
+  const std::string log_old = log_statement(index, "VALUES (" + old_key + ")", count);
+  const std::string log_new = log_statement(index, "VALUES (" + new_key + ")", count);
+  const std::string update = update_event(index, content) + on;
+  std::string before = log_statement(index, "VALUES (" + old_key + "), (" + new_key + ")", false);
+  std::string after = form == TriggerForm::kFormer ? log_old + log_new : before;
+  if (count) {
+    before =
+        log_old + log_statement(index, "SELECT " + new_key + " WHERE " + new_key + " <> " + old_key, true);
+    after = log_statement(index, "VALUES (" + new_key + ")", false);
+  }
   const std::array<std::string, kTriggers.size()> bodies = {
-      "AFTER INSERT" + on + log_statement(index, new_key),
-      "AFTER " + update_event(index, content) + on + log_both,
-      "AFTER DELETE" + on + log_statement(index, old_key),
-      insert_before(index, content),
-      "BEFORE " + update_event(index, content) + on + log_both,
+      "AFTER INSERT" + on + log_new,        "AFTER " + update + after,   "AFTER DELETE" + on + log_old,
+      insert_before(index, content, count), "BEFORE " + update + before,
   };
   return quoted_name(index.name + kTriggers[trigger]) + " " + bodies[trigger] + "END";
 }

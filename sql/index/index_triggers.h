@@ -7,6 +7,9 @@
 //   NAME_insert, NAME_update, NAME_delete    after it, because a trigger of the application's may have run a
 //                                            command before it
 //
+// A key is in the log once, with the number of times that it was logged again. Where a statement logs a row
+// before and after its change, that number need not grow twice.
+//
 // No trigger runs before a DELETE: a row that the content no longer has does no harm in a segment. A key that
 // is logged although its row does not change does none either.
 #pragma once
@@ -22,8 +25,13 @@ namespace glove::sql {
 // What follows the name of the index in the names of its triggers.
 constexpr std::array<const char*, 5> kTriggers = {"_insert", "_update", "_delete", "_insert_before",
                                                   "_update_before"};
-// An index that an older version made has only the first ones. It works, but misses the changes for which
-// there are the others.
+
+enum class TriggerForm {
+  kCounting,
+  kUncounting,  // of an older version, or of a log that has no place for the number
+  kFormer,      // of a still older one: only the first three, which miss the changes for which there are the
+                // others
+};
 constexpr size_t kFormerTriggers = 3;
 
 // What the triggers must know of the content.
@@ -32,9 +40,12 @@ struct ContentTraits {
   bool autoincrement = false;  // its key is AUTOINCREMENT
 };
 
-// Returns the text of a trigger of kTriggers from its name on, as SQLite keeps it. `former`: that of the
-// older version. REQUIRES: then trigger < kFormerTriggers.
+// What ends the texts of triggers that count.
+constexpr const char* kCounts = " ON CONFLICT(id) DO UPDATE SET again = again + 1; ";
+
+// Returns the text of a trigger of kTriggers from its name on, as SQLite keeps it. REQUIRES: a former one is
+// one of the first kFormerTriggers.
 std::string trigger_text(const IndexDefinition& index, size_t trigger, const ContentTraits& content,
-                         bool former = false);
+                         TriggerForm form);
 
 }  // namespace glove::sql

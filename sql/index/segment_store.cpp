@@ -110,8 +110,6 @@ Result<std::vector<StoredSegment>> SegmentStore::records() {
   return segments;
 }
 
-// Names a segment for the whole process (live::find_segment). What a file says of its segments holds for
-// this file alone: another one may have been made to say the same of other bytes.
 std::string SegmentStore::shared_key(const SegmentRecord& record, int64_t dims) const {
   std::string key;
   for (const int64_t number : {record.crc, record.rows, dims, static_cast<int64_t>(record.uuid.size())})

@@ -106,6 +106,13 @@ class SegmentStore {
   // Reads the ids of its rows, and no more, unless they are loaded.
   Status load_ids(StoredSegment& stored, int64_t dims);
 
+  // Names a segment for the whole process (live::find_segment). What a file says of its segments holds for
+  // this file alone: another one may have been made to say the same of other bytes.
+  std::string shared_key(const SegmentRecord& record, int64_t dims) const;
+
+  // Whether the setting "index_memory" allows this many bytes more.
+  Result<bool> has_room(int64_t bytes) const;
+
   // Reads the bytes of a segment from the database and checks them.
   Result<live::SegmentPtr> read(const SegmentRecord& record, int64_t dims);
 
@@ -145,9 +152,7 @@ class SegmentStore {
   Status prepare(OwnStatement& statement, const std::string& sql);
   Result<std::vector<StoredSegment>> records();
   Status read_dead(std::vector<StoredSegment>& segments);
-  std::string shared_key(const SegmentRecord& record, int64_t dims) const;
   std::string recall_key(int64_t dims, uint32_t checksum) const;
-  Result<bool> has_room(int64_t bytes) const;
   Result<HugePageBuffer<char>> read_bytes(const SegmentRecord& record, int64_t dims, int64_t begin,
                                           int64_t end);
   Status write_blocks(int64_t id, std::span<const char> bytes);

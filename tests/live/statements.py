@@ -39,6 +39,7 @@ class Generator:
         self.dims = source.choice((1, 3, 5, 8, 17))
         self.generated = commands and form != "text" and source.random() < 0.15  # the vector is computed from a column `raw`
         self.autoincrement = source.choice(("", "", "", " AUTOINCREMENT"))
+        self.large = commands and source.random() < 0.25  # so many rows that searches read codes, and of the log, too
         self.in_transaction = set()
         self.asked = []
 
@@ -93,6 +94,8 @@ class Generator:
         return text(" ".join(self.source.choices(WORDS, k=self.source.randrange(4)))) if self.form == "text" else self.blob()
 
     def id(self):
+        if self.large and self.source.random() < 0.6:
+            return self.source.randrange(100, 1900)
         return self.source.choice((self.source.randrange(1, 12), self.source.randrange(1, 60), self.source.randrange(-3, 3),
                                    self.source.choice((LAST, -LAST - 1, 1 << 40, 1 << 53))))
 
@@ -117,6 +120,7 @@ class Generator:
         rows = ["INSERT INTO %s VALUES (%d, NULL, NULL, 'a', %s)" % (self.table(), i, self.value())
                 for i in range(1, source.choice((1, 5, 40)))]
         statements += rows if source.random() < 0.5 else []
+        statements += [self.write_many()] if self.large else []
         if self.commands:
             triggers = self.triggers()
             at = source.randrange(len(triggers) + 1)  # SQLite runs the newer triggers of a table first
@@ -149,7 +153,28 @@ class Generator:
 
     # --- statements ---
 
+    def many_values(self, number):
+        """An expression for many values of the vector's column: that of a row is one of some hundred, by its `number`."""
+        shift = self.source.randrange(100)
+        if self.form == "text":
+            return " || ' ' || ".join("CASE (%s + %d) / %d %% 3 WHEN 0 THEN %s WHEN 1 THEN %s ELSE %s END" % (
+                number, shift, 3 ** i, *map(text, self.source.sample(WORDS, 3))) for i in range(5))
+        return "'[' || %s || ']'" % " || ',' || ".join("((%s + %d) / %d %% 5 - 2)" % (number, shift, 5 ** i) for i in range(self.dims))
+
+    def write_many(self):
+        """Changes hundreds of rows. The codes of rows move to other keys: REPLACE deletes those that had them."""
+        first, table, key = self.source.randrange(100, 600), self.table(), quoted(self.key)
+        rows = "WITH RECURSIVE n(i) AS (VALUES (%d) UNION ALL SELECT i + 1 FROM n LIMIT %d) INSERT OR REPLACE INTO %s SELECT " % (
+            first, self.source.randrange(300, 1200), table)
+        return self.source.choice((
+            rows + "i, NULL, i, 'a', %s FROM n" % self.many_values("i"),
+            rows + "i + %d, NULL, i, 'b', %s FROM n" % (self.source.choice((1, 700, 2000)), self.many_values("i")),
+            "UPDATE %s SET %s = %s WHERE %s BETWEEN %d AND %d" % (table, self.written_column(), self.many_values(key), key, first, first + 700),
+            "UPDATE OR REPLACE %s SET %s = %s + 1 WHERE %s BETWEEN %d AND %d" % (table, key, key, key, first, first + 300)))
+
     def write(self):
+        if self.large and self.source.random() < 0.35:
+            return self.write_many()
         source, table, key, vector = self.source, self.table(), quoted(self.key), self.written_column()
         some = "%s IN (%s)" % (key, ", ".join(str(self.id()) for _ in range(source.randrange(1, 5))))
         conflict = source.choice(("", "OR REPLACE", "OR REPLACE", "OR IGNORE", "OR ABORT", "OR FAIL", "OR ROLLBACK"))
@@ -245,7 +270,7 @@ class Generator:
         """A query over the index and the same over a full scan of the content."""
         source = self.source
         queries = sorted({self.query() for _ in range(source.choice((1, 1, 1, 3)))})
-        k = source.choice((None, None, 0, 1, 2, 3, 10, 1000))
+        k = source.choice((1, 3, 10, 10, 30) if self.large and source.random() < 0.7 else (None, None, 0, 1, 2, 3, 10, 1000))
         given = "%s%s" % ("v.query = %s" % queries[0] if len(queries) == 1 else "v.query IN (%s)" % ", ".join(queries),
                           "" if k is None else " AND v.k = %d" % k)
         at = "{s}" + quoted(self.index)

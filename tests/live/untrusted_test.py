@@ -59,8 +59,11 @@ class Schemas(Untrusted):
                     db.execute("CREATE TABLE saved AS SELECT * FROM %s" % name)
                     db.execute("DROP TABLE %s" % name)
                     db.execute(kind.format(name))
-                    for sql in (QUERY.replace("?", "'[1, 2, 3]'"), *map(COMMAND.format, COMMANDS), "ALTER TABLE doc_vec RENAME TO other"):
-                        with self.assertRaisesRegex(sqlite3.Error, "'%s' is not the table that the index has made" % name) as refused:
+                    message = "'%s' is not the table that the index has made" % name
+                    with self.assertRaisesRegex(sqlite3.Error, message + ("|error in trigger" if shadow == "log" else "")):  # SQLite's own
+                        db.execute("ALTER TABLE doc_vec RENAME TO other")
+                    for sql in (QUERY.replace("?", "'[1, 2, 3]'"), *map(COMMAND.format, COMMANDS)):
+                        with self.assertRaisesRegex(sqlite3.Error, message) as refused:
                             db.execute(sql).fetchall()
                     self.assertEqual(db.execute("SELECT rows, segments, dead, logged, bytes, state FROM glove_indexes WHERE name = 'doc_vec'").fetchall(),
                                      [(None,) * 5 + (str(refused.exception),)])
