@@ -177,7 +177,9 @@ Result<live::IndexState> IndexStore::read_state(const IndexConfig& config, Readi
   next->schema_version = schema;
   if (committed_) next->log = std::move(committed_->log);
   for (const LogEntry& entry : fresh->entries) {
-    const auto known = std::ranges::lower_bound(next->log, entry.place, {}, &LogEntry::place);
+    const auto known =
+        std::lower_bound(next->log.begin(), next->log.end(), entry.place,
+                         [](const LogEntry& each, int64_t place) { return each.place < place; });
     if (known == next->log.end())
       next->log.push_back(entry);
     else
@@ -203,7 +205,7 @@ Status IndexStore::add_changed(CommittedState& to, std::vector<int64_t> ids, con
     state.hidden.erase(std::unique(state.hidden.begin(), state.hidden.end()), state.hidden.end());
   }
   std::vector<int64_t> all;
-  std::ranges::set_union(ids, former.ids, std::back_inserter(all));
+  std::set_union(ids.begin(), ids.end(), former.ids.begin(), former.ids.end(), std::back_inserter(all));
   if (counts_ && reading.version && std::ssize(all) > (index_.is_text ? kMostScoredTexts : kMostScoredRows)) {
     GLOVE_ASSIGN_OR_RETURN(const std::optional<live::SegmentPtr> segment, encode(all, reading));
     if (segment) {

@@ -112,13 +112,13 @@ def check_frames(path):
 
 
 def readme_lines():
-    """(SQL, rows) of README.md's SQL."""
+    """(SQL, rows) of README.md's SQL: its blocks, and the blocks without a language that follow them."""
     with open(os.path.join(PROJECT, "README.md"), encoding="utf-8") as file:
         text = file.read()
-    blocks = re.findall(r"^```(sql)?\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    sql = "".join(text for language, text in blocks if language)
-    rows = "".join(text for language, text in blocks if not language)
-    assert sql.startswith(".load ./glove\n") and rows.count("\n") > 8, text
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    sql = "".join(text for language, text in blocks if language == "sql")
+    rows = "".join(text for (before, _), (language, text) in zip(blocks, blocks[1:]) if before == "sql" and not language)
+    assert sql.startswith(".load ./glove\n") and rows.count("\n") > 1, text
     return sql.split("\n", 1)[1], rows
 
 
