@@ -11,9 +11,10 @@ import sys
 
 
 def general(words, build, sources):
-    """The command without the names of folders, which differ, and without the file of dependencies, which BUILD does not record."""
+    """The command without the names of folders, which differ, the file of dependencies, which BUILD does not record, and what ccache needs."""
     return [word.replace(build + "/", "").replace(os.path.relpath(build) + "/", "").replace(sources, "SOURCES")
-            for option, word in zip(["", *words], words) if not word.startswith("-M") and option not in ("-MT", "-MF")]
+            for option, word in zip(["", *words], words)
+            if not word.startswith("-M") and option not in ("-MT", "-MF") and word != "-fpch-preprocess"]
 
 
 def main():
