@@ -121,7 +121,8 @@ def check_cmake(options, repository, folder, environment):
     with open(os.path.join(options.build, "CMakeCache.txt"), encoding="utf-8") as file:
         cache = dict(line.rstrip("\n").split("=", 1) for line in file if line[0].isalpha() and "=" in line)
     # The entry points differ if BUILD has the CUDA backend.
-    launcher.append("extension/" if any(name.startswith("CMAKE_CUDA_COMPILER:") for name in cache) else "")
+    with open(os.path.join(options.build, "compile_commands.json"), encoding="utf-8") as file:
+        launcher.append("extension/" if "-DGLOVE_WITH_CUDA" in file.read() else "")
     configure = (options.cmake, "-G", "Ninja", "-S", os.path.join(repository, "examples/static"), "-B", tree,
                  "-DSQLITE_GLOVE=file://" + repository, "-DGLOVE_CUDA=OFF")
     said = " ".join(run(*configure, "-DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON", env=environment, status=1).split())
