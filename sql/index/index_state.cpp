@@ -132,8 +132,9 @@ Result<IndexStore::CommittedState> IndexStore::stored_state(const IndexConfig& c
     GLOVE_ASSIGN_OR_RETURN(recall, segments_.recall(config.dims, *config.recall));
   }
   std::vector<live::SegmentPtr> parts;
+  parts.reserve(stored.size());
   for (const StoredSegment& one : stored) parts.push_back(one.segment);
-  state.parts = parts_of(std::move(parts), recall);
+  state.parts = parts_of(parts, recall);
   for (size_t i = 0; i < stored.size(); ++i) {
     state.segment_ids.push_back(stored[i].record.id);
     hide_dead(stored[i], state.parts->first_row(i), state.hidden);
@@ -214,7 +215,7 @@ Status IndexStore::add_changed(CommittedState& to, std::vector<int64_t> ids, con
       if (state.dims == 0) GLOVE_RETURN_IF_ERROR(reading.rows.begin((*segment)->dims(), to.config));
       state.dims = (*segment)->dims();
       GLOVE_ASSIGN_OR_RETURN(auto segments, live::add_log_segment(state, to.stored, *segment));
-      state.parts = parts_of(std::move(segments), state.parts == nullptr ? nullptr : state.parts->recall());
+      state.parts = parts_of(segments, state.parts == nullptr ? nullptr : state.parts->recall());
       state.parts->found_gone(to.gone);
       return {};
     }

@@ -110,7 +110,7 @@ bool is_calibrated(const IndexConfig& config, const std::vector<StoredSegment>& 
   return config.recall && std::any_of(segments.begin(), segments.end(), in_lists);
 }
 
-live::PartSetPtr IndexStore::parts_of(std::vector<live::SegmentPtr> segments,
+live::PartSetPtr IndexStore::parts_of(const std::vector<live::SegmentPtr>& segments,
                                       const live::IndexRecallPtr& recall) {
   if (parts_ != nullptr && parts_->segments() == segments && parts_->recall() == recall) {
     former_parts_.reset();

@@ -121,7 +121,8 @@ class IndexStore {
   Status add_changed(CommittedState& to, std::vector<int64_t> ids, const Reading& reading);
   Result<std::optional<live::SegmentPtr>> encode(std::span<const int64_t> ids, const Reading& reading);
   live::IndexState remembering(const CommittedState& committed);
-  live::PartSetPtr parts_of(std::vector<live::SegmentPtr> segments, const live::IndexRecallPtr& recall);
+  live::PartSetPtr parts_of(const std::vector<live::SegmentPtr>& segments,
+                            const live::IndexRecallPtr& recall);
   void tell_that_sync_is_due(size_t logged);
   bool log_is_empty();
   int transaction_state() const;

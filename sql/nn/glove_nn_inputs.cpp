@@ -230,7 +230,7 @@ class FilterCallReader {
 
   // Returns the only key that a row with this rowid can have; nullopt if there may be several.
   static std::optional<std::string> only_key_of_rowid(sqlite3_value* value) {
-    const std::optional<std::string> rowid = only_equal_integer(value);
+    std::optional<std::string> rowid = only_equal_integer(value);
     const std::optional<int64_t> number = rowid ? integer_key(*rowid) : std::nullopt;
     if (!number) return rowid;
     const std::optional<int64_t> row = vtab::ScanRowids::only_row(*number);
