@@ -220,7 +220,8 @@ class Log(Live):
 
     def change_again(self, db, query, by=1e-3):
         """Makes a row the nearest by a change of the kind that its number chooses. Returns its key."""
-        key, near = self.source.randrange(1, self.ROWS), array.array("f", [x + by for x in array.array("f", query)]).tobytes()
+        near = array.array("f", [x + by for x in array.array("f", query)]).tobytes()
+        key, = db.execute("SELECT min(id) FROM doc WHERE id >= ?", (self.source.randrange(1, self.ROWS - 50),)).fetchone()
         sql = self.source.choice(("UPDATE doc SET vec = ?2 WHERE id = ?1", "INSERT OR REPLACE INTO doc(id, vec) VALUES (?1, ?2)",
                                   "INSERT INTO doc(id, vec) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET vec = excluded.vec",
                                   "UPDATE OR REPLACE doc SET id = ?1, vec = ?2 WHERE id = (SELECT min(id) FROM doc WHERE id > ?1)"))
