@@ -33,9 +33,10 @@ class CalibrationRows {
   virtual Status search(std::span<SearchRequest> requests) = 0;
 };
 
-// Asks for the rows nearest to queries that are made of rows, drawn with a fixed seed, and to `own` queries. The result is the same on every machine and with any number of
-// threads (0 = the cores that this process may use). Errors are those of search(), and an interrupt.
-// REQUIRES: the float environment; there is a row that is not zero.
+// Asks for the rows nearest to queries that are made of rows, drawn with a fixed seed, and to `own` queries.
+// The result is the same on every machine and with any number of threads (0 = the cores that this process may
+// use). Errors are those of search(), and an interrupt. REQUIRES: the float environment; there is a row that
+// is not zero.
 Result<RecallArrays> calibrate_recall(CalibrationRows& rows, std::span<const Query> own, int threads,
                                       const InterruptCheck& interrupted);
 
