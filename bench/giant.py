@@ -135,7 +135,7 @@ def run_brute_force(rows, expected):
 
 
 def section(log2, seen):
-    loaded, last = seen["loaded"], list(seen["answers"].values())[-1]["memory"]
+    loaded = seen["loaded"]
     text = f"""## A model of 2^{log2} x {DIMS} synthetic rows
 
 `bench/giant.py --log2 {log2}`, {seen["time"]}, commit {seen["commit"]}, {seen["cores"]} threads, load of the machine
@@ -151,10 +151,7 @@ bit for bit.
         memory = answer["memory"]
         text += (f"| {name} | {answer['first_ms']:,.0f} | {answer['warm_ms']:,.0f} | {answer['candidates']:,} | "
                  f"{memory['RssAnon'] / 1e6:,.0f} | {memory['RssFile'] / 1e6:,.0f} |\n")
-    return text + f"""
-The process had {seen["before"]["RssAnon"] / 1e6:.0f} MB of private memory before it opened the model and at most {last["VmHWM"] / 1e6:,.0f} MB resident in all,
-mapped pages of the file included, which the kernel reclaims.
-"""
+    return text
 
 
 def measure(extension, model, log2):

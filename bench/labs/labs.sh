@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The course labs' ladders (A^T A x, 3 x 3 convolution, covariance) beside NumPy and SciPy on this machine's CPU and,
-# where there is a GPU, beside cuBLAS and PyTorch. Writes bench/data/labs_cpu.json and labs_gpu.json, and from them the
-# section of bench/RESULTS.md.
+# where there is a GPU, beside cuBLAS and PyTorch. Writes bench/data/labs_cpu.json and labs_gpu.json, and prints
+# tables of them.
 #
 #   bench/labs/labs.sh [--cpu | --gpu] [--prebuilt DIR] [--out OUT] [--commit NAME]
 #

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the labs' section of bench/RESULTS.md, between its markers, from bench/data/labs_cpu.json and labs_gpu.json."""
+"""Prints tables of bench/data/labs_cpu.json and labs_gpu.json."""
 import json
 import pathlib
 
 BENCH = pathlib.Path(__file__).resolve().parent.parent
-BEGIN, END = "<!-- labs: begin -->", "<!-- labs: end -->"
 TITLES = {
     "covariance": "covariance",
     "atax": "y = A^T (A x), double",
@@ -60,7 +59,7 @@ def table(rows, work, reasons):
 
 
 def section():
-    lines = [BEGIN, "## The course labs: A^T A x, convolution, covariance", "",
+    lines = ["## The course labs: A^T A x, convolution, covariance", "",
              "`bench/labs/labs.sh`: each lab as a ladder of kernels, every step checked, beside the libraries, on the same machine in one run.", ""]
     for part, reasons, where in (("cpu", CPU_REASONS, "On the CPU"), ("gpu", GPU_REASONS, "On a GPU")):
         path = BENCH / "data" / f"labs_{part}.json"
@@ -75,12 +74,7 @@ def section():
         lines += [f"**{where}**: {data['date']}, commit {data['commit']}, {about}. All numbers: data/{path.name}.", ""]
         for work in TITLES:
             lines += table(data["rows"], work, reasons)
-    return "\n".join(lines + [END])
+    return "\n".join(lines)
 
 
-results = BENCH / "RESULTS.md"
-text = results.read_text()
-if BEGIN not in text:
-    text = text.rstrip() + "\n\n" + BEGIN + "\n" + END + "\n"
-before, rest = text.split(BEGIN)
-results.write_text(before + section() + rest.split(END)[1])
+print(section())

@@ -21,7 +21,7 @@ def table(result):
         many = f"{peer['batch_ms']:,.0f}" if peer["batch_ms"] else ""
         ratio = f"{peer['batch_ms'] / ours['batch_ms']:.1f}" if peer["batch_ms"] and ours["batch_ms"] else ""
         lines.append(
-            f"| {peer['name']}: {peer['what']} | {peer['version']} | {peer['one_ms']:.2f} |"
+            f"| {peer['name']}: {peer['what']} | {peer['version'].partition(';')[0]} | {peer['one_ms']:.2f} |"
             f" {peer['one_ms'] / ours['one_ms']:.1f} | {many} | {ratio} | {peer['recall']:.4f} |"
             f" {megabytes(peer['memory']['own'])} | {megabytes(peer['memory']['mapped'])} |"
             f" {peer['prepare_s']:.1f} |")
