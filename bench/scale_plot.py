@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws the time of a search against the number of rows on GPUs, from what bench/gpu/giant has printed: scale_plot.py [--check]
 
-Reads bench/data/giant_gpu.jsonl and writes bench/data/scale.svg, which docs/scale.md shows. With --check nothing is written; the exit
+Reads bench/data/giant_gpu.jsonl and writes bench/data/scale.svg, which docs/gpu.md shows. With --check nothing is written; the exit
 status is 1 if the plot would change.
 """
 import json

@@ -1,9 +1,9 @@
 """The examples of examples/bindings run as they are: test_examples.py NAME --extension GLOVE.SO --convert GLOVE-CONVERT --project DIR
 --cache DIR
 
-Each runs in a folder with glove.so and glove.safetensors (the sample of examples/data), as docs/bindings.md says, and prints the
+Each runs in a folder with glove.so and glove.safetensors (the sample of examples/data), as docs/install.md says, and prints the
 three nearest words of 'piano'. A binding that is not installed is skipped with a reason; the versions that were found are printed.
-`table` as NAME checks that docs/bindings.md has a row for each example, and `versions` prints what it should say on this machine.
+`table` as NAME checks that docs/install.md has a row for each example, and `versions` prints what it should say on this machine.
 
 GLOVE_NODE_MODULES   the folder with the packages of npm; the default is the one that tests/bindings/install.sh fills
 --cache              what the compilers of Go and Rust keep between runs
@@ -239,7 +239,7 @@ def check(name, options):
 
 def check_table(project):
     folders = os.listdir(os.path.join(project, "examples/bindings"))
-    with open(os.path.join(project, "docs/bindings.md"), encoding="utf-8") as file:
+    with open(os.path.join(project, "docs/install.md"), encoding="utf-8") as file:
         links = re.findall(r"^\|.*\]\(\.\./(examples/[^)]*)\) \| \S", file.read(), re.MULTILINE)
     shown = [link.split("/")[2] for link in links if link.startswith("examples/bindings/")]
     assert sorted(shown) == sorted(folders) == sorted(BINDINGS), (shown, folders, sorted(BINDINGS))

@@ -3,7 +3,7 @@
 examples   Every ```sql block of README.md, docs/*.md and errors.md runs, statement by statement, in one session per document, as the
            sqlite3 shell would: in a folder with ./glove.so and glove.safetensors (the sample of examples/data). A block that is
            followed by a plain ``` block must print exactly that. An error prints "Error: ..."; "..." at the end of a line of
-           output stands for what differs between machines. Every ```python and ```sh block of README.md, bindings.md and frameworks.md
+           output stands for what differs between machines. Every ```python and ```sh block of README.md, install.md and frameworks.md
            runs as a program in the same folder, in the order of the page, and prints the plain block that
            follows; one that needs a package or program that is not installed is skipped, which is printed.
 reference  Every registered function and table, with its arguments and columns, every setting, load option and environment
@@ -27,7 +27,7 @@ PLANS_OF = (3, 40)  # the SQLite whose wording of plans the documents show; with
 SAMPLE = "examples/data/glove-6b-100d-20k.txt.gz"
 BLOCK = re.compile(r"^```sql\n(.*?)^```\n(?:\s*^```\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 PROGRAM = re.compile(r"^```(python|sh)\n(.*?)^```\n(?:\s*^```\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
-WITH_PROGRAMS = {"README.md", "bindings.md", "frameworks.md"}
+WITH_PROGRAMS = {"README.md", "install.md", "frameworks.md"}
 # Read by the library, but part of its tests' machinery rather than of its interface.
 FOR_TESTS = {"GLOVE_NN_DISABLE", "GLOVE_SQLITE_CEILING"}
 

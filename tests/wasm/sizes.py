@@ -1,4 +1,4 @@
-"""sizes.py PACKAGE: fails if the module of the installed package is larger than docs/packages.md says."""
+"""sizes.py PACKAGE: fails if the module of the installed package is larger than docs/install.md says."""
 import gzip
 import os
 import sys
