@@ -29,9 +29,8 @@ constexpr bool suits_lists(int64_t rows, int64_t lists) {
 Result<ListsPtr> train_lists(Analysis& analysis, const Segment& segment, int64_t count,
                              const InterruptCheck& interrupted);
 
-// Returns the lists with others in place of those that have less than half or more than twice the mean number
-// of the segment's rows: around the centroids of a k-means of the rows of these lists alone, so many that
-// they have the mean number. The same lists if there are none such. Errors and requirements as above.
+// Replaces lists below half or above twice the mean size by new ones of the mean size, by k-means over their
+// rows. Returns the same lists if there are none such. Errors and requirements as above.
 Result<ListsPtr> adapt_lists(Analysis& analysis, const Segment& segment, const ListsPtr& lists,
                              const InterruptCheck& interrupted);
 

@@ -14,9 +14,8 @@
 
 namespace glove::cpu {
 
-// How the calibration of other rows applies to those that a search may return. Of these there are `density`
-// times as many in each list as rows when it was made, so that the nearest k of them lie where the nearest
-// k / density of those did.
+// How a calibration applies to the rows that a search may return, which are not those that were calibrated.
+// `density` = rows now / calibrated rows; a search for k uses the calibration of k / density.
 struct ProbePlan {
   const RecallTable* table;
   int64_t rows;  // in lists when they were calibrated

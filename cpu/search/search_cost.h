@@ -53,7 +53,7 @@ inline int64_t answerable_rows(const Model& model, const RowMask* among) {
   return among == nullptr ? model.words() : among->count();
 }
 
-// How many rows there are for each of these, but at most 16: so many more are read first for a threshold.
+// Model rows per admissible row, at most 16: the factor for how many rows are read first for a threshold.
 inline int64_t rows_per_answerable(const Model& model, const RowMask* among) {
   return std::clamp<int64_t>(model.words() / std::max<int64_t>(1, answerable_rows(model, among)), 1, 16);
 }

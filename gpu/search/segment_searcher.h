@@ -15,7 +15,7 @@
 namespace glove::gpu {
 
 // One launch reads all segments. Rows that a query excludes, of which a live index may have many, are hidden
-// by a mask, and the few by which a query differs from those cost as many more candidates.
+// by a mask; each excluded row that the last mask lacks costs one more candidate.
 class SegmentSearcher final : public Searcher {
  public:
   // REQUIRES: the arena has the model's parts; the caller is within SharedDevice::in_turn().
