@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "base/cores.h"
+#include "base/float_environment.h"
+#include "base/require.h"
 #include "base/thread_pool.h"
 #include "lists/half.h"
 #include "lists/planes.h"
@@ -115,6 +117,7 @@ class Trial {
 }  // namespace
 
 Plane1Row::Plane1Row(const ModelPart& part, int64_t position) {
+  GLOVE_REQUIRE(part.planes != nullptr && !part.planes->plane1.empty());
   const PlaneLevel& level = *part.planes;
   codes_.reserve(static_cast<size_t>(part.dims));
   for (int64_t j = 0; j < part.dims; ++j) {
@@ -135,6 +138,7 @@ Plane1Estimate Plane1Row::estimate(const float* unit, double centroid_product) c
 }
 
 Result<PlanesPay> planes_pay(const ModelPart& part, int threads, const InterruptCheck& interrupted) {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set() && part.planes != nullptr);
   const int64_t queries = std::min(kCalibrationRows, part.rows);
   const std::vector<SampleRow> sample = sample_of(part);
   std::vector<std::array<int64_t, kAnswers.size()>> left(static_cast<size_t>(queries));

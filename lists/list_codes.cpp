@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "base/float_environment.h"
+#include "base/require.h"
 #include "model/exact_dot.h"
 
 namespace glove {
@@ -27,6 +29,7 @@ double nearest_whole(double value) {
 }  // namespace
 
 ListCodes encode_centroids(std::span<const float> centroids, int64_t dims) {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
   ListCodes lists;
   lists.dims = dims;
   lists.steps.assign(static_cast<size_t>(dims), 0);
@@ -59,6 +62,7 @@ ListCodes encode_centroids(std::span<const float> centroids, int64_t dims) {
 }
 
 int32_t product_of_codes(const int8_t* codes, const int16_t* query, int64_t lanes) {
+  GLOVE_REQUIRE(lanes % kListCodeLanes == 0);
   int32_t sum = 0;
   for (int64_t first = 0; first < lanes; first += kListCodeLanes) {
     std::array<int16_t, kListCodeLanes> wide;  // a compiler multiplies numbers of one type faster
@@ -69,6 +73,7 @@ int32_t product_of_codes(const int8_t* codes, const int16_t* query, int64_t lane
 }
 
 std::vector<int16_t> encode_query(const ListCodes& lists, std::span<const float> query, double norm_squared) {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set() && norm_squared > 0);
   std::vector<int16_t> codes(static_cast<size_t>(list_code_stride(lists.dims)));
   const double factor = lists.scale / std::sqrt(norm_squared);
   for (size_t j = 0; j < query.size(); ++j)

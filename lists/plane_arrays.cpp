@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "base/cores.h"
+#include "base/float_environment.h"
+#include "base/require.h"
 #include "base/thread_pool.h"
 #include "lists/planes.h"
 #include "model/exact_dot.h"
@@ -60,6 +62,9 @@ struct Encoding {
 Result<PlaneArrays> make_planes(std::span<const float> vectors, std::span<const double> norms_squared,
                                 std::vector<float> centroids, std::span<const int32_t> lists, int64_t dims,
                                 int threads, const InterruptCheck& interrupted) {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
+  GLOVE_REQUIRE(dims <= kMaxPlaneDims && lists.size() == norms_squared.size());
+  GLOVE_REQUIRE(vectors.size() == lists.size() * static_cast<size_t>(dims));
   PlaneArrays planes;
   planes.centroids = std::move(centroids);
   const auto count = static_cast<int64_t>(planes.centroids.size()) / dims;
@@ -86,6 +91,7 @@ Result<PlaneArrays> make_planes(std::span<const float> vectors, std::span<const 
 }
 
 ModelPtr with_planes(const ModelPtr& model, PlaneArrays planes) {
+  GLOVE_REQUIRE(model->parts().size() == 1 && std::ssize(planes.rows) == model->parts().front().rows);
   struct Owner {
     ModelPtr model;
     PlaneArrays arrays;

@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "base/float_environment.h"
+#include "base/require.h"
 #include "lists/half.h"
 #include "model/exact_dot.h"
 
@@ -103,6 +105,8 @@ PlaneLine upper_line(const QueryBound& bound, double scale, int64_t code_sum, do
 PlaneBound encode_planes(const float* x, double norm_squared, const float* centroid,
                          double centroid_norm_squared, int64_t dims, uint8_t* plane1, uint8_t* plane2,
                          double sine) {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
+  GLOVE_REQUIRE(dims <= kMaxPlaneDims && sine >= 0 && sine < 1);
   std::fill_n(plane1, plane_row_bytes(dims), uint8_t{0});
   std::fill_n(plane2, plane2_row_bytes(dims), uint8_t{0});
   if (!(norm_squared > 0)) return {};

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <span>
 #include <vector>
+#include "base/float_environment.h"
+#include "base/require.h"
 
 namespace glove {
 namespace {
@@ -103,6 +105,7 @@ double margin_of(std::span<const RecallTrial> trials, size_t which) {
 }  // namespace
 
 void fit_recall(std::span<const RecallTrial> trials, size_t which, RecallArrays& arrays) {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
   const RecallTransform transform = {
       std::span(arrays.transform).subspan(which * kRecallTransform, kRecallTransform)};
   transform.reach() = -1, transform.margin() = 1;

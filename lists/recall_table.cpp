@@ -5,6 +5,7 @@
 #include <cmath>
 #include <memory>
 #include <utility>
+#include "base/require.h"
 
 namespace glove {
 namespace {
@@ -187,6 +188,7 @@ float RecallTable::margin(int which) const {
 }
 
 ModelPtr with_recall(const ModelPtr& model, RecallArrays arrays) {
+  GLOVE_REQUIRE(model->parts().size() == 1 && model->parts().front().planes != nullptr);
   struct Owner {
     ModelPtr model;
     RecallArrays arrays;

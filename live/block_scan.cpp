@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "base/require.h"
 #include "base/timer.h"
 #include "live/code_cache.h"
 #include "live/loaded_bytes.h"
@@ -120,6 +121,7 @@ Result<std::optional<Answers>> candidates_by_blocks(const PartSet& set, std::spa
                                                     CodeSource& source, std::span<const Query> queries,
                                                     int64_t k, const SearchOptions& options,
                                                     SearchReport& report, const std::vector<bool>& omitted) {
+  GLOVE_REQUIRE(!queries.empty() && k >= 1);
   const Timer timer;
   report.queries = static_cast<int64_t>(queries.size());
   report.k = k;

@@ -9,7 +9,9 @@
 
 #include "base/cores.h"
 #include "base/crc32.h"
+#include "base/float_environment.h"
 #include "base/mutex.h"
+#include "base/require.h"
 #include "base/thread_pool.h"
 #include "lists/code_estimate.h"
 #include "lists/list_codes.h"
@@ -21,7 +23,7 @@ namespace glove::live {
 namespace {
 
 constexpr int64_t kVersion = 2;  // 1 had no classes for k below 10
-constexpr size_t kHeader = 4;  // numbers
+constexpr size_t kHeader = 4;    // numbers
 
 template <class T>
 void append(HugePageBuffer<char>& bytes, std::span<const T> values) {
@@ -184,6 +186,7 @@ HugePageBuffer<char> IndexRecall::bytes_of(const RecallArrays& arrays, int64_t r
 
 IndexRecallPtr IndexRecall::parse(HugePageBuffer<char> bytes, const Lists& lists,
                                   std::shared_ptr<RecallAudit> audit) {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
   const std::shared_ptr<IndexRecall> recall(new IndexRecall);
   recall->checksum_ = crc32_continue(0, bytes);
   recall->loaded_.set(std::ssize(bytes));
@@ -209,6 +212,8 @@ IndexRecallPtr IndexRecall::parse(HugePageBuffer<char> bytes, const Lists& lists
 
 Result<RecallArrays> calibrate_segment(Engine& engine, const SegmentPtr& segment, std::span<const Query> own,
                                        const InterruptCheck& interrupted) {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
+  GLOVE_REQUIRE(segment->planes() != nullptr && !segment->is_outline());
   SegmentRows rows(engine, segment);
   GLOVE_RETURN_IF_ERROR(rows.copy_codes(interrupted));
   std::vector<Query> usable;

@@ -10,6 +10,8 @@
 #include "analysis/kmeans.h"
 #include "analysis/kmeans_pass.h"
 #include "base/cores.h"
+#include "base/float_environment.h"
+#include "base/require.h"
 #include "base/thread_pool.h"
 #include "lists/calibration.h"
 #include "lists/half.h"
@@ -233,6 +235,9 @@ int64_t lists_for(int64_t rows) {
 
 Result<ListsPtr> train_lists(Analysis& analysis, const Segment& segment, int64_t count,
                              const InterruptCheck& interrupted) {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set() && !segment.is_outline() &&
+                suits_lists(segment.rows(), count));
+  GLOVE_REQUIRE(segment.dims() <= kMostListDims && count <= kMostLists);
   const CodeRows sample(segment, sample_of(rows_from(0, segment.rows()), count, segment.dims()));
   KMeansOptions options;
   options.max_iterations = kIterations;
@@ -245,6 +250,8 @@ Result<ListsPtr> train_lists(Analysis& analysis, const Segment& segment, int64_t
 
 Result<ListsPtr> adapt_lists(Analysis& analysis, const Segment& segment, const ListsPtr& lists,
                              const InterruptCheck& interrupted) {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set() && !segment.is_outline());
+  GLOVE_REQUIRE(lists->dims() == segment.dims());
   const int64_t dims = segment.dims();
   GLOVE_ASSIGN_OR_RETURN(const std::vector<uint16_t> list_of,
                          assign_all(analysis, segment, centroids_of(*lists), interrupted));
@@ -285,6 +292,8 @@ Result<ListsPtr> adapt_lists(Analysis& analysis, const Segment& segment, const L
 
 Result<SegmentPtr> in_lists(Analysis& analysis, const Segment& segment, const ListsPtr& lists,
                             const InterruptCheck& interrupted) {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set() && !segment.is_outline());
+  GLOVE_REQUIRE(lists->dims() == segment.dims() && suits_lists(segment.rows(), lists->count()));
   const int64_t dims = segment.dims();
   GLOVE_ASSIGN_OR_RETURN(const std::vector<uint16_t> list_of,
                          assign_all(analysis, segment, centroids_of(*lists), interrupted));
@@ -301,6 +310,7 @@ Result<SegmentPtr> in_lists(Analysis& analysis, const Segment& segment, const Li
 }
 
 Result<bool> has_planes_of_codes(const Segment& segment, const InterruptCheck& interrupted) {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set() && segment.planes() != nullptr && !segment.is_outline());
   const std::span<const char> stored =
       segment.bytes().subspan(static_cast<size_t>(segment_bytes(segment.rows(), segment.dims())));
   const Lists& lists = *segment.planes()->lists();

@@ -6,6 +6,7 @@
 
 #include "base/float_environment.h"
 #include "base/mutex.h"
+#include "base/require.h"
 #include "base/timer.h"
 #include "live/block_scan.h"
 #include "live/outline_probe.h"
@@ -62,6 +63,8 @@ constexpr int64_t kRowsPerRead = 4;
 
 // Returns the row with its similarity. REQUIRES: norm_squared = D(x, x) > 0, and the float environment.
 Neighbor scored(const Query& query, int64_t id, std::span<const float> vector, double norm_squared) {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set() && norm_squared > 0);
+  GLOVE_REQUIRE(vector.size() == query.vector.size());
   const auto dims = static_cast<int64_t>(vector.size());
   const double dot = exact_dot(query.vector.data(), vector.data(), dims);
   return {id, cosine_from_dots(dot, query.norm_squared, norm_squared)};
@@ -86,6 +89,7 @@ void offer_changed(const ChangedRows& changed, const Admissible& among, const Qu
 }  // namespace
 
 PartSet::PartSet(Engine& engine, Segments segments, IndexRecallPtr recall) : recall_(std::move(recall)) {
+  GLOVE_REQUIRE(!segments.empty());
   const auto owner = std::make_shared<ModelOwner>(ModelOwner{std::move(segments), recall_, {}});
   segments_ = std::shared_ptr<const Segments>(owner, &owner->segments);
   searchers_ = std::make_shared<ModelSearchers>(engine, model_of(owner));
@@ -132,6 +136,7 @@ int64_t PartSet::id_of(int32_t row) const {
 }
 
 std::pair<size_t, int64_t> PartSet::place_of(int32_t row) const {
+  GLOVE_REQUIRE(row >= 0 && row < model().words());
   const ModelPart& part = model().part_of(row);
   return {static_cast<size_t>(&part - model().parts().data()), row - part.first_row};
 }
@@ -304,6 +309,7 @@ Status LiveRelation::scan_segments(std::span<const Query> queries, int64_t k, in
 
 Result<Answers> LiveRelation::nearest(std::span<const Query> queries, int64_t k, const SearchOptions& options,
                                       SearchReport& report) {
+  GLOVE_REQUIRE(std::ranges::all_of(queries, [](const Query& query) { return query.excluded.empty(); }));
   const ScopedFloatEnvironment float_environment;
   const Timer timer;
   report.queries = static_cast<int64_t>(queries.size());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/require.h"
 #include "base/timer.h"
 #include "lists/planes.h"
 #include "live/block_scan.h"
@@ -93,6 +94,8 @@ Result<CodeLevel> OutlineSource::read_codes(int64_t row) {
 Result<std::optional<Answers>> candidates_by_probes(IndexState& state, RowSource& rows, CodeSource& codes,
                                                     std::span<const Query> queries, int64_t k,
                                                     const SearchOptions& options, SearchReport& report) {
+  GLOVE_REQUIRE(state.parts != nullptr && state.parts->recall() != nullptr && !options.is_exact() &&
+                k <= kMostRecallK);
   const Timer timer;
   const PartSet& parts = *state.parts;
   OutlineSource source(state, rows, codes);

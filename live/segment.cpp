@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "base/crc32.h"
+#include "base/float_environment.h"
 #include "base/mutex.h"
+#include "base/require.h"
 #include "live/code_cache.h"
 #include "model/exact_dot.h"
 #include "model/limits.h"
@@ -139,6 +141,8 @@ std::string Segment::fault_of_rows() const {
 
 Result<SegmentPtr> Segment::parse(HugePageBuffer<char> bytes, int64_t rows, int64_t dims,
                                   const std::string& name, const ListsPtr& lists) {
+  GLOVE_REQUIRE(rows >= 1 && rows <= kMaxRows && dims >= 1 && dims <= kMaxDims);
+  GLOVE_REQUIRE(lists == nullptr || lists->dims() == dims);
   const int64_t expected =
       segment_bytes(rows, dims, lists == nullptr ? PlaneKind::kNone : PlaneKind::kPlanes);
   if (static_cast<int64_t>(bytes.size()) != expected) return wrong_length(name, bytes.size(), rows, expected);
@@ -152,6 +156,8 @@ Result<SegmentPtr> Segment::parse(HugePageBuffer<char> bytes, int64_t rows, int6
 
 Result<SegmentPtr> Segment::parse_outline(HugePageBuffer<char> bytes, CodeBlocks blocks, int64_t rows,
                                           int64_t dims, const std::string& name, const ListsPtr& lists) {
+  GLOVE_REQUIRE(rows >= 1 && rows <= kMaxRows && dims >= 1 && dims <= kMaxDims);
+  GLOVE_REQUIRE(lists == nullptr || lists->dims() == dims);
   const int64_t expected = segment_bytes(rows, dims) - code_bytes(rows, dims) +
                            (lists == nullptr ? 0 : PlaneArrayPlaces(rows, dims).plane1);
   if (static_cast<int64_t>(bytes.size()) != expected) return wrong_length(name, bytes.size(), rows, expected);
@@ -169,6 +175,8 @@ std::optional<int64_t> Segment::find(int64_t id) const {
 }
 
 bool Segment::has_codes_of(int64_t row, std::span<const float> vector) const {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set() && !is_outline());
+  GLOVE_REQUIRE(row >= 0 && row < rows_);
   if (static_cast<int64_t>(vector.size()) != dims_) return false;
   const double norm_squared = exact_dot(vector.data(), vector.data(), dims_);
   if (!(norm_squared > 0) || std::isinf(norm_squared)) return false;  // a component may be NaN or infinite
@@ -205,6 +213,8 @@ bool SegmentBuilder::has_room(int64_t rows) const {
 }
 
 int64_t SegmentBuilder::append(std::span<const int64_t> ids) {
+  GLOVE_REQUIRE(rows() + std::ssize(ids) <= kMaxRows);
+  GLOVE_REQUIRE(ids.empty() || ids_.empty() || ids.front() > ids_.back());
   const int64_t first = rows();
   ids_.insert(ids_.end(), ids.begin(), ids.end());
   codes_.resize(static_cast<size_t>(code_bytes(rows(), dims_)));
@@ -214,6 +224,8 @@ int64_t SegmentBuilder::append(std::span<const int64_t> ids) {
 }
 
 void SegmentBuilder::encode(int64_t row, std::span<const float> vector, double norm_squared) {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set() && norm_squared > 0);
+  GLOVE_REQUIRE(row >= 0 && std::ssize(vector) == dims_);
   int8_t* const place = place_of(row);
   // The quantiser leaves what follows the last component as it is.
   std::memset(place + (component_groups(dims_) - 1) * kGroupStride, 0, kTileComponents);
@@ -227,6 +239,7 @@ void SegmentBuilder::add(int64_t id, std::span<const float> vector, double norm_
 }
 
 void SegmentBuilder::copy(const Segment& segment, int64_t row) {
+  GLOVE_REQUIRE(segment.dims() == dims_ && row >= 0 && row < segment.rows() && !segment.is_outline());
   const auto from_row = static_cast<size_t>(row);
   const int64_t to_row = append(segment.ids().subspan(from_row, 1));
   int8_t* const place = place_of(to_row);
@@ -238,6 +251,7 @@ void SegmentBuilder::copy(const Segment& segment, int64_t row) {
 }
 
 HugePageBuffer<char> SegmentBuilder::finish() {
+  GLOVE_REQUIRE(rows() > 0);
   for (int64_t row = rows(); row % kTileRows != 0; ++row)
     for (int64_t group = 0; group < component_groups(dims_); ++group)
       std::memset(place_of(row) + group * kGroupStride, 0, kTileComponents);

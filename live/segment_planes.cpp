@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/crc32.h"
+#include "base/require.h"
 #include "lists/half.h"
 #include "lists/planes.h"
 #include "model/exact_dot.h"
@@ -71,6 +72,7 @@ Result<ListsPtr> Lists::parse(HugePageBuffer<char> bytes, int64_t dims, const st
 }
 
 ListsPtr Lists::make(std::span<const float> centroids, int64_t dims, int64_t most_k) {
+  GLOVE_REQUIRE(dims >= 1 && !centroids.empty() && std::ssize(centroids) % dims == 0);
   const int64_t count = std::ssize(centroids) / dims;
   const int64_t header[] = {count, most_k};
   HugePageBuffer<char> bytes(kHeaderBytes + centroids.size_bytes());
@@ -104,6 +106,7 @@ ListOrder::ListOrder(std::span<const uint16_t> list_of, int64_t count)
 
 SegmentPlanes::SegmentPlanes(std::span<const char> bytes, int64_t rows, const ListsPtr& lists)
     : lists_(lists) {
+  GLOVE_REQUIRE(reinterpret_cast<uintptr_t>(bytes.data()) % 2 == 0);
   const PlaneArrayPlaces at(rows, lists->dims());
   list_of_ = view<uint16_t>(bytes, at.lists, at.plane1);
   const auto is_missing = [&](uint16_t list) { return list >= lists->count(); };

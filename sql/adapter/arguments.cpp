@@ -5,6 +5,7 @@
 #include <memory>
 #include <new>
 
+#include "base/require.h"
 #include "base/utf8.h"
 
 namespace glove::sql {
@@ -92,6 +93,7 @@ Engine& engine_of(sqlite3_context* context) {
 }
 
 std::string_view text_of(sqlite3_value* value) {
+  GLOVE_REQUIRE(sqlite3_value_type(value) != SQLITE_NULL);
   // The order matters: sqlite3_value_bytes returns the length of the last conversion.
   const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(value));
   if (text == nullptr) throw std::bad_alloc();

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/require.h"
 #include "base/status.h"
 #include "search/engine.h"
 #include "sql/adapter/boundary.h"
@@ -53,7 +54,10 @@ class Connection {
   // Exists while glove_load_table runs the SELECT of its caller. REQUIRES: !loads_rows().
   class LoadOfRows {
    public:
-    explicit LoadOfRows(Connection& connection) : connection_(connection) { connection_.loads_rows_ = true; }
+    explicit LoadOfRows(Connection& connection) : connection_(connection) {
+      GLOVE_REQUIRE(!connection.loads_rows_);
+      connection_.loads_rows_ = true;
+    }
     ~LoadOfRows() { connection_.loads_rows_ = false; }
     LoadOfRows(const LoadOfRows&) = delete;
     LoadOfRows& operator=(const LoadOfRows&) = delete;

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/require.h"
 #include "sql/adapter/arguments.h"
 
 namespace glove::sql {
@@ -32,7 +33,10 @@ class OwnStatement {
   // False also for a text without a statement.
   bool prepared() const { return statement_ != nullptr; }
   // REQUIRES: prepared().
-  bool is_read_only() const { return sqlite3_stmt_readonly(statement_) != 0; }
+  bool is_read_only() const {
+    GLOVE_REQUIRE(prepared());
+    return sqlite3_stmt_readonly(statement_) != 0;
+  }
   int columns() const { return sqlite3_column_count(statement_); }
 
   // A run of the statement; SQLite holds its locks no longer than this object lives. REQUIRES: prepare() was

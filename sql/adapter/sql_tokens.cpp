@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/require.h"
 #include "sql/adapter/boundary.h"
 
 namespace glove::sql {
@@ -73,6 +74,7 @@ class Tokens {
 }  // namespace
 
 size_t end_of_token(std::string_view sql, size_t begin) {
+  GLOVE_REQUIRE(begin < sql.size());
   const auto after = [&sql](std::string_view end, size_t from) {
     const size_t found = sql.find(end, from);
     return found == std::string_view::npos ? sql.size() : found + end.size();

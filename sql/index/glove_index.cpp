@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/float_environment.h"
+#include "base/require.h"
 #include "sql/adapter/interrupt.h"
 #include "sql/adapter/sql_tokens.h"
 #include "sql/adapter/table.h"
@@ -109,6 +110,7 @@ Result<std::vector<float>> read_json(std::string_view text, const ContentRows& r
 // nullopt if it has no rows. REQUIRES: rows.begin() was called, and the float environment.
 Result<MaybeQuery> index_query(const IndexDefinition& index, ContentRows& rows, int64_t dims,
                                const nn::ExprValue& query, const InterruptCheck& interrupted) {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
   std::vector<float> vector;
   if (query.blob || (!index.has_model() && begins_like_array(query.bytes))) {
     auto given =

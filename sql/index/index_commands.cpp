@@ -6,6 +6,8 @@
 #include <map>
 #include <numeric>
 
+#include "base/float_environment.h"
+#include "base/require.h"
 #include "base/utf8.h"
 #include "live/merge_rule.h"
 #include "live/segment.h"
@@ -77,6 +79,7 @@ class NewSegment {
 };
 
 Status NewSegment::add(const ContentRows& rows, const ContentRow& row) {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
   if (row.found == RowVector::kInvalid && !index_.skip_invalid) return rows.fault_of_row(row.id, row.fault);
   if (row.found != RowVector::kVector || !(row.norm_squared > 0)) return {};
   if (!builder_) {
@@ -94,6 +97,7 @@ Status NewSegment::add(const ContentRows& rows, const ContentRow& row) {
 }
 
 Status NewSegment::copy(const StoredSegment& from, int64_t row) {
+  GLOVE_REQUIRE(from.segment != nullptr);
   if (!builder_) builder_.emplace(from.segment->dims(), expected_rows_);
   builder_->copy(*from.segment, row);
   ++rows_;
@@ -113,6 +117,7 @@ Status NewSegment::copy(const StoredSegment& from, int64_t row) {
 }
 
 Result<live::SegmentPtr> NewSegment::finish() {
+  GLOVE_REQUIRE(rows() > 0);
   GLOVE_RETURN_IF_ERROR(digests_.finish());
   GLOVE_RETURN_IF_ERROR(writer_.finish());
   if (encoder_) encoder_->finish();

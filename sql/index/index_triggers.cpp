@@ -1,5 +1,6 @@
 #include "sql/index/index_triggers.h"
 
+#include "base/require.h"
 #include "sql/adapter/own_statement.h"
 
 namespace glove::sql {
@@ -65,6 +66,7 @@ std::string insert_before(const IndexDefinition& index, const ContentTraits& con
 
 std::string trigger_text(const IndexDefinition& index, size_t trigger, const ContentTraits& content,
                          TriggerForm form) {
+  GLOVE_REQUIRE(form != TriggerForm::kFormer || trigger < kFormerTriggers);
   const bool count = form == TriggerForm::kCounting;
   const std::string on = " ON " + quoted_name(index.content) + " BEGIN ";
   const std::string old_key = key_of(index, "old");

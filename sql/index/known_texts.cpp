@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <utility>
+#include "base/float_environment.h"
+#include "base/require.h"
 
 namespace glove::sql {
 
@@ -29,6 +31,7 @@ Status KnownTexts::read_places(const std::string& fingerprint) {
 }
 
 Result<std::span<const float>> KnownTexts::find(int64_t id, const Digest128& digest) {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
   constexpr std::span<const float> kUnknown;
   const auto place = std::lower_bound(places_.begin(), places_.end(), id,
                                       [](const Place& one, int64_t wanted) { return one.id < wanted; });

@@ -8,6 +8,7 @@
 
 #include "base/crc32.h"
 #include "base/file_calls.h"
+#include "base/require.h"
 #include "model/limits.h"
 #include "sql/index/code_reader.h"
 #include "sql/index/segment_bytes.h"
@@ -62,10 +63,12 @@ Error damaged_index(const IndexDefinition& index, const std::string& what) {
 }
 
 std::span<const int64_t> StoredSegment::row_ids() const {
+  GLOVE_REQUIRE(segment != nullptr || !ids.empty());
   return segment != nullptr ? segment->ids() : std::span<const int64_t>(ids);
 }
 
 void StoredSegment::kill(int64_t row) {
+  GLOVE_REQUIRE(row >= 0 && row < record.rows);
   if (is_dead(row)) return;
   const auto place = static_cast<size_t>(row);
   if (dead.empty()) dead.assign((static_cast<size_t>(record.rows) + 7) / 8, '\0');
@@ -164,7 +167,7 @@ Status SegmentStore::load_for_search(StoredSegment& stored, int64_t dims) {
 }
 
 Status SegmentStore::load_ids(StoredSegment& stored, int64_t dims) {
-  if (!stored.row_ids().empty()) return {};
+  if (stored.segment != nullptr || !stored.ids.empty()) return {};
   const SegmentRecord& record = stored.record;
   const auto [begin, end] = live::segment_id_bytes(record.rows, dims);
   GLOVE_ASSIGN_OR_RETURN(const HugePageBuffer<char> bytes, read_bytes(record, dims, begin, end));

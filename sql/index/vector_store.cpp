@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/require.h"
 #include "sql/index/segment_store.h"
 
 namespace glove::sql {
@@ -32,6 +33,7 @@ std::array<float, kDigestComponents> stored_digest(const Digest128& digest) {
 }
 
 Digest128 digest_of(std::span<const float> stored) {
+  GLOVE_REQUIRE(std::ssize(stored) == kDigestComponents);
   Digest128 digest;
   std::memcpy(digest.data(), stored.data(), digest.size());
   return digest;
@@ -46,6 +48,7 @@ Status VectorStore::prepare(OwnStatement& statement, const std::string& sql) {
 }
 
 Status VectorStore::write(int64_t segment, int64_t block, std::span<const float> vectors) {
+  GLOVE_REQUIRE(index_.is_text && segment >= 1 && segment <= kMostSegmentIds);
   GLOVE_RETURN_IF_ERROR(
       prepare(write_, "INSERT OR REPLACE INTO " + index_.object("_vector") + " VALUES (?, ?)"));
   OwnStatement::Run run(write_);
@@ -54,6 +57,7 @@ Status VectorStore::write(int64_t segment, int64_t block, std::span<const float>
 }
 
 Status VectorStore::read(int64_t segment, int64_t block, std::vector<float>& vectors) {
+  GLOVE_REQUIRE(index_.is_text && segment >= 1 && segment <= kMostSegmentIds);
   vectors.clear();
   GLOVE_RETURN_IF_ERROR(prepare(read_, "SELECT vectors FROM " + index_.object("_vector") + " WHERE id = ?"));
   OwnStatement::Run run(read_);

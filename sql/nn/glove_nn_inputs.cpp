@@ -6,6 +6,7 @@
 
 #include "base/float_from_chars.h"
 #include "base/json.h"
+#include "base/require.h"
 #include "base/utf8.h"
 #include "search/backend.h"
 #include "search/expression.h"
@@ -86,6 +87,7 @@ void make_set(std::vector<T>& values) {
 
 // Returns why word and expr cannot be combined. REQUIRES: expr does not start with an operator.
 Error two_queries(const ExprValue& expr, bool is_vector, bool has_k) {
+  GLOVE_REQUIRE(is_vector || expr.bytes.empty() || !starts_with_operator(expr.bytes));
   if (is_vector)
     return invalid(std::string("word and expr are both given, but expr is a ") +
                    (expr.blob ? "BLOB" : "JSON array") +
@@ -341,6 +343,7 @@ bool Inputs::word_reads_as_expression() const {
 }
 
 Inputs FilterCall::inputs_of(size_t setting) const {
+  GLOVE_REQUIRE(setting < setting_count() && query_count() > 0);
   Inputs inputs;
   inputs.given = given_;
   inputs.among = among_;
@@ -353,6 +356,7 @@ Inputs FilterCall::inputs_of(size_t setting) const {
 }
 
 void FilterCall::set_query(size_t query, Inputs& inputs) const {
+  GLOVE_REQUIRE(query < query_count());
   inputs.word = words_[query / exprs_.size()];
   inputs.expr = exprs_[query % exprs_.size()];
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <utility>
+#include "base/require.h"
 
 namespace glove::sql::nn {
 
@@ -124,6 +125,7 @@ std::string Plan::encode(const RankedColumns& columns) const {
 }
 
 Plan Plan::decode(int idx_num, std::string_view idx_str, const RankedColumns& columns) {
+  GLOVE_REQUIRE(idx_num != kError);
   Plan plan;
   plan.reads_rank = (idx_num & kReadsRank) != 0;
   while (!idx_str.empty()) plan.arguments.push_back(decode_argument(next_token(idx_str, ' '), columns));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include "base/require.h"
 
 namespace glove::sql::nn {
 namespace {
@@ -36,6 +37,7 @@ Result<ModelKeys> read_keys(const Model& model, const InterruptCheck& interrupte
 
 Result<std::shared_ptr<const ModelKeys>> model_keys(Engine& engine, const Model& model,
                                                     const InterruptCheck& interrupted) {
+  GLOVE_REQUIRE(model.vocabulary().key_type() == KeyType::kInteger);
   return engine.results().find_or_add<ModelKeys>("keys:" + std::to_string(model.id()),
                                                  [&] { return read_keys(model, interrupted); });
 }

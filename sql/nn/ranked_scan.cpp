@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/cores.h"
+#include "base/require.h"
 #include "base/thread_interrupt.h"
 #include "base/thread_pool.h"
 #include "base/timer.h"
@@ -65,6 +66,7 @@ RankedScan::RankedScan(Engine& engine, const RankedSource& source, const FilterC
       options_(std::move(options)),
       vocabulary_(source.words == nullptr ? nullptr : &source.words->model()->vocabulary()),
       row_hint_(call.row_hint()) {
+  GLOVE_REQUIRE(call.query_count() > 0);
   if (inputs_.has(kBackend)) options_.backend = inputs_.backend;
   if (inputs_.has(kK) && inputs_.k <= kMostRecallK) options_.recall = inputs_.recall;
   read_conditions();

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/require.h"
 #include "search/engine.h"
 #include "search/ranking.h"
 #include "sql/nn/answer_cache.h"
@@ -87,7 +88,10 @@ class RankedScan {
   bool is_approximate() const { return block_.note.approximate; }
 
   // What audits of the recall of the current query's answer had observed. REQUIRES: is_approximate()
-  const AuditedRecall& audited() const { return block_.audited; }
+  const AuditedRecall& audited() const {
+    GLOVE_REQUIRE(is_approximate());
+    return block_.audited;
+  }
 
   // Returns how many queries the scan has begun. It changes when the inputs do.
   size_t query_count() const { return next_query_; }

@@ -5,12 +5,14 @@
 #include <utility>
 
 #include "base/concat.h"
+#include "base/require.h"
 
 namespace glove::sql::nn {
 namespace {
 
 // Returns an input as it was given. REQUIRES: inputs.has(column).
 void return_input(sqlite3_context* context, const Inputs& inputs, Column column) {
+  GLOVE_REQUIRE(inputs.has(column));
   const ExprValue& expr = inputs.expr;
   if (column == kWord) return_text(context, inputs.word);
   if (column == kExpr && !expr.blob) return_text(context, expr.bytes);

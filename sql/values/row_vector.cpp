@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/json.h"
+#include "base/require.h"
 #include "sql/adapter/arguments.h"
 #include "sql/values/json_options.h"
 
@@ -148,6 +149,7 @@ Status read_row_vector(sqlite3_value* value, std::vector<float>& vector, const I
 
 Result<bool> read_vector(sqlite3_value* value, std::string_view function, std::string_view name,
                          std::vector<float>& vector, const InterruptCheck& interrupted) {
+  GLOVE_REQUIRE(sqlite3_value_type(value) != SQLITE_NULL);
   if (!is_blob(value)) {
     GLOVE_ASSIGN_OR_RETURN(const bool is_vector, read_vector_text(text_of(value), vector, interrupted));
     if (is_vector) GLOVE_RETURN_IF_ERROR(check_finite(vector, function, name));
@@ -166,6 +168,7 @@ Result<bool> read_vector(sqlite3_value* value, std::string_view function, std::s
 
 Result<std::vector<float>> vector_argument(sqlite3_context* context, sqlite3_value* value,
                                            std::string_view function) {
+  GLOVE_REQUIRE(sqlite3_value_type(value) != SQLITE_NULL);
   InterruptPoller poller(sqlite3_context_db_handle(context));
   std::vector<float> vector;
   GLOVE_ASSIGN_OR_RETURN(const bool is_vector, read_vector(value, function, "the vector", vector, poller));
