@@ -232,7 +232,7 @@ void CoarseSearch::scan_by_4_bits(Slot& slot, const PartChunks::Chunk& chunk) {
   int64_t rows = has_threshold ? last - first : seed_rows(k_);
   for (int64_t begin = first; begin < last; begin += rows, rows *= kSeedGrowth) {
     const PartChunks::Chunk piece{part, begin, std::min(begin + rows, last)};
-    for_admissible_tiles(piece, among(), [&](int64_t first_tile, int64_t end_tile) {
+    for_admissible_tiles(piece, among(), request_.query->excluded, [&](int64_t first_tile, int64_t end_tile) {
       scan_rows_by_4_bits(slot, part, first_tile * kTileRows, std::min(end_tile * kTileRows, piece.last));
     });
   }
@@ -329,7 +329,7 @@ Collector& CoarseSearch::collector_of(Slot& slot) {
 void CoarseSearch::scan_by_8_bits(Slot& slot, const PartChunks::Chunk& chunk) {
   const ModelPart& part = chunk.part;
   Collector& collector = collector_of(slot);
-  for_admissible_tiles(chunk, among(), [&](int64_t first, int64_t end) {
+  for_admissible_tiles(chunk, among(), request_.query->excluded, [&](int64_t first, int64_t end) {
     context_.kernels.single_query->scan(part, part.level(8), first, end, {&fine_query_, 1},
                                         fine_packed_.data(), &collector);
     slot.bytes += scan_bytes(std::min(end * kTileRows, chunk.last) - first * kTileRows, part.dims);

@@ -57,14 +57,20 @@ void for_runs(int64_t first, int64_t end, const Admits& admits, const Scan& scan
   }
 }
 
-// Calls scan(first_tile, end_tile) for each run of tiles of the chunk that have an admissible row; without a
-// mask, for all of them.
+// Calls scan(first_tile, end_tile) for each run of tiles of the chunk that have a row that is admissible
+// (null: all are) and not excluded. `excluded` is ascending, without duplicates.
 template <class Scan>
-void for_admissible_tiles(const PartChunks::Chunk& chunk, const RowMask* among, const Scan& scan) {
+void for_admissible_tiles(const PartChunks::Chunk& chunk, const RowMask* among,
+                          std::span<const int32_t> excluded, const Scan& scan) {
   const int64_t first = chunk.first / kTileRows, end = tile_count(chunk.last);
-  if (among == nullptr) return scan(first, end);
+  if (among == nullptr && std::ssize(excluded) < kTileRows) return scan(first, end);
+  auto next = std::lower_bound(excluded.begin(), excluded.end(), chunk.part.first_row + first * kTileRows);
   const auto admits = [&](int64_t tile) {
-    return among->admits_tile(chunk.part.first_row + tile * kTileRows);
+    const int64_t row = chunk.part.first_row + tile * kTileRows;
+    if (among != nullptr && !among->admits_tile(row)) return false;
+    while (next != excluded.end() && *next < row) ++next;
+    const int64_t rows = std::min(kTileRows, chunk.part.rows - tile * kTileRows);
+    return excluded.end() - next < rows || next[rows - 1] != row + rows - 1;
   };
   for_runs(first, end, admits, scan);
 }

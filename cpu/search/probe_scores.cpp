@@ -148,7 +148,7 @@ class CodeScores final : public ProbeScores {
         codes = quantize_query(query.vector, query.norm_squared, kernel.max_query_code);
         kernel.pack({&codes, 1}, component_groups(dims), packed);
       }
-      for_admissible_tiles(chunk, query.among.get(), [&](int64_t first, int64_t end) {
+      for_admissible_tiles(chunk, query.among.get(), query.excluded, [&](int64_t first, int64_t end) {
         kernel.scan(chunk.part, chunk.part.level(8), first, end, {&codes, 1}, packed.data(), &collector);
       });
       cost.rows_scanned += chunk.last - chunk.first;

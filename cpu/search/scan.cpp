@@ -1,6 +1,7 @@
 #include "cpu/search/scan.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <deque>
 
@@ -70,17 +71,23 @@ class BatchScan {
     const PartChunks chunks(parts, tiles * kTileRows);
     std::vector<int8_t> packed;
     kernel_.pack(scan_queries_, groups, packed);
+    const std::span<const int32_t> excluded = excluded_by_all();
     const auto work = [&](int slot, int64_t chunk) {
       std::vector<Collector>& collectors = collectors_of(slot);
       for (Collector& collector : collectors) collector.refresh();
       const PartChunks::Chunk rows = chunks[chunk];
-      for_admissible_tiles(rows, among(), [&](int64_t first, int64_t end) {
+      for_admissible_tiles(rows, among(), excluded, [&](int64_t first, int64_t end) {
         kernel_.scan(rows.part, rows.part.level(8), first, end, scan_queries_, packed.data(),
                      collectors.data());
+        const int64_t last = std::min(end * kTileRows, rows.last);
+        bytes_ += scan_bytes(last - first * kTileRows, rows.part.dims);
       });
     };
     return ThreadPool::instance().run(context_.threads, chunks.count(), work, interrupted);
   }
+
+  // Returns how many bytes of codes were read.
+  int64_t bytes() const { return bytes_; }
 
   // Returns the candidates of one request, with the upper bounds of their similarities.
   std::vector<Neighbor> candidates_of(size_t request) const {
@@ -116,6 +123,14 @@ class BatchScan {
     return ThreadPool::instance().run(threads, chunks, quantize_some, interrupted);
   }
 
+  // The rows that all requests exclude, if these are the same.
+  std::span<const int32_t> excluded_by_all() const {
+    const std::vector<int32_t>& excluded = requests_.front().query->excluded;
+    const auto excludes_these = [&](const SearchRequest& each) { return each.query->excluded == excluded; };
+    if (copy_ || !std::ranges::all_of(requests_.subspan(1), excludes_these)) return {};
+    return excluded;
+  }
+
   // The mask of the rows that are scanned.
   const RowMask* among() const { return copy_ ? nullptr : requests_.front().query->among.get(); }
   int64_t answer_rows(size_t request) const { return std::min(requests_[request].k, context_.model.words()); }
@@ -141,6 +156,7 @@ class BatchScan {
   std::vector<QuantizedQuery> scan_queries_;
   std::deque<SharedBounds> shared_;                 // [request]
   std::vector<std::vector<Collector>> collectors_;  // [slot][request]
+  std::atomic<int64_t> bytes_ = 0;
 };
 
 // Up to kRowsPerCall rows of one request.
@@ -175,17 +191,6 @@ bool rescore(const ScanContext& context, std::span<SearchRequest> requests,
   return ThreadPool::instance().run(threads, static_cast<int64_t>(chunks.size()), work, interrupted);
 }
 
-int64_t scanned_bytes(const Model& model, const RowMask* among, const AdmissibleCodes* copy) {
-  if (copy != nullptr) return scan_bytes(among->count(), model.dims());
-  if (among != nullptr) return scan_bytes(among->rows_of_tiles(), model.dims());
-  size_t bytes = 0;
-  for (const ModelPart& part : model.parts()) {
-    const CodeLevel& level = part.level(8);
-    bytes += level.codes.size_bytes() + level.scales.size_bytes() + level.residuals.size_bytes();
-  }
-  return static_cast<int64_t>(bytes);
-}
-
 Status search_batch(const ScanContext& context, std::span<SearchRequest> requests,
                     const AdmissibleCodes* copy) {
   const SharedInterrupt shared(requests);
@@ -197,7 +202,7 @@ Status search_batch(const ScanContext& context, std::span<SearchRequest> request
   const auto count = static_cast<int64_t>(requests.size());
   const RowMask* const among = requests.front().query->among.get();
   cost.rows_scanned = answerable_rows(context.model, among) * count;
-  cost.bytes_scanned = scanned_bytes(context.model, among, copy);
+  cost.bytes_scanned = scan.bytes();
   cost.scan_us = timer.lap();
   int64_t rows_in_answers = 0;
   for (const SearchRequest& request : requests) rows_in_answers += std::min(request.k, context.model.words());

@@ -152,6 +152,37 @@ TEST(CpuBackend, CountsWhatItCosts) {
   EXPECT_LE(cost.candidates, 2000);
 }
 
+// As of the rows of a live index that have changed: their codes are neither read nor compared. Other tiles
+// have rows of both kinds.
+TEST(CpuBackend, SkipsTilesWithoutARowThatCounts) {
+  SCOPED_TRACE(seed_text());
+  std::mt19937_64 random = make_random(7);
+  const Matrix matrix = gaussian(1000, 20, random);
+  const ModelPtr model = make_model(matrix);
+  const ScopedFloatEnvironment environment;
+  std::vector<Query> queries = {row_query(matrix, 0), row_query(matrix, 1)};
+  queries[0].excluded = {3, 5};
+  for (int32_t row = 70; row < 1000; ++row)  // 29 tiles of up to 32 rows, but for one row
+    if (row != 500) queries[0].excluded.push_back(row);
+  for (const bool alike : {true, false}) {
+    queries[1].excluded = alike ? queries[0].excluded : std::vector<int32_t>{7};
+    for (const size_t count : {size_t{1}, size_t{2}}) {
+      const std::span asked(queries.data(), count);
+      std::vector<SearchRequest> requests;
+      ASSERT_TRUE(search(*make_cpu_backend(), model, asked, 5, {}, requests).ok());
+      ScanCost cost;
+      for (const SearchRequest& request : requests) cost.add(request.cost);
+      const int64_t rows = alike || count == 1 ? 4 * 32 : 1024;
+      EXPECT_EQ(cost.bytes_scanned, rows * 20 + std::min<int64_t>(rows, 1000) * 8);
+      for (const Variant& variant : all_variants({1, 2})) {
+        SCOPED_TRACE(variant.name);
+        const auto found = backend_rows(*variant.backend, model, asked, 5);
+        for (size_t i = 0; i < count; ++i) EXPECT_EQ(found[i], reference_rows(matrix, queries[i], 5));
+      }
+    }
+  }
+}
+
 // One query reads the codes of 4 bits of all rows, and those of 8 bits only where it must.
 TEST(CpuBackend, CountsWhatASearchIn2StepsCosts) {
   SCOPED_TRACE(seed_text());
