@@ -120,6 +120,10 @@ CoarseSearch::CoarseSearch(const ScanContext& context, const SearchRequest& requ
       bounds_(k_),
       best_(k_, bounds_.threshold()),
       slots_(static_cast<size_t>(context.threads)) {
+  const std::vector<int32_t>& excluded = request.query->excluded;
+  if (std::ssize(excluded) >= kTileRows) excluded_.resize(static_cast<size_t>(context.model.words()));
+  for (const int32_t row : excluded)
+    if (row >= 0 && row < std::ssize(excluded_)) excluded_[static_cast<size_t>(row)] = true;
   context.kernels.coarse->pack(coarse_query_, nibble_words(context.model.dims()), coarse_packed_);
   context.kernels.single_query->pack({&fine_query_, 1}, component_groups(context.model.dims()), fine_packed_);
 }
@@ -171,7 +175,9 @@ bool CoarseSearch::scan_by_planes(const InterruptCheck& interrupted) {
 
 void CoarseSearch::scan_tiles(Slot& slot, const TileRange& tiles) {
   const auto scan = [&](int64_t first, int64_t last) { scan_planes(slot, {tiles.part, first, last}); };
-  for_admissible_positions(context_.model.parts()[tiles.part], tiles.first, tiles.last, among(), scan);
+  if (admits_all()) return scan(tiles.first, tiles.last);
+  const auto admits_row = [this](int64_t row) { return admits(row); };
+  for_admissible_positions(context_.model.parts()[tiles.part], tiles.first, tiles.last, admits_row, scan);
 }
 
 void CoarseSearch::scan_planes(Slot& slot, const TileRange& tiles) {
@@ -253,9 +259,8 @@ void CoarseSearch::scan_rows_by_4_bits(Slot& slot, const ModelPart& part, int64_
 void CoarseSearch::keep_survivors(Slot& slot, const ModelPart& part, int64_t count) {
   const auto begin = slot.survivors.begin();
   auto end = begin + count;
-  if (among() != nullptr)
-    end = std::remove_if(begin, end,
-                         [&](const Survivor& row) { return !among()->admits(part.first_row + row.row); });
+  if (!admits_all())
+    end = std::remove_if(begin, end, [&](const Survivor& row) { return !admits(part.first_row + row.row); });
   end = score_promising(slot, part, begin, end);
   const float threshold = bounds_.threshold().value();
   for (auto row = begin; row != end; ++row)

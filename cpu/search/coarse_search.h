@@ -81,6 +81,12 @@ class CoarseSearch {
   };
 
   const RowMask* among() const { return request_.query->among.get(); }
+  // Whether a row may be in the answer, and whether that is known of all rows. A few excluded rows may.
+  bool admits(int64_t row) const {
+    return (among() == nullptr || among()->admits(row)) &&
+           (excluded_.empty() || !excluded_[static_cast<size_t>(row)]);
+  }
+  bool admits_all() const { return among() == nullptr && excluded_.empty(); }
   bool scan(const InterruptCheck& interrupted);
   Collector& collector_of(Slot& slot);
   // Scores some rows of the nearest lists, so that there is a threshold.
@@ -116,7 +122,8 @@ class CoarseSearch {
   std::vector<int8_t> fine_packed_;
   const std::vector<double> wide_;
   const std::optional<PlaneParts> planes_;
-  SharedBounds bounds_;  // from scans by 8 bits, and the threshold of both
+  std::vector<bool> excluded_;  // by row; empty if few are
+  SharedBounds bounds_;         // from scans by 8 bits, and the threshold of both
   SharedBest best_;
   std::vector<Slot> slots_;
   std::atomic<bool> gave_up_{false};

@@ -75,16 +75,15 @@ void for_admissible_tiles(const PartChunks::Chunk& chunk, const RowMask* among,
   for_runs(first, end, admits, scan);
 }
 
-// The same for tiles [first, end) of the positions of a part that has planes. A damaged file may have
-// positions of rows that do not exist.
-template <class Scan>
-void for_admissible_positions(const ModelPart& part, int64_t first, int64_t end, const RowMask* among,
+// The same for tiles [first, end) of the positions of a part that has planes, of whose rows those are
+// admissible for which admits_row(row) is true. A damaged file may have positions of rows that do not exist.
+template <class AdmitsRow, class Scan>
+void for_admissible_positions(const ModelPart& part, int64_t first, int64_t end, const AdmitsRow& admits_row,
                               const Scan& scan) {
-  if (among == nullptr) return scan(first, end);
   const auto admits = [&](int64_t tile) {
     const auto rows = part.planes->rows.subspan(static_cast<size_t>(tile * kTileRows));
     const auto is_admissible = [&](int32_t row) {
-      return row >= 0 && row < part.rows && among->admits(part.first_row + row);
+      return row >= 0 && row < part.rows && admits_row(part.first_row + row);
     };
     return std::ranges::any_of(rows.first(std::min<size_t>(kTileRows, rows.size())), is_admissible);
   };

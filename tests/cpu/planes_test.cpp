@@ -336,6 +336,25 @@ TEST(Planes, SearchesAreExactIfDamageHidesRows) {
   EXPECT_EQ(rows_of(level), expected);
 }
 
+// As of the rows of a live index that have changed.
+TEST(Planes, TilesWithoutARowThatCountsAreNotRead) {
+  SCOPED_TRACE(test::seed_text());
+  std::mt19937_64 random = test::make_random(47);
+  const Matrix matrix = test::clustered(4000, 32, random);
+  const ModelPtr model = test::with_planes(test::make_model(matrix), 20, random);
+  const ScopedFloatEnvironment environment;
+  std::vector<Query> queries = {test::row_query(matrix, 0)};
+  queries[0].excluded.clear();
+  for (int32_t row = 0; row < 4000; ++row)
+    if (row != 17 && row != 3999) queries[0].excluded.push_back(row);
+  const auto backend = make_cpu_backend({.target = "", .threads = 2, .scan_bits = 4});
+  std::vector<SearchRequest> requests;
+  ASSERT_TRUE(test::search(*backend, model, queries, 5, {}, requests).ok());
+  EXPECT_LE(requests.front().cost.bytes_scanned,
+            2 * kTileRows * (plane1_row_bytes(32) + plane2_row_bytes(32)));
+  EXPECT_EQ(test::backend_rows(*backend, model, queries, 5)[0], test::reference_rows(matrix, queries[0], 5));
+}
+
 // A device uploads them in place of those that a file without lists has.
 TEST(Planes, CodesOf4BitsAreDerivedBitForBit) {
   SCOPED_TRACE(test::seed_text());
