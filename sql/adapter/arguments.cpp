@@ -149,6 +149,12 @@ std::span<const std::byte> blob_of(sqlite3_value* value) {
   return {bytes, size};
 }
 
+std::string_view text_or_blob(sqlite3_value* value) {
+  if (!is_blob(value)) return text_of(value);
+  const auto bytes = blob_of(value);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 Result<std::optional<std::string_view>> optional_text(sqlite3_value* value, std::string_view function,
                                                       std::string_view parameter) {
   if (value == nullptr || is_null(value)) return std::optional<std::string_view>();

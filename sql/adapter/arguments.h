@@ -55,6 +55,9 @@ std::string shown_value(sqlite3_value* value);
 // of memory.
 std::span<const std::byte> blob_of(sqlite3_value* value);
 
+// Returns the bytes of a BLOB, or of another value as text.
+std::string_view text_or_blob(sqlite3_value* value);
+
 // Returns the value as text, or nullopt if it is NULL or absent (nullptr). A BLOB is an error that names the
 // function or table, and the parameter.
 Result<std::optional<std::string_view>> optional_text(sqlite3_value* value, std::string_view function,

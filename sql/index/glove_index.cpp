@@ -218,11 +218,7 @@ class LiveIndex final : public nn::RankedTable {
       GLOVE_ASSIGN_OR_RETURN(const IndexConfig config, store_.config());
       GLOVE_RETURN_IF_ERROR(rows_.begin(config.dims, config));
       InterruptPoller interrupted(connection().db());
-      nn::ExprValue value{is_blob(query), std::string(text_of(query))};
-      if (value.blob) {
-        const auto bytes = blob_of(query);
-        value.bytes.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-      }
+      const nn::ExprValue value{is_blob(query), std::string(text_or_blob(query))};
       GLOVE_ASSIGN_OR_RETURN(const MaybeQuery given,
                              index_query(index_, rows_, config.dims, value, interrupted));
       return given ? store_.segments().add_query(given->vector) : Status();

@@ -167,12 +167,6 @@ Status make_set(std::vector<int64_t>& keys, const InterruptCheck& interrupted) {
   return {};
 }
 
-std::string_view bytes_of(sqlite3_value* value) {
-  if (!is_blob(value)) return text_of(value);
-  const auto bytes = blob_of(value);
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 }  // namespace
 
 const char* const kHowToAdmit =
@@ -191,7 +185,7 @@ Result<AmongValuePtr> AmongValue::read(sqlite3_value* value, const InterruptChec
   const bool is_set = are_ascending(keys);
   std::shared_ptr<AmongValue> read(new AmongValue);
   read->json_ = type == SQLITE_TEXT;
-  if (!is_set || read->json_) read->given_ = bytes_of(value);
+  if (!is_set || read->json_) read->given_ = text_or_blob(value);
   if (!is_set) GLOVE_RETURN_IF_ERROR(make_set(keys, interrupted));
   if (is_set && !read->json_) read->gaps_ = gaps_of(keys);
   keys.shrink_to_fit();
@@ -207,7 +201,7 @@ std::string_view AmongValue::given() const {
 
 bool AmongValue::is(sqlite3_value* value) const {
   if (sqlite3_value_type(value) != (json_ ? SQLITE_TEXT : SQLITE_BLOB)) return false;
-  return gaps_.empty() ? bytes_of(value) == given() : has_gaps_of(bytes_of(value));
+  return gaps_.empty() ? text_or_blob(value) == given() : has_gaps_of(text_or_blob(value));
 }
 
 bool AmongValue::has_gaps_of(std::string_view bytes) const {

@@ -33,9 +33,7 @@ Result<std::string> read_word(sqlite3_value* value) {
 }
 
 Result<ExprValue> read_expr(sqlite3_value* value) {
-  if (!is_blob(value)) return ExprValue{false, std::string(text_of(value))};
-  const auto bytes = blob_of(value);
-  return ExprValue{true, std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())};
+  return ExprValue{is_blob(value), std::string(text_or_blob(value))};
 }
 
 // True for text such as '3' and '3.0', but not for 'inf'.
@@ -83,6 +81,15 @@ template <class T>
 void make_set(std::vector<T>& values) {
   std::sort(values.begin(), values.end());
   values.erase(std::unique(values.begin(), values.end()), values.end());
+}
+
+// NULL is not the same, because a pointer looks like it.
+bool is_same_value(sqlite3_value* a, sqlite3_value* b) {
+  const int type = sqlite3_value_type(a);
+  if (type == SQLITE_NULL || type != sqlite3_value_type(b)) return false;
+  if (type == SQLITE_INTEGER) return sqlite3_value_int64(a) == sqlite3_value_int64(b);
+  if (type == SQLITE_FLOAT) return sqlite3_value_double(a) == sqlite3_value_double(b);
+  return text_or_blob(a) == text_or_blob(b);
 }
 
 // Returns why word and expr cannot be combined. REQUIRES: expr does not start with an operator.
@@ -367,6 +374,29 @@ bool FilterCall::has_inputs_of(const FilterCall& other) const {
          batch_ == other.batch_;
 }
 
+// Prepares for repeat().
+void FilterCall::keep(const Plan& plan, Arguments values) {
+  for (size_t i = 0; i < std::min(plan.arguments.size(), values.size()); ++i) {
+    const auto& [relation, column] = plan.arguments[i];
+    const bool integer = column == kNeighbor && sqlite3_value_type(values[i]) == SQLITE_INTEGER;
+    const bool other = column != kNeighbor && column != kRowid;
+    if (relation == Relation::kIn || (!other && (!integer || neighbor_))) return values_.clear();
+    if (integer) neighbor_ = i;
+    values_.emplace_back(integer ? nullptr : sqlite3_value_dup(values[i]));
+    if (!integer && values_.back() == nullptr) throw std::bad_alloc();
+  }
+}
+
+bool FilterCall::repeat(Arguments values) {
+  if (!neighbor_ || values.size() != values_.size()) return false;
+  for (size_t i = 0; i < values.size(); ++i)
+    if (i != *neighbor_ && !is_same_value(values[i], values_[i].get())) return false;
+  if (sqlite3_value_type(values[*neighbor_]) != SQLITE_INTEGER) return false;
+  neighbors_[static_cast<size_t>(KeyType::kInteger)]->assign(
+      1, integer_word(sqlite3_value_int64(values[*neighbor_])));
+  return true;
+}
+
 Result<FilterCall> FilterCall::read(const Plan& plan, Arguments values, sqlite3* db, const Backends& backends,
                                     LastAmong& among, std::string_view table) {
   FilterCall call;
@@ -376,6 +406,7 @@ Result<FilterCall> FilterCall::read(const Plan& plan, Arguments values, sqlite3*
     if (const Status read = reader.read(plan.arguments[i], values[i]); !read.ok())
       return named_argument_error(table, read.error());
   reader.finish();
+  call.keep(plan, values);
   return call;
 }
 

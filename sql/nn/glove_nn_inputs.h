@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -96,6 +97,9 @@ class FilterCall {
 
   // Whether the inputs are those of the other call, which may have other conditions on rows.
   bool has_inputs_of(const FilterCall& other) const;
+  // Adopts the values of another call of the same plan, if they differ in the integer that the neighbor must
+  // equal and in nothing else. Returns false if they may differ in more.
+  bool repeat(Arguments values);
 
   const RowRange& range() const { return range_; }
   // Returns the only neighbors that a model with keys of this type must return, as exact bytes in ascending
@@ -108,6 +112,7 @@ class FilterCall {
 
  private:
   friend class FilterCallReader;
+  void keep(const Plan& plan, Arguments values);
   struct Setting {
     std::string model;
     std::string backend;
@@ -126,6 +131,12 @@ class FilterCall {
   std::array<std::optional<std::vector<std::string>>, kKeyTypes> neighbors_;  // by KeyType
   int64_t row_hint_ = 0;
   bool reads_rank_ = false;
+  struct FreeValue {
+    void operator()(sqlite3_value* value) const { sqlite3_value_free(value); }
+  };
+  // For repeat(): which value is the neighbor's, and copies of the others; none if it cannot be repeated.
+  std::optional<size_t> neighbor_;
+  std::vector<std::unique_ptr<sqlite3_value, FreeValue>> values_;
 };
 
 }  // namespace glove::sql::nn

@@ -82,10 +82,10 @@ void RankedScan::read_conditions() {
     range_.last_rank = std::min(range_.last_rank, inputs_.k);
     range_.nothing = range_.nothing || inputs_.k == 0;
   }
-  ids_.reset();
   const auto& keys = call_.neighbors(vocabulary_ == nullptr ? KeyType::kInteger : vocabulary_->key_type());
-  if (!keys) return;
-  ids_.emplace();
+  if (!keys) return ids_.reset();
+  if (!ids_) ids_.emplace();
+  ids_->clear();
   std::vector<int32_t> found;
   for (const std::string& key : *keys) {
     if (vocabulary_ != nullptr)

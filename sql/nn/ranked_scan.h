@@ -79,6 +79,11 @@ class RankedScan {
     return !call_.is_batch() && ids_ && (kept_.of_index != nullptr || kept_.of_model != nullptr);
   }
 
+  // Whether all rows of an index that the call requests were found among kept ranks, and passed.
+  bool was_looked_up() const {
+    return kept_.of_index != nullptr && piece_.empty() && !ranking_ && next_query_ >= call_.query_count();
+  }
+
   // Returns how many rows were scanned for the current query so far; 0 if its answer was kept.
   int64_t rows_read() const {
     return ranking_ ? ranking_->report().cost.rows_scanned : block_.note.rows_read;

@@ -108,6 +108,15 @@ Status RankedCursor::start(int plan, const char* plan_text, Arguments values) {
 Status RankedCursor::search(int plan, const char* plan_text, Arguments values) {
   if (plan == Plan::kError) return {ErrorCode::kInvalidArgument, plan_text};
   Connection& connection = table_.connection_;
+  const bool may_repeat = scan_ && scan_->has_kept_ranks() && call_->setting_count() == 1 && plan == plan_ &&
+                          plan_text == plan_text_ && source_.is_current();
+  if (may_repeat && call_->repeat(values)) {
+    GLOVE_ASSIGN_OR_RETURN(const bool found, scan_->look_up_again());
+    at_end_ = false;
+    if (found) return advance();
+  }
+  plan_ = plan;
+  plan_text_ = plan_text;
   GLOVE_ASSIGN_OR_RETURN(
       FilterCall call,
       FilterCall::read(Plan::decode(plan, plan_text, table_.columns_), values, connection.db(),

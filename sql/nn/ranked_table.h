@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "sql/adapter/connection.h"
 #include "sql/adapter/input_numbers.h"
@@ -82,7 +83,10 @@ class RankedCursor {
 
   Status start(int plan, const char* plan_text, Arguments values);
   Status next();
-  bool next_buffered() noexcept { return scan_->next_buffered(); }
+  bool next_buffered() noexcept {
+    at_end_ = scan_->was_looked_up() && next_setting_ == call_->setting_count();
+    return at_end_ || scan_->next_buffered();
+  }
   bool at_end() const noexcept { return at_end_; }
   // Returns every value except a rank that is not known yet, and the error for an input that was not given.
   bool column_buffered(sqlite3_context* context, int index) noexcept;
@@ -102,6 +106,8 @@ class RankedCursor {
   RankedTable& table_;
   Connection::Pin& models_;
   InterruptPoller* active_poller_ = nullptr;  // while run() runs
+  int plan_ = 0;                              // of call_
+  std::string plan_text_;
   std::optional<FilterCall> call_;
   RankedSource source_;             // of the call and the setting
   size_t next_setting_ = 0;         // of the call

@@ -177,6 +177,23 @@ class Joins(unittest.TestCase):
             "SELECT (SELECT rank FROM (SELECT id, row_number() OVER (ORDER BY cos_sim(a, ?1) DESC, id) AS rank FROM doc WHERE a NOT NULL) "
             "WHERE id = ?2)", (query, key)).fetchone()[0]
 
+    def test_lookups_by_keys_of_all_types_whose_inputs_change(self):
+        queries = self.new_queries()
+        self.db.execute("CREATE TEMP TABLE wanted(n INTEGER PRIMARY KEY, key, asked, query, k, least)")
+        self.db.execute("CREATE TEMP TABLE ranks AS SELECT asked, CAST(id AS INTEGER) AS id, rank FROM ranked")
+        name, k, least = A, ROWS, 1
+        for n in range(3000):
+            if self.random.random() < 0.05:
+                name, k, least = self.random.choice((A, B)), self.random.choice((ROWS, ROWS // 2, str(ROWS))), self.random.choice((1, 30))
+            key = self.random.randrange(ROWS + 100)
+            if self.random.random() < 0.1:
+                key = self.random.choice((str(key), float(key), key + 0.5, None, "x", b"1", -1, 1 << 62, f" {key}"))
+            self.db.execute("INSERT INTO wanted VALUES (?, ?, ?, ?, ?, ?)", (n, key, name, queries[name], k, least))
+        sql = "SELECT n, key, r.id, r.rank FROM wanted LEFT JOIN {} r ON r.id = key AND r.rank >= least AND {} ORDER BY n"
+        expected = self.db.execute(sql.format("ranks", "r.asked = wanted.asked AND r.rank <= CAST(k AS INTEGER)")).fetchall()
+        self.assertEqual(self.db.execute(sql.format("doc_vec", "r.query = wanted.query AND r.k = wanted.k")).fetchall(), expected)
+        self.assertGreater(sum(row[3] is not None for row in expected), 1000)
+
     def test_kept_ranks_end_with_what_they_are_of(self):
         query, pending = self.vector(), None
         other = self.connect()
