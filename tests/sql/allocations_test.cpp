@@ -24,6 +24,13 @@
 namespace glove::testing {
 namespace {
 
+// Fills caches and makes the state of each index, as statements before the tried one do.
+constexpr const char* kWarmUp =
+    "; SELECT neighbor FROM glove_nn('woman', NULL, 2); SELECT id FROM v WHERE query = '[4,3,2,1]' AND k = "
+    "3; SELECT id "
+    "FROM w WHERE query = '[4,3,2,1]' AND k = 3; SELECT id FROM t WHERE query = 'woman' AND k = 3; SELECT "
+    "glove_text_vec('far Paris'); SELECT rank FROM v WHERE query = '[4,3,2,1]' AND id = 3";
+
 // The attempt that runs, for a message if it crashes.
 char g_attempt[512];
 
@@ -116,12 +123,15 @@ class AllocationsTest : public FaultTest {
     SCOPED_TRACE("GLOVE_TEST_SEED=" + std::to_string(seed));
     std::mt19937_64 random(seed);
     for (const Statement& statement : statements)
-      for (const Allocations kind : {Allocations::kSqlite, Allocations::kThread, Allocations::kProcess}) {
-        const Reference reference = refer(statement, kind);
-        if (HasFatalFailure()) return;
+      for (const auto& [kind, warm] :
+           {std::pair{Allocations::kSqlite, false}, std::pair{Allocations::kThread, false},
+            std::pair{Allocations::kThread, true}, std::pair{Allocations::kProcess, false}}) {
+        Statement tried = statement;
+        if (warm) tried.before += kWarmUp;
+        const Reference reference = refer(tried, kind);
         for (const bool for_good : {false, true})
           for (const long n : chosen(reference.allocations, random))
-            attempt(statement, reference, kind, n, for_good);
+            attempt(tried, reference, kind, n, for_good);
       }
     EXPECT_GT(codes_[0], 0);
   }
@@ -235,6 +245,28 @@ TEST_F(AllocationsTest, Models) {
       {"SELECT id, word, norm FROM glove_words WHERE word > 'k' ORDER BY word"},
       {"SELECT count(*) > 0 FROM glove_stats", "SELECT neighbor FROM glove_nn('king', NULL, 2)"},
       {"SELECT glove_config('threads', glove_config('threads')) >= 0, glove_version() > ''"},
+  });
+}
+
+// Of a model that is large enough for several threads.
+TEST_F(AllocationsTest, ThreadsOfThePool) {
+  std::string text;
+  for (int word = 0; word < 6000; ++word) {
+    text += 'w' + std::to_string(word);
+    for (int i = 1; i <= 24; ++i) text += ' ' + std::to_string(word * i % 1009 * 7919 % 1009 - 504);
+    text += '\n';
+  }
+  const std::string load = "SELECT glove_config('threads', 4), glove_load(" +
+                           sql_text(folder_.write("large.txt", text)) + ", 'n', '{\"threads\":4}')";
+  fail_allocations({
+      {load, "", Changes::kProcess},
+      {"SELECT word, neighbor FROM glove_nn WHERE word IN (SELECT 'w' || id FROM doc) AND k = 3 AND model = "
+       "'n' ORDER "
+       "BY word, rank",
+       load, Changes::kProcess},
+      {"SELECT count(*) FROM glove_kmeans(5, 6000, 'n')", load, Changes::kProcess},
+      {"SELECT component, variance FROM glove_pca(2, 6000, 'n')", load, Changes::kProcess},
+      {"SELECT glove_derive('d', '{\"dims\":3}', 'n')", load, Changes::kProcess},
   });
 }
 
