@@ -5,6 +5,8 @@
 //
 // Of each statement the first allocations fail and random ones of the others, GLOVE_TEST_ALLOCATIONS in all;
 // `all` has each fail.
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -38,6 +40,23 @@ void report_crash(int signal) {
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, g_attempt, std::strlen(g_attempt));
   std::signal(signal, SIG_DFL);
   std::raise(signal);
+}
+
+uint64_t seed() {
+  const char* const text = std::getenv("GLOVE_TEST_SEED");
+  return text == nullptr ? std::random_device{}() : std::strtoull(text, nullptr, 10);
+}
+
+// The numbers of the allocations to fail: the first ones, and random ones, `most` in all unless
+// GLOVE_TEST_ALLOCATIONS says how many.
+std::vector<long> chosen(long allocations, std::mt19937_64& random, long most) {
+  const char* const setting = std::getenv("GLOVE_TEST_ALLOCATIONS");
+  if (setting != nullptr) most = std::string(setting) == "all" ? allocations : std::atol(setting);
+  std::set<long> numbers;
+  for (long n = 0; n < std::min(allocations, most / 4); ++n) numbers.insert(n);
+  while (static_cast<long>(numbers.size()) < std::min(most, allocations))
+    numbers.insert(static_cast<long>(random() % static_cast<uint64_t>(allocations)));
+  return {numbers.begin(), numbers.end()};
 }
 
 class AllocationsTest : public FaultTest {
@@ -105,23 +124,10 @@ class AllocationsTest : public FaultTest {
     EXPECT_EQ(live_sqlite_allocations(), live) << "leaked";
   }
 
-  static std::vector<long> chosen(long allocations, std::mt19937_64& random) {
-    const char* const setting = std::getenv("GLOVE_TEST_ALLOCATIONS");
-    long most = setting == nullptr ? (test::kShare == 1 ? 4 : 1) : std::atol(setting);
-    if (setting != nullptr && std::string(setting) == "all") most = allocations;
-    std::set<long> numbers;
-    for (long n = 0; n < std::min(allocations, most / 4); ++n) numbers.insert(n);
-    while (static_cast<long>(numbers.size()) < std::min(most, allocations))
-      numbers.insert(static_cast<long>(random() % static_cast<uint64_t>(allocations)));
-    return {numbers.begin(), numbers.end()};
-  }
-
   void fail_allocations(const std::vector<Statement>& statements) {
-    const char* const seed_text = std::getenv("GLOVE_TEST_SEED");
-    const uint64_t seed =
-        seed_text == nullptr ? std::random_device{}() : std::strtoull(seed_text, nullptr, 10);
-    SCOPED_TRACE("GLOVE_TEST_SEED=" + std::to_string(seed));
-    std::mt19937_64 random(seed);
+    const uint64_t chosen_seed = seed();
+    SCOPED_TRACE("GLOVE_TEST_SEED=" + std::to_string(chosen_seed));
+    std::mt19937_64 random(chosen_seed);
     for (const Statement& statement : statements)
       for (const auto& [kind, warm] :
            {std::pair{Allocations::kSqlite, false}, std::pair{Allocations::kThread, false},
@@ -130,7 +136,7 @@ class AllocationsTest : public FaultTest {
         if (warm) tried.before += kWarmUp;
         const Reference reference = refer(tried, kind);
         for (const bool for_good : {false, true})
-          for (const long n : chosen(reference.allocations, random))
+          for (const long n : chosen(reference.allocations, random, test::kShare == 1 ? 4 : 1))
             attempt(tried, reference, kind, n, for_good);
       }
     EXPECT_GT(codes_[0], 0);
@@ -138,6 +144,91 @@ class AllocationsTest : public FaultTest {
 
   long codes_[2] = {0, 0};
 };
+
+// Tells a process what happened in a child of it.
+struct Outcome {
+  long allocations;
+  const char* wrong;  // a literal, or null
+};
+
+// What happens for the first time in a process, each time in one of its own: its statics are made, and freed
+// if that fails.
+class FirstTimes : public FaultTest {
+ protected:
+  void SetUp() override {
+    model_ = sql_text(folder_.write("m.txt", kFaultModel));
+    original_ = folder_.path("original");
+    outcome_ = static_cast<Outcome*>(
+        mmap(nullptr, sizeof(Outcome), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    in_a_child([this] { make_database(); });
+  }
+  void TearDown() override { munmap(outcome_, sizeof(Outcome)); }
+
+  template <class Work>
+  void in_a_child(const Work& work) {
+    *outcome_ = {};
+    const pid_t child = fork();
+    if (child == 0) {
+      work();
+      _exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(outcome_->wrong, nullptr) << outcome_->wrong;
+  }
+
+  static int load(sqlite3* db) { return sqlite3_load_extension(db, GLOVE_EXTENSION, nullptr, nullptr); }
+
+  static int execute(sqlite3* db, const std::string& sql) {
+    return sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr);
+  }
+
+  // An empty text stands for loading the extension.
+  void try_statement(const std::string& sql, long n, bool for_good) {
+    sqlite3* db = nullptr;
+    const char*& wrong = outcome_->wrong;
+    if (sqlite3_open(original_.c_str(), &db) != SQLITE_OK) wrong = "cannot open the database";
+    sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 1, nullptr);
+    if (!sql.empty() &&
+        (load(db) != SQLITE_OK || execute(db, "SELECT glove_config('index_memory', 1); SELECT glove_load(" +
+                                                  model_ + ", 'm')") != SQLITE_OK))
+      wrong = "cannot load";
+    FailingAllocations failing(Allocations::kProcess, n, for_good);
+    const int code = sql.empty() ? load(db) : execute(db, sql);
+    failing.finish();
+    outcome_->allocations = failing.count();
+    if (code != SQLITE_OK && !failing.failed()) wrong = "fails without a reason";
+    if (code == SQLITE_OK && sql.empty() && failing.failed() && for_good) wrong = "loads without memory";
+    if (sql.empty() && load(db) != SQLITE_OK) wrong = "cannot load after a failure";
+    if (execute(db, sql.empty() ? "SELECT glove_version()" : sql) != SQLITE_OK)
+      wrong = "fails after a failure";
+    if (sqlite3_close(db) != SQLITE_OK) wrong = "cannot close";
+  }
+
+  Outcome* outcome_ = nullptr;
+};
+
+TEST_F(FirstTimes, EndWithoutMemory) {
+  const uint64_t chosen_seed = seed();
+  SCOPED_TRACE("GLOVE_TEST_SEED=" + std::to_string(chosen_seed));
+  std::mt19937_64 random(chosen_seed);
+  for (const char* sql : {"", "SELECT neighbor FROM glove_nn('king', NULL, 2)",
+                          "SELECT id FROM v WHERE query = '[1,2,3,4]' AND k = 3",
+                          "SELECT id FROM w WHERE query = '[1,2,3,4]' AND k = 3",
+                          "SELECT id FROM t WHERE query = 'king' AND k = 3",
+                          "SELECT glove_text_vec('the King')", "INSERT INTO w(w) VALUES ('merge')"}) {
+    SCOPED_TRACE(sql);
+    in_a_child([&] { try_statement(sql, 1L << 60, false); });
+    const long allocations = outcome_->allocations;
+    EXPECT_GT(allocations, 0);
+    for (const bool for_good : {false, true})
+      for (const long n : chosen(allocations, random, test::kShare == 1 ? 40 : 8)) {
+        SCOPED_TRACE((for_good ? "from then on, allocation " : "allocation ") + std::to_string(n));
+        in_a_child([&] { try_statement(sql, n, for_good); });
+      }
+  }
+}
 
 TEST_F(AllocationsTest, GloveNn) {
   fail_allocations({
@@ -159,6 +250,7 @@ TEST_F(AllocationsTest, GloveNn) {
 }
 
 TEST_F(AllocationsTest, QueriesOfIndexes) {
+  constexpr const char* kInBlocks = "SELECT glove_config('index_memory', 1)";
   fail_allocations({
       {"SELECT id, similarity, rank FROM v WHERE query = '[1,2,3,4]' AND k = 5 ORDER BY rank"},
       {"SELECT id, rank FROM v WHERE query = x'0000803f000000400000404000008040' ORDER BY rank DESC LIMIT 3"},
@@ -174,6 +266,10 @@ TEST_F(AllocationsTest, QueriesOfIndexes) {
        "v.rank"},
       {"SELECT query, id FROM v WHERE query IN (SELECT e FROM doc WHERE id < 4) AND k = 1 ORDER BY query"},
       {"SELECT name, rows, segments, dead, logged, state FROM glove_indexes ORDER BY name"},
+      // Of indexes whose codes have no room in memory.
+      {"SELECT id, rank FROM v WHERE query = '[1,2,3,4]' AND k = 4 ORDER BY rank", kInBlocks},
+      {"SELECT count(*) FROM w WHERE query = '[1,2,3,4]' AND k = 5 AND recall = 0.9", kInBlocks},
+      {"SELECT id FROM t WHERE query = 'the king' ORDER BY rank", kInBlocks},
       {"SELECT json_extract(glove_recall('w', e, 3, 0.9), '$.queries') FROM listed"},
       {"BEGIN; CREATE TABLE found AS SELECT id FROM v WHERE query = '[1,2,3,4]'; SELECT count(*) FROM found; "
        "COMMIT"},

@@ -49,6 +49,10 @@ class FaultTest : public ::testing::Test {
   void SetUp() override {
     model_ = sql_text(folder_.write("m.txt", kFaultModel));
     original_ = folder_.path("original");
+    make_database();
+  }
+
+  void make_database() const {
     Connection db(original_);
     db.rows(
         "PRAGMA journal_mode = MEMORY; SELECT glove_load(" + model_ +
@@ -140,7 +144,7 @@ class FaultTest : public ::testing::Test {
     must_run(db, "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY");
     for (const char* other : {"n", "d", "s"})
       must_run(db, std::string("SELECT glove_unload(name) FROM glove_models WHERE name = '") + other + "'");
-    must_run(db, "SELECT glove_load(" + model_ + ", 'm')");
+    must_run(db, "SELECT glove_config('index_memory', 0), glove_load(" + model_ + ", 'm')");
     must_run(db, statement.before);
     return db;
   }
