@@ -161,6 +161,7 @@ Result<SegmentPtr> Segment::parse_outline(HugePageBuffer<char> bytes, CodeBlocks
   const int64_t expected = segment_bytes(rows, dims) - code_bytes(rows, dims) +
                            (lists == nullptr ? 0 : PlaneArrayPlaces(rows, dims).plane1);
   if (static_cast<int64_t>(bytes.size()) != expected) return wrong_length(name, bytes.size(), rows, expected);
+  (void)CodeCache::instance();  // which the destructor needs
   const SegmentPtr segment(new Segment(std::move(bytes), std::move(blocks), rows, dims, lists));
   if (const std::string fault = segment->fault_of_rows(); !fault.empty()) return corrupt(name, fault);
   if (lists != nullptr && !segment->planes()->fault().empty())

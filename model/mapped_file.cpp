@@ -13,7 +13,7 @@ namespace glove {
 namespace {
 
 // The handler's view of the maps. It is lock-free, because the handler interrupts a load in any thread. A
-// slot is claimed under g_table_mutex; its range is published by storing `begin` last, and withdrawn by first
+// slot is claimed under table_mutex(); its range is published by storing `begin` last, and withdrawn by first
 // storing 0.
 struct GuardedRange {
   std::atomic<uintptr_t> begin{0};  // 0 if free
@@ -22,7 +22,12 @@ struct GuardedRange {
 };
 constexpr int kMaxRanges = 1024;
 GuardedRange g_ranges[kMaxRanges];
-ForkSafeMutex g_table_mutex;
+
+// Made at its first use, because it takes memory, and loading a library must not throw.
+ForkSafeMutex& table_mutex() {
+  static auto* const mutex = new ForkSafeMutex;
+  return *mutex;
+}
 
 // Runs in the middle of any function of any thread.
 bool repair_page(uintptr_t address) {
@@ -38,7 +43,7 @@ bool repair_page(uintptr_t address) {
 }
 
 int guard(const void* address, size_t bytes) {
-  const Lock lock(g_table_mutex);
+  const Lock lock(table_mutex());
   system_calls::handle_page_errors(repair_page);
   for (int slot = 0; slot < kMaxRanges; ++slot) {
     GuardedRange& range = g_ranges[slot];

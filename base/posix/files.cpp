@@ -37,6 +37,14 @@ FileStatus converted(const struct stat& info) {
           .group = info.st_gid};
 }
 
+// Returns the result of the system call, which is made again while a signal's handler interrupts it.
+template <class Call>
+auto repeated(const Call& call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
 }  // namespace
 
 const std::string_view kPathSeparators = "/";
@@ -88,7 +96,7 @@ std::string error_text(int error) {
 }
 
 int open_for_reading(const std::string& path) {
-  return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  return repeated([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); });
 }
 
 int create_new(const std::string& path, mode_t mode) {
@@ -100,25 +108,19 @@ void close(int descriptor) {
 }
 
 int64_t read_at(int descriptor, void* into, size_t bytes, int64_t offset) {
-  ssize_t count = 0;
-  do count = ::pread(descriptor, into, bytes, static_cast<off_t>(offset));
-  while (count < 0 && errno == EINTR);
-  return count;
+  return repeated([&] { return ::pread(descriptor, into, bytes, static_cast<off_t>(offset)); });
 }
 
 int64_t write_at(int descriptor, const void* from, size_t bytes, int64_t offset) {
-  ssize_t count = 0;
-  do count = ::pwrite(descriptor, from, bytes, static_cast<off_t>(offset));
-  while (count < 0 && errno == EINTR);
-  return count;
+  return repeated([&] { return ::pwrite(descriptor, from, bytes, static_cast<off_t>(offset)); });
 }
 
 bool resize(int descriptor, int64_t bytes) {
-  return ::ftruncate(descriptor, static_cast<off_t>(bytes)) == 0;
+  return repeated([&] { return ::ftruncate(descriptor, static_cast<off_t>(bytes)); }) == 0;
 }
 
 bool flush_to_disk(int descriptor) {
-  return ::fsync(descriptor) == 0;
+  return repeated([&] { return ::fsync(descriptor); }) == 0;
 }
 
 // The mode is set first, in its stricter form: with an access control list its group bits have another
@@ -148,7 +150,7 @@ bool replace(const std::string& from, const std::string& to) {
 bool flush_directory(const std::string& directory) {
   const int descriptor = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return false;
-  const int result = ::fsync(descriptor);
+  const int result = repeated([&] { return ::fsync(descriptor); });
   const int saved = errno;
   ::close(descriptor);
   errno = saved;

@@ -1,5 +1,7 @@
 #include "sql/adapter/boundary.h"
 
+#include <string_view>
+
 #include "base/utf8.h"
 
 namespace glove::sql {
@@ -50,6 +52,14 @@ void report(sqlite3_context* context, const Error& error) {
   } else if (code != SQLITE_ERROR) {
     sqlite3_result_error_code(context, code);
   }
+}
+
+int declare_table(sqlite3* db, const char* schema, char** message) {
+  const int code = sqlite3_declare_vtab(db, schema);
+  if (code != SQLITE_ERROR) return code;
+  const std::string_view error = sqlite3_errmsg(db);
+  *message = sqlite3_mprintf("%s", error.data());
+  return error == "interrupted" ? SQLITE_INTERRUPT : code;
 }
 
 void remember_database_code(int code) noexcept {

@@ -55,6 +55,10 @@ int report(sqlite3_vtab* table, const Error& error);
 // Makes the error the result of the function.
 void report(sqlite3_context* context, const Error& error);
 
+// Calls sqlite3_declare_vtab. If that fails, returns SQLite's error in *message, and SQLITE_INTERRUPT for an
+// interrupt, which SQLite calls SQLITE_ERROR. For an eponymous table SQLite passes on only the message.
+int declare_table(sqlite3* db, const char* schema, char** message);
+
 // Runs `body` (() -> Status) in the project's floating-point environment; `target` is a sqlite3_vtab* or a
 // sqlite3_context*. No exception escapes: std::bad_alloc becomes SQLITE_NOMEM, and any other exception
 // becomes SQLITE_ERROR with its text.

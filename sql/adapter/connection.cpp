@@ -24,11 +24,12 @@ Connections& connections() {
 }  // namespace
 
 std::shared_ptr<Connection> Connection::of(sqlite3* db, Engine& engine) {
+  Connections& all = connections();  // which the destructor needs
   auto made = std::make_shared<Connection>(db, engine);
   std::shared_ptr<Connection> known;
   {
-    const Lock lock(connections().mutex);
-    std::weak_ptr<Connection>& slot = connections().by_handle[db];
+    const Lock lock(all.mutex);
+    std::weak_ptr<Connection>& slot = all.by_handle[db];
     known = slot.lock();
     if (known == nullptr) slot = known = made;
   }

@@ -115,12 +115,11 @@ class Callbacks {
   }
 
  public:
-  // There is no table yet that could carry a message, and the only possible failure is lack of memory.
   static int connect(sqlite3* db, void* engine, int, const char* const*, sqlite3_vtab** table,
-                     char**) noexcept {
+                     char** message) noexcept {
     try {
       auto object = std::make_unique<Object>(Connection::of(db, *static_cast<Engine*>(engine)));
-      if (const int code = sqlite3_declare_vtab(db, Table::kSchema); code != SQLITE_OK) return code;
+      if (const int code = declare_table(db, Table::kSchema, message); code != SQLITE_OK) return code;
       *table = object.release();
       return SQLITE_OK;
     } catch (...) {
@@ -290,7 +289,7 @@ class Callbacks {
         *message = std::exchange(object->zErrMsg, nullptr);
         if (code != SQLITE_OK) return code;
       }
-      if (const int code = sqlite3_declare_vtab(db, object->table.schema().c_str()); code != SQLITE_OK)
+      if (const int code = declare_table(db, object->table.schema().c_str(), message); code != SQLITE_OK)
         return code;
       *table = object.release();
       return SQLITE_OK;

@@ -1,13 +1,13 @@
-// A disk that is full from the n-th write on, for every n: what each statement returns, and what it leaves
-// behind.
+// A disk that is full from the n-th write on, or whose n-th operation fails, for every n: what each statement
+// returns, and what it leaves behind.
 //
-// A VFS between SQLite and the system's fails the writes. Each script of statements goes on after a failure,
-// as an application does that looks at no error, while the disk stays full; then there is room again. Each
-// script runs with an index and on the same table without one, so that a code that has nothing to do with the
-// index shows in both.
+// A VFS between SQLite and the system's fails the operations. Each script of statements goes on after a
+// failure, as an application does that looks at no error, while the disk stays full; then there is room
+// again. Each script runs with an index and on the same table without one, so that a code that has nothing to
+// do with the index shows in both.
 //
-// GLOVE_FULL_DISK_STEP=1 fails every single write (the default is every 29th), and prints how often
-// each code came.
+// GLOVE_FULL_DISK_STEP=1 fails every single write or operation (the default is every 29th or 97th), and
+// prints how often each code came.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
@@ -25,17 +25,27 @@
 namespace glove::testing {
 namespace {
 
-// What the writes to every file of the process do.
+// What the operations on every file of the process do.
 struct Disk {
   // kLonger: a write that makes a file longer fails, as on most file systems. kEvery: each write fails, as on
   // one that copies what it overwrites. kLimited: as kLonger, with the error of a limit on the size of files.
-  enum class Fails { kLonger, kEvery, kLimited };
+  // kBroken: every operation fails, a read as well as a write. kHiccup: one does.
+  enum class Fails { kLonger, kEvery, kLimited, kBroken, kHiccup };
   Fails fails = Fails::kLonger;
-  int64_t writes_left = INT64_MAX;
+  int64_t left = INT64_MAX;  // writes, or operations, that succeed before that
   bool failed = false;
 
-  bool full(bool longer) {
-    const bool now = --writes_left < 0 && (longer || fails == Fails::kEvery);
+  bool any() const { return fails == Fails::kBroken || fails == Fails::kHiccup; }
+
+  bool full(bool longer) { return !any() && fails_now(longer || fails == Fails::kEvery); }
+
+  // For each operation but unlocking and closing a file, which do not fail.
+  bool broken() { return any() && fails_now(fails == Fails::kBroken || left == 0); }
+
+ private:
+  bool fails_now(bool can) {
+    const bool now = left <= 0 && can;
+    --left;
     failed = failed || now;
     return now;
   }
@@ -54,10 +64,23 @@ DiskFile* as_disk(sqlite3_file* file) {
   return reinterpret_cast<DiskFile*>(file);
 }
 
+// Passes a call on to the system's file.
+template <auto kMember, class... Arguments>
+int pass(sqlite3_file* file, Arguments... arguments) {
+  return (as_disk(file)->methods()->*kMember)(as_disk(file)->real(), arguments...);
+}
+
+// The same, unless the disk is broken.
+template <int kCode, auto kMember, class... Arguments>
+int attempt(sqlite3_file* file, Arguments... arguments) {
+  return disk.broken() ? kCode : pass<kMember>(file, arguments...);
+}
+
 int write(sqlite3_file* file, const void* data, int bytes, sqlite3_int64 offset) {
   sqlite3_file* const real = as_disk(file)->real();
   sqlite3_int64 size = 0;
   if (const int code = real->pMethods->xFileSize(real, &size); code != SQLITE_OK) return code;
+  if (disk.broken()) return SQLITE_IOERR_WRITE;
   if (!disk.full(offset + bytes > size)) return real->pMethods->xWrite(real, data, bytes, offset);
   // As write(2) does, which writes what there is room for.
   if (bytes > 512) real->pMethods->xWrite(real, data, 512, offset);
@@ -65,6 +88,7 @@ int write(sqlite3_file* file, const void* data, int bytes, sqlite3_int64 offset)
 }
 
 int map_shared(sqlite3_file* file, int page, int bytes, int extend, void volatile** memory) {
+  if (disk.broken()) return SQLITE_IOERR_SHMMAP;
   sqlite3_file* const real = as_disk(file)->real();
   const int code = real->pMethods->xShmMap(real, page, bytes, 0, memory);
   if (code != SQLITE_OK || *memory != nullptr || extend == 0) return code;
@@ -72,24 +96,19 @@ int map_shared(sqlite3_file* file, int page, int bytes, int extend, void volatil
   return real->pMethods->xShmMap(real, page, bytes, extend, memory);
 }
 
-// Passes a call on to the system's file.
-template <auto kMember, class... Arguments>
-int pass(sqlite3_file* file, Arguments... arguments) {
-  return (as_disk(file)->methods()->*kMember)(as_disk(file)->real(), arguments...);
-}
-
 using Methods = sqlite3_io_methods;
 const Methods kMethods = {
     2,
     pass<&Methods::xClose>,
-    pass<&Methods::xRead, void*, int, sqlite3_int64>,
+    attempt<SQLITE_IOERR_READ, &Methods::xRead, void*, int, sqlite3_int64>,
     write,
-    pass<&Methods::xTruncate, sqlite3_int64>,
-    [](sqlite3_file*, int) { return SQLITE_OK; },  // no test pulls the plug, and it takes long
-    pass<&Methods::xFileSize, sqlite3_int64*>,
-    pass<&Methods::xLock, int>,
+    attempt<SQLITE_IOERR_TRUNCATE, &Methods::xTruncate, sqlite3_int64>,
+    // Writes nothing: no test pulls the plug, and it takes long.
+    [](sqlite3_file*, int) { return disk.broken() ? SQLITE_IOERR_FSYNC : SQLITE_OK; },
+    attempt<SQLITE_IOERR_FSTAT, &Methods::xFileSize, sqlite3_int64*>,
+    attempt<SQLITE_IOERR_LOCK, &Methods::xLock, int>,
     pass<&Methods::xUnlock, int>,
-    pass<&Methods::xCheckReservedLock, int*>,
+    attempt<SQLITE_IOERR_CHECKRESERVEDLOCK, &Methods::xCheckReservedLock, int*>,
     // No SQLITE_FCNTL_SIZE_HINT and the like, which would make files longer without a write.
     [](sqlite3_file* file, int operation, void* argument) {
       if (operation == SQLITE_FCNTL_SIZE_HINT || operation == SQLITE_FCNTL_CHUNK_SIZE) return SQLITE_NOTFOUND;
@@ -107,6 +126,7 @@ const Methods kMethods = {
 
 int open_file(sqlite3_vfs*, const char* name, sqlite3_file* file, int flags, int* out_flags) {
   file->pMethods = nullptr;
+  if (disk.broken()) return SQLITE_CANTOPEN;
   const int code = system_vfs->xOpen(system_vfs, name, as_disk(file)->real(), flags, out_flags);
   if (code == SQLITE_OK) file->pMethods = &kMethods;
   return code;
@@ -122,6 +142,12 @@ void install_disk() {
   vfs.zName = "disk";
   vfs.szOsFile = static_cast<int>(sizeof(DiskFile)) + system_vfs->szOsFile;
   vfs.xOpen = open_file;
+  vfs.xDelete = [](sqlite3_vfs*, const char* name, int synced) {
+    return disk.broken() ? SQLITE_IOERR_DELETE : system_vfs->xDelete(system_vfs, name, synced);
+  };
+  vfs.xAccess = [](sqlite3_vfs*, const char* name, int flags, int* result) {
+    return disk.broken() ? SQLITE_IOERR_ACCESS : system_vfs->xAccess(system_vfs, name, flags, result);
+  };
   sqlite3_vfs_register(&vfs, 1);
 }
 
@@ -193,38 +219,44 @@ class FullDisk : public ::testing::Test {
     return path;
   }
 
-  // Runs the statements with a disk that is full from that write on. Returns true if no write failed.
-  bool run(const std::string& original, const Script& script, bool index, int64_t write, bool commits) {
+  // Runs the statements with a disk that fails after so many writes or operations. Returns true if none
+  // failed.
+  bool run(const std::string& original, const Script& script, bool index, int64_t succeed, bool commits) {
     const std::string path = folder.path("copy");
     for (const char* suffix : {"", "-wal", "-shm", "-journal"}) std::filesystem::remove(path + suffix);
     std::filesystem::copy_file(original, path);
     Connection db(path);
     db.rows("PRAGMA cache_size = 1");  // or SQLite writes only at the end of a transaction
     Rows rows;
-    disk.writes_left = write;
+    disk.left = succeed;
     disk.failed = false;
     for (const std::string& sql : script.statements) {
       const int code = db.run(sql, rows);
       if (code != SQLITE_OK) note(sqlite3_extended_errcode(db.handle()), db, script, index);
     }
     const bool failed = disk.failed;
-    disk.writes_left = INT64_MAX;
+    disk.left = INT64_MAX;
     if (sqlite3_get_autocommit(db.handle()) == 0) db.rows(commits ? "COMMIT" : "ROLLBACK");
     check(db, index, script);
     return !failed;
   }
 
+  static bool is_of_the_disk(int code) {
+    return (code & 0xff) == SQLITE_IOERR || (code & 0xff) == SQLITE_CANTOPEN;
+  }
+
   void note(int code, Connection& db, const Script& script, bool index) {
     ++codes_[index][code];
     // A statement that fails for want of room may end the transaction, whose savepoints are then gone, and a
-    // table that could not be dropped is still there.
+    // table that could not be dropped is still there, as are rows that could not be rolled back.
     const std::string message = sqlite3_errmsg(db.handle());
     const bool follows =
-        code == SQLITE_ERROR && (message.starts_with("no such savepoint") ||
-                                 message.find("no transaction is active") != std::string::npos ||
-                                 message == "table v already exists");
+        (disk.any() && code == SQLITE_CONSTRAINT_PRIMARYKEY) ||
+        (code == SQLITE_ERROR && (message.starts_with("no such savepoint") ||
+                                  message.find("no transaction is active") != std::string::npos ||
+                                  message == "table v already exists"));
     const bool explained =
-        code == SQLITE_FULL || code == SQLITE_IOERR_SHMSIZE ||
+        code == SQLITE_FULL || code == SQLITE_IOERR_SHMSIZE || (disk.any() && is_of_the_disk(code)) ||
         (disk.fails == Disk::Fails::kLimited && (code == SQLITE_IOERR_WRITE || code == SQLITE_IOERR)) ||
         follows;
     if (!explained)
@@ -244,35 +276,81 @@ class FullDisk : public ::testing::Test {
     db.rows("INSERT INTO v(v) VALUES ('integrity-check')");
   }
 
+  // Runs every script with each of these disks that fails after 0, `default_step`, ... operations.
+  void fail(const std::vector<Disk::Fails>& kinds, const std::vector<std::string>& journals,
+            int64_t default_step) {
+    const char* const chosen = std::getenv("GLOVE_FULL_DISK_STEP");
+    const int64_t step = chosen == nullptr ? default_step : std::max(1, std::atoi(chosen));
+    int64_t runs = 0;
+    for (const std::string& journal : journals)
+      for (const bool index : {false, true}) {
+        const std::string original = make_template(index, journal);
+        for (const Script& script : scripts()) {
+          if (script.needs_index && !index) continue;
+          for (const Disk::Fails fails : kinds) {
+            disk.fails = fails;
+            bool whole = false;
+            for (int64_t succeed = 0; !whole && !HasFailure(); succeed += step, ++runs)
+              whole = run(original, script, index, succeed, succeed / step % 2 == 0);
+          }
+        }
+      }
+    if (chosen == nullptr) return;
+    for (const bool index : {false, true}) {
+      std::cout << (index ? "with" : "without") << " an index:";
+      for (const auto& [code, times] : codes_[index]) std::cout << " " << code << " x " << times;
+      std::cout << "\n";
+    }
+    std::cout << runs << " runs\n";
+  }
+
   TemporaryFolder folder;
   std::map<int, int64_t> codes_[2];
 };
 
 TEST_F(FullDisk, EveryCodeIsExplained) {
-  const char* const chosen = std::getenv("GLOVE_FULL_DISK_STEP");
-  const int64_t step = chosen == nullptr ? 29 : std::max(1, std::atoi(chosen));
-  int64_t runs = 0;
-  for (const std::string journal : {"delete", "wal", "persist"})
-    for (const bool index : {false, true}) {
-      const std::string original = make_template(index, journal);
-      for (const Script& script : scripts()) {
-        if (script.needs_index && !index) continue;
-        for (const Disk::Fails fails : {Disk::Fails::kLonger, Disk::Fails::kEvery, Disk::Fails::kLimited}) {
-          disk.fails = fails;
-          bool whole = false;
-          for (int64_t write = 0; !whole && !HasFailure(); write += step, ++runs)
-            whole = run(original, script, index, write, write / step % 2 == 0);
-        }
+  fail({Disk::Fails::kLonger, Disk::Fails::kEvery, Disk::Fails::kLimited}, {"delete", "wal", "persist"}, 29);
+  for (const bool index : {false, true}) EXPECT_GT(codes_[index][SQLITE_FULL], 0);
+}
+
+TEST_F(FullDisk, EveryOperationThatFailsIsExplained) {
+  fail({Disk::Fails::kBroken, Disk::Fails::kHiccup}, {"delete", "wal"}, 97);
+  for (const bool index : {false, true}) EXPECT_GT(codes_[index][SQLITE_IOERR_READ], 0);
+}
+
+// A query whose reads fail returns the rows that it returns from a sound disk, or an error.
+TEST_F(FullDisk, QueriesOfABrokenDiskEndInItsErrors) {
+  const std::string path = make_template(true, "delete");
+  const std::vector<std::string> queries = {
+      "SELECT id, similarity FROM v WHERE query = '[1,2,3,4]' AND k = 9 ORDER BY rank",
+      "SELECT id, similarity FROM v WHERE query = '[1,2,3,4]' ORDER BY rank",
+      "SELECT d.id, v.id FROM doc d JOIN v ON v.query = d.e AND v.k = 2 WHERE d.id < 9 ORDER BY d.id, v.rank",
+      "SELECT id FROM v WHERE query = '[1,2,3,4]' AND k = 9 AND among = (SELECT glove_keys(id) FROM doc "
+      "WHERE id % 2) "
+      "ORDER BY rank"};
+  int64_t failures = 0;
+  for (const std::string& sql : queries) {
+    const Rows expected = Connection(path).rows(sql);
+    EXPECT_FALSE(expected.empty()) << sql;
+    for (const Disk::Fails fails : {Disk::Fails::kBroken, Disk::Fails::kHiccup})
+      for (int64_t succeed = 0;; ++succeed) {
+        Connection db(path);
+        db.rows("PRAGMA cache_size = 1");
+        Rows rows;
+        disk = {fails, succeed};
+        const int code = db.run(sql, rows);
+        const bool failed = disk.failed;
+        disk = {};
+        if (code == SQLITE_OK)
+          EXPECT_EQ(rows, expected) << succeed << " operations succeed in " << sql;
+        else
+          EXPECT_TRUE(is_of_the_disk(code)) << code << " " << sqlite3_errmsg(db.handle());
+        EXPECT_EQ(db.rows(sql), expected) << "after the operation " << succeed << " had failed in " << sql;
+        if (!failed || HasFailure()) break;
+        ++failures;
       }
-    }
-  for (const bool index : {false, true}) {
-    EXPECT_GT(codes_[index][SQLITE_FULL], 0);
-    if (chosen == nullptr) continue;
-    std::cout << (index ? "with" : "without") << " an index:";
-    for (const auto& [code, times] : codes_[index]) std::cout << " " << code << " x " << times;
-    std::cout << "\n";
   }
-  if (chosen != nullptr) std::cout << runs << " runs\n";
+  EXPECT_GT(failures, 100);
 }
 
 }  // namespace

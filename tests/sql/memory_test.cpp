@@ -1,5 +1,5 @@
 // Every allocation that SQLite makes for a statement fails once, in turn; for statements with JSON every one
-// that the thread of the test makes, C++'s too. The statement must then end in SQLITE_NOMEM or return the
+// that the thread of the test makes. The statement must then end in SQLITE_NOMEM or return the
 // right rows, leak nothing, and leave a connection that works.
 //
 // A separate program, because SQLite's allocator can only be replaced before its first use.
@@ -10,67 +10,18 @@
 #include <cstdio>
 #include <fstream>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "tests/share.h"
+#include "tests/sql/failing_allocator.h"
 
 namespace glove::testing {
 
-bool malloc_fails();
-
 namespace {
-
-// SQLite's allocator, with a count of live allocations and one allocation that fails.
-struct FailingAllocator {
-  sqlite3_mem_methods real;
-  long outstanding = 0;
-  long until_failure = -1;  // allocations that succeed before one fails; -1: none fails
-  bool failed = false;
-};
-FailingAllocator allocator;
-
-// True while every allocation of this thread counts, and not only those of SQLite.
-thread_local bool every_allocation = false;
-
-bool fails() {
-  if (allocator.until_failure < 0) return false;
-  if (allocator.until_failure-- > 0) return false;
-  allocator.failed = true;
-  return true;
-}
-
-void* failing_malloc(int size) {
-  if (!every_allocation && fails()) return nullptr;
-  void* memory = allocator.real.xMalloc(size);
-  if (memory != nullptr) ++allocator.outstanding;
-  return memory;
-}
-
-void* failing_realloc(void* memory, int size) {
-  return !every_allocation && fails() ? nullptr : allocator.real.xRealloc(memory, size);
-}
-
-void counting_free(void* memory) {
-  if (memory != nullptr) --allocator.outstanding;
-  allocator.real.xFree(memory);
-}
-
-void install_allocator() {
-  ASSERT_EQ(sqlite3_config(SQLITE_CONFIG_GETMALLOC, &allocator.real), SQLITE_OK);
-  sqlite3_mem_methods methods = allocator.real;
-  methods.xMalloc = failing_malloc;
-  methods.xRealloc = failing_realloc;
-  methods.xFree = counting_free;
-  ASSERT_EQ(sqlite3_config(SQLITE_CONFIG_MALLOC, &methods), SQLITE_OK);
-  // Without lookaside memory every allocation reaches the allocator.
-  ASSERT_EQ(sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0), SQLITE_OK);
-  ASSERT_EQ(sqlite3_initialize(), SQLITE_OK);
-}
 
 class Memory : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() { install_allocator(); }
+  static void SetUpTestSuite() { ASSERT_TRUE(install_failing_allocator()); }
 
   void SetUp() override {
     file_ = ::testing::TempDir() + "glove_memory_test_" + std::to_string(getpid()) + ".txt";
@@ -82,10 +33,9 @@ class Memory : public ::testing::Test {
   static std::string run(sqlite3* db, const std::string& sql, int* code) {
     std::string rows;
     const auto append = [](void* data, int columns, char** values, char**) {
-      const bool of_every_kind = std::exchange(every_allocation, false);  // not those of the test
+      const AllocationsOfTheTest of_the_test;
       for (int i = 0; i < columns; ++i)
         *static_cast<std::string*>(data) += std::string(values[i] == nullptr ? "NULL" : values[i]) + ' ';
-      every_allocation = of_every_kind;
       return 0;
     };
     *code = sqlite3_exec(db, sql.c_str(), append, &rows, nullptr);
@@ -102,20 +52,17 @@ class Memory : public ::testing::Test {
 
   // Runs the statement with its first, second, ... allocation failing, until none fails.
   void fail_each_allocation(const std::string& before, const std::string& sql, const std::string& expected,
-                            bool of_every_kind = false) {
+                            Allocations kind = Allocations::kSqlite) {
     for (long n = 0;; n += test::kShare == 1 ? 1 : 3) {
       ASSERT_LT(n, 100000) << "no end of allocations in " << sql;
-      const long outstanding = allocator.outstanding;
+      const long outstanding = live_sqlite_allocations();
       sqlite3* db = open();
       int code = SQLITE_OK;
       run(db, before, &code);
       ASSERT_EQ(code, SQLITE_OK) << sqlite3_errmsg(db) << " in " << before;
-      allocator.failed = false;
-      every_allocation = of_every_kind;
-      allocator.until_failure = n;
+      FailingAllocations failing(kind, n);
       const std::string rows = run(db, sql, &code);
-      allocator.until_failure = -1;
-      every_allocation = false;
+      failing.finish();
       if (code == SQLITE_OK)
         EXPECT_EQ(rows, expected) << "allocation " << n << " of " << sql;
       else
@@ -125,8 +72,9 @@ class Memory : public ::testing::Test {
       EXPECT_EQ(run(db, sql, &next_code), expected) << "after allocation " << n << " had failed in " << sql;
       EXPECT_EQ(next_code, SQLITE_OK);
       ASSERT_EQ(sqlite3_close(db), SQLITE_OK);
-      ASSERT_EQ(allocator.outstanding, outstanding) << "leaked when allocation " << n << " failed in " << sql;
-      if (!allocator.failed) return;
+      ASSERT_EQ(live_sqlite_allocations(), outstanding)
+          << "leaked when allocation " << n << " failed in " << sql;
+      if (!failing.failed()) return;
     }
   }
 
@@ -137,18 +85,17 @@ class Memory : public ::testing::Test {
 
 TEST_F(Memory, 01_Opening) {
   for (long n = 0;; ++n) {
-    const long outstanding = allocator.outstanding;
-    allocator.failed = false;
+    const long outstanding = live_sqlite_allocations();
     sqlite3* db = nullptr;
     ASSERT_EQ(sqlite3_open(":memory:", &db), SQLITE_OK);
     sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 1, nullptr);
-    allocator.until_failure = n;
+    FailingAllocations failing(Allocations::kSqlite, n);
     const int code = sqlite3_load_extension(db, GLOVE_EXTENSION, nullptr, nullptr);
-    allocator.until_failure = -1;
-    EXPECT_TRUE(allocator.failed || code == SQLITE_OK) << code;
+    failing.finish();
+    EXPECT_TRUE(failing.failed() || code == SQLITE_OK) << code;
     sqlite3_close(db);
-    ASSERT_EQ(allocator.outstanding, outstanding) << "leaked when allocation " << n << " failed";
-    if (!allocator.failed) break;
+    ASSERT_EQ(live_sqlite_allocations(), outstanding) << "leaked when allocation " << n << " failed";
+    if (!failing.failed()) break;
   }
 }
 
@@ -192,26 +139,19 @@ TEST_F(Memory, 07_Errors) {
     sqlite3* db = open();
     int code = SQLITE_OK;
     run(db, load(), &code);
-    allocator.failed = false;
-    allocator.until_failure = n;
+    FailingAllocations failing(Allocations::kSqlite, n);
     run(db, "SELECT * FROM glove_nn('king', NULL, -1)", &code);
-    allocator.until_failure = -1;
+    failing.finish();
     EXPECT_TRUE(code == SQLITE_ERROR || code == SQLITE_NOMEM) << code;
     sqlite3_close(db);
-    if (!allocator.failed) break;
+    if (!failing.failed()) break;
   }
 }
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kCountsEveryAllocation = false;  // the sanitizers have a malloc() of their own
-#else
-constexpr bool kCountsEveryAllocation = true;
-#endif
 
 // Freeing what was read of a JSON text must not need memory.
 TEST_F(Memory, 08_Json) {
   const auto check = [&](const std::string& sql, const std::string& expected) {
-    fail_each_allocation(load(), sql, expected, kCountsEveryAllocation);
+    fail_each_allocation(load(), sql, expected, Allocations::kThread);
   };
   check(R"(SELECT length(glove_text_vec('king', 'm', '{"a":0.5,"weights":"none","components":1}')))", "12 ");
   check(R"(SELECT token FROM glove_tokens('a king', 'm', '{"lower_case":false}'))", "a king ");
@@ -234,7 +174,7 @@ TEST_F(Memory, 08_Json) {
 
 TEST_F(Memory, 10_Toolbox) {
   const auto check = [&](const std::string& sql, const std::string& expected, const std::string& more = "") {
-    fail_each_allocation(load() + more, sql, expected, kCountsEveryAllocation);
+    fail_each_allocation(load() + more, sql, expected, Allocations::kThread);
   };
   check("SELECT cluster, size, length(centroid) FROM glove_clusters(2, 3, 'm', 'cpu')", "1 2 12 2 1 12 ");
   check("SELECT count(*) FROM glove_kmeans WHERE k IN (1, 2) AND words = 4 AND cluster = 1", "6 ");
@@ -264,30 +204,14 @@ TEST_F(Memory, 09_JsonErrors) {
       sqlite3* db = open();
       int code = SQLITE_OK;
       run(db, load(), &code);
-      allocator.failed = false;
-      every_allocation = kCountsEveryAllocation;
-      allocator.until_failure = n;
+      FailingAllocations failing(Allocations::kThread, n);
       run(db, sql, &code);
-      allocator.until_failure = -1;
-      every_allocation = false;
+      failing.finish();
       EXPECT_TRUE(code == SQLITE_ERROR || code == SQLITE_NOMEM) << code << " of " << sql;
       sqlite3_close(db);
-      if (!allocator.failed) break;
+      if (!failing.failed()) break;
     }
 }
 
 }  // namespace
-
-bool malloc_fails() {
-  return every_allocation && fails();
-}
-
 }  // namespace glove::testing
-
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// Takes the place of the C library's for SQLite, for the extension and for C++'s operator new in either.
-extern "C" void* __libc_malloc(size_t size);  // NOLINT(bugprone-reserved-identifier): glibc's name
-extern "C" void* malloc(size_t size) noexcept {
-  return glove::testing::malloc_fails() ? nullptr : __libc_malloc(size);
-}
-#endif
