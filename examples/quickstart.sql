@@ -33,3 +33,11 @@ SELECT a.title, a.tag, group_concat(n.neighbor, ', ') AS neighbours
 SELECT a.title, round(n.similarity, 4) AS similarity
   FROM glove_nn('music') n JOIN article a ON a.tag = n.neighbor
  ORDER BY n.rank LIMIT 3;
+
+.print
+.print 'An index over the texts of a table, which follows each change of it: glove_index'
+CREATE VIRTUAL TABLE article_vec USING glove_index(content='article', rowid='id', text='title', model='glove');
+INSERT INTO article(title, tag) VALUES ('Flour, water and salt', 'bread');
+SELECT a.title, round(v.similarity, 4) AS similarity
+  FROM article_vec v JOIN article a USING (id)
+ WHERE v.query = 'recipes for baking' AND a.tag = 'bread' ORDER BY v.rank LIMIT 2;

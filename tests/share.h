@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 
 namespace glove::test {
 
@@ -11,5 +12,8 @@ constexpr int64_t kShare = 10;
 #else
 constexpr int64_t kShare = 1;
 #endif
+
+// tests/run.sh sets GLOVE_TEST_SHORT unless it is called with --all: then tests of many seconds do a third.
+inline const int64_t kShortShare = kShare * (std::getenv("GLOVE_TEST_SHORT") == nullptr ? 1 : 3);
 
 }  // namespace glove::test

@@ -98,7 +98,7 @@ void expect_labels_of_reference(const Matrix& matrix, const Centroids& centroids
 TEST(Assign, StrangeRowsGetTheReferencesClusters) {
   SCOPED_TRACE(seed_text());
   const ScopedFloatEnvironment environment;
-  for (uint64_t round = 0; round < 600 / kShare; ++round) {
+  for (uint64_t round = 0; round < 600 / static_cast<uint64_t>(kShortShare); ++round) {
     std::mt19937_64 random = make_random(5000 + round);
     const Matrix matrix = strange_matrix(random);
     const Centroids centroids =
@@ -172,7 +172,7 @@ void expect_steps_of_code_pass(const cpu::Kernels& kernels, int threads, const P
 TEST(KMeansPass, RowsThatAreNotReadKeepTheirClusters) {
   SCOPED_TRACE(seed_text());
   const ScopedFloatEnvironment environment;
-  for (uint64_t round = 0; round < 240 / kShare; ++round) {
+  for (uint64_t round = 0; round < 240 / static_cast<uint64_t>(kShortShare); ++round) {
     std::mt19937_64 random = make_random(9000 + round);
     const Matrix matrix = round % 3 == 0 ? clustered(1 + static_cast<int64_t>(random() % 900),
                                                      1 + static_cast<int64_t>(random() % 60), random)

@@ -81,7 +81,7 @@ TEST(CpuBackend, AThousandWordsGiveTheReferencesRows) {
   const Matrix matrix = clustered(6000 / kShare, 100, random);
   const ModelPtr model = make_model(matrix);
   std::vector<Query> queries;
-  for (int i = 0; i < 1000 / kShare; ++i)
+  for (int i = 0; i < 1000 / kShortShare; ++i)
     queries.push_back(row_query(matrix, static_cast<int64_t>(random() % static_cast<uint64_t>(matrix.rows))));
   std::vector<std::vector<Row>> expected;
   for (const Query& query : queries) expected.push_back(reference_rows(matrix, query, 50));

@@ -163,7 +163,7 @@ TEST(Giant, FindsRowsBeyond32BitOffsets) {
   expect_rows_found(66'001, 65'536);
 }
 TEST(Giant, FindsRowsOfLargeIds) {
-  expect_rows_found(int64_t{1} << (kShare == 1 ? 30 : 28), 8);
+  expect_rows_found(int64_t{1} << (kShortShare == 1 ? 30 : 28), 8);
 }
 #endif
 

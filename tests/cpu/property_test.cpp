@@ -90,7 +90,7 @@ void expect_exact_among(const Matrix& matrix, const Variant& variant, const Mode
 TEST(Property, RandomModelsGiveTheReferencesRows) {
   SCOPED_TRACE(seed_text());
   const std::vector<Variant> variants = all_variants({1, 2, 7});
-  for (uint64_t round = 0; round < 5000 / kShare; ++round) {
+  for (uint64_t round = 0; round < 5000 / static_cast<uint64_t>(kShortShare); ++round) {
     std::mt19937_64 random = make_random(1000 + round);
     const Matrix matrix = strange_matrix(random);
     ModelPtr model = make_model(matrix);

@@ -18,7 +18,7 @@ extension=$(realpath "$build/glove.so")
 python=/usr/bin/python3
 
 newer=build/live
-tests/newer_sqlite.sh $newer || true
+CFLAGS=-O2 tests/newer_sqlite.sh $newer || true
 libraries=("")
 [[ ! -f $newer/libsqlite3.so.0 ]] || libraries+=("$(realpath $newer)")
 

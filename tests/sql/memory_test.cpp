@@ -53,7 +53,7 @@ class Memory : public ::testing::Test {
   // Runs the statement with its first, second, ... allocation failing, until none fails.
   void fail_each_allocation(const std::string& before, const std::string& sql, const std::string& expected,
                             Allocations kind = Allocations::kSqlite) {
-    for (long n = 0;; n += test::kShare == 1 ? 1 : 3) {
+    for (long n = 0;; n += test::kShortShare == 1 ? 1 : 3) {
       ASSERT_LT(n, 100000) << "no end of allocations in " << sql;
       const long outstanding = live_sqlite_allocations();
       sqlite3* db = open();

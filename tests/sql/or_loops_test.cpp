@@ -8,7 +8,7 @@
 namespace glove::testing {
 namespace {
 
-constexpr int kWords = test::kShare == 1 ? 4200 : 1050;
+const int kWords = test::kShortShare == 1 ? 4200 : 1050;
 
 class OrLoops : public ::testing::Test {
  protected:

@@ -2,7 +2,6 @@
 // found the pairs.
 #include <algorithm>
 #include <bit>
-#include <nlohmann/json.hpp>
 
 #include "base/utf8.h"
 #include "text/tokenizers/byte_tokens.h"
@@ -141,7 +140,7 @@ class BytePair : public TokenModel {
     }
     if (has_bytes_) bytes_ = ByteTokens(vocabulary_);
     const auto dropout = model.find("dropout");
-    if (dropout && !(dropout->value().is_number() && dropout->value().get<double>() == 0)) {
+    if (dropout && dropout->value().number() != 0.0) {
       return dropout->unsupported("makes tokens random, which is not supported: set it to null");
     }
     return {};
@@ -149,23 +148,25 @@ class BytePair : public TokenModel {
 
   [[gnu::cold]] Status read_merges(const JsonField& model) {
     GLOVE_ASSIGN_OR_RETURN(const JsonField merges, model.at("merges"));
-    if (!merges.value().is_array()) return merges.must_be("an array of pairs of tokens");
-    merges_ = Merges(merges.value().size());
-    results_.reserve(merges.value().size());
-    for (const auto& entry : merges.value()) {
+    const auto* pairs = merges.value().as<JsonArray>();
+    if (pairs == nullptr) return merges.must_be("an array of pairs of tokens");
+    merges_ = Merges(pairs->size());
+    results_.reserve(pairs->size());
+    for (const Json& entry : *pairs) {
       GLOVE_RETURN_IF_ERROR(merges.poll().check());
       std::string left, right;
-      if (entry.is_string()) {
-        const auto& line = entry.get_ref<const std::string&>();
-        if (line.starts_with("#version")) continue;
-        const size_t space = line.find(' ');
-        if (space == std::string::npos || line.find(' ', space + 1) != std::string::npos)
+      const Json* pair = entry.pair();
+      if (const auto* line = entry.as<std::string>()) {
+        if (line->starts_with("#version")) continue;
+        const size_t space = line->find(' ');
+        if (space == std::string::npos || line->find(' ', space + 1) != std::string::npos)
           return bad_merge(merges);
-        left = line.substr(0, space);
-        right = line.substr(space + 1);
-      } else if (entry.is_array() && entry.size() == 2 && entry[0].is_string() && entry[1].is_string()) {
-        left = entry[0].get<std::string>();
-        right = entry[1].get<std::string>();
+        left = line->substr(0, space);
+        right = line->substr(space + 1);
+      } else if (pair != nullptr && pair[0].as<std::string>() != nullptr &&
+                 pair[1].as<std::string>() != nullptr) {
+        left = *pair[0].as<std::string>();
+        right = *pair[1].as<std::string>();
       } else {
         return bad_merge(merges);
       }

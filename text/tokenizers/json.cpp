@@ -1,15 +1,14 @@
 #include "text/tokenizers/json.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <charconv>
+#include <utility>
 
-#include "base/polled_bytes.h"
+#include "base/json.h"
 #include "base/utf8.h"
 
 namespace glove::tokenizers {
 namespace {
-
-using nlohmann::json;
 
 constexpr size_t kMostBytes = size_t{256} << 20;  // the largest known file has 33 MB
 constexpr int kMostDepth = 64;                    // the deepest known one has 7
@@ -33,9 +32,99 @@ int depth_of(std::string_view text) {
   return deepest;
 }
 
+// Makes the tree of a file. Its own parts do not move while one of them is open.
+class TreeBuilder : public JsonHandler {
+ public:
+  bool value(JsonValue& read) override {
+    Json& made = add(tree(read));
+    if (read.kind == JsonKind::kArray || read.kind == JsonKind::kObject) open_.push_back(&made);
+    return true;
+  }
+  void key(std::string& name) override { name_ = std::move(name); }
+  void end() override { open_.pop_back(); }
+  void malformed(size_t position, bool too_large) override {
+    position_ = position;
+    too_large_ = too_large;
+  }
+
+  Json& root() { return root_; }
+  // Of what is malformed.
+  size_t position() const { return position_; }
+  bool too_large() const { return too_large_; }
+
+ private:
+  static Json tree(JsonValue& read) {
+    switch (read.kind) {
+      case JsonKind::kNull:
+        return {};
+      case JsonKind::kBoolean:
+        return {read.flag};
+      case JsonKind::kInteger:
+        if (read.integer >= 0) return {static_cast<uint64_t>(read.integer)};
+        return {read.number};
+      case JsonKind::kReal: {
+        uint64_t whole = 0;
+        const char* end = read.text.data() + read.text.size();
+        if (!read.text.empty() && std::from_chars(read.text.data(), end, whole).ptr == end) return {whole};
+        return {read.number};
+      }
+      case JsonKind::kText:
+        return {std::move(read.text)};
+      case JsonKind::kArray:
+        return {JsonArray()};
+      case JsonKind::kObject:
+        break;
+    }
+    return {JsonObject()};
+  }
+
+  Json& add(Json made) {
+    if (open_.empty()) return root_ = std::move(made);
+    if (auto* array = std::get_if<JsonArray>(&open_.back()->value))
+      return array->emplace_back(std::move(made));
+    return std::get<JsonObject>(open_.back()->value)
+        .insert_or_assign(std::move(name_), std::move(made))
+        .first->second;
+  }
+
+  Json root_;
+  std::vector<Json*> open_;  // the arrays and objects that have not ended, the innermost last
+  std::string name_;
+  size_t position_ = 0;
+  bool too_large_ = false;
+};
+
+// Appends the value as JSON; of a long one only more than a message shows.
+void append_json(const Json& json, std::string& text) {
+  constexpr size_t kMostShown = 1000;
+  const auto append_all = [&](const auto& members, char begin, char end, const auto& append) {
+    text += begin;
+    for (const auto& member : members) {
+      if (text.size() > kMostShown) break;
+      append(member);
+      text += ',';
+    }
+    if (text.back() == ',') text.pop_back();
+    text += end;
+  };
+  if (json.as<std::nullptr_t>() != nullptr) text += "null";
+  if (const auto* flag = json.as<bool>()) text += *flag ? "true" : "false";
+  if (const auto* whole = json.as<uint64_t>()) text += std::to_string(*whole);
+  if (const auto* number = json.as<double>()) text += number_text(*number);
+  if (const auto* string = json.as<std::string>()) text += json_text(*string);
+  if (const auto* array = json.as<JsonArray>())
+    append_all(*array, '[', ']', [&](const Json& element) { append_json(element, text); });
+  if (const auto* object = json.as<JsonObject>()) {
+    append_all(*object, '{', '}', [&](const auto& member) {
+      text += json_text(member.first) + ":";
+      append_json(member.second, text);
+    });
+  }
+}
+
 }  // namespace
 
-Result<json> parse_json(std::string_view text, const JsonSource& source) {
+Result<Json> parse_json(std::string_view text, const JsonSource& source) {
   const std::string& file = source.file;
   if (text.size() > kMostBytes) {
     return Error{ErrorCode::kCorrupt, file + ": a tokenizer.json of " + std::to_string(text.size()) +
@@ -45,19 +134,28 @@ Result<json> parse_json(std::string_view text, const JsonSource& source) {
   if (depth_of(text) > kMostDepth)
     return Error{ErrorCode::kCorrupt, file + ": the JSON is nested deeper than " +
                                           std::to_string(kMostDepth) + " levels, so it is no tokenizer.json"};
-  try {
-    return json::parse(PolledBytes(text.data(), source.poll),
-                       PolledBytes(text.data() + text.size(), source.poll));
-  } catch (const PolledBytes::Interrupted&) {
-    return interrupted_error();
-  } catch (const json::parse_error& problem) {
-    return Error{ErrorCode::kCorrupt, file + ": malformed JSON at byte " + std::to_string(problem.byte) +
-                                          ": download tokenizer.json again"};
-  } catch (const json::out_of_range&) {
+  TreeBuilder builder;
+  GLOVE_ASSIGN_OR_RETURN(const bool is_json, read_json(text, builder, [&] { return source.poll.stop(); }));
+  if (is_json) return std::move(builder.root());
+  if (builder.too_large()) {
     return Error{
         ErrorCode::kCorrupt,
         file + ": the JSON has a number beyond the range of a double: download tokenizer.json again"};
   }
+  const size_t position = builder.position() > 0 ? builder.position() : text.find('\0') + 1;
+  return Error{ErrorCode::kCorrupt, file + ": malformed JSON at byte " + std::to_string(position) +
+                                        ": download tokenizer.json again"};
+}
+
+std::optional<double> Json::number() const {
+  if (const auto* whole = as<uint64_t>()) return static_cast<double>(*whole);
+  if (const auto* real = as<double>()) return *real;
+  return std::nullopt;
+}
+
+const Json* Json::pair() const {
+  const auto* array = as<JsonArray>();
+  return array != nullptr && array->size() == 2 ? array->data() : nullptr;
 }
 
 Error JsonField::error(ErrorCode code, std::string_view what) const {
@@ -66,8 +164,9 @@ Error JsonField::error(ErrorCode code, std::string_view what) const {
 }
 
 Error JsonField::must_be(std::string_view what) const {
-  return corrupt("must be " + std::string(what) + ", and not " +
-                 quoted_value(value_->dump(-1, ' ', false, json::error_handler_t::replace)));
+  std::string shown;
+  append_json(*value_, shown);
+  return corrupt("must be " + std::string(what) + ", and not " + quoted_value(shown));
 }
 
 bool JsonField::has(const char* name) const {
@@ -75,31 +174,33 @@ bool JsonField::has(const char* name) const {
 }
 
 std::optional<JsonField> JsonField::find(const char* name) const {
-  if (!value_->is_object()) return std::nullopt;
-  const auto found = value_->find(name);
-  if (found == value_->end() || found->is_null()) return std::nullopt;
-  return member(name, *found);
+  const auto* object = value_->as<JsonObject>();
+  if (object == nullptr) return std::nullopt;
+  const auto found = object->find(name);
+  if (found == object->end() || found->second.as<std::nullptr_t>() != nullptr) return std::nullopt;
+  return member(name, found->second);
 }
 
 Result<JsonField> JsonField::at(const char* name) const {
-  if (!value_->is_object()) return must_be("an object");
+  if (value_->as<JsonObject>() == nullptr) return must_be("an object");
   if (auto found = find(name)) return *std::move(found);
   return corrupt("lacks '" + std::string(name) + "'");
 }
 
 Status JsonField::each(const std::function<Status(const JsonField&)>& use) const {
-  if (!value_->is_array()) return must_be("an array");
-  for (size_t i = 0; i < value_->size(); ++i) {
+  const auto* array = value_->as<JsonArray>();
+  if (array == nullptr) return must_be("an array");
+  for (size_t i = 0; i < array->size(); ++i) {
     GLOVE_RETURN_IF_ERROR(poll().check());
-    GLOVE_RETURN_IF_ERROR(use({(*value_)[i], path_ + "[" + std::to_string(i) + "]", *source_}));
+    GLOVE_RETURN_IF_ERROR(use({(*array)[i], path_ + "[" + std::to_string(i) + "]", *source_}));
   }
   return {};
 }
 
 Result<std::string> JsonField::string(const char* name) const {
   GLOVE_ASSIGN_OR_RETURN(const JsonField field, at(name));
-  if (!field.value().is_string()) return field.must_be("a string");
-  return field.value().get<std::string>();
+  if (const auto* text = field.value().as<std::string>()) return *text;
+  return field.must_be("a string");
 }
 
 Result<std::string> JsonField::string(const char* name, std::string otherwise) const {
@@ -108,8 +209,8 @@ Result<std::string> JsonField::string(const char* name, std::string otherwise) c
 
 Result<bool> JsonField::boolean(const char* name) const {
   GLOVE_ASSIGN_OR_RETURN(const JsonField field, at(name));
-  if (!field.value().is_boolean()) return field.must_be("true or false");
-  return field.value().get<bool>();
+  if (const auto* flag = field.value().as<bool>()) return *flag;
+  return field.must_be("true or false");
 }
 
 Result<bool> JsonField::boolean(const char* name, bool otherwise) const {
@@ -118,8 +219,8 @@ Result<bool> JsonField::boolean(const char* name, bool otherwise) const {
 
 Result<uint64_t> JsonField::number(const char* name) const {
   GLOVE_ASSIGN_OR_RETURN(const JsonField field, at(name));
-  if (!field.value().is_number_unsigned()) return field.must_be("a whole number that is not negative");
-  return field.value().get<uint64_t>();
+  if (const auto* whole = field.value().as<uint64_t>()) return *whole;
+  return field.must_be("a whole number that is not negative");
 }
 
 Result<uint32_t> JsonField::id(const char* name) const {
@@ -129,10 +230,9 @@ Result<uint32_t> JsonField::id(const char* name) const {
 
 Result<uint32_t> JsonField::id() const {
   constexpr uint64_t kMost = UINT32_MAX - 2;  // the larger numbers mean that there is none
-  if (!value_->is_number_unsigned() || value_->get<uint64_t>() > kMost) {
-    return must_be("an id, a whole number up to " + std::to_string(kMost));
-  }
-  return value_->get<uint32_t>();
+  const auto* whole = value_->as<uint64_t>();
+  if (whole != nullptr && *whole <= kMost) return static_cast<uint32_t>(*whole);
+  return must_be("an id, a whole number up to " + std::to_string(kMost));
 }
 
 }  // namespace glove::tokenizers

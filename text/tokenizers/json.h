@@ -1,12 +1,15 @@
 // The parts of a tokenizer.json, each with its place in the file for messages.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
+#include <vector>
 
 #include "base/cancel.h"
 #include "base/status.h"
@@ -19,16 +22,35 @@ struct JsonSource {
   InterruptPoll& poll;
 };
 
+// What is in arrays and objects; of members of one name, the last.
+struct Json;
+using JsonArray = std::vector<Json>;
+using JsonObject = std::map<std::string, Json>;
+
+// A value with all that is in it. A number is a uint64_t if it is one, else a double.
+struct Json {
+  std::variant<std::nullptr_t, bool, uint64_t, double, std::string, JsonArray, JsonObject> value;
+
+  // Null if it is of another type.
+  template <class T>
+  const T* as() const {
+    return std::get_if<T>(&value);
+  }
+  std::optional<double> number() const;
+  // The elements of an array of two, or null.
+  const Json* pair() const;
+};
+
 // Parses a whole file. Fails with kCorrupt if it is larger or nested deeper than any tokenizer.
-[[gnu::cold]] Result<nlohmann::json> parse_json(std::string_view text, const JsonSource& source);
+[[gnu::cold]] Result<Json> parse_json(std::string_view text, const JsonSource& source);
 
 // A value of the file. The document and the source must outlive it.
 class JsonField {
  public:
-  JsonField(const nlohmann::json& value, std::string path, const JsonSource& source)
+  JsonField(const Json& value, std::string path, const JsonSource& source)
       : value_(&value), path_(std::move(path)), source_(&source) {}
 
-  const nlohmann::json& value() const { return *value_; }
+  const Json& value() const { return *value_; }
   InterruptPoll& poll() const { return source_->poll; }
 
   // "tokenizer.json: model.vocab WHAT"
@@ -46,7 +68,7 @@ class JsonField {
   [[gnu::cold]] std::optional<JsonField> find(const char* name) const;
 
   // The member of this object that has the name and the value.
-  [[gnu::cold]] JsonField member(const std::string& name, const nlohmann::json& value) const {
+  [[gnu::cold]] JsonField member(const std::string& name, const Json& value) const {
     return {value, path_.empty() ? name : path_ + "." + name, *source_};
   }
 
@@ -67,7 +89,7 @@ class JsonField {
  private:
   [[gnu::cold]] Error error(ErrorCode code, std::string_view what) const;
 
-  const nlohmann::json* value_;
+  const Json* value_;
   std::string path_;
   const JsonSource* source_;
 };

@@ -1,13 +1,11 @@
 #include "text/tokenizers/model.h"
 
-#include <nlohmann/json.hpp>
-
 #include "base/utf8.h"
 
 namespace glove::tokenizers {
 
 Result<std::unique_ptr<const TokenModel>> read_model(const JsonField& model) {
-  if (!model.value().is_object()) return model.must_be("an object");
+  if (model.value().as<JsonObject>() == nullptr) return model.must_be("an object");
   std::string type;
   if (model.has("type")) {
     GLOVE_ASSIGN_OR_RETURN(type, model.string("type"));
@@ -23,10 +21,11 @@ Result<std::unique_ptr<const TokenModel>> read_model(const JsonField& model) {
 }
 
 Result<TokenVocabulary> read_vocabulary(const JsonField& vocabulary) {
-  if (!vocabulary.value().is_object()) return vocabulary.must_be("an object of tokens and ids");
+  const auto* ids = vocabulary.value().as<JsonObject>();
+  if (ids == nullptr) return vocabulary.must_be("an object of tokens and ids");
   std::vector<std::pair<std::string, uint32_t>> tokens;
-  tokens.reserve(vocabulary.value().size());
-  for (const auto& [token, id] : vocabulary.value().items()) {
+  tokens.reserve(ids->size());
+  for (const auto& [token, id] : *ids) {
     GLOVE_RETURN_IF_ERROR(vocabulary.poll().check());
     const auto number = vocabulary.member("", id).id();
     if (!number.ok()) return vocabulary.member(quoted_value(token), id).id().error();

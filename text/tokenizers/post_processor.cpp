@@ -1,7 +1,5 @@
 #include "text/tokenizers/post_processor.h"
 
-#include <nlohmann/json.hpp>
-
 #include "base/utf8.h"
 
 namespace glove::tokenizers {
@@ -47,9 +45,9 @@ Status PostProcessor::read_around(const JsonField& field) {
   GLOVE_RETURN_IF_ERROR(check_room(field, 2));
   for (const bool is_first : {true, false}) {
     GLOVE_ASSIGN_OR_RETURN(const JsonField token, field.at(is_first ? "cls" : "sep"));
-    if (!token.value().is_array() || token.value().size() != 2)
-      return token.corrupt("must be an array of a token and its id");
-    GLOVE_ASSIGN_OR_RETURN(const uint32_t id, token.member("1", token.value()[1]).id());
+    const Json* pair = token.value().pair();
+    if (pair == nullptr) return token.corrupt("must be an array of a token and its id");
+    GLOVE_ASSIGN_OR_RETURN(const uint32_t id, token.member("1", pair[1]).id());
     is_first ? before_.insert(before_.begin(), id) : after_.insert(after_.end(), id);
   }
   return {};
@@ -73,7 +71,9 @@ Status PostProcessor::read_template(const JsonField& field) {
     GLOVE_ASSIGN_OR_RETURN(const std::string name, token.string("id"));
     GLOVE_ASSIGN_OR_RETURN(const JsonField entry, special.at(name.c_str()));
     GLOVE_ASSIGN_OR_RETURN(const JsonField list, entry.at("ids"));
-    GLOVE_RETURN_IF_ERROR(check_room(list, parts[0].size() + parts[1].size() + list.value().size()));
+    const auto* ids = list.value().as<JsonArray>();
+    if (ids == nullptr) return list.must_be("an array");
+    GLOVE_RETURN_IF_ERROR(check_room(list, parts[0].size() + parts[1].size() + ids->size()));
     return list.each([&](const JsonField& one) -> Status {
       GLOVE_ASSIGN_OR_RETURN(const uint32_t id, one.id());
       parts[has_text ? 1 : 0].push_back(id);

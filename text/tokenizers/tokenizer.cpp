@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/utf8.h"
@@ -55,7 +54,7 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::parse(std::string_view json,
                                                           const InterruptCheck& interrupted) {
   InterruptPoll poll(interrupted);
   const JsonSource source{file, poll};
-  GLOVE_ASSIGN_OR_RETURN(const nlohmann::json document, parse_json(json, source));
+  GLOVE_ASSIGN_OR_RETURN(const Json document, parse_json(json, source));
   const JsonField root(document, "", source);
   if (root.has("version")) {
     GLOVE_ASSIGN_OR_RETURN(const std::string version, root.string("version"));

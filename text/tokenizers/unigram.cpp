@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "base/utf8.h"
 #include "text/tokenizers/byte_tokens.h"
@@ -59,17 +58,19 @@ class Unigram : public TokenModel {
  private:
   [[gnu::cold]] Status read_scores(const JsonField& model) {
     GLOVE_ASSIGN_OR_RETURN(const JsonField vocabulary, model.at("vocab"));
-    if (!vocabulary.value().is_array()) return vocabulary.must_be("an array of tokens with their scores");
+    const auto* entries = vocabulary.value().as<JsonArray>();
+    if (entries == nullptr) return vocabulary.must_be("an array of tokens with their scores");
     std::vector<std::pair<std::string, uint32_t>> tokens;
     double least = std::numeric_limits<double>::infinity();
-    for (const auto& entry : vocabulary.value()) {
+    for (const Json& entry : *entries) {
       GLOVE_RETURN_IF_ERROR(model.poll().check());
       const auto id = static_cast<uint32_t>(scores_.size());
-      if (!entry.is_array() || entry.size() != 2 || !entry[0].is_string() || !entry[1].is_number()) {
+      const Json* pair = entry.pair();
+      if (pair == nullptr || pair[0].as<std::string>() == nullptr || !pair[1].number()) {
         return vocabulary.member(std::to_string(id), entry).must_be("an array of a token and its score");
       }
-      tokens.emplace_back(entry[0].get<std::string>(), id);
-      scores_.push_back(entry[1].get<double>());
+      tokens.emplace_back(*pair[0].as<std::string>(), id);
+      scores_.push_back(*pair[1].number());
       least = std::min(least, scores_.back());
     }
     unknown_score_ = least - kUnknownPenalty;

@@ -49,7 +49,7 @@ T must(Result<T> made) {
 class Steps {
  public:
   explicit Steps(const json& document)
-      : document_(json::parse(document.dump())), root_(document_, "", source_) {
+      : document_(must(parse_json(document.dump(), source_))), root_(document_, "", source_) {
     model_ = must(read_model(must(root_.at("model"))));
     if (const auto field = root_.find("normalizer")) normalizers_ = must(Normalizers::read(*field));
     if (const auto field = root_.find("pre_tokenizer")) pre_tokenizers_ = must(PreTokenizers::read(*field));
@@ -83,11 +83,11 @@ class Steps {
   }
 
  private:
-  json document_;
   InterruptCheck never_;
   InterruptPoll poll_{never_};
   const std::string file_ = "t.json";
   const JsonSource source_{file_, poll_};
+  Json document_;
   JsonField root_;
   std::unique_ptr<const TokenModel> model_;
   std::optional<Normalizers> normalizers_;
@@ -283,10 +283,11 @@ TEST(PostProcessors, PutAsManyAroundATextAsTheyMay) {
 
 TEST(PostProcessors, StopWhenInterrupted) {
   for (const json& processor : {template_of(3, json::array({0})), template_of(0, json::array()), nested(2)}) {
-    const json document = {{"post_processor", processor}};
-    const InterruptCheck check = [] { return true; };
-    InterruptPoll poll(check);
+    const json whole = {{"post_processor", processor}};
+    const InterruptCheck never, check = [] { return true; };
+    InterruptPoll unstopped(never), poll(check);
     const std::string file = "t.json";
+    const Json document = must(parse_json(whole.dump(), {file, unstopped}));
     const auto read = PostProcessor::read(JsonField(document, "", JsonSource{file, poll}));
     ASSERT_FALSE(read.ok());
     EXPECT_EQ(read.error().code, ErrorCode::kInterrupted);

@@ -349,6 +349,10 @@ TEST(Tokenizers, RefuseWhatIsNoTokenizer) {
         << length;
   }
   EXPECT_EQ(error("[]"), "t.json: the file must be an object, and not '[]'");
+  EXPECT_EQ(error(R"([{"a":[1,-2.5,null],"b":"c"},[]])"),
+            R"(t.json: the file must be an object, and not '[{"a":[1,-2.5,null],"b":"c"},[]]')");
+  EXPECT_EQ(error(std::string("{}\0", 3)), "t.json: malformed JSON at byte 3: download tokenizer.json again");
+  EXPECT_EQ(error(R"({"version":"1.0","version":"2"})"), "t.json: the file has the version '2': only 1.0 is supported");
   const std::string deep = std::string(1'000'000, '[');
   EXPECT_EQ(error(deep), "t.json: the JSON is nested deeper than 64 levels, so it is no tokenizer.json");
   EXPECT_EQ(error("{\"normalizer\":" + deep),
