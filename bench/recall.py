@@ -27,7 +27,8 @@ measure whether the promise is kept at k = 1, 3, 10 and 100: a cell is a store, 
 less two standard errors; a family over its cells must have r - .01. The first form makes rows whose i-th component has a deviation of
 i^-S, stores them in a model file and in an index, and asks for rows, sums, differences and a - b + c. The second asks for texts
 (a line each; the source 'words' is of single words, which are misspelt and expanded to the words that they may mean) of the word model,
-and of an index of the lines of the corpus that the model encodes.
+and of an index of the lines of the corpus that the model encodes. Cells are printed as they are measured; --json FILE gets those of a
+store when it is done, and stores that it has are not measured again.
 """
 import argparse
 import lzma
@@ -175,19 +176,43 @@ def connect(build):
 
 
 def cells_of(db, store, family, sql, queries):
-    """Yields (store, family, k, r, recall, standard error, share that is exact, ms). `sql` asks for ids and evidence."""
+    """Returns [store, queries, family, k, r, recall, standard error, share that is exact, ms] of each k and r.
+
+    `sql` asks for ids and evidence. An exact answer is one for a greater recall, too, so that this is not asked for,
+    except for one in 16, which must be exact as well."""
+    start = time.thread_time()
     truth = [[row for row, _ in db.execute(sql, (query, CELL_KS[-1], None))] for query in queries]
+    exact_ms = 1e3 * (time.thread_time() - start) / len(queries)
+    cells = []
     for k in CELL_KS:
+        is_exact = [False] * len(queries)
         for recall in CELL_RECALLS:
-            shares, exact, times = [], 0, []
-            for query, right in zip(queries, truth):
+            shares, times = [], []
+            for i, (query, right) in enumerate(zip(queries, truth)):
+                if is_exact[i] and i % 16:
+                    shares.append(1)
+                    continue
                 start = time.thread_time()
                 rows = db.execute(sql, (query, k, recall)).fetchall()
                 times.append(time.thread_time() - start)
                 shares.append(len({row for row, _ in rows} & set(right[:k])) / max(len(right[:k]), 1))
-                exact += not rows or rows[0][1] == "proof"
-            yield (store, family, k, recall, float(np.mean(shares)), float(np.std(shares) / len(shares) ** 0.5),
-                   exact / len(queries), 1e3 * float(np.mean(times)))
+                exact = not rows or rows[0][1] == "proof"
+                assert exact or not is_exact[i], "a greater recall is not exact"
+                is_exact[i] = exact
+            mean, error = float(np.mean(shares)), float(np.std(shares) / len(shares) ** 0.5)
+            cells.append([store, len(queries), family, k, recall, mean, error, sum(is_exact) / len(queries), 1e3 * float(np.mean(times))])
+            print(line_of(cells[-1]), flush=True)
+    print(f"{store}, {family}: {len(queries)} queries, {exact_ms:.3f} ms for an exact answer", flush=True)
+    return cells
+
+
+def is_kept(cell):
+    return cell[5] >= cell[4] - 0.01 - 2 * cell[6]
+
+
+def line_of(cell):
+    store, _, family, k, recall, mean, error, exact, ms = cell
+    return f"{store:23s} {family:10s} {k:4d}  {recall:.2f}  {mean:.4f} ({error:.4f})  {exact:6.1%}  {ms:.3f}{'' if is_kept(cell) else '  MISSED'}"
 
 
 def model_sql(name, column):
@@ -197,32 +222,36 @@ def model_sql(name, column):
 INDEX_SQL = "SELECT id, evidence FROM doc_vec WHERE query = ? AND k = ? AND recall = ? AND backend = 'cpu' ORDER BY rank"
 
 
-def spectrum_cells(task):
-    build, spectrum, dims, rows, count, lists = task
+def load_listed(db, build, source, lists):
+    with tempfile.TemporaryDirectory() as folder:
+        listed = os.path.join(folder, "m.safetensors")
+        subprocess.run([os.path.join(build, "glove-convert"), "--quiet", source, listed, "--lists", str(lists)], check=True)
+        db.execute("SELECT glove_load(?, 'm')", (listed,)).fetchall()
+
+
+def spectrum_cells(store, arguments):
+    spectrum, dims, kind = float(store.split()[0][3:]), int(store.split()[2][:-1]), store.split()[-1]
+    rows, lists = arguments.rows, 180 if arguments.lists == "auto" else arguments.lists
     rng = np.random.default_rng([round(100 * spectrum), dims])
     vectors = (rng.standard_normal((rows, dims)) / np.arange(1, dims + 1) ** spectrum).astype("<f4")
     directions = unit(vectors)
-    db = connect(build)
-    with tempfile.TemporaryDirectory() as folder:
-        text, path = os.path.join(folder, "rows.w2v"), os.path.join(folder, "rows.safetensors")
-        with open(text, "wb") as file:
+    db = connect(arguments.build)
+    if kind == "model":
+        with tempfile.NamedTemporaryFile(suffix=".w2v") as file:
             file.write(b"%d %d\n" % vectors.shape + b"".join(b"%d " % i + row.tobytes() for i, row in enumerate(vectors)))
-        subprocess.run([os.path.join(build, "glove-convert"), "--quiet", text, path, "--lists", str(lists)], check=True)
-        os.remove(text)
-        db.execute("SELECT glove_load(?, 'rows')", (path,)).fetchall()
+            file.flush()
+            load_listed(db, arguments.build, file.name, lists)
+    else:
         db.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, vec BLOB)")
         db.executemany("INSERT INTO doc VALUES (?, ?)", ((i, row.tobytes()) for i, row in enumerate(vectors)))
         db.execute(f"CREATE VIRTUAL TABLE doc_vec USING glove_index(content='doc', rowid='id', vector='vec', lists={lists})")
-        cells, name = [], f"i^-{spectrum:g} x {dims}"
-        for family, signs in FORMS.items():
-            terms = rng.integers(0, rows, (count, len(signs)))
-            queries = [row.tobytes() for row in np.einsum("qtd,t->qd", directions[terms], signs).astype("<f4")]
-            words = [str(row) for row in terms[:, 0]]
-            cells += cells_of(db, name + ", index", family, INDEX_SQL, queries)
-            cells += cells_of(db, name + ", model", family, model_sql("rows", "expr"), queries)
-            if family == "rows":
-                cells += cells_of(db, name + ", model", "words", model_sql("rows", "word"), words)
-        db.execute("SELECT glove_unload('rows')").fetchall()
+    cells = []
+    for family, signs in FORMS.items():
+        terms = rng.integers(0, rows, (arguments.queries, len(signs)))
+        queries = [row.tobytes() for row in np.einsum("qtd,t->qd", directions[terms], signs).astype("<f4")]
+        cells += cells_of(db, store, family, model_sql("m", "expr") if kind == "model" else INDEX_SQL, queries)
+        if family == "rows" and kind == "model":
+            cells += cells_of(db, store, "words", model_sql("m", "word"), [str(row) for row in terms[:, 0]])
     return cells
 
 
@@ -247,49 +276,57 @@ def expanded(db, words, count):
     return queries
 
 
-def text_cells(task):
-    build, model, lists, name, path, corpus, count = task
-    db = connect(build)
-    with tempfile.TemporaryDirectory() as folder:
-        listed = os.path.join(folder, "m.safetensors")
-        subprocess.run([os.path.join(build, "glove-convert"), model, listed, "--quiet", "--lists", lists], check=True)
-        db.execute("SELECT glove_load(?, 'm')", (listed,)).fetchall()
-    if name == "words":
-        queries = expanded(db, [word for word in lines_of(path, None) if 3 < len(word) < 12 and word.isalpha()], count)
-    else:
-        vectors = (db.execute("SELECT glove_text_vec(?)", (line,)).fetchone()[0] for line in lines_of(path, 2 * count))
-        queries = [vector for vector in vectors if vector is not None][:count]
-    cells = list(cells_of(db, "word model", name, model_sql("m", "expr"), queries))
-    if corpus:
-        asked = set(lines_of(path, 2 * count)) if name != "words" else set()
+def text_cells(store, arguments):
+    db, count = connect(arguments.build), arguments.queries
+    load_listed(db, arguments.build, arguments.model, arguments.lists)
+    families, asked = {}, set()
+    for name, path in (text.split("=", 1) for text in arguments.texts):
+        if name == "words":
+            families[name] = expanded(db, [word for word in lines_of(path, None) if 3 < len(word) < 12 and word.isalpha()], count)
+            continue
+        lines = lines_of(path, 2 * count)
+        vectors = [db.execute("SELECT glove_text_vec(?)", (line,)).fetchone()[0] for line in lines]
+        families[name] = [vector for vector in vectors if vector is not None][:count]
+        asked.update(lines)
+    sql = model_sql("m", "expr")
+    if store != "word model":
+        sql = INDEX_SQL
         db.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, t TEXT)")
-        db.executemany("INSERT INTO doc(t) VALUES (?)", ((line,) for line in lines_of(corpus, None) if line not in asked))
+        db.executemany("INSERT INTO doc(t) VALUES (?)", ((line,) for line in lines_of(arguments.corpus, None) if line not in asked))
         db.execute("CREATE VIRTUAL TABLE doc_vec USING glove_index(content='doc', rowid='id', text='t', model='m', lists='auto')")
-        cells += cells_of(db, "index of texts", name, INDEX_SQL, queries)
-    db.execute("SELECT glove_unload('m')").fetchall()
-    return cells
+    return [cell for name, queries in families.items() for cell in cells_of(db, store, name, sql, queries)]
+
+
+def cells_of_store(task):
+    store, arguments = task
+    return text_cells(store, arguments) if arguments.texts else spectrum_cells(store, arguments)
 
 
 def measure_cells(arguments):
     if arguments.texts:
-        tasks = [(arguments.build, arguments.model, arguments.lists, *text.split("=", 1), arguments.corpus, arguments.queries)
-                 for text in arguments.texts]
+        stores = ["word model"] + ["index of texts"] * bool(arguments.corpus)
     else:
-        lists = 180 if arguments.lists == "auto" else arguments.lists
-        tasks = [(arguments.build, float(spectrum), int(dims), arguments.rows, arguments.queries, lists)
-                 for dims in reversed(arguments.dims.split(",")) for spectrum in arguments.spectra.split(",")]
-    families, missed = {}, 0
+        stores = [f"i^-{float(spectrum):g} x {dims}, {kind}" for dims in reversed(arguments.dims.split(","))
+                  for spectrum in arguments.spectra.split(",") for kind in ("model", "index")]
+    cells = []
+    if arguments.json and os.path.exists(arguments.json):
+        with open(arguments.json) as file:
+            cells = [cell for cell in map(json.loads, file) if cell[0] in stores]
+    done = {cell[0] for cell in cells}
+    tasks = [(store, arguments) for store in stores if store not in done]
     print("store                   family       k    r     recall (error)   exact  ms", flush=True)
-    with multiprocessing.Pool(arguments.jobs) as pool:
-        for cells in pool.imap(text_cells if arguments.texts else spectrum_cells, tasks, 1):
-            for store, family, k, recall, mean, error, exact, ms in cells:
-                families.setdefault(family, []).append(mean - recall)
-                is_kept = mean >= recall - 0.01 - 2 * error
-                missed += not is_kept
-                print(f"{store:23s} {family:10s} {k:4d}  {recall:.2f}  {mean:.4f} ({error:.4f})  {exact:5.1%}  {ms:.3f}{'' if is_kept else '  MISSED'}", flush=True)
+    with multiprocessing.Pool(arguments.jobs, maxtasksperchild=1) as pool:
+        for found in pool.imap_unordered(cells_of_store, tasks, 1):
+            cells += found
+            if arguments.json:
+                with open(arguments.json, "a") as file:
+                    file.writelines(json.dumps(cell) + "\n" for cell in found)
+    families = {}
+    for cell in cells:
+        families.setdefault(cell[2], []).append(cell[5] - cell[4])
     for family, offs in families.items():
         print(f"{family}: {np.mean(offs):+.4f} of what was asked for, over {len(offs)} cells")
-    print(f"{missed} of {sum(map(len, families.values()))} cells missed, {sum(np.mean(offs) < -0.01 for offs in families.values())} of {len(families)} families")
+    print(f"{sum(not is_kept(cell) for cell in cells)} of {len(cells)} cells missed, {sum(np.mean(offs) < -0.01 for offs in families.values())} of {len(families)} families")
 
 
 def main():
@@ -304,7 +341,7 @@ def main():
     parser.add_argument("--recalls", default="0.9,0.95,0.99")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--listed", help="the model file with lists, made before: used as it is")
-    parser.add_argument("--json", help="write the results there")
+    parser.add_argument("--json", help="write the results there; --cells: as each store is done, and leave out those that the file has")
     parser.add_argument("--cells", action="store_true", help="measure whether the promise is kept")
     parser.add_argument("--spectra", default="0.5,1")
     parser.add_argument("--dims", default="96,384,768")

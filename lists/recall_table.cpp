@@ -24,6 +24,8 @@ constexpr double kLargestFeature = 4095;  // so that squared distances fit 32 bi
 // several rows differ more.
 constexpr double kMarginOfOneRow = 0.1;
 constexpr double kMargin = 0.3;
+// A query that is nearer to a row, by kNearestMeasurement, is that row.
+constexpr double kSameRow = 1e-3;
 // A search that would read a larger share of the rows reads all of them.
 constexpr double kLargestShare = 0.4;
 
@@ -169,14 +171,18 @@ int64_t RecallTable::rows_to_read(int which, const RecallMeasurements& measured,
       __builtin_prefetch(counts + query.query * kRecallSteps + step);
   const int16_t* const groups =
       features.data() + (static_cast<int64_t>(which) * kRecallColumns + kRecallFeatures) * queries;
+  // What sums need says nothing of a row, and the fewer they are the more they need.
+  bool is_row = measured.values[kNearestMeasurement] < kSameRow;
   int64_t step = 0;
-  for (int16_t group = 0; group < kRecallGroups; ++group) {
+  for (int16_t group = kOneRow; group < kRecallGroups; ++group) {
     std::vector<const int16_t*> members;
     for (const Nearest& query : nearest)
       if (groups[query.query] == group) members.push_back(counts + query.query * kRecallSteps);
+    const bool decides = std::ssize(members) * kRecallGroups >= std::ssize(nearest);
+    if (group == kOneRow) is_row = is_row && decides;
+    if (!decides || (is_row && (group == kSeveralRows || group == kManyRows))) continue;
     const double share = 1 - (1 - recall) * (1 - (group == kOneRow ? kMarginOfOneRow : kMargin));
-    if (std::ssize(members) * kRecallGroups >= std::ssize(nearest))
-      step = std::max(step, first_step(members, share * static_cast<double>(k * std::ssize(members))));
+    step = std::max(step, first_step(members, share * static_cast<double>(k * std::ssize(members))));
   }
   if (step == kRecallSteps) return -1;
   const int64_t needed_rows = recall_rows(k, step);
