@@ -293,7 +293,8 @@ def text_cells(store, arguments):
         sql = INDEX_SQL
         db.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, t TEXT)")
         db.executemany("INSERT INTO doc(t) VALUES (?)", ((line,) for line in lines_of(arguments.corpus, None) if line not in asked))
-        db.execute("CREATE VIRTUAL TABLE doc_vec USING glove_index(content='doc', rowid='id', text='t', model='m', lists='auto')")
+        rows = db.execute("SELECT count(*) FROM doc").fetchone()[0]
+        db.execute(f"CREATE VIRTUAL TABLE doc_vec USING glove_index(content='doc', rowid='id', text='t', model='m', lists={int(4 * rows ** 0.5)})")
     return [cell for name, queries in families.items() for cell in cells_of(db, store, name, sql, queries)]
 
 

@@ -21,9 +21,9 @@ constexpr double kPredictionWeight = 3;
 constexpr double kLargestFeature = 4095;  // so that squared distances fit 32 bits
 // The share of the missing rows that a search aims to find in addition: the least number of rows at which a
 // sample of queries has its recall is, on average, a little too low for others. Those that are made of
-// several rows differ more.
+// several rows differ more, and so do those with few rows to find.
 constexpr double kMarginOfOneRow = 0.1;
-constexpr double kMargin = 0.3;
+constexpr double kMargin = 0.4;
 // A query that is nearer to a row, by kNearestMeasurement, is that row.
 constexpr double kSameRow = 1e-3;
 // A search that would read a larger share of the rows reads all of them.
@@ -172,7 +172,7 @@ int64_t RecallTable::rows_to_read(int which, const RecallMeasurements& measured,
   const int16_t* const groups =
       features.data() + (static_cast<int64_t>(which) * kRecallColumns + kRecallFeatures) * queries;
   // What sums need says nothing of a row, and the fewer they are the more they need.
-  bool is_row = measured.values[kNearestMeasurement] < kSameRow;
+  bool is_row = k > kFewRows && measured.values[kNearestMeasurement] < kSameRow;
   int64_t step = 0;
   for (int16_t group = kOneRow; group < kRecallGroups; ++group) {
     std::vector<const int16_t*> members;
@@ -181,7 +181,8 @@ int64_t RecallTable::rows_to_read(int which, const RecallMeasurements& measured,
     const bool decides = std::ssize(members) * kRecallGroups >= std::ssize(nearest);
     if (group == kOneRow) is_row = is_row && decides;
     if (!decides || (is_row && (group == kSeveralRows || group == kManyRows))) continue;
-    const double share = 1 - (1 - recall) * (1 - (group == kOneRow ? kMarginOfOneRow : kMargin));
+    const double margin = group == kOneRow && k > kFewRows ? kMarginOfOneRow : kMargin;
+    const double share = 1 - (1 - recall) * (1 - margin);
     step = std::max(step, first_step(members, share * static_cast<double>(k * std::ssize(members))));
   }
   if (step == kRecallSteps) return -1;

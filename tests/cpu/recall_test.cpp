@@ -196,8 +196,9 @@ ModelPtr in_lists(const ModelPtr& model, int64_t lists) {
 // Half of the neighbours of a query are sums, which need more rows. They decide for a sum, but not for a row,
 // unless hardly any neighbour is one.
 TEST(RecallTable, SumsDoNotDecideForARow) {
-  constexpr size_t kClass = 3, kQueries = 64;
-  const auto rows_to_read = [&](size_t one_in, double nearest) {
+  constexpr size_t kQueries = 128;
+  const auto rows_to_read = [](int64_t k, size_t one_in, double nearest) {
+    const auto which = static_cast<size_t>(recall_class(k));
     RecallArrays arrays;
     arrays.queries = kQueries;
     arrays.transform.assign(kRecallKs.size() * kRecallTransform, 0);
@@ -205,18 +206,19 @@ TEST(RecallTable, SumsDoNotDecideForARow) {
     arrays.found.assign(kRecallKs.size() * kQueries * kRecallSteps, 0);
     for (size_t i = 0; i < kQueries; ++i) {
       const bool is_row = i % one_in == 0;
-      arrays.features[(kClass * kRecallColumns + kRecallFeatures) * kQueries + i] =
+      arrays.features[(which * kRecallColumns + kRecallFeatures) * kQueries + i] =
           is_row ? kOneRow : kSeveralRows;
-      const auto found = arrays.found.begin() + static_cast<int64_t>((kClass * kQueries + i) * kRecallSteps);
-      std::fill(found + (is_row ? 8 : 40), found + kRecallSteps, int16_t{10});
+      const auto found = arrays.found.begin() + static_cast<int64_t>((which * kQueries + i) * kRecallSteps);
+      std::fill(found + (is_row ? 8 : 40), found + kRecallSteps, static_cast<int16_t>(k));
     }
     RecallMeasurements measured{};
     measured.values[kNearestMeasurement] = nearest;
-    return arrays.table().rows_to_read(kClass, measured, 0.99, int64_t{1} << 30);
+    return arrays.table().rows_to_read(static_cast<int>(which), measured, 0.99, int64_t{1} << 30);
   };
-  EXPECT_EQ(rows_to_read(2, 2e-4), recall_rows(10, 8));
-  EXPECT_EQ(rows_to_read(2, 0.3), recall_rows(10, 40));
-  EXPECT_EQ(rows_to_read(8, 2e-4), recall_rows(10, 40));
+  EXPECT_EQ(rows_to_read(10, 2, 2e-4), recall_rows(10, 8));
+  EXPECT_EQ(rows_to_read(10, 2, 0.3), recall_rows(10, 40));
+  EXPECT_EQ(rows_to_read(10, 8, 2e-4), recall_rows(10, 40));
+  EXPECT_EQ(rows_to_read(1, 2, 2e-4), recall_rows(1, 40));  // a row's neighbours are too few to be sure
 }
 
 // A model with lists and a calibration, and queries of it.
