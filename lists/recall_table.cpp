@@ -29,7 +29,8 @@ constexpr double kSameRow = 1e-3;
 // A search that would read a larger share of the rows reads all of them.
 constexpr double kLargestShare = 0.4;
 
-constexpr int64_t kStepsPerLine = 32;  // of memory
+constexpr int64_t kStepsPerLine = 32;     // of memory
+constexpr int64_t kStepsPerDoubling = 8;  // recall_rows()
 
 struct Nearest {
   int32_t distance;
@@ -183,7 +184,11 @@ int64_t RecallTable::rows_to_read(int which, const RecallMeasurements& measured,
     if (!decides || (is_row && (group == kSeveralRows || group == kManyRows))) continue;
     const double margin = group == kOneRow && k > kFewRows ? kMarginOfOneRow : kMargin;
     const double share = 1 - (1 - recall) * (1 - margin);
-    step = std::max(step, first_step(members, share * static_cast<double>(k * std::ssize(members))));
+    const auto all = static_cast<double>(k * std::ssize(members));
+    const int64_t own = first_step(members, share * all);
+    // Where no row may be missing, the members cannot say how many more rows others need.
+    const bool is_sure = k > kFewRows || own == kRecallSteps || all - share * all >= 1;
+    step = std::max(step, is_sure ? own : std::min(own + kStepsPerDoubling, kRecallSteps));
   }
   if (step == kRecallSteps) return -1;
   const int64_t needed_rows = recall_rows(k, step);
