@@ -32,7 +32,7 @@ int depth_of(std::string_view text) {
   return deepest;
 }
 
-// Makes the tree of a file. Its own parts do not move while one of them is open.
+// Makes the tree of a file. The parts of an array or object do not move before it ends.
 class TreeBuilder : public JsonHandler {
  public:
   bool value(JsonValue& read) override {
@@ -43,17 +43,18 @@ class TreeBuilder : public JsonHandler {
   void key(std::string& name) override { name_ = std::move(name); }
   void end() override { open_.pop_back(); }
   void malformed(size_t position, bool too_large) override {
-    position_ = position;
-    too_large_ = too_large;
+    error_position = position;
+    is_too_large = too_large;
   }
 
-  Json& root() { return root_; }
-  // Of what is malformed.
-  size_t position() const { return position_; }
-  bool too_large() const { return too_large_; }
+  Json root;
+  size_t error_position = 0;
+  bool is_too_large = false;
 
  private:
   static Json tree(JsonValue& read) {
+    uint64_t whole = 0;
+    const char* const end = read.text.data() + read.text.size();
     switch (read.kind) {
       case JsonKind::kNull:
         return {};
@@ -62,12 +63,9 @@ class TreeBuilder : public JsonHandler {
       case JsonKind::kInteger:
         if (read.integer >= 0) return {static_cast<uint64_t>(read.integer)};
         return {read.number};
-      case JsonKind::kReal: {
-        uint64_t whole = 0;
-        const char* end = read.text.data() + read.text.size();
+      case JsonKind::kReal:  // or an integer that only uint64_t holds
         if (!read.text.empty() && std::from_chars(read.text.data(), end, whole).ptr == end) return {whole};
         return {read.number};
-      }
       case JsonKind::kText:
         return {std::move(read.text)};
       case JsonKind::kArray:
@@ -79,19 +77,15 @@ class TreeBuilder : public JsonHandler {
   }
 
   Json& add(Json made) {
-    if (open_.empty()) return root_ = std::move(made);
+    if (open_.empty()) return root = std::move(made);
     if (auto* array = std::get_if<JsonArray>(&open_.back()->value))
       return array->emplace_back(std::move(made));
-    return std::get<JsonObject>(open_.back()->value)
-        .insert_or_assign(std::move(name_), std::move(made))
-        .first->second;
+    auto& object = *std::get_if<JsonObject>(&open_.back()->value);
+    return object.insert_or_assign(std::move(name_), std::move(made)).first->second;
   }
 
-  Json root_;
   std::vector<Json*> open_;  // the arrays and objects that have not ended, the innermost last
   std::string name_;
-  size_t position_ = 0;
-  bool too_large_ = false;
 };
 
 // Appends the value as JSON; of a long one only more than a message shows.
@@ -136,13 +130,13 @@ Result<Json> parse_json(std::string_view text, const JsonSource& source) {
                                           std::to_string(kMostDepth) + " levels, so it is no tokenizer.json"};
   TreeBuilder builder;
   GLOVE_ASSIGN_OR_RETURN(const bool is_json, read_json(text, builder, [&] { return source.poll.stop(); }));
-  if (is_json) return std::move(builder.root());
-  if (builder.too_large()) {
+  if (is_json) return std::move(builder.root);
+  if (builder.is_too_large) {
     return Error{
         ErrorCode::kCorrupt,
         file + ": the JSON has a number beyond the range of a double: download tokenizer.json again"};
   }
-  const size_t position = builder.position() > 0 ? builder.position() : text.find('\0') + 1;
+  const size_t position = builder.error_position > 0 ? builder.error_position : text.find('\0') + 1;
   return Error{ErrorCode::kCorrupt, file + ": malformed JSON at byte " + std::to_string(position) +
                                         ": download tokenizer.json again"};
 }
