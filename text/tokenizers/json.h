@@ -22,9 +22,10 @@ struct JsonSource {
   InterruptPoll& poll;
 };
 
-// What is in arrays and objects; of members of one name, the last.
 struct Json;
+// The elements of an array, in their order.
 using JsonArray = std::vector<Json>;
+// The members of an object by name; of those with one name, the last.
 using JsonObject = std::map<std::string, Json>;
 
 // A value with all that is in it. A number is a uint64_t if it is one, else a double.
