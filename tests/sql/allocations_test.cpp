@@ -36,7 +36,7 @@ constexpr const char* kWarmUp =
 // The attempt that runs, for a message if it crashes.
 char g_attempt[512];
 
-void report_crash(int signal) {
+[[maybe_unused]] void report_crash(int signal) {
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, g_attempt, std::strlen(g_attempt));
   std::signal(signal, SIG_DFL);
   std::raise(signal);

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -138,30 +139,43 @@ bool allocation_fails(const void* caller = nullptr) {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 
-// All other forms of operator new call one of these two.
-void* operator new(size_t size) {
-  void* const memory = glove::testing::allocation_fails() ? nullptr : std::malloc(size);
+// A sanitizer's forms do not call these, so that all are needed.
+namespace glove::testing {
+
+void* memory_of(size_t size, size_t alignment = alignof(std::max_align_t)) noexcept {
+  void* memory = nullptr;
+  return !allocation_fails() && posix_memalign(&memory, alignment, size) == 0 ? memory : nullptr;
+}
+
+void* checked(void* memory) {
   return memory != nullptr ? memory : throw std::bad_alloc();
 }
-void* operator new(size_t size, std::align_val_t alignment) {
-  void* memory = nullptr;
-  if (glove::testing::allocation_fails() ||
-      posix_memalign(&memory, static_cast<size_t>(alignment), size) != 0)
-    throw std::bad_alloc();
-  return memory;
-}
-void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, size_t) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, size_t, std::align_val_t) noexcept {
-  std::free(memory);
-}
+
+}  // namespace glove::testing
+
+using glove::testing::checked;
+using glove::testing::memory_of;
+using Alignment = std::align_val_t;
+using Nothrow = std::nothrow_t;
+
+// clang-format off
+void* operator new(size_t size) { return checked(memory_of(size)); }
+void* operator new[](size_t size) { return checked(memory_of(size)); }
+void* operator new(size_t size, const Nothrow&) noexcept { return memory_of(size); }
+void* operator new[](size_t size, const Nothrow&) noexcept { return memory_of(size); }
+void* operator new(size_t size, Alignment to) { return checked(memory_of(size, static_cast<size_t>(to))); }
+void* operator new[](size_t size, Alignment to) { return checked(memory_of(size, static_cast<size_t>(to))); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, const Nothrow&) noexcept { std::free(memory); }
+void operator delete[](void* memory, const Nothrow&) noexcept { std::free(memory); }
+void operator delete(void* memory, Alignment) noexcept { std::free(memory); }
+void operator delete[](void* memory, Alignment) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t, Alignment) noexcept { std::free(memory); }
+void operator delete[](void* memory, size_t, Alignment) noexcept { std::free(memory); }
+// clang-format on
 
 #else
 
