@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -21,8 +22,22 @@
 
 namespace glove::sql::vtab {
 
-using SnapshotValue = std::variant<std::nullptr_t, int64_t, double, std::string>;
+// NULL by default. Cannot be copied: if there is no memory for the copy of a text, libstdc++ 12 destroys a
+// text that it has not made.
+struct SnapshotValue : std::variant<std::nullptr_t, int64_t, double, std::string> {
+  using variant::variant;
+  SnapshotValue() = default;
+  SnapshotValue(SnapshotValue&&) = default;
+  SnapshotValue& operator=(SnapshotValue&&) = default;
+};
 using SnapshotRow = std::vector<SnapshotValue>;  // one value per column, in declared order
+
+// Appends the values, each of which is made in its place.
+template <class... Values>
+void append(SnapshotRow& row, Values&&... values) {
+  row.reserve(row.size() + sizeof...(values));
+  (row.emplace_back(std::forward<Values>(values)), ...);
+}
 
 // Makes the value the result of xColumn.
 inline void return_value(sqlite3_context* context, const SnapshotValue& value) {
@@ -35,9 +50,9 @@ inline void return_value(sqlite3_context* context, const SnapshotValue& value) {
 // Appends the columns measured, measured_low, measured_high and audits.
 inline void add_audits(SnapshotRow& row, const AuditedRecall& audited) {
   if (audited.audits == 0)
-    row.insert(row.end(), {nullptr, nullptr, nullptr});
+    append(row, nullptr, nullptr, nullptr);
   else
-    row.insert(row.end(), {audited.observed, audited.low, audited.high});
+    append(row, audited.observed, audited.low, audited.high);
   row.emplace_back(audited.audits);
 }
 

@@ -3,12 +3,13 @@
 //   SELECT name, rows, segments, logged, state FROM glove_indexes;   -- doc_vec|1000|2|17|changed
 //
 // rows counts those of the segments that are not dead; dead also counts those that searches of the process
-// have found to be gone; logged counts the rows of the log, which the first query of a connection reads. state is 'current' (nothing is logged), 'changed', or 'sync is due' above 10,000 logged rows;
-// for an index that cannot be queried, because its tables, its triggers or its content are not what they must
-// be, it is the reason, and the numbers are NULL; if its model is not loaded, state says so. While a command
-// runs, state is how far it is, as in 'syncing, 31,000 of 64,512', and the numbers are NULL. Where a backend
-// has failed to search the index, the reason follows. backend is the one that has the index or, if none has,
-// the one that 'auto' would use. recall is what approximate answers of this process promised on average where
+// have found to be gone; logged counts the rows of the log, which the first query of a connection reads.
+// state is 'current' (nothing is logged), 'changed', or 'sync is due' above 10,000 logged rows; for an index
+// that cannot be queried, because its tables, its triggers or its content are not what they must be, it is
+// the reason, and the numbers are NULL; if its model is not loaded, state says so. While a command runs,
+// state is how far it is, as in 'syncing, 31,000 of 64,512', and the numbers are NULL. Where a backend has
+// failed to search the index, the reason follows. backend is the one that has the index or, if none has, the
+// one that 'auto' would use. recall is what approximate answers of this process promised on average where
 // they were audited, and measured what the audits have observed, with an interval of 95 %.
 #include <bit>
 #include <string>
@@ -134,11 +135,10 @@ Result<IndexContent> content_of(Connection& connection, const FoundIndex& found)
 
 // An index that a command changes is not read, because that could wait for the command.
 vtab::SnapshotRow row_at_work(const FoundIndex& found, const std::string& work) {
-  vtab::SnapshotRow row = {found.definition.schema, found.definition.name};
-  row.resize(7, nullptr);
-  row.push_back(std::string());
-  row.push_back(work);
-  row.push_back(nullptr);
+  vtab::SnapshotRow row;
+  vtab::append(row, found.definition.schema, found.definition.name);
+  row.resize(7);
+  vtab::append(row, std::string(), work, nullptr);
   vtab::add_audits(row, {});
   return row;
 }
@@ -150,12 +150,13 @@ vtab::SnapshotRow row_of(Connection& connection, const FoundIndex& found) {
   const bool searched = content.ok() && content.value().searched != nullptr;
   const LikelyBackend choice =
       likely_backend(connection.engine(), searched ? &content.value().searched->searchers() : nullptr);
-  vtab::SnapshotRow row = {found.definition.schema, found.definition.name};
+  vtab::SnapshotRow row;
+  vtab::append(row, found.definition.schema, found.definition.name);
   if (content.ok()) {
     const IndexSize& size = content.value().size;
-    row.insert(row.end(), {size.rows - size.dead, size.segments, size.dead, size.logged, size.bytes});
+    vtab::append(row, size.rows - size.dead, size.segments, size.dead, size.logged, size.bytes);
   }
-  row.resize(7, nullptr);
+  row.resize(7);
   std::string state = content.ok() ? content.value().state : content.error().message;
   if (!choice.failed.empty()) state += "; " + choice.failed;
   row.push_back(std::string(choice.backend == nullptr ? "" : choice.backend->name()));

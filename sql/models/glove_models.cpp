@@ -17,15 +17,16 @@ namespace {
 
 vtab::SnapshotRow row_of(const CatalogEntry& entry) {
   const Model& model = *entry.model;
-  vtab::SnapshotRow row = {entry.name,   int64_t{entry.is_default}, model.path(), model.words(),
-                           model.dims(), model.source().file_bytes};
+  vtab::SnapshotRow row;
+  vtab::append(row, entry.name, int64_t{entry.is_default}, model.path(), model.words(), model.dims(),
+               model.source().file_bytes);
   const LikelyBackend choice = likely_backend(entry.searchers->engine(), entry.searchers.get());
   if (choice.backend != nullptr) {
     const Status health = model.health();  // no backend can use a file that was overwritten
-    row.insert(row.end(), {std::string(choice.backend->name()), choice.info.device, choice.info.device_bytes,
-                           health.ok() ? choice.info.state : "failed: " + health.error().message});
+    vtab::append(row, std::string(choice.backend->name()), choice.info.device, choice.info.device_bytes,
+                 health.ok() ? choice.info.state : "failed: " + health.error().message);
   } else {
-    row.insert(row.end(), {nullptr, nullptr, nullptr, std::string("no backend available")});
+    vtab::append(row, nullptr, nullptr, nullptr, std::string("no backend available"));
   }
   if (choice.passed_over.empty())
     row.emplace_back();

@@ -8,6 +8,7 @@
 // only part of total_us. words_per_ms counts the rows scanned for all queries together. recall is that of
 // approximate answers, and measured what audits of queries with this recall have observed so far, with an
 // interval of 95 %; all are NULL for exact answers.
+#include <utility>
 #include <vector>
 
 #include "search/engine.h"
@@ -21,15 +22,15 @@ vtab::SnapshotRow row_of(const SearchReport& report) {
   const ScanCost& cost = report.cost;
   vtab::SnapshotValue words_per_ms = nullptr;
   if (report.total_us > 0) words_per_ms = static_cast<double>(cost.rows_scanned) * 1000 / report.total_us;
-  vtab::SnapshotRow row = {report.model,    report.backend,    report.device,     report.kind,
-                           report.queries,  report.k,          cost.rows_scanned, cost.bytes_scanned,
-                           cost.candidates, report.resolve_us, cost.scan_us,      cost.select_us,
-                           cost.rescore_us, report.total_us,   words_per_ms};
+  vtab::SnapshotRow row;
+  vtab::append(row, report.model, report.backend, report.device, report.kind, report.queries, report.k,
+               cost.rows_scanned, cost.bytes_scanned, cost.candidates, report.resolve_us, cost.scan_us,
+               cost.select_us, cost.rescore_us, report.total_us, std::move(words_per_ms));
   if (report.recall < 1) {
     row.emplace_back(report.recall);
     vtab::add_audits(row, report.audited);
   } else {
-    row.resize(row.size() + 5, nullptr);
+    row.resize(row.size() + 5);
   }
   return row;
 }

@@ -124,7 +124,7 @@ class AllocationsTest : public FaultTest {
     EXPECT_EQ(live_sqlite_allocations(), live) << "leaked";
   }
 
-  void fail_allocations(const std::vector<Statement>& statements) {
+  void fail_allocations(const std::vector<Statement>& statements, long most = test::kShare == 1 ? 4 : 1) {
     const uint64_t chosen_seed = seed();
     SCOPED_TRACE("GLOVE_TEST_SEED=" + std::to_string(chosen_seed));
     std::mt19937_64 random(chosen_seed);
@@ -136,7 +136,7 @@ class AllocationsTest : public FaultTest {
         if (warm) tried.before += kWarmUp;
         const Reference reference = refer(tried, kind);
         for (const bool for_good : {false, true})
-          for (const long n : chosen(reference.allocations, random, test::kShare == 1 ? 4 : 1))
+          for (const long n : chosen(reference.allocations, random, most))
             attempt(tried, reference, kind, n, for_good);
       }
     EXPECT_GT(codes_[0], 0);
@@ -265,7 +265,6 @@ TEST_F(AllocationsTest, QueriesOfIndexes) {
       {"SELECT d.id, v.id FROM doc d JOIN v ON v.query = d.e AND v.k = 2 WHERE d.id < 6 ORDER BY d.id, "
        "v.rank"},
       {"SELECT query, id FROM v WHERE query IN (SELECT e FROM doc WHERE id < 4) AND k = 1 ORDER BY query"},
-      {"SELECT name, rows, segments, dead, logged, state FROM glove_indexes ORDER BY name"},
       // Of indexes whose codes have no room in memory.
       {"SELECT id, rank FROM v WHERE query = '[1,2,3,4]' AND k = 4 ORDER BY rank", kInBlocks},
       {"SELECT count(*) FROM w WHERE query = '[1,2,3,4]' AND k = 5 AND recall = 0.9", kInBlocks},
@@ -337,11 +336,20 @@ TEST_F(AllocationsTest, Models) {
        Changes::kProcess},
       {"SELECT glove_derive('d', '{\"whiten\":true,\"dims\":2}', 'm')", "", Changes::kProcess},
       {"SELECT glove_unload('n') IS NULL OR 1", "SELECT glove_load(" + model_ + ", 'n')", Changes::kProcess},
-      {"SELECT name, words, dims, backend FROM glove_models"},
       {"SELECT id, word, norm FROM glove_words WHERE word > 'k' ORDER BY word"},
-      {"SELECT count(*) > 0 FROM glove_stats", "SELECT neighbor FROM glove_nn('king', NULL, 2)"},
       {"SELECT glove_config('threads', glove_config('threads')) >= 0, glove_version() > ''"},
   });
+}
+
+// Which have many texts in rows, whose copies failed.
+TEST_F(AllocationsTest, SmallTables) {
+  fail_allocations(
+      {
+          {"SELECT name, words, dims, backend FROM glove_models"},
+          {"SELECT name, rows, segments, dead, logged, state FROM glove_indexes ORDER BY name"},
+          {"SELECT count(*) > 0 FROM glove_stats", "SELECT neighbor FROM glove_nn('king', NULL, 2)"},
+      },
+      test::kShare == 1 ? 20 : 5);
 }
 
 // Of a model that is large enough for several threads.
