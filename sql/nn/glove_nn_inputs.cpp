@@ -376,15 +376,23 @@ bool FilterCall::has_inputs_of(const FilterCall& other) const {
 
 // Prepares for repeat().
 void FilterCall::keep(const Plan& plan, Arguments values) {
-  for (size_t i = 0; i < std::min(plan.arguments.size(), values.size()); ++i) {
+  const size_t count = std::min(plan.arguments.size(), values.size());
+  std::optional<size_t> key;
+  for (size_t i = 0; i < count; ++i) {
     const auto& [relation, column] = plan.arguments[i];
-    const bool integer = column == kNeighbor && sqlite3_value_type(values[i]) == SQLITE_INTEGER;
-    const bool other = column != kNeighbor && column != kRowid;
-    if (relation == Relation::kIn || (!other && (!integer || neighbor_))) return values_.clear();
-    if (integer) neighbor_ = i;
-    values_.emplace_back(integer ? nullptr : sqlite3_value_dup(values[i]));
-    if (!integer && values_.back() == nullptr) throw std::bad_alloc();
+    if (relation == Relation::kIn) return;
+    if (column != kNeighbor && column != kRowid) continue;
+    if (key || column != kNeighbor || sqlite3_value_type(values[i]) != SQLITE_INTEGER) return;
+    key = i;
   }
+  if (!key) return;
+  values_.resize(count);
+  for (size_t i = 0; i < count; ++i) {
+    if (i == *key) continue;
+    values_[i].reset(sqlite3_value_dup(values[i]));
+    if (values_[i] == nullptr) throw std::bad_alloc();
+  }
+  neighbor_ = key;
 }
 
 bool FilterCall::repeat(Arguments values) {
