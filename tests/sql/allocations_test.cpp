@@ -218,6 +218,9 @@ TEST_F(FirstTimes, EndWithoutMemory) {
                           "SELECT id FROM w WHERE query = '[1,2,3,4]' AND k = 3",
                           "SELECT id FROM t WHERE query = 'king' AND k = 3",
                           "SELECT glove_text_vec('the King')", "INSERT INTO w(w) VALUES ('merge')"}) {
+#ifdef GLOVE_WITH_CUDA
+    if (*sql == '\0') continue;  // the CUDA runtime in glove.so does not load without memory
+#endif
     SCOPED_TRACE(sql);
     in_a_child([&] { try_statement(sql, 1L << 60, false); });
     const long allocations = outcome_->allocations;
