@@ -385,9 +385,8 @@ void FilterCall::keep(const Plan& plan, Arguments values) {
     if (key || column != kNeighbor || sqlite3_value_type(values[i]) != SQLITE_INTEGER) return;
     key = i;
   }
-  if (!key) return;
-  values_.resize(count);
-  for (size_t i = 0; i < count; ++i) {
+  values_.resize(key ? count : 0);
+  for (size_t i = 0; i < values_.size(); ++i) {
     if (i == *key) continue;
     values_[i].reset(sqlite3_value_dup(values[i]));
     if (values_[i] == nullptr) throw std::bad_alloc();
