@@ -309,7 +309,7 @@ Status LiveRelation::scan_segments(std::span<const Query> queries, int64_t k, in
 
 Result<Answers> LiveRelation::nearest(std::span<const Query> queries, int64_t k, const SearchOptions& options,
                                       SearchReport& report) {
-  GLOVE_REQUIRE(std::ranges::all_of(queries, [](const Query& query) { return query.excluded.empty(); }));
+  GLOVE_REQUIRE(queries.empty() || queries.front().excluded.empty());
   const ScopedFloatEnvironment float_environment;
   const Timer timer;
   report.queries = static_cast<int64_t>(queries.size());

@@ -1,8 +1,8 @@
 // The warm queries whose instructions gate.py counts under callgrind.
 //
-//   queries prepare FOLDER     writes words.txt, of which glove-convert makes words.safetensors and
-//   lists.safetensors queries database FOLDER    makes the database queries measure FOLDER     runs what
-//   belongs to $GLOVE_CPU_SCAN_BITS, and has callgrind dump the counts of each
+//   queries prepare FOLDER    writes words.txt, from which glove-convert makes the models
+//   queries database FOLDER   makes the database
+//   queries measure FOLDER    runs what belongs to $GLOVE_CPU_SCAN_BITS, and has callgrind dump the counts
 //
 // Clocks advance by a microsecond whenever they are read, so that no count depends on the time that anything
 // takes.
