@@ -77,9 +77,10 @@ void bare_read(benchmark::State& state) {
   state.SetBytesProcessed(state.iterations() * bytes.total());
 }
 
-void search(benchmark::State& state, const std::string& target, size_t count, int64_t k, int scan_bits = 0) {
+void search(benchmark::State& state, const std::string& target, size_t count, int64_t k,
+            glove::FirstLevel level = glove::FirstLevel::kFastest) {
   const auto backend = glove::make_cpu_backend(
-      {.target = target, .threads = static_cast<int>(state.range(0)), .scan_bits = scan_bits});
+      {.target = target, .threads = static_cast<int>(state.range(0)), .first_level = level});
   const auto searcher = backend->open(model(), {}).value();
   const std::vector<Query> queries = some_queries(std::max<size_t>(count, 64));
   std::vector<glove::SearchRequest> requests;
@@ -136,10 +137,12 @@ void register_all() {
         benchmark::RegisterBenchmark(("exact score of all rows/" + target).c_str(), score_all, target));
   }
   for (const int64_t k : {1, 10, 30, 100, 200, 300, 1000})
-    for (const int bits : {8, 4})
+    for (const auto level : {glove::FirstLevel::kCodes8, glove::FirstLevel::kCoarsest})
       with_threads(benchmark::RegisterBenchmark(
-          ("one query k=" + std::to_string(k) + ", " + std::to_string(bits) + " bits first").c_str(), search,
-          std::string(), 1, k, bits));
+          ("one query k=" + std::to_string(k) + ", " +
+           (level == glove::FirstLevel::kCodes8 ? "8 bits first" : "coarsest level first"))
+              .c_str(),
+          search, std::string(), 1, k, level));
 }
 
 }  // namespace

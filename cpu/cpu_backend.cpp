@@ -72,10 +72,12 @@ void RowAccess::expect(const Model& model, Pattern pattern) {
   }
 }
 
-// With $GLOVE_CPU_SCAN_BITS in place of the width that is left open.
+// With $GLOVE_CPU_FIRST_LEVEL in place of a level that is left open.
 CpuBackendOptions with_environment(CpuBackendOptions options) {
-  const char* const bits = std::getenv("GLOVE_CPU_SCAN_BITS");
-  if (options.scan_bits == 0 && bits != nullptr) options.scan_bits = std::atoi(bits);
+  const char* const name = std::getenv("GLOVE_CPU_FIRST_LEVEL");
+  if (options.first_level != FirstLevel::kFastest || name == nullptr) return options;
+  if (std::string_view(name) == "coarsest") options.first_level = FirstLevel::kCoarsest;
+  if (std::string_view(name) == "codes8") options.first_level = FirstLevel::kCodes8;
   return options;
 }
 
@@ -106,7 +108,7 @@ class CpuSearcher final : public Searcher {
   Status search(std::span<SearchRequest> requests) override {
     GLOVE_ASSIGN_OR_RETURN(const int threads, cpu_->options.thread_count());
     row_access_.expect(*model_, RowAccess::Pattern::kScattered);
-    return cpu::search({*cpu_->kernels.value(), *model_, threads, cpu_->options.scan_bits}, requests);
+    return cpu::search({*cpu_->kernels.value(), *model_, threads, cpu_->options.first_level}, requests);
   }
 
   Status score_all(const Query& query, std::span<double> dots, const InterruptCheck& interrupted,

@@ -6,12 +6,14 @@
 #include <string_view>
 #include <vector>
 
+#include "cpu/search/level.h"
 #include "search/backend.h"
 
 namespace glove {
 
 class Settings;
 
+// Which kernels the backend uses, and how.
 struct CpuBackendOptions {
   // A name from cpu_targets(). Empty means $GLOVE_CPU_TARGET or, if that is not set, the fastest target of
   // this machine.
@@ -20,11 +22,8 @@ struct CpuBackendOptions {
   int threads = 0;
   // Must outlive the backend. With nullptr the setting counts as 0: all cores.
   Settings* settings = nullptr;
-  // Which codes a search for one query reads first: 4 or 8 bits. 0 means $GLOVE_CPU_SCAN_BITS or, if that is
-  // not set, those that promise to be faster. A
-  // search that began with 4 bits goes on with 8 once that promises to be faster, and a model without codes
-  // of 4 bits is scanned by 8.
-  int scan_bits = 0;
+  // $GLOVE_CPU_FIRST_LEVEL ("coarsest" or "codes8") replaces kFastest.
+  FirstLevel first_level = FirstLevel::kFastest;
 
   // Returns the number of threads of a scan now, at least 1, or the error of the setting.
   Result<int> thread_count() const;

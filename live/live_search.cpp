@@ -8,9 +8,9 @@
 #include "base/mutex.h"
 #include "base/require.h"
 #include "base/timer.h"
-#include "live/block_scan.h"
-#include "live/outline_probe.h"
+#include "live/outline_reader.h"
 #include "model/exact_dot.h"
+#include "search/engine.h"
 
 namespace glove::live {
 namespace {
@@ -241,7 +241,8 @@ Result<int64_t> LiveRelation::score_candidates(const Query& query, std::span<con
   return gone;
 }
 
-// Returns nullopt if the running statement has removed a segment whose codes are not in memory.
+// Returns nullopt if the running statement has removed a segment, or rows, which are hidden then, whose codes
+// are not in memory.
 Result<std::optional<Answers>> LiveRelation::candidates(std::span<const Query> queries, int64_t k,
                                                         const SearchOptions& options, SearchReport& report) {
   const PartSet& parts = *state_.parts;
@@ -249,13 +250,16 @@ Result<std::optional<Answers>> LiveRelation::candidates(std::span<const Query> q
     GLOVE_ASSIGN_OR_RETURN(Answers found, candidates_of(parts.searchers(), queries, k, options, report));
     return std::optional(std::move(found));
   }
-  struct Reading {
-    CodeSource& codes;
-    ~Reading() { codes.end_reading(); }
-  } const reading{codes_};
-  if (options.recall < 1 && k <= kMostRecallK && parts.recall() != nullptr)
-    return candidates_by_probes(state_, source_, codes_, queries, k, options, report);
-  return candidates_by_blocks(parts, state_.segment_ids, codes_, queries, k, options, report);
+  OutlineReader reader(state_, source_, codes_);
+  SearchOptions reading = options;
+  reading.reader = &reader;
+  reading.backend = parts.searchers().engine().backends().all().back()->name();
+  auto found = candidates_of(parts.searchers(), queries, k, reading, report);
+  if (!found.ok() && reader.has_lost_segment()) return std::optional<Answers>();
+  GLOVE_RETURN_IF_ERROR(found);
+  if (reader.lost_rows().empty()) return std::optional(std::move(found.value()));
+  for (const int32_t row : reader.lost_rows()) hide_row(state_, row);
+  return std::optional<Answers>();
 }
 
 // Answers the queries in `left`, which lists their positions, with a scan of the segments for the first

@@ -109,7 +109,7 @@ class CodeSource {
   // The same for plane one of blocks [first, last) of plane_block_tiles().
   virtual Result<bool> read_planes(const Segment& segment, int64_t id, int64_t first, int64_t last,
                                    HugePageBuffer<char>& bytes) = 0;
-  // Must be called after the last block of a search.
+  // Must be called after the last block of a search (live/outline_reader.h does).
   virtual void end_reading() = 0;
   // The most bytes of codes that the process keeps.
   virtual Result<int64_t> most_bytes() = 0;

@@ -86,9 +86,8 @@ Status nearest_by_scan(Searcher& searcher, std::span<const Query> queries, int64
       requests[i].query = &block[i];
       requests[i].k = k;
       requests[i].interrupted = &options.interrupted;
-      if (!may_approximate) continue;
-      requests[i].recall = options.recall;
-      requests[i].source = options.source;
+      requests[i].reader = options.reader;
+      if (may_approximate) requests[i].recall = options.recall;
     }
     GLOVE_RETURN_IF_ERROR(searcher.search(requests));
     for (SearchRequest& request : requests) {

@@ -33,7 +33,7 @@ struct SearchOptions {
   std::string backend = "auto";
   InterruptCheck interrupted;
   double recall = 1;
-  ProbeSource* source = nullptr;  // as in SearchRequest
+  PartReader* reader = nullptr;  // as in SearchRequest; `backend` must name the CPU's then
   // Whether queries may be audited now (nearest_with_audits()); empty: no.
   std::function<bool()> may_audit = {};
 

@@ -11,6 +11,10 @@ void ScanCost::add(const ScanCost& other) {
   scan_us += other.scan_us;
   select_us += other.select_us;
   rescore_us += other.rescore_us;
+  if (!other.plan.empty()) plan = other.plan;
+  if (!other.unmet.empty()) unmet = other.unmet;
+  lists_read += other.lists_read;
+  lists += other.lists;
 }
 
 void charge(std::span<SearchRequest> requests, const ScanCost& shared) {
@@ -21,9 +25,10 @@ void charge(std::span<SearchRequest> requests, const ScanCost& shared) {
   };
   for (int64_t i = 0; i < count; ++i) {
     const auto parts = static_cast<double>(count);
-    requests[static_cast<size_t>(i)].cost.add({share(shared.rows_scanned, i), share(shared.bytes_scanned, i),
-                                               share(shared.candidates, i), shared.scan_us / parts,
-                                               shared.select_us / parts, shared.rescore_us / parts});
+    ScanCost& cost = requests[static_cast<size_t>(i)].cost;
+    cost.add({share(shared.rows_scanned, i), share(shared.bytes_scanned, i), share(shared.candidates, i),
+              shared.scan_us / parts, shared.select_us / parts, shared.rescore_us / parts, shared.plan,
+              shared.unmet});
   }
 }
 

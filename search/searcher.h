@@ -7,11 +7,12 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/cancel.h"
 #include "base/status.h"
-#include "search/probe_source.h"
+#include "search/part_reader.h"
 #include "search/query.h"
 
 namespace glove {
@@ -24,6 +25,12 @@ struct ScanCost {
   double scan_us = 0;
   double select_us = 0;
   double rescore_us = 0;
+  // What was read of the rows, in turn ("4 bits -> vectors"), and why a wish was not followed; texts of
+  // static duration. Of several searches those of the last that has any.
+  std::string_view plan = {};
+  std::string_view unmet = {};
+  int64_t lists_read = 0;  // of an approximate search,
+  int64_t lists = 0;       // of so many
 
   void add(const ScanCost& other);
 };
@@ -53,9 +60,9 @@ struct SearchRequest {
   double least = -std::numeric_limits<double>::infinity();
   // True if the searcher made use of `recall`.
   bool approximate = false;
-  // Not null if this reads the codes of those parts of the model that have none in memory. The answer is
-  // approximate then, or there is none, and lacks the rows of such parts that are in no lists.
-  ProbeSource* source = nullptr;
+  // Not null if this reads the codes of those parts of the model that have none in memory. Only the CPU's
+  // searcher makes use of it.
+  PartReader* reader = nullptr;
 };
 
 // Whether an answer to a request is shorter than that of an undamaged model of so many words.

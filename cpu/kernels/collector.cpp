@@ -4,8 +4,6 @@
 #include <cmath>
 #include <functional>
 
-#include "search/row_mask.h"
-
 namespace glove::cpu {
 
 float kth_largest(std::vector<float>& values, int64_t k) {
@@ -53,6 +51,20 @@ void Collector::offer(int32_t row, float estimate, float error) {
 void Collector::drop_ruled_out_candidates() {
   std::erase_if(candidates_, [this](const Candidate& candidate) { return candidate.upper < threshold_; });
   drop_at_ = std::max(drop_at_, candidates_.size() * 2);
+}
+
+std::vector<Neighbor> rows_left(const SharedBounds& shared, std::span<const Collector* const> collectors,
+                                std::vector<float> lower_bounds) {
+  lower_bounds.insert(lower_bounds.end(), shared.lower_bounds().begin(), shared.lower_bounds().end());
+  for (const Collector* collector : collectors)
+    lower_bounds.insert(lower_bounds.end(), collector->unshared().begin(), collector->unshared().end());
+  std::erase_if(lower_bounds, [](float bound) { return std::isnan(bound); });
+  const float threshold = std::max(shared.threshold().value(), kth_largest(lower_bounds, shared.k()));
+  std::vector<Neighbor> rows;
+  for (const Collector* collector : collectors)
+    for (const Collector::Candidate& candidate : collector->candidates())
+      if (!(candidate.upper < threshold)) rows.push_back({candidate.id, candidate.upper});
+  return rows;
 }
 
 }  // namespace glove::cpu

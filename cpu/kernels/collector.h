@@ -11,10 +11,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-
-namespace glove {
-class RowMask;
-}
+#include "search/query.h"
 
 namespace glove::cpu {
 
@@ -118,5 +115,11 @@ class Collector {
   std::vector<Candidate> candidates_;
   size_t drop_at_ = 1024;  // the number of candidates at which those below the threshold are dropped
 };
+
+// Returns the rows of one query that these collectors hold and that the threshold of all their lower bounds,
+// with these others, leaves: with upper bounds in place of the similarities, in any order. REQUIRES: nobody
+// offers any more.
+std::vector<Neighbor> rows_left(const SharedBounds& shared, std::span<const Collector* const> collectors,
+                                std::vector<float> lower_bounds = {});
 
 }  // namespace glove::cpu

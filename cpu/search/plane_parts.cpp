@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/thread_pool.h"
+#include "cpu/kernels/wide_query.h"
 #include "lists/planes.h"
 
 namespace glove::cpu {
@@ -24,10 +25,10 @@ PlaneQuery plane_query(const SplitQuery& query, const PlaneCodes& codes, std::sp
           upper_line(query.whole, high.scale * 256, 256 * int64_t{high.code_sum} + query.low_sum, 15, dims)};
 }
 
-PlaneParts::PlaneParts(const ScanContext& context, const Query& query, const double* wide,
-                       const SplitQuery& split)
+PlaneParts::PlaneParts(const ScanContext& context, const Query& query, const SplitQuery& split)
     : parts_(context.model.parts()), split_(split) {
   context.kernels.planes->pack(split, context.model.dims(), codes_);
+  const std::vector<double> wide = widen(query.vector);
   const double inverse = 1 / std::sqrt(query.norm_squared);
   for (const ModelPart& part : parts_) {
     if (part.planes == nullptr) {
@@ -48,7 +49,7 @@ PlaneParts::PlaneParts(const ScanContext& context, const Query& query, const dou
       std::vector<const float*> rows;
       for (int64_t i = first; i < last; ++i) rows.push_back(centroids + i * part.dims);
       std::vector<double> dots(rows.size());
-      context.kernels.cached_dots(wide, rows.data(), last - first, part.dims, dots.data());
+      context.kernels.cached_dots(wide.data(), rows.data(), last - first, part.dims, dots.data());
       std::ranges::transform(dots, products.begin() + first,
                              [&](double dot) { return static_cast<float>(dot * inverse); });
     };

@@ -26,8 +26,7 @@ PlaneQuery plane_query(const SplitQuery& query, const PlaneCodes& codes, std::sp
 // Immutable, and safe to use from many threads at once. References outlive it.
 class PlaneParts {
  public:
-  // `wide` is widen(query.vector).
-  PlaneParts(const ScanContext& context, const Query& query, const double* wide, const SplitQuery& split);
+  PlaneParts(const ScanContext& context, const Query& query, const SplitQuery& split);
 
   // REQUIRES: the part has planes.
   PlaneQuery query(size_t part) const;

@@ -42,30 +42,35 @@ ListedRows listed_rows(std::span<const ModelPart> parts, const Query& query) {
 
 }  // namespace
 
-std::optional<ProbePlan> plan_probe(const ScanContext& context, const SearchRequest& request) {
+std::optional<ProbePlan> plan_probe(const ScanContext& context, const SearchRequest& request,
+                                    std::string_view& unmet) {
+  const auto no = [&unmet](std::string_view reason) {
+    unmet = reason;
+    return std::nullopt;
+  };
   if (!(request.recall < 1)) return std::nullopt;
   const Model& model = context.model;
   const Query& query = *request.query;
-  if (has_vectors(model) && model.parts().size() != 1) return std::nullopt;
+  if (has_vectors(model) && model.parts().size() != 1) return no("the model is in parts");
   const ListedRows listed = listed_rows(model.parts(), query);
-  if (listed.table == nullptr) return std::nullopt;
+  if (listed.table == nullptr) return no("the rows are in no lists, or those are not calibrated");
   const int64_t calibrated = listed.table->calibrated_rows > 0 ? listed.table->calibrated_rows : listed.rows;
-  if (listed.rows > kMostGrowth * calibrated) return std::nullopt;
+  if (listed.rows > kMostGrowth * calibrated) return no("the rows have doubled since the calibration");
   auto living = static_cast<double>(listed.rows - listed.excluded);
   if (const RowMask* const among = query.among.get(); among != nullptr) {
-    if (!among->is_of(model)) return std::nullopt;
+    if (!among->is_of(model)) return no("the model is in parts");
     living =
         std::min(living, static_cast<double>(among->count()) * living / static_cast<double>(listed.rows));
   }
   const double density = living / static_cast<double>(calibrated);
-  if (!(density > 0)) return std::nullopt;
+  if (!(density > 0)) return no("no row in lists is admissible");
   const double spread = density < 1 ? std::min(1.0, density / kNearlyAll) : density;
   const double needed = std::ceil(static_cast<double>(request.k) / spread);
   const int which =
       needed > static_cast<double>(kMostRecallK) ? -1 : recall_class(static_cast<int64_t>(needed));
   // Of so few rows, reading all is cheaper.
   if (which < 0 || static_cast<double>(kRecallKs[static_cast<size_t>(which)]) > living / 16)
-    return std::nullopt;
+    return no("k is too large for so few admissible rows");
   const double left = static_cast<double>(kRecallKs[static_cast<size_t>(which)]) * density;
   return ProbePlan{listed.table, calibrated, which,
                    std::max(request.k, static_cast<int64_t>(std::llround(left)))};

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "cpu/kernels/kernels.h"
@@ -24,8 +25,9 @@ struct ProbePlan {
 };
 
 // Returns nullopt if the request does not allow an approximate search, or the lists were not calibrated for
-// it.
-std::optional<ProbePlan> plan_probe(const ScanContext& context, const SearchRequest& request);
+// it; `unmet` says why then (ScanCost::unmet).
+std::optional<ProbePlan> plan_probe(const ScanContext& context, const SearchRequest& request,
+                                    std::string_view& unmet);
 
 // Returns the offsets of the lists if all parts' rows in them were as many as those of the calibration;
 // nothing if those of the only part are.

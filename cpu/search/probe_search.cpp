@@ -11,6 +11,7 @@
 #include "base/thread_pool.h"
 #include "base/timer.h"
 #include "cpu/kernels/collector.h"
+#include "cpu/search/code_pieces.h"
 #include "cpu/search/plane_parts.h"
 #include "lists/planes.h"
 #include "model/exact_dot.h"
@@ -121,7 +122,7 @@ ProbeSearch::ProbeSearch(const ScanContext& context, const SearchRequest& reques
     : context_(context),
       request_(request),
       plan_(plan),
-      scores_(make_probe_scores(context, request)),
+      last_(make_last_level(context, request)),
       margin_(plan.table->margin(plan.which)),
       query_(context, *request.query, *plan.table),
       own_offsets_(calibrated_offsets(parts(), plan)),
@@ -131,19 +132,23 @@ ProbeSearch::ProbeSearch(const ScanContext& context, const SearchRequest& reques
       next_list_(order_.next()),
       best_(plan.k),
       share_(margin_),
-      limit_(kNoLimit) {}
+      limit_(kNoLimit) {
+  cost_.lists = std::ssize(offsets_) - 1;
+}
 
 Status search_approximately(const ScanContext& context, std::span<SearchRequest> requests) {
   const SharedInterrupt shared(requests);
   const auto answer = [&](SearchRequest& request, const InterruptCheck& interrupted) -> Status {
-    const std::optional<ProbePlan> plan = plan_probe(context, request);
+    const std::optional<ProbePlan> plan = plan_probe(context, request, request.cost.unmet);
     if (!plan) return {};
     const Timer timer;
     ProbeSearch search(context, request, *plan);
     GLOVE_ASSIGN_OR_RETURN(auto rows, search.run(interrupted));
     request.cost.add(search.cost());
     request.cost.scan_us += timer.microseconds();
+    request.cost.plan = has_vectors(context.model) ? "lists -> vectors" : "lists -> 8 bits";
     request.approximate = rows.has_value();
+    if (!rows) request.cost.unmet = "the query is unlike those of the calibration";
     if (rows) request.rows = std::move(*rows);
     return {};
   };
@@ -168,14 +173,31 @@ Result<std::optional<std::vector<Neighbor>>> ProbeSearch::run(const InterruptChe
   GLOVE_RETURN_IF_ERROR(score_first());
   GLOVE_RETURN_IF_ERROR(score_kept());
   if (!(best_.threshold() > kNoSimilarity)) return std::optional<std::vector<Neighbor>>();
-  nearest_.excluded = scores_->nearest_excluded();
+  nearest_.excluded = last_->nearest_excluded();
   const int64_t rows = plan_.table->rows_to_read(plan_.which, measurements(), request_.recall, plan_.rows);
   if (rows < 0) return std::optional<std::vector<Neighbor>>();
   GLOVE_RETURN_IF_ERROR(read_remainder());
   GLOVE_RETURN_IF_ERROR(read_lists(rows, interrupted));
   GLOVE_RETURN_IF_ERROR(score_kept());
-  GLOVE_ASSIGN_OR_RETURN(auto answer, scores_->finish(std::move(best_).take(), interrupted, cost_));
+  GLOVE_RETURN_IF_ERROR(read_others(interrupted));
+  GLOVE_ASSIGN_OR_RETURN(auto answer, last_->finish(interrupted, cost_));
   return std::optional(std::move(answer));
+}
+
+Status ProbeSearch::read_others(const InterruptCheck& interrupted) {
+  std::optional<Codes8> codes;
+  const auto scan = [&](const PartChunks::Chunk& chunk) -> Status {
+    if (!codes) codes.emplace(context_, *request_.query);
+    cost_.rows_scanned += chunk.last - chunk.first;
+    cost_.bytes_scanned += codes->scan(chunk, last_->collector(0));
+    return check_interrupt(interrupted);
+  };
+  const Query& query = *request_.query;
+  for (size_t i = 0; i < parts().size(); ++i)
+    if (parts()[i].planes == nullptr)
+      GLOVE_RETURN_IF_ERROR(
+          for_pieces_of(parts(), i, request_.reader, query.among.get(), query.excluded, scan));
+  return {};
 }
 
 RecallMeasurements ProbeSearch::measurements() const {
@@ -213,7 +235,7 @@ Status ProbeSearch::read_remainder() {
       std::max(nearest.similarity, nearest_.excluded) >= kResemblesOneRow)
     return {};
   nearest_.taken_out = nearest.id;
-  GLOVE_ASSIGN_OR_RETURN(const std::vector<float> direction, scores_->direction(nearest.id));
+  GLOVE_ASSIGN_OR_RETURN(const std::vector<float> direction, last_->direction(nearest.id));
   const MaybeQuery remainder = without_row(*request_.query, nearest.similarity, direction);
   if (!remainder) return {};
   std::vector<int32_t> products = products_with_centroids(context_, plan_.table->lists, *remainder);
@@ -227,6 +249,7 @@ Status ProbeSearch::read_remainder() {
 
 Status ProbeSearch::read_list(int64_t list) {
   if (!read_.take_list(list)) return {};
+  ++cost_.lists_read;
   for (size_t part = 0; part < parts().size(); ++part)
     if (table_of(parts()[part]) != nullptr) GLOVE_RETURN_IF_ERROR(read_rows(part, list));
   return {};
@@ -256,7 +279,7 @@ Status ProbeSearch::read_tiles(size_t number, const PlaneTiles& tiles) {
   const ModelPart& part = parts()[number];
   const size_t before = kept_.count;
   if (part.planes->plane1.empty()) {
-    GLOVE_ASSIGN_OR_RETURN(const auto bytes, request_.source->read_plane1(number, tiles.first, tiles.last));
+    GLOVE_ASSIGN_OR_RETURN(const auto bytes, request_.reader->read_plane1(number, tiles.first, tiles.last));
     const PlanePiece piece(part, tiles, bytes);
     PlaneQuery query = query_.planes;
     query.products = query.products.subspan(piece.first_list());
@@ -302,7 +325,7 @@ int64_t ProbeSearch::row_at(int32_t position) const {
 // Fetches what the rows are scored by whose numbers were fetched before, and the numbers of the others.
 void ProbeSearch::fetch_kept() {
   for (; kept_.fetched < kept_.numbered; ++kept_.fetched)
-    if (const int64_t row = row_at(kept_.positions[kept_.fetched]); row >= 0) scores_->fetch(row);
+    if (const int64_t row = row_at(kept_.positions[kept_.fetched]); row >= 0) last_->fetch(row);
   for (; kept_.numbered < kept_.count; ++kept_.numbered) fetch_number(kept_.positions[kept_.numbered]);
 }
 
@@ -356,7 +379,7 @@ void ProbeSearch::choose(size_t kept) {
 // Scores those rows, and raises the threshold.
 Status ProbeSearch::score_chosen() {
   if (scored_.empty()) return {};
-  GLOVE_RETURN_IF_ERROR(scores_->score(scored_));
+  GLOVE_RETURN_IF_ERROR(last_->score(0, scored_));
   cost_.candidates += std::ssize(scored_);
   for (const Neighbor& row : scored_) {
     best_.offer(row);

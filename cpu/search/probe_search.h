@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "cpu/kernels/kernels.h"
+#include "cpu/search/last_level.h"
 #include "cpu/search/probe_plan.h"
-#include "cpu/search/probe_scores.h"
 #include "cpu/search/scan.h"
 #include "lists/probe_order.h"
 #include "lists/recall_table.h"
@@ -68,7 +68,7 @@ class ReadLists {
 struct NearestRow {
   Neighbor row = {-1, kNoSimilarity};
   int64_t taken_out = -1;           // the row that read_remainder() last took out of the query
-  double excluded = kNoSimilarity;  // ProbeScores::nearest_excluded()
+  double excluded = kNoSimilarity;  // LastLevel::nearest_excluded()
 };
 
 // One search, on the calling thread: it takes about as long as waking another one. The rows that it reads,
@@ -78,7 +78,7 @@ class ProbeSearch {
   ProbeSearch(const ScanContext& context, const SearchRequest& request, const ProbePlan& plan);
 
   // Reads the lists, and returns SearchRequest::rows; nullopt if the calibration does not know such queries:
-  // the answer must be exact. Errors: an interrupt, and those of the request's source.
+  // the answer must be exact. Errors: an interrupt, and those of the request's reader.
   Result<std::optional<std::vector<Neighbor>>> run(const InterruptCheck& interrupted);
 
   const ScanCost& cost() const { return cost_; }
@@ -102,13 +102,15 @@ class ProbeSearch {
   Status score_kept();
   void choose(size_t kept);
   Status score_chosen();
+  // Scans the parts that are in no lists.
+  Status read_others(const InterruptCheck& interrupted);
   RecallMeasurements measurements() const;
   std::span<const ModelPart> parts() const { return context_.model.parts(); }
 
   const ScanContext& context_;
   const SearchRequest& request_;
   const ProbePlan plan_;
-  const std::unique_ptr<ProbeScores> scores_;
+  const std::unique_ptr<LastLevel> last_;
   const float margin_;
   const ProbeQuery query_;
   const std::vector<int64_t> own_offsets_;  // if no part has those of the calibration

@@ -9,11 +9,13 @@
 #include "base/timer.h"
 #include "cpu/kernels/collector.h"
 #include "cpu/kernels/wide_query.h"
-#include "cpu/search/among_plan.h"
 #include "cpu/search/coarse_search.h"
+#include "cpu/search/code_pieces.h"
+#include "cpu/search/last_level.h"
 #include "cpu/search/part_chunks.h"
 #include "cpu/search/probe_search.h"
-#include "cpu/search/search_cost.h"
+#include "cpu/search/search_plan.h"
+#include "search/admissible_codes.h"
 #include "search/candidates.h"
 
 namespace glove::cpu {
@@ -60,30 +62,24 @@ class BatchScan {
       shared_.emplace_back(answer_rows(i)).threshold().raise(round_down_to_float(requests[i].least));
   }
 
-  // Returns false if it was interrupted.
-  bool run(const InterruptCheck& interrupted) {
-    if (!quantize(interrupted)) return false;
-    const int64_t groups = component_groups(context_.model.dims());
-    const std::span<const ModelPart> parts = copy_ ? std::span(&copy_->part(), 1) : context_.model.parts();
-    const int64_t rows_in_all = copy_ ? copy_->part().rows : context_.model.words();
-    const int64_t tiles =
-        tiles_per_chunk(context_, kernel_, static_cast<int64_t>(requests_.size()), rows_in_all);
-    const PartChunks chunks(parts, tiles * kTileRows);
-    std::vector<int8_t> packed;
-    kernel_.pack(scan_queries_, groups, packed);
-    const std::span<const int32_t> excluded = excluded_by_all();
-    const auto work = [&](int slot, int64_t chunk) {
-      std::vector<Collector>& collectors = collectors_of(slot);
-      for (Collector& collector : collectors) collector.refresh();
-      const PartChunks::Chunk rows = chunks[chunk];
-      for_admissible_tiles(rows, among(), excluded, [&](int64_t first, int64_t end) {
-        kernel_.scan(rows.part, rows.part.level(8), first, end, scan_queries_, packed.data(),
-                     collectors.data());
-        const int64_t last = std::min(end * kTileRows, rows.last);
-        bytes_ += scan_bytes(last - first * kTileRows, rows.part.dims);
-      });
+  // Errors: an interrupt, and those of the requests' reader.
+  Status run(const InterruptCheck& interrupted) {
+    if (!quantize(interrupted)) return interrupted_error();
+    kernel_.pack(scan_queries_, component_groups(context_.model.dims()), packed_);
+    if (copy_) return scan(std::span(&copy_->part(), 1), interrupted);
+    const std::span<const ModelPart> parts = context_.model.parts();
+    if (requests_.front().reader == nullptr) return scan(parts, interrupted);
+    // Those in memory come first, because they give the others a threshold.
+    for (const ModelPart& part : parts)
+      if (!part.level(8).codes.empty()) GLOVE_RETURN_IF_ERROR(scan(std::span(&part, 1), interrupted));
+    const auto scan_piece = [&](const PartChunks::Chunk& rows) {
+      return scan(std::span(&rows.part, 1), interrupted);
     };
-    return ThreadPool::instance().run(context_.threads, chunks.count(), work, interrupted);
+    for (size_t i = 0; i < parts.size(); ++i)
+      if (parts[i].level(8).codes.empty())
+        GLOVE_RETURN_IF_ERROR(
+            for_pieces_of(parts, i, requests_.front().reader, among(), excluded_by_all(), scan_piece));
+    return {};
   }
 
   // Returns how many bytes of codes were read.
@@ -91,24 +87,35 @@ class BatchScan {
 
   // Returns the candidates of one request, with the upper bounds of their similarities.
   std::vector<Neighbor> candidates_of(size_t request) const {
-    const std::span<const float> shared = shared_[request].lower_bounds();
-    std::vector<float> lower_bounds(shared.begin(), shared.end());
+    std::vector<const Collector*> all;
     for (const std::vector<Collector>& collectors : collectors_)
-      if (!collectors.empty())
-        lower_bounds.insert(lower_bounds.end(), collectors[request].unshared().begin(),
-                            collectors[request].unshared().end());
-    std::erase_if(lower_bounds, [](float bound) { return std::isnan(bound); });
-    const float threshold =
-        std::max(shared_[request].threshold().value(), kth_largest(lower_bounds, answer_rows(request)));
-    std::vector<Neighbor> rows;
-    for (const std::vector<Collector>& collectors : collectors_)
-      if (!collectors.empty())
-        for (const Collector::Candidate& candidate : collectors[request].candidates())
-          if (!(candidate.upper < threshold)) rows.push_back({candidate.id, candidate.upper});
-    return rows;
+      if (!collectors.empty()) all.push_back(&collectors[request]);
+    return rows_left(shared_[request], all);
   }
 
  private:
+  Status scan(std::span<const ModelPart> parts, const InterruptCheck& interrupted) {
+    int64_t rows_in_all = 0;
+    for (const ModelPart& part : parts) rows_in_all += part.rows;
+    const int64_t tiles = tiles_per_chunk(context_, kernel_, std::ssize(requests_), rows_in_all);
+    const PartChunks chunks(parts, tiles * kTileRows);
+    const std::span<const int32_t> excluded = excluded_by_all();
+    const auto work = [&](int slot, int64_t chunk) {
+      std::vector<Collector>& collectors = collectors_of(slot);
+      for (Collector& collector : collectors) collector.refresh();
+      const PartChunks::Chunk rows = chunks[chunk];
+      for_admissible_tiles(rows, among(), excluded, [&](int64_t first, int64_t end) {
+        kernel_.scan(rows.part, rows.part.level(8), first, end, scan_queries_, packed_.data(),
+                     collectors.data());
+        const int64_t last = std::min(end * kTileRows, rows.last);
+        bytes_ += scan_bytes(last - first * kTileRows, rows.part.dims);
+      });
+    };
+    if (!ThreadPool::instance().run(context_.threads, chunks.count(), work, interrupted))
+      return interrupted_error();
+    return {};
+  }
+
   bool quantize(const InterruptCheck& interrupted) {
     const auto count = static_cast<int64_t>(requests_.size());
     const auto quantize_some = [&](int, int64_t chunk) {
@@ -154,145 +161,102 @@ class BatchScan {
   const ScanKernel& kernel_;
   std::span<const SearchRequest> requests_;
   std::vector<QuantizedQuery> scan_queries_;
+  std::vector<int8_t> packed_;
   std::deque<SharedBounds> shared_;                 // [request]
   std::vector<std::vector<Collector>> collectors_;  // [slot][request]
   std::atomic<int64_t> bytes_ = 0;
 };
 
-// Up to kRowsPerCall rows of one request.
-struct RescoreChunk {
-  size_t request;
-  size_t first;
-};
-
-void rescore_chunk(const ScanContext& context, const RescoreChunk& chunk, const double* wide,
-                   SearchRequest& request) {
-  const auto rows = std::span(request.rows).subspan(chunk.first);
-  score_rows(context, *request.query, wide, rows.first(std::min<size_t>(kRowsPerCall, rows.size())));
-}
-
-// Fills in the similarities of every request's rows. Returns false if it was interrupted.
-bool rescore(const ScanContext& context, std::span<SearchRequest> requests,
-             const InterruptCheck& interrupted) {
-  std::vector<RescoreChunk> chunks;
-  std::vector<std::vector<double>> wide;
-  int64_t rows_in_all = 0;
-  for (size_t i = 0; i < requests.size(); ++i) {
-    wide.push_back(widen(requests[i].query->vector));
-    for (size_t first = 0; first < requests[i].rows.size(); first += kRowsPerCall)
-      chunks.push_back({i, first});
-    rows_in_all += static_cast<int64_t>(requests[i].rows.size());
-  }
-  const auto work = [&](int, int64_t chunk) {
-    const RescoreChunk& rows = chunks[static_cast<size_t>(chunk)];
-    rescore_chunk(context, rows, wide[rows.request].data(), requests[rows.request]);
-  };
-  const int threads = rows_in_all < kRowsWorthThreads ? 1 : context.threads;
-  return ThreadPool::instance().run(threads, static_cast<int64_t>(chunks.size()), work, interrupted);
-}
-
-Status search_batch(const ScanContext& context, std::span<SearchRequest> requests,
+Status search_batch(const ScanContext& context, std::span<SearchRequest> requests, const SearchPlan& plan,
                     const AdmissibleCodes* copy) {
   const SharedInterrupt shared(requests);
   const InterruptCheck& interrupted = shared.check();
   ScanCost cost;
   Timer timer;
   BatchScan scan(context, requests, copy);
-  if (!scan.run(interrupted)) return interrupted_error();
-  const auto count = static_cast<int64_t>(requests.size());
-  const RowMask* const among = requests.front().query->among.get();
-  cost.rows_scanned = answerable_rows(context.model, among) * count;
+  GLOVE_RETURN_IF_ERROR(scan.run(interrupted));
+  const int64_t count = std::ssize(requests);
+  cost.plan = copy == nullptr                ? SearchPlan{Level::kCodes8, plan.last}.words()
+              : plan.last == Level::kVectors ? "copied 8 bits -> vectors"
+                                             : "copied 8 bits";
+  cost.rows_scanned = answerable_rows(context.model, requests.front().query->among.get()) * count;
   cost.bytes_scanned = scan.bytes();
   cost.scan_us = timer.lap();
   int64_t rows_in_answers = 0;
   for (const SearchRequest& request : requests) rows_in_answers += std::min(request.k, context.model.words());
-  const bool scored = !has_vectors(context.model);
+  const bool are_answers = plan.last == Level::kCodes8;
   const auto select = [&](int, int64_t i) {
     std::vector<Neighbor>& rows = requests[static_cast<size_t>(i)].rows;
     rows = scan.candidates_of(static_cast<size_t>(i));
-    if (scored) std::ranges::sort(rows, ranks_before);
+    if (are_answers) std::ranges::sort(rows, ranks_before);
   };
   const int threads = rows_in_answers < kRowsWorthThreads ? 1 : context.threads;
   if (!ThreadPool::instance().run(threads, count, select, interrupted)) return interrupted_error();
-  for (SearchRequest& request : requests)
-    request.cost.candidates += static_cast<int64_t>(request.rows.size());
+  for (SearchRequest& request : requests) request.cost.candidates += std::ssize(request.rows);
   cost.select_us = timer.lap();
-  if (scored) {
-    charge(requests, cost);
-    return {};
-  }
-  if (!rescore(context, requests, interrupted)) return interrupted_error();
-  const auto keep = [&](int, int64_t i) {
-    SearchRequest& request = requests[static_cast<size_t>(i)];
-    keep_best(*request.query, request.k, request.rows);
-  };
-  if (!ThreadPool::instance().run(threads, count, keep, interrupted)) return interrupted_error();
+  if (!are_answers && !score_answers(context, requests, interrupted)) return interrupted_error();
   cost.rescore_us = timer.lap();
   charge(requests, cost);
   return {};
 }
 
-// Answers one request by the codes of 4 bits first.
-Status search_coarse(const ScanContext& context, SearchRequest& request) {
-  const std::span<SearchRequest> requests(&request, 1);
-  const SharedInterrupt shared(requests);
-  const InterruptCheck& interrupted = shared.check();
+// Answers one request by a coarse level first.
+Status search_coarse(const ScanContext& context, SearchRequest& request, const SearchPlan& plan) {
+  const SharedInterrupt shared({&request, 1});
   ScanCost cost;
-  Timer timer;
-  CoarseSearch search(context, request);
-  if (!search.run(interrupted)) return interrupted_error();
-  cost.rows_scanned = answerable_rows(context.model, request.query->among.get());
-  search.add_cost(cost);
-  cost.scan_us = timer.lap();
-  request.rows = search.unscored_rows();
-  cost.candidates += static_cast<int64_t>(request.rows.size());
-  cost.select_us = timer.lap();
-  if (!has_vectors(context.model)) {
-    std::sort(request.rows.begin(), request.rows.end(), ranks_before);
-    charge(requests, cost);
-    return {};
-  }
-  if (!rescore(context, requests, interrupted)) return interrupted_error();
-  request.rows.insert(request.rows.end(), search.scored_rows().begin(), search.scored_rows().end());
-  keep_best(*request.query, request.k, request.rows);
-  cost.rescore_us = timer.lap();
-  charge(requests, cost);
+  CoarseSearch search(context, request, plan);
+  GLOVE_ASSIGN_OR_RETURN(request.rows, search.run(shared.check(), cost));
+  charge({&request, 1}, cost);
   return {};
 }
 
-// Whether the answer of search_coarse() may be shorter than the exact one. A damaged file that nobody has
-// verified may have lists or bounds that hide rows.
-bool may_lack_rows(const ScanContext& context, const SearchRequest& request) {
-  return has_vectors(context.model) && lacks_rows(request, context.model.words());
+// Whether an answer may be shorter than the exact one. A damaged file that nobody has verified may have lists
+// or bounds that hide rows.
+bool may_lack_rows(const ScanContext& context, const SearchRequest& request, const SearchPlan& plan) {
+  return plan.last == Level::kVectors && lacks_rows(request, context.model.words());
 }
 
 // Answers one request with the exact similarities of all admissible rows.
 Status score_admissible(const ScanContext& context, SearchRequest& request) {
-  const std::span<SearchRequest> requests(&request, 1);
-  const SharedInterrupt shared(requests);
+  const SharedInterrupt shared({&request, 1});
   ScanCost cost;
   Timer timer;
   request.rows.clear();
   for (const int32_t row : request.query->among->rows()) request.rows.push_back({row, kNoSimilarity});
-  cost.candidates = static_cast<int64_t>(request.rows.size());
-  if (!rescore(context, requests, shared.check())) return interrupted_error();
-  keep_best(*request.query, request.k, request.rows);
+  cost.candidates = std::ssize(request.rows);
+  cost.plan = "vectors";
+  if (!score_answers(context, {&request, 1}, shared.check())) return interrupted_error();
   cost.rescore_us = timer.lap();
-  charge(requests, cost);
+  charge({&request, 1}, cost);
   return {};
+}
+
+// Returns the copy that the plan asks for, if there is one, or if this search and the earlier ones with the
+// mask would have saved what copying costs. Errors: an interrupt.
+Result<AdmissibleCodesPtr> copy_for(const ScanContext& context, const SearchPlan& plan,
+                                    std::span<SearchRequest> requests) {
+  if (plan.copy_saves == 0) return AdmissibleCodesPtr();
+  const RowMask& among = *requests.front().query->among;
+  AdmissibleCodesPtr copy = among.codes();
+  if (copy != nullptr || among.add_missed(plan.copy_saves) < cost_of_copying(among, context.model.dims()))
+    return copy;
+  const SharedInterrupt shared(requests);
+  GLOVE_ASSIGN_OR_RETURN(copy, AdmissibleCodes::copy(context.model, among, context.threads, shared.check()));
+  among.keep(copy);
+  return copy;
 }
 
 // Answers requests with the same mask exactly.
 Status search_exactly(const ScanContext& context, std::span<SearchRequest> requests) {
-  GLOVE_ASSIGN_OR_RETURN(const AmongPlan plan, plan_among(context, requests));
-  if (plan.scores) {
+  const SearchPlan plan = plan_search(facts_of(context.model, requests), context.forced);
+  GLOVE_ASSIGN_OR_RETURN(const AdmissibleCodesPtr copy, copy_for(context, plan, requests));
+  if (copy == nullptr && plan.first == Level::kVectors) {
     for (SearchRequest& request : requests) GLOVE_RETURN_IF_ERROR(score_admissible(context, request));
     return {};
   }
-  if (plan.codes == nullptr && requests.size() == 1 && wants_coarse_search(context, requests.front())) {
-    SearchRequest& request = requests.front();
-    GLOVE_RETURN_IF_ERROR(search_coarse(context, request));
-    if (!may_lack_rows(context, request)) return {};
+  if (copy == nullptr && plan.first != Level::kCodes8) {
+    GLOVE_RETURN_IF_ERROR(search_coarse(context, requests.front(), plan));
+    if (!may_lack_rows(context, requests.front(), plan)) return {};
   }
   int64_t k = 1;
   for (const SearchRequest& request : requests) k = std::max(k, request.k);
@@ -300,7 +264,7 @@ Status search_exactly(const ScanContext& context, std::span<SearchRequest> reque
   const auto batch = static_cast<size_t>(std::clamp<int64_t>(kBatchLowerBounds / slots, 1, kBatchQueries));
   while (!requests.empty()) {
     const auto together = requests.first(std::min(batch, requests.size()));
-    GLOVE_RETURN_IF_ERROR(search_batch(context, together, plan.codes.get()));
+    GLOVE_RETURN_IF_ERROR(search_batch(context, together, plan, copy.get()));
     requests = requests.subspan(together.size());
   }
   return {};
@@ -311,9 +275,7 @@ Status search_alike(const ScanContext& context, std::span<SearchRequest> request
   if (std::ranges::none_of(requests, [](const SearchRequest& request) { return request.recall < 1; }))
     return search_exactly(context, requests);
   GLOVE_RETURN_IF_ERROR(search_approximately(context, requests));
-  const auto is_left = [](const SearchRequest& request) {
-    return !request.approximate && request.source == nullptr;
-  };
+  const auto is_left = [](const SearchRequest& request) { return !request.approximate; };
   std::vector<SearchRequest> others;
   for (SearchRequest& request : requests)
     if (is_left(request)) others.push_back(std::move(request));
@@ -361,6 +323,7 @@ Status score_all(const ScanContext& context, const Query& query, std::span<doubl
   };
   if (!ThreadPool::instance().run(context.threads, chunks.count(), work, interrupted))
     return interrupted_error();
+  cost.plan = "vectors";
   cost.rows_scanned += context.model.words();
   cost.rescore_us += timer.lap();
   return {};

@@ -7,7 +7,8 @@
 // A batch is one row. Times are in microseconds; work outside the stages (sorting, choosing a backend) is
 // only part of total_us. words_per_ms counts the rows scanned for all queries together. recall is that of
 // approximate answers, and measured what audits of queries with this recall have observed so far, with an
-// interval of 95 %; all are NULL for exact answers.
+// interval of 95 %; all are NULL for exact answers. plan says what the last query read of the rows, in turn.
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,16 @@
 
 namespace glove::sql {
 namespace {
+
+// Returns how the last query was answered; NULL if its searcher does not say.
+vtab::SnapshotValue plan_of(const ScanCost& cost) {
+  if (cost.plan.empty()) return nullptr;
+  std::string text(cost.plan);
+  if (cost.plan.starts_with("lists"))
+    text += ", " + std::to_string(cost.lists_read) + " of " + std::to_string(cost.lists) + " lists";
+  if (!cost.unmet.empty()) text.append("; exact, because ").append(cost.unmet);
+  return text;
+}
 
 vtab::SnapshotRow row_of(const SearchReport& report) {
   const ScanCost& cost = report.cost;
@@ -32,6 +43,7 @@ vtab::SnapshotRow row_of(const SearchReport& report) {
   } else {
     row.resize(row.size() + 5);
   }
+  row.emplace_back(plan_of(cost));
   return row;
 }
 
@@ -41,7 +53,7 @@ struct GloveStats {
       "CREATE TABLE glove_stats(model TEXT, backend TEXT, device TEXT, kind TEXT, queries INTEGER, k INTEGER,"
       " rows_scanned INTEGER, bytes_scanned INTEGER, candidates INTEGER, resolve_us REAL, scan_us REAL,"
       " select_us REAL, rescore_us REAL, total_us REAL, words_per_ms REAL, recall REAL, measured REAL,"
-      " measured_low REAL, measured_high REAL, audits INTEGER)";
+      " measured_low REAL, measured_high REAL, audits INTEGER, plan TEXT)";
 
   static Result<std::vector<vtab::SnapshotRow>> rows(Engine& engine) {
     std::vector<vtab::SnapshotRow> result;

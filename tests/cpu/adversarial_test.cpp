@@ -266,10 +266,10 @@ TEST_F(Adversarial, RowsThatCodesOf4BitsCannotTellApart) {
     const std::vector<Query> queries = {row_query(*matrix, 1)};
     for (const int64_t k : {1, 10, 300, 5000}) {
       const std::vector<Row> expected = reference_rows(*matrix, queries[0], k);
-      for (const int bits : {4, 8})
+      for (const FirstLevel level : {FirstLevel::kCoarsest, FirstLevel::kCodes8})
         for (const int threads : {1, 3}) {
-          SCOPED_TRACE(std::to_string(bits) + " bits, k = " + std::to_string(k));
-          const auto backend = make_cpu_backend({.target = "", .threads = threads, .scan_bits = bits});
+          SCOPED_TRACE(std::to_string(static_cast<int>(level)) + ". level first, k = " + std::to_string(k));
+          const auto backend = make_cpu_backend({.target = "", .threads = threads, .first_level = level});
           ASSERT_EQ(backend_rows(*backend, model, queries, k).front(), expected);
         }
     }

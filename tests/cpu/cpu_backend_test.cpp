@@ -222,7 +222,8 @@ TEST(CpuBackend, ManyRandomRowsRemainAfter4Bits) {
     const std::vector<Row> expected = reference_rows(matrix, queries[0], k);
     for (const int threads : {1, 3}) {
       SCOPED_TRACE("k = " + std::to_string(k) + ", threads: " + std::to_string(threads));
-      const auto backend = make_cpu_backend({.target = "", .threads = threads, .scan_bits = 4});
+      const auto backend =
+          make_cpu_backend({.target = "", .threads = threads, .first_level = FirstLevel::kCoarsest});
       ASSERT_EQ(backend_rows(*backend, model, queries, k)[0], expected);
     }
   }
@@ -259,7 +260,8 @@ TEST(CpuBackend, ManyRowsWaitForTheirScores) {
     const std::vector<Row> expected = reference_rows(rows.matrix, queries[0], k);
     for (const int threads : {1, 3}) {
       SCOPED_TRACE("k = " + std::to_string(k) + ", threads: " + std::to_string(threads));
-      const auto backend = make_cpu_backend({.target = "", .threads = threads, .scan_bits = 4});
+      const auto backend =
+          make_cpu_backend({.target = "", .threads = threads, .first_level = FirstLevel::kCoarsest});
       std::vector<SearchRequest> requests;
       ASSERT_TRUE(search(*backend, model, queries, k, {}, requests).ok());
       std::vector<Row> found;
@@ -284,7 +286,8 @@ TEST(CpuBackend, AnInterruptStopsASearchIn2StepsAtAnyTime) {
   const std::vector<Row> expected = reference_rows(matrix, queries[0], 5);
   const ScopedFloatEnvironment environment;
   for (const int threads : {1, 2}) {
-    const auto backend = make_cpu_backend({.target = "", .threads = threads, .scan_bits = 4});
+    const auto backend =
+        make_cpu_backend({.target = "", .threads = threads, .first_level = FirstLevel::kCoarsest});
     int64_t granted = 0;
     for (;; ++granted) {
       int64_t calls = 0;

@@ -151,10 +151,12 @@ void expect_rows_found(int64_t rows, int64_t dims) {
   options.threads = 2;
   const ModelPtr model = sparse.model();
   EXPECT_EQ(backend_rows(*make_cpu_backend(options), model, queries, kRows), expected);
-  for (options.scan_bits = 4; options.scan_bits <= 8; options.scan_bits += 4)
+  for (const FirstLevel level : {FirstLevel::kCoarsest, FirstLevel::kCodes8}) {
+    options.first_level = level;
     EXPECT_EQ(backend_rows(*make_cpu_backend(options), model, std::span(queries).first(1), kRows).front(),
               expected.front())
-        << options.scan_bits << " bits";
+        << static_cast<int>(level);
+  }
 }
 
 // ThreadSanitizer writes to shadow memory for all that is read.

@@ -143,7 +143,7 @@ TEST(Planes, ScansKeepEveryRowAboveTheThreshold) {
     const std::vector<double> wide = widen(query.vector);
     for (const Kernels* kernels : usable_kernels()) {
       const ScanContext context = {*kernels, *model, 1};
-      const PlaneParts parts(context, query, wide.data(), split);
+      const PlaneParts parts(context, query, split);
       for (const float threshold :
            {-std::numeric_limits<float>::infinity(), -0.5f, 0.01f, 0.3f, 0.9f, 1.0f}) {
         std::vector<Survivor> survivors(static_cast<size_t>(tile_count(part.rows) * kTileRows));
@@ -259,7 +259,7 @@ TEST(Planes, BoundsHoldForManyRowsAndQueries) {
       if (!(query.norm_squared > 0)) continue;
       const SplitQuery split = split_query(query.vector, query.norm_squared);
       const std::vector<double> wide = widen(query.vector);
-      const PlaneParts parts({kernels, *model, 1}, query, wide.data(), split);
+      const PlaneParts parts({kernels, *model, 1}, query, split);
       const float threshold = uniform(random);
       const PlaneCounts counts =
           kernels.planes->scan(part, 0, tile_count(kRows), parts.query(0), threshold, left, survivors.data());
@@ -295,7 +295,7 @@ TEST(Planes, RuleOutMostRowsFarFromTheQuery) {
   const std::vector<double> wide = widen(query.vector);
   for (const Kernels* kernels : usable_kernels()) {
     const ScanContext context = {*kernels, *model, 1};
-    const PlaneParts parts(context, query, wide.data(), split);
+    const PlaneParts parts(context, query, split);
     std::vector<Survivor> survivors(4000);
     PlaneRows left;
     const PlaneCounts counts =
@@ -312,7 +312,7 @@ TEST(Planes, SearchesAreExactIfDamageHidesRows) {
   const Matrix matrix = test::clustered(2000, 64, random);
   const ModelPtr model = test::with_planes(test::make_model(matrix), 100, random);
   const Query query = test::row_query(matrix, 20);
-  const auto backend = make_cpu_backend({.target = {}, .threads = 1, .scan_bits = 4});
+  const auto backend = make_cpu_backend({.target = {}, .threads = 1, .first_level = FirstLevel::kCoarsest});
   const auto rows_of = [&](const PlaneLevel& level) {
     ModelPart part = model->parts().front();
     part.planes = &level;
@@ -347,7 +347,7 @@ TEST(Planes, TilesWithoutARowThatCountsAreNotRead) {
   queries[0].excluded.clear();
   for (int32_t row = 0; row < 4000; ++row)
     if (row != 17 && row != 3999) queries[0].excluded.push_back(row);
-  const auto backend = make_cpu_backend({.target = "", .threads = 2, .scan_bits = 4});
+  const auto backend = make_cpu_backend({.target = "", .threads = 2, .first_level = FirstLevel::kCoarsest});
   std::vector<SearchRequest> requests;
   ASSERT_TRUE(test::search(*backend, model, queries, 5, {}, requests).ok());
   EXPECT_LE(requests.front().cost.bytes_scanned,

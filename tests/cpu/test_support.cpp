@@ -197,13 +197,13 @@ Status search(Backend& backend, const ModelPtr& model, std::span<const Query> qu
 
 std::vector<Variant> all_variants(const std::vector<int>& threads) {
   std::vector<Variant> variants;
-  for (const int bits : {8, 4})
+  for (const FirstLevel level : {FirstLevel::kCodes8, FirstLevel::kCoarsest})
     for (const std::string_view target : tested_targets())
       for (const int count : threads)
         variants.push_back(
-            {std::string(target) + ", " + std::to_string(count) + " threads, " + std::to_string(bits) +
-                 " bits first",
-             make_cpu_backend({.target = std::string(target), .threads = count, .scan_bits = bits})});
+            {std::string(target) + ", " + std::to_string(count) + " threads, " +
+                 (level == FirstLevel::kCodes8 ? "8 bits first" : "coarsest first"),
+             make_cpu_backend({.target = std::string(target), .threads = count, .first_level = level})});
   return variants;
 }
 

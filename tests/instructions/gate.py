@@ -40,14 +40,14 @@ def circumstances(queries):
             "libc": " ".join(os.confstr("CS_GNU_LIBC_VERSION").split())}
 
 
-def counts_of(queries, folder, bits):
+def counts_of(queries, folder, level):
     """Returns the instructions of each query of the process with these codes, by name."""
-    out = os.path.join(folder, "counts-" + bits)
+    out = os.path.join(folder, "counts-" + level)
     os.mkdir(out)
     shutil.copy(os.path.join(folder, "instructions.db"), out)
     for model in ("words.safetensors", "lists.safetensors"):
         os.link(os.path.join(folder, model), os.path.join(out, model))
-    environment = {"PATH": os.environ["PATH"], "GLOVE_CPU_TARGET": "avx2", "GLOVE_CPU_SCAN_BITS": bits}
+    environment = {"PATH": os.environ["PATH"], "GLOVE_CPU_TARGET": "avx2", "GLOVE_CPU_FIRST_LEVEL": level}
     done = subprocess.run(["valgrind", "--tool=callgrind", "--instr-atstart=no", "--callgrind-out-file=" + os.path.join(out, "out"),
                            queries, "measure", out], env=environment, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -73,7 +73,7 @@ def measure(queries, converter):
         subprocess.run([queries, "database", folder], env=environment, check=True)
         with concurrent.futures.ThreadPoolExecutor() as pool:
             counts = {}
-            for some in pool.map(lambda bits: counts_of(queries, folder, bits), ("8", "4")):
+            for some in pool.map(lambda level: counts_of(queries, folder, level), ("codes8", "coarsest")):
                 counts.update(some)
         return counts
 

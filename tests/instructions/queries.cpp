@@ -2,7 +2,7 @@
 //
 //   queries prepare FOLDER    writes words.txt, from which glove-convert makes the models
 //   queries database FOLDER   makes the database
-//   queries measure FOLDER    runs what belongs to $GLOVE_CPU_SCAN_BITS, and has callgrind dump the counts
+//   queries measure FOLDER    runs what belongs to $GLOVE_CPU_FIRST_LEVEL, and has callgrind dump the counts
 //
 // Clocks advance by a microsecond whenever they are read, so that no count depends on the time that anything
 // takes.
@@ -201,8 +201,8 @@ int main(int argc, char** argv) {
     make_database(folder);
   } else {
     Measurements measurements(folder);
-    const char* const bits = std::getenv("GLOVE_CPU_SCAN_BITS");
-    if (bits != nullptr && *bits == '4')
+    const char* const level = std::getenv("GLOVE_CPU_FIRST_LEVEL");
+    if (level != nullptr && std::string_view(level) == "coarsest")
       measurements.by_4_bits();
     else
       measurements.by_8_bits();

@@ -139,7 +139,7 @@ class ListsTest : public ::testing::Test {
 
 // Searches segments as one model without vectors, by the codes that the backend is told to read first.
 std::vector<Neighbor> candidates(const std::vector<SegmentPtr>& segments, const Query& query, int64_t k,
-                                 int bits, int threads) {
+                                 FirstLevel level, int threads) {
   std::vector<ModelPart> parts;
   for (const SegmentPtr& segment : segments) {
     ModelPart part;
@@ -151,7 +151,7 @@ std::vector<Neighbor> candidates(const std::vector<SegmentPtr>& segments, const 
     parts.push_back(part);
   }
   const auto model = std::make_shared<const Model>(parts, Vocabulary(), Model::Source(), nullptr);
-  const auto backend = make_cpu_backend({.target = "", .threads = threads, .scan_bits = bits});
+  const auto backend = make_cpu_backend({.target = "", .threads = threads, .first_level = level});
   const auto searcher = backend->open(model, {}).value();
   SearchRequest request;
   request.query = &query;
@@ -199,7 +199,8 @@ TEST_F(ListsTest, SearchesFindTheSameRows) {
         if (!query) continue;
         const int64_t k = std::array{1, 2, 10, 100}[i % 4];
         for (const int threads : {1, 3}) {
-          const std::vector<Neighbor> found = candidates({segment}, *query, k, 4, threads);
+          const std::vector<Neighbor> found =
+              candidates({segment}, *query, k, FirstLevel::kCoarsest, threads);
           EXPECT_TRUE(std::is_sorted(found.begin(), found.end(), ranks_before));
           for (const int32_t row : best_rows(*query, k)) {
             const auto is_row = [row](const Neighbor& one) { return one.id == row; };
@@ -239,7 +240,7 @@ TEST_F(ListsTest, SegmentsWithAndWithoutListsAreSearchedTogether) {
     const auto query = make_query({vector(row), vector(row) + kDims});
     const bool is_first = i % 2 == 0;
     const auto order = is_first ? std::vector{large, small} : std::vector{small, large};
-    const std::vector<Neighbor> found = candidates(order, *query, 10, 4, 1 + i % 3);
+    const std::vector<Neighbor> found = candidates(order, *query, 10, FirstLevel::kCoarsest, 1 + i % 3);
     EXPECT_LT(std::ssize(found), rows_);
     for (const int32_t best : best_rows(*query, 10)) {
       const int64_t id = is_first ? best : best < kRows ? best + 300 : best - kRows;
@@ -297,7 +298,7 @@ TEST_F(ListsTest, DamagedPlanesAreErrorsOrOtherPlanes) {
     ++others;
     EXPECT_NE(damaged.value()->checksum(), segment->checksum());
     EXPECT_FALSE(has_planes_of_codes(*damaged.value(), {}).value()) << at - begin;
-    candidates({damaged.value()}, *query, 5, 4, 1);
+    candidates({damaged.value()}, *query, 5, FirstLevel::kCoarsest, 1);
   }
   EXPECT_GT(errors, 0);
   EXPECT_GT(others, 0);

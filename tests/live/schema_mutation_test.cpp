@@ -318,7 +318,7 @@ uint64_t number_of(const char* variable, uint64_t otherwise) {
 }
 
 TEST(SchemaMutations, DoNoHarm) {
-  setenv("GLOVE_CPU_SCAN_BITS", "4", 0);  // so that searches read the planes of so few rows
+  setenv("GLOVE_CPU_FIRST_LEVEL", "coarsest", 0);  // so that searches read the planes of so few rows
   const uint64_t seed = number_of("GLOVE_TEST_SEED", 1);
   const uint64_t end = seed + number_of("GLOVE_TEST_RUNS", 300);
   void* const memory =
