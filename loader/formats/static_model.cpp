@@ -19,28 +19,11 @@
 namespace glove {
 namespace {
 
-constexpr std::string_view kTableFile = "model.safetensors";
-constexpr std::string_view kNestedFolder = "0_StaticEmbedding";
-constexpr std::string_view kTokenizerFile = "tokenizer.json";
 constexpr std::string_view kModel2VecTable = "embeddings";
 constexpr std::string_view kStaticEmbeddingTable = "embedding.weight";
 constexpr std::string_view kWeights = "weights";
 constexpr std::string_view kMapping = "mapping";
 constexpr int64_t kMostConfigBytes = int64_t{1} << 20;
-
-// If not, errno says why.
-bool exists(const std::string& path) {
-  return system_calls::status_of(path).has_value();
-}
-
-bool is_directory(const std::string& path) {
-  const auto status = system_calls::status_of(path);
-  return status && status->kind == system_calls::FileStatus::Kind::kDirectory;
-}
-
-std::string in_folder(const std::string& folder, std::string_view name) {
-  return folder + (file_name_at(folder) == folder.size() ? "" : "/") + std::string(name);
-}
 
 Error corrupt(const std::string& path, const std::string& what) {
   return {ErrorCode::kCorrupt, path + ": " + what};
@@ -140,12 +123,12 @@ Result<bool> read_normalization(const std::string& folder, EncodingRules rules) 
   const std::string modules = in_folder(top, "modules.json");
   const std::string config = in_folder(top, "config_sentence_transformers.json");
   bool normalizes = false;
-  if (exists(modules)) {
+  if (path_exists(modules)) {
     GLOVE_ASSIGN_OR_RETURN(normalizes, has_normalize_module(modules));
-  } else if (!exists(config)) {
+  } else if (!path_exists(config)) {
     return corrupt(top, "there is neither modules.json nor config_sentence_transformers.json in the folder");
   }
-  if (normalizes || !exists(config)) return normalizes;
+  if (normalizes || !path_exists(config)) return normalizes;
   return read_normalize(config);
 }
 
@@ -360,30 +343,13 @@ Result<std::unique_ptr<RowReader>> open_table(Tensors& tensors, EncodingRules ru
 
 }  // namespace
 
-Result<std::string> static_model_file(const std::string& path) {
-  if (!is_directory(path)) return path;
-  std::string file = in_folder(path, kTableFile);
-  if (!exists(file) && errno == ENOENT) file = in_folder(in_folder(path, kNestedFolder), kTableFile);
-  if (!exists(file) && errno != ENOENT && errno != ENOTDIR) return system_error("read", file);
-  if (!exists(file))
-    return Error{ErrorCode::kIo,
-                 "cannot read '" + path +
-                     "': it is a directory, not an embedding file, and has no model.safetensors "
-                     "or 0_StaticEmbedding/model.safetensors of a static embedding model"};
-  const std::string tokenizer = in_folder(directory_of(file), kTokenizerFile);
-  if (exists(tokenizer)) return file;
-  if (errno != ENOENT) return system_error("read", tokenizer);
-  return Error{ErrorCode::kIo, "cannot read '" + path + "': there is no " + std::string(kTokenizerFile) +
-                                   " beside '" + file + "'; a static embedding model has one"};
-}
-
 // A word list or a tensor that the caller names means a plain matrix.
 Result<bool> sniff_static_model(const Input& input, const ReadOptions& options) {
   if (!input.is_plain() || !options.words_path.empty() || !options.tensor.empty() ||
       !looks_like_safetensors({input.sample().data(), input.sample().size()}) ||
-      !exists(in_folder(directory_of(input.path()), kTokenizerFile)))
+      !path_exists(in_folder(directory_of(input.path()), kTokenizerFile)))
     return false;
-  if (file_name_of(input.path()) == kTableFile) return true;
+  if (file_name_of(input.path()) == kStaticModelFile) return true;
   const auto header = read_safetensors_header(input.path(), *input.stream(), input.content_bytes());
   if (header.ok()) return header.value().find(kModel2VecTable) || header.value().find(kStaticEmbeddingTable);
   if (header.error().code == ErrorCode::kCorrupt) return false;
