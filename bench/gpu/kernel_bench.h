@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "bench/gpu/timing.h"
-#include "gpu/kernels/coarse_scan.h"
 #include "gpu/kernels/packed_rows.h"
+#include "gpu/kernels/single_scan.h"
 #include "gpu/layout/query_codes.h"
 #include "model/model.h"
 #include "model/quantize.h"
@@ -41,6 +41,7 @@ class KernelBench {
             "pinned memory");
     std::memset(answer_, 0, kCapacity * 12 + 256);
     require(cudaStreamCreate(&stream_), "stream");
+    require(gpu::device_shape(0, &shape_), "shape");
     for (auto& event : events_) require(cudaEventCreate(&event), "event");
   }
 
@@ -91,15 +92,10 @@ class KernelBench {
  private:
   // Returns the microseconds between the events around a launch.
   double run_once(const Query& query, int64_t k, const Variant& variant) {
-    gpu::ScanShape shape;
-    require(gpu::single_scan_shape(0, model_->dims(), &shape), "shape");
-    require(gpu::prepare_coarse_scan(shape), "shape");
-    if (const int64_t bytes = gpu::row_upper_bytes(shape, rows_ / kTileRows);
+    if (const int64_t bytes = gpu::row_upper_bytes(model_->dims(), rows_ / kTileRows, shape_);
         bytes > 0 && row_upper_ == nullptr)
       clear(&row_upper_, static_cast<size_t>(bytes));
-    gpu::CoarseScanParams params = make(query, k);
-    params.seeds_per_warp = gpu::seeds_per_warp(shape, k);
-    gpu::SingleScanParams& launch = params.scan;
+    gpu::SingleScanParams launch = make(query, k);
     launch.reversed = variant.reversed ? 1 : 0;
     if (variant.ranked) {
       launch.ranked_similarities = launch.similarities;
@@ -108,9 +104,7 @@ class KernelBench {
       launch.ids = reinterpret_cast<int32_t*>(collected_ + kCapacity * 8);
     }
     require(cudaEventRecord(events_[0], stream_), "event");
-    require(variant.coarse ? gpu::launch_coarse_scan(params, shape, stream_)
-                           : gpu::launch_single_scan(launch, shape, stream_),
-            "launch");
+    require(gpu::launch_single_scan(variant.coarse ? 4 : 8, launch, shape_, stream_), "launch");
     require(cudaEventRecord(events_[1], stream_), "event");
     require(cudaStreamSynchronize(stream_), "scan");
     float ms = 0;
@@ -123,7 +117,6 @@ class KernelBench {
     std::vector<float> residuals(level.residuals.begin(), level.residuals.end());
     residuals.resize(static_cast<size_t>(rows_), INFINITY);
     gpu::DeviceLevel copy;
-    copy.bits = level.bits;
     upload(&copy.codes, level.codes, level.codes.size_bytes());
     upload(&copy.scales, level.scales, static_cast<size_t>(rows_) * 4);
     upload(&copy.residuals, std::span<const float>(residuals), residuals.size() * 4);
@@ -147,11 +140,10 @@ class KernelBench {
     *device = copy;
   }
 
-  gpu::CoarseScanParams make(const Query& query, int64_t k) {
+  gpu::SingleScanParams make(const Query& query, int64_t k) {
     const QuantizedQuery quantized = quantize_query(query.vector, query.norm_squared, gpu::kTwoPlaneCode);
-    gpu::CoarseScanParams params = {};
-    gpu::SingleScanParams& scan = params.scan;
-    params.code_sum = quantized.code_sum;
+    gpu::SingleScanParams scan = {};
+    scan.code_sum = quantized.code_sum;
     scan.part = part_;
     scan.tiles = static_cast<int32_t>(tile_count(model_->words()));
     scan.groups = static_cast<int32_t>(component_groups(model_->dims()));
@@ -169,12 +161,13 @@ class KernelBench {
     gpu::pack_planes(quantized.codes, reinterpret_cast<int8_t*>(scan.query));
     std::memcpy(scan.query + gpu::query_floats_offset(model_->dims()), query.vector.data(),
                 query.vector.size() * 4);
-    return params;
+    return scan;
   }
 
   ModelPtr model_;
   int64_t rows_ = 0;
   gpu::DevicePart part_;
+  gpu::DeviceShape shape_;
   gpu::ScanCounters* counters_ = nullptr;
   uint16_t* row_upper_ = nullptr;
   std::byte* collected_ = nullptr;

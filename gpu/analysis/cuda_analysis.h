@@ -66,7 +66,7 @@ class CudaMoments {
 // Returns kOutOfMemory if the device has no room for the pass or a centroid does not fit in shared memory.
 Result<std::unique_ptr<KMeansPass>> make_cuda_pass(int device, const DevicePart& part,
                                                    const FixedSums& format, int64_t count,
-                                                   const BatchShape& shape);
+                                                   const DeviceShape& shape);
 
 // Device::convolve on the current device. Allocates and frees what it needs.
 Result<Grid> cuda_convolve(const Grid& grid, std::span<const Grid> kernels,

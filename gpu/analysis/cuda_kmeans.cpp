@@ -56,7 +56,7 @@ Status launched(cudaError_t error) {
 
 class CudaPass final : public KMeansPass {
  public:
-  CudaPass(int device, const DevicePart& part, const BatchShape& shape) : device_(device), shape_(shape) {
+  CudaPass(int device, const DevicePart& part, const DeviceShape& shape) : device_(device), shape_(shape) {
     params_.part = part;
     params_.steps = static_cast<int32_t>(half_steps(part.dims));
   }
@@ -90,7 +90,7 @@ class CudaPass final : public KMeansPass {
   Status download(const T* from, T* to, int64_t count);
 
   const int device_;
-  const BatchShape shape_;
+  const DeviceShape shape_;
   KMeansParams params_ = {};
   Stream stream_;
   CentroidMemory centroids_, other_centroids_;
@@ -298,7 +298,7 @@ Status CudaPass::dots(std::span<const float> vector, std::span<double> dots,
 
 Result<std::unique_ptr<KMeansPass>> make_cuda_pass(int device, const DevicePart& part,
                                                    const FixedSums& format, int64_t count,
-                                                   const BatchShape& shape) {
+                                                   const DeviceShape& shape) {
   const ScopedDevice current(device);
   auto pass = std::make_unique<CudaPass>(device, part, shape);
   GLOVE_RETURN_IF_ERROR(pass->create(format, count));

@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <map>
-#include <new>
+#include <memory>
 
-#include "base/mutex.h"
 #include "gpu/analysis/cuda_analysis.h"
 #include "gpu/device/cuda_error.h"
 #include "gpu/device/cuda_memory.h"
@@ -29,9 +27,9 @@ constexpr int64_t kRowsPerCopy = int64_t{1} << 22;  // rows whose dot products a
 
 class CudaRing : public CopyRing {
  public:
-  explicit CudaRing(int device) : device_(device) {}
-
+  // REQUIRES: the ring's device is the current one.
   Status create() {
+    GLOVE_RETURN_IF_ERROR(cuda_status(cudaGetDevice(&device_), "asking for the device"));
     GLOVE_RETURN_IF_ERROR(stream_.create());
     GLOVE_RETURN_IF_ERROR(memory_.reserve(kRingSlots * kRingBlock));
     for (Event& event : copied_) GLOVE_RETURN_IF_ERROR(event.create(cudaEventDisableTiming));
@@ -57,7 +55,7 @@ class CudaRing : public CopyRing {
   }
 
  private:
-  const int device_;
+  int device_ = 0;
   Stream stream_;
   PinnedArray<std::byte> memory_;
   Event copied_[kRingSlots];
@@ -81,17 +79,14 @@ struct ScoreSearch {
 
 class CudaDevice : public Device {
  public:
-  CudaDevice(int number, DeviceInfo info) : number_(number), info_(std::move(info)), owner_(getpid()) {}
-  Status create() {
-    return cuda_status(batch_shape(number_, &batch_shape_), "asking for the device's limits");
-  }
+  CudaDevice(int number, DeviceInfo info, const DeviceShape& shape)
+      : number_(number), info_(std::move(info)), shape_(shape), owner_(getpid()) {}
 
   const DeviceInfo& info() const override { return info_; }
   Result<int64_t> free_bytes() override;
   Result<DeviceBlock> allocate(int64_t bytes) override;
   void deallocate(std::byte* data) override;
-  Result<std::unique_ptr<CopyRing>> take_ring() override;
-  void give_back_ring(std::unique_ptr<CopyRing> ring) override;
+  Result<std::shared_ptr<CopyRing>> take_ring() override;
   Status propose(const DevicePart& part, std::span<SearchRequest> requests, int64_t top_rows,
                  const InterruptCheck& interrupted) override;
   Status pack_rows(const DevicePart& part, std::byte* rows) override;
@@ -109,26 +104,20 @@ class CudaDevice : public Device {
   }
   Result<std::unique_ptr<KMeansPass>> kmeans_pass(const DevicePart& part, const FixedSums& format,
                                                   int64_t count) override {
-    return make_cuda_pass(number_, part, format, count, batch_shape_);
+    return make_cuda_pass(number_, part, format, count, shape_);
   }
 
  private:
-  Result<ScanShape> scan_shape(int64_t dims);
   Status propose_one(const DevicePart& part, SearchRequest& request, int64_t top_rows,
                      const InterruptCheck& interrupted);
 
   const int number_;
   const DeviceInfo info_;
+  const DeviceShape shape_;
   const pid_t owner_;
-  BatchShape batch_shape_;
   std::atomic<uint32_t> scans_{0};
 
-  Mutex mutex_;
-  std::map<int64_t, ScanShape> scan_shapes_ GLOVE_GUARDED_BY(mutex_);  // by dims; entries never change
-  // The entry that was used last, which is found without the mutex.
-  std::atomic<const std::pair<const int64_t, ScanShape>*> last_shape_ = nullptr;
-  std::vector<std::unique_ptr<CopyRing>> idle_rings_ GLOVE_GUARDED_BY(mutex_);
-
+  Pool<CudaRing> rings_;
   Pool<SingleSearch> single_searches_;
   Pool<BatchSearch> batch_searches_;
   Pool<ScoreSearch> score_searches_;
@@ -162,60 +151,23 @@ void CudaDevice::deallocate(std::byte* data) {
   static_cast<void>(cudaFree(data));
 }
 
-Result<std::unique_ptr<CopyRing>> CudaDevice::take_ring() {
-  {
-    const Lock lock(mutex_);
-    if (!idle_rings_.empty()) {
-      std::unique_ptr<CopyRing> ring = std::move(idle_rings_.back());
-      idle_rings_.pop_back();
-      return ring;
-    }
-  }
+Result<std::shared_ptr<CopyRing>> CudaDevice::take_ring() {
   const ScopedDevice current(number_);
-  auto ring = std::make_unique<CudaRing>(number_);
-  GLOVE_RETURN_IF_ERROR(ring->create());
-  return std::unique_ptr<CopyRing>(std::move(ring));
-}
-
-void CudaDevice::give_back_ring(std::unique_ptr<CopyRing> ring) {
-  const Lock lock(mutex_);
-  try {
-    idle_rings_.push_back(std::move(ring));
-  } catch (const std::bad_alloc&) {  // the next upload creates one
-  }
-}
-
-Result<ScanShape> CudaDevice::scan_shape(int64_t dims) {
-  if (const auto* last = last_shape_.load(std::memory_order_acquire); last != nullptr && last->first == dims)
-    return last->second;
-  const Lock lock(mutex_);
-  if (const auto found = scan_shapes_.find(dims); found != scan_shapes_.end()) {
-    last_shape_.store(&*found, std::memory_order_release);
-    return found->second;
-  }
-  ScanShape shape;
-  const cudaError_t error = single_scan_shape(number_, dims, &shape);
-  if (error == cudaErrorInvalidConfiguration) {  // concerns this model only; the others continue here
-    static_cast<void>(cudaGetLastError());
-    return Error{ErrorCode::kOutOfMemory, "a query of " + std::to_string(dims) +
-                                              " dimensions does not fit the shared memory of " + info_.name};
-  }
-  GLOVE_RETURN_IF_ERROR(cuda_status(error, "preparing the scan"));
-  GLOVE_RETURN_IF_ERROR(cuda_status(prepare_coarse_scan(shape), "preparing the scan"));
-  last_shape_.store(&*scan_shapes_.emplace(dims, shape).first, std::memory_order_release);
-  return shape;
+  GLOVE_ASSIGN_OR_RETURN(auto ring, rings_.take());
+  const auto loan = std::make_shared<Pool<CudaRing>::Loan>(std::move(ring));
+  return std::shared_ptr<CopyRing>(loan, loan->operator->());
 }
 
 Status CudaDevice::propose_one(const DevicePart& part, SearchRequest& request, int64_t top_rows,
                                const InterruptCheck& interrupted) {
-  GLOVE_ASSIGN_OR_RETURN(const ScanShape shape, scan_shape(part.dims));
+  if (!single_scan_fits(part.dims, shape_))  // concerns this model only; the others continue here
+    return {ErrorCode::kOutOfMemory, "a query of " + std::to_string(part.dims) +
+                                         " dimensions does not fit the shared memory of " + info_.name};
   GLOVE_ASSIGN_OR_RETURN(auto search, single_searches_.take());
   // Every other scan starts where the previous one ended, because those rows are still in the cache.
   const bool reversed = (scans_.fetch_add(1, std::memory_order_relaxed) & 1u) != 0;
-  const bool coarse = part.packed_rows != nullptr &&
-                      coarse_worthwhile(part.rows_to_scan(), part.dims, top_rows, info_.coarse_from);
-  const auto codes = coarse ? SingleSearch::Scan::kCoarse : SingleSearch::Scan::kFine;
-  return search->run(part, shape, codes, top_rows, reversed, interrupted, request);
+  const SinglePlan plan = plan_single(part, top_rows, info_.coarse_from);
+  return search->run(part, shape_, plan, top_rows, reversed, interrupted, request);
 }
 
 Status CudaDevice::propose(const DevicePart& part, std::span<SearchRequest> requests, int64_t top_rows,
@@ -227,7 +179,7 @@ Status CudaDevice::propose(const DevicePart& part, std::span<SearchRequest> requ
       plan_batch(part.rows, part.dims, static_cast<int64_t>(requests.size()), top_rows, part.rows_to_scan());
   if (plan.worthwhile) {
     GLOVE_ASSIGN_OR_RETURN(auto search, batch_searches_.take());
-    GLOVE_RETURN_IF_ERROR(search->run(part, batch_shape_, plan, requests, top_rows, interrupted, singly));
+    GLOVE_RETURN_IF_ERROR(search->run(part, shape_, plan, requests, top_rows, interrupted, singly));
   } else {
     for (size_t i = 0; i < requests.size(); ++i) singly.push_back(i);
   }
@@ -282,18 +234,20 @@ Status CudaDevice::score_all(const DevicePart& part, const Query& query, std::sp
   return {};
 }
 
-// Returns an error unless this build contains machine code, or code that the driver can compile, for the
-// device.
-Status check_code_for(int number, const DeviceInfo& info) {
-  ScanShape shape;
-  const cudaError_t error = single_scan_shape(number, 4, &shape);
+// Returns the device's shape, or an error unless this build contains machine code, or code that the driver
+// can compile, for the device.
+Result<DeviceShape> shape_of(int number, const DeviceInfo& info) {
+  DeviceShape shape;
+  const cudaError_t error = device_shape(number, &shape);
   if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction) {
     static_cast<void>(cudaGetLastError());
-    return {ErrorCode::kUnavailable, "this build has no code for " + info.name + " (compute capability " +
-                                         std::to_string(info.compute_capability / 10) + "." +
-                                         std::to_string(info.compute_capability % 10) + ")"};
+    return Error{ErrorCode::kUnavailable, "this build has no code for " + info.name +
+                                              " (compute capability " +
+                                              std::to_string(info.compute_capability / 10) + "." +
+                                              std::to_string(info.compute_capability % 10) + ")"};
   }
-  return cuda_status(error, "preparing the scan");
+  GLOVE_RETURN_IF_ERROR(cuda_status(error, "preparing the scan"));
+  return shape;
 }
 
 // Returns why there is no device, in words that say what to do.
@@ -336,10 +290,8 @@ Result<std::unique_ptr<Device>> open_cuda_device(int number) {
                  info.name + " is too old: compute capability 7.5 (Turing) or later is needed"};
   if (properties.cooperativeLaunch == 0)
     return Error{ErrorCode::kUnavailable, info.name + " cannot launch cooperative kernels"};
-  GLOVE_RETURN_IF_ERROR(check_code_for(number, info));
-  auto device = std::make_unique<CudaDevice>(number, std::move(info));
-  GLOVE_RETURN_IF_ERROR(device->create());
-  return std::unique_ptr<Device>(std::move(device));
+  GLOVE_ASSIGN_OR_RETURN(const DeviceShape shape, shape_of(number, info));
+  return std::unique_ptr<Device>(std::make_unique<CudaDevice>(number, std::move(info), shape));
 }
 
 }  // namespace glove::gpu

@@ -102,9 +102,9 @@ class Device {
   virtual Result<DeviceBlock> allocate(int64_t bytes) = 0;
   virtual void deallocate(std::byte* data) = 0;
 
-  // Lends a ring until give_back_ring(). Rings are created once and reused.
-  virtual Result<std::unique_ptr<CopyRing>> take_ring() = 0;
-  virtual void give_back_ring(std::unique_ptr<CopyRing> ring) = 0;
+  // Lends a ring until its last holder drops it, when no copy may be in progress. Rings are created once and
+  // reused.
+  virtual Result<std::shared_ptr<CopyRing>> take_ring() = 0;
 
   // Fills each request's rows, in any order, with a superset of the best `top_rows` nonzero rows of part.mask
   // in the relation's order, and with no row that is not in the mask. Excluded words are not filtered out, so

@@ -203,7 +203,7 @@ __global__ void __launch_bounds__(256)
 }
 
 template <bool kSample, bool kResident>
-cudaError_t launch_batch(const BatchScanParams& scan, int first, int last, const BatchShape& shape,
+cudaError_t launch_batch(const BatchScanParams& scan, int first, int last, const DeviceShape& shape,
                          cudaStream_t stream) {
   const int room = shape.shared_limit - 1024;
   const int pair_bytes = scan.steps * kPairStepBytes;
@@ -226,7 +226,7 @@ cudaError_t launch_batch(const BatchScanParams& scan, int first, int last, const
 }
 
 template <bool kSample>
-cudaError_t launch_batch(const BatchScanParams& scan, int first, int last, const BatchShape& shape,
+cudaError_t launch_batch(const BatchScanParams& scan, int first, int last, const DeviceShape& shape,
                          cudaStream_t stream) {
   return scan.steps <= kResidentSteps ? launch_batch<kSample, true>(scan, first, last, shape, stream)
                                       : launch_batch<kSample, false>(scan, first, last, shape, stream);
@@ -234,14 +234,7 @@ cudaError_t launch_batch(const BatchScanParams& scan, int first, int last, const
 
 }  // namespace
 
-cudaError_t batch_shape(int device, BatchShape* shape) {
-  shape->wgmma = wgmma_available();
-  cudaError_t error = cudaDeviceGetAttribute(&shape->multiprocessors, cudaDevAttrMultiProcessorCount, device);
-  if (error != cudaSuccess) return error;
-  return cudaDeviceGetAttribute(&shape->shared_limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-}
-
-cudaError_t launch_batch_thresholds(const BatchScanParams& scan, const BatchShape& shape,
+cudaError_t launch_batch_thresholds(const BatchScanParams& scan, const DeviceShape& shape,
                                     cudaStream_t stream) {
   const cudaError_t error = scan.columns != nullptr
                                 ? launch_wgmma_sample(scan, shape, stream)
@@ -252,7 +245,7 @@ cudaError_t launch_batch_thresholds(const BatchScanParams& scan, const BatchShap
 }
 
 cudaError_t launch_batch_lists(const BatchScanParams& scan, int32_t first, int32_t last,
-                               const BatchShape& shape, cudaStream_t stream) {
+                               const DeviceShape& shape, cudaStream_t stream) {
   if (first >= last) return cudaSuccess;
   return scan.columns != nullptr ? launch_wgmma_lists(scan, first, last, shape, stream)
                                  : launch_batch<false>(scan, first, last, shape, stream);

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "gpu/kernels/device_shape.h"
 #include "gpu/layout/bounds.h"
 #include "gpu/layout/device_part.h"
 
@@ -62,21 +63,12 @@ struct BatchScanParams {
   AnswerArrays answers;  // in device memory or mapped host memory
 };
 
-// The properties of a device that the launches depend on.
-struct BatchShape {
-  int multiprocessors = 0;
-  int shared_limit = 0;
-  bool wgmma = false;  // wgmma_available()
-};
-// Reads the shape of device number `device`.
-cudaError_t batch_shape(int device, BatchShape* shape);
-
 // Fills sample_best and then thresholds, with two launches.
-cudaError_t launch_batch_thresholds(const BatchScanParams& scan, const BatchShape& shape,
+cudaError_t launch_batch_thresholds(const BatchScanParams& scan, const DeviceShape& shape,
                                     cudaStream_t stream);
 // Appends the rows of tiles [first, last) to lists and list_sizes.
 cudaError_t launch_batch_lists(const BatchScanParams& scan, int32_t first, int32_t last,
-                               const BatchShape& shape, cudaStream_t stream);
+                               const DeviceShape& shape, cudaStream_t stream);
 // Raises thresholds to what the lists so far allow. A threshold never falls.
 cudaError_t launch_batch_tighten(const BatchScanParams& scan, cudaStream_t stream);
 // Writes the answer. With vectors it is the `top_rows` best rows of each list by exact similarity, ties by

@@ -319,7 +319,7 @@ __global__ void __launch_bounds__(kThreads, 1)
 }
 
 template <bool kSample, int kPairs>
-cudaError_t launch(const BatchScanParams& scan, int first, int last, const BatchShape& shape,
+cudaError_t launch(const BatchScanParams& scan, int first, int last, const DeviceShape& shape,
                    cudaStream_t stream) {
   constexpr size_t kBytes = sizeof(BlockMemory<kPairs>);
   const auto kernel = &batch_wgmma_kernel<kSample, kPairs>;
@@ -336,7 +336,7 @@ cudaError_t launch(const BatchScanParams& scan, int first, int last, const Batch
 }
 
 template <bool kSample>
-cudaError_t launch(const BatchScanParams& scan, int first, int last, const BatchShape& shape,
+cudaError_t launch(const BatchScanParams& scan, int first, int last, const DeviceShape& shape,
                    cudaStream_t stream) {
   return column_pairs(scan.part.dims) == 2 ? launch<kSample, 2>(scan, first, last, shape, stream)
                                            : launch<kSample, kMostPairs>(scan, first, last, shape, stream);
@@ -352,17 +352,17 @@ bool wgmma_available() {
   return available;
 }
 
-bool wgmma_fits(int64_t dims, const BatchShape& shape) {
+bool wgmma_fits(int64_t dims, const DeviceShape& shape) {
   return shape.wgmma && column_pairs(dims) <= kMostPairs &&
          sizeof(BlockMemory<kMostPairs>) <= static_cast<size_t>(shape.shared_limit);
 }
 
-cudaError_t launch_wgmma_sample(const BatchScanParams& scan, const BatchShape& shape, cudaStream_t stream) {
+cudaError_t launch_wgmma_sample(const BatchScanParams& scan, const DeviceShape& shape, cudaStream_t stream) {
   return launch<true>(scan, 0, scan.sample_tiles, shape, stream);
 }
 
 cudaError_t launch_wgmma_lists(const BatchScanParams& scan, int32_t first, int32_t last,
-                               const BatchShape& shape, cudaStream_t stream) {
+                               const DeviceShape& shape, cudaStream_t stream) {
   return launch<false>(scan, first, last, shape, stream);
 }
 

@@ -16,13 +16,13 @@ namespace glove::gpu {
 bool wgmma_available();
 
 // Whether it can scan rows of `dims` components: whether two rows' bytes fit in a lane's registers.
-bool wgmma_fits(int64_t dims, const BatchShape& shape);
+bool wgmma_fits(int64_t dims, const DeviceShape& shape);
 
 // Writes sample_best: the largest lower bound of each pair of the sample's tiles.
-cudaError_t launch_wgmma_sample(const BatchScanParams& scan, const BatchShape& shape, cudaStream_t stream);
+cudaError_t launch_wgmma_sample(const BatchScanParams& scan, const DeviceShape& shape, cudaStream_t stream);
 
 // launch_batch_lists().
 cudaError_t launch_wgmma_lists(const BatchScanParams& scan, int32_t first, int32_t last,
-                               const BatchShape& shape, cudaStream_t stream);
+                               const DeviceShape& shape, cudaStream_t stream);
 
 }  // namespace glove::gpu

@@ -180,17 +180,17 @@ cudaError_t launch_kmeans_select(const KMeansParams& params, cudaStream_t stream
 // Scores elements [first, last) of the list, or rows for kNearest, as far as they exist. Finds their clusters
 // or lists them as undecided.
 cudaError_t launch_kmeans_scan(const KMeansParams& params, int32_t first, int32_t last,
-                               const BatchShape& shape, cudaStream_t stream);
+                               const DeviceShape& shape, cudaStream_t stream);
 
 // Decides the undecided rows by exact scores. For labels, lists the changes and replaces `labels`.
-cudaError_t launch_kmeans_resolve(const KMeansParams& params, const BatchShape& shape, cudaStream_t stream);
+cudaError_t launch_kmeans_resolve(const KMeansParams& params, const DeviceShape& shape, cudaStream_t stream);
 
 // Lists the moves of `count` rows to other clusters as changes.
 cudaError_t launch_kmeans_refill(const KMeansParams& params, const int32_t* rows, const int32_t* clusters,
                                  int32_t count, cudaStream_t stream);
 
 // Moves the listed rows from sum to sum.
-cudaError_t launch_kmeans_sums(const KMeansParams& params, const BatchShape& shape, cudaStream_t stream);
+cudaError_t launch_kmeans_sums(const KMeansParams& params, const DeviceShape& shape, cudaStream_t stream);
 
 // If every cluster has a member, or with `always`, replaces the centroids by the means of their members and
 // prepares them for the next scan. launch_kmeans_bound must follow.

@@ -193,7 +193,7 @@ __global__ void kmeans_refill_kernel(const __grid_constant__ KMeansParams params
 
 }  // namespace
 
-cudaError_t launch_kmeans_resolve(const KMeansParams& params, const BatchShape& shape, cudaStream_t stream) {
+cudaError_t launch_kmeans_resolve(const KMeansParams& params, const DeviceShape& shape, cudaStream_t stream) {
   const auto blocks = static_cast<unsigned>(shape.multiprocessors * kBlocksPerMultiprocessor);
   kmeans_resolve_kernel<<<blocks, kThreads, 0, stream>>>(params);
   return cudaGetLastError();

@@ -288,7 +288,7 @@ __global__ void __launch_bounds__(Shape<kSteps>::kThreads, Shape<kSteps>::kBlock
 
 // Blocks of a kernel that uses `bytes` of shared memory, as many as are useful and run at once.
 template <int kSteps>
-unsigned block_count(int32_t rows, int bytes, const BatchShape& shape) {
+unsigned block_count(int32_t rows, int bytes, const DeviceShape& shape) {
   const int fitting = (shape.shared_limit + 1024) / (bytes + 1024);
   const int resident = fitting < Shape<kSteps>::kBlocks ? fitting : Shape<kSteps>::kBlocks;
   const int useful = (rows + Shape<kSteps>::kBlockRows - 1) / Shape<kSteps>::kBlockRows;
@@ -297,7 +297,7 @@ unsigned block_count(int32_t rows, int bytes, const BatchShape& shape) {
 }
 
 template <int kSteps>
-cudaError_t launch_many(const KMeansParams& params, int32_t first, int32_t last, const BatchShape& shape,
+cudaError_t launch_many(const KMeansParams& params, int32_t first, int32_t last, const DeviceShape& shape,
                         cudaStream_t stream) {
   using Kernel = Shape<kSteps>;
   const int room = shape.shared_limit / Kernel::kBlocks - 1024;
@@ -315,7 +315,7 @@ cudaError_t launch_many(const KMeansParams& params, int32_t first, int32_t last,
 }
 
 template <int kSteps>
-cudaError_t launch(const KMeansParams& params, int32_t first, int32_t last, const BatchShape& shape,
+cudaError_t launch(const KMeansParams& params, int32_t first, int32_t last, const DeviceShape& shape,
                    cudaStream_t stream) {
   using Kernel = Shape<kSteps>;
   const int copies = Kernel::kBlockRows * kCopyStride<kSteps> * 16;
@@ -335,7 +335,7 @@ cudaError_t launch(const KMeansParams& params, int32_t first, int32_t last, cons
 }  // namespace
 
 cudaError_t launch_kmeans_scan(const KMeansParams& params, int32_t first, int32_t last,
-                               const BatchShape& shape, cudaStream_t stream) {
+                               const DeviceShape& shape, cudaStream_t stream) {
   if (params.wgmma.columns != nullptr) return launch_kmeans_wgmma(params, first, last, shape, stream);
   switch (params.steps) {
     case 4:

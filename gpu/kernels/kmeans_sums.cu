@@ -127,7 +127,7 @@ __global__ void __launch_bounds__(kThreads, kLaneColumns == kManyColumns ? 2 : 4
 
 }  // namespace
 
-cudaError_t launch_kmeans_sums(const KMeansParams& params, const BatchShape& shape, cudaStream_t stream) {
+cudaError_t launch_kmeans_sums(const KMeansParams& params, const DeviceShape& shape, cudaStream_t stream) {
   const int64_t useful = (int64_t{params.part.rows} + kBlockChanges - 1) / kBlockChanges;
   const int64_t fitting = int64_t{8} * shape.multiprocessors;
   const auto blocks = static_cast<unsigned>(useful < fitting ? useful : fitting);

@@ -269,7 +269,7 @@ __global__ void __launch_bounds__(kMergeThreads)
 
 }  // namespace
 
-bool kmeans_wgmma_fits(int64_t dims, int64_t count, const BatchShape& shape) {
+bool kmeans_wgmma_fits(int64_t dims, int64_t count, const DeviceShape& shape) {
   const auto row_words = static_cast<int>(half_row_words(dims));
   return shape.wgmma && count > kFewCentroids && count <= kMostCentroids &&
          row_words <= kMostPairs * kPairWords &&
@@ -298,7 +298,7 @@ cudaError_t launch_scores(const KMeansParams& params, int32_t first, int32_t las
 }  // namespace
 
 cudaError_t launch_kmeans_wgmma(const KMeansParams& params, int32_t first, int32_t last,
-                                const BatchShape& shape, cudaStream_t stream) {
+                                const DeviceShape& shape, cudaStream_t stream) {
   KMeansParams own = params;
   own.id_bits = kPlaceBits;
   const auto chunks = static_cast<int>(centroid_chunks(params.centroids.count));

@@ -1,8 +1,7 @@
-// What the scans for one query share: how tiles are divided among blocks, and how candidates are
-// collected, ranked and announced to the host.
+// The frame of a scan for one query, whatever codes it reads: how tiles are divided among blocks, and how
+// candidates are collected, ranked and announced to the host.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -15,19 +14,13 @@
 
 namespace glove::gpu {
 
-constexpr int kThreads = 768;      // one block per multiprocessor
-constexpr int kRowLoads = 20;      // components of a row in flight per lane
-constexpr int kStagedRows = 3072;  // rows that a block stages at a time for ranking, if they fit
+constexpr int kThreads = 768;  // one block per multiprocessor
+constexpr int kRowLoads = 20;  // components of a row in flight per lane
 
 __device__ inline uint64_t global_nanoseconds() {
   uint64_t time;
   asm volatile("mov.u64 %0, %globaltimer;" : "=l"(time));
   return time;
-}
-
-// Bytes of shared memory for the query.
-__host__ __device__ inline int64_t shared_query_bytes(int64_t dims) {
-  return (query_bytes(dims) + 127) / 128 * 128;
 }
 
 // The bounds of a row's similarity that its integer sum implies.
@@ -84,6 +77,47 @@ struct Share {
   }
 };
 
+// What the threads of a block share: the query and, behind it, the histogram and the upper bounds of the
+// block's rows, if they have room there.
+struct QueryBlock {
+  const SingleScanParams& scan;
+  const Share share;
+  const int warp, lane;
+  std::byte* const planes;    // of the query
+  const float* const query;   // [dims]
+  uint32_t* const histogram;  // [kBins]
+  uint16_t* const uppers;     // [share.rows()], in the order of Share::row
+
+  // shared: the block's dynamic shared memory
+  __device__ QueryBlock(const SingleScanParams& params, std::byte* shared)
+      : scan(params),
+        share(params.tiles, static_cast<int>(gridDim.x)),
+        warp(static_cast<int>(threadIdx.x) >> 5),
+        lane(static_cast<int>(threadIdx.x) & 31),
+        planes(shared),
+        query(reinterpret_cast<const float*>(shared + query_floats_offset(params.part.dims))),
+        histogram(reinterpret_cast<uint32_t*>(shared + shared_query_bytes(params.part.dims))),
+        uppers(params.row_upper != nullptr ? params.row_upper + share.rows() * blockIdx.x
+                                           : reinterpret_cast<uint16_t*>(histogram + kBins)) {}
+
+  // Copies the query of `bytes` bytes to shared memory and clears the block's histogram and the next
+  // launch's counters. Called by all threads; ends with a barrier.
+  __device__ void start() const {
+    const auto* from =
+        reinterpret_cast<const uint32_t*>(scan.long_query != nullptr ? scan.long_query : scan.query);
+    const int words = static_cast<int>(query_bytes(scan.part.dims) / 4);
+    for (int i = static_cast<int>(threadIdx.x); i < words; i += static_cast<int>(blockDim.x))
+      reinterpret_cast<uint32_t*>(planes)[i] = from[i];
+    for (int i = static_cast<int>(threadIdx.x); i < kBins; i += static_cast<int>(blockDim.x))
+      histogram[i] = 0;
+    auto* next_words = reinterpret_cast<uint32_t*>(scan.next_counters);
+    for (int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+         i < static_cast<int>(sizeof(ScanCounters) / 4); i += static_cast<int>(gridDim.x * blockDim.x))
+      next_words[i] = 0;
+    __syncthreads();
+  }
+};
+
 // Which rows of its tiles a warp may return. The lanes load the words of 32 rounds at once, so that a warp
 // does not wait for each.
 class TileMasks {
@@ -114,39 +148,37 @@ class TileMasks {
 // Appends the rows at places first .. last - 1 of the block's share whose codes reach the threshold's code to
 // `rows`, while there is room for `most`, and counts them all. REQUIRES: first and last are multiples of 8.
 // Called by all threads of the block, between barriers.
-__device__ inline void collect_candidates(const SingleScanParams& scan, const Share& share,
-                                          const uint16_t* uppers, int64_t first, int64_t last, uint16_t code,
+__device__ inline void collect_candidates(const QueryBlock& block, int64_t first, int64_t last, uint16_t code,
                                           int* rows, int most, int* count) {
   for (int64_t i = first + 8 * threadIdx.x; i < last; i += 8 * kThreads) {
-    const uint4 eight = *reinterpret_cast<const uint4*>(uppers + i);
+    const uint4 eight = *reinterpret_cast<const uint4*>(block.uppers + i);
     const uint32_t pairs[4] = {eight.x, eight.y, eight.z, eight.w};
 #pragma unroll
     for (int j = 0; j < 8; ++j) {
       if ((pairs[j / 2] >> (16 * (j % 2)) & 0xffffu) < code) continue;
       const int slot = atomicAdd(count, 1);
-      if (slot < most) rows[slot] = share.row(scan, static_cast<int>(i) + j);
+      if (slot < most) rows[slot] = block.share.row(block.scan, static_cast<int>(i) + j);
     }
   }
 }
 
 // Returns the similarity of the row that a team of eight lanes has, or kNoSimilarity if row < 0. Called by
 // whole warps.
-__device__ inline double team_similarity(const SingleScanParams& scan, const float* query, int row,
-                                         int lane) {
+__device__ inline double team_similarity(const QueryBlock& block, int row) {
+  const SingleScanParams& scan = block.scan;
   const double norm = row >= 0 ? __ldg(scan.part.norms_squared + row) : 0.0;
   const double dot = team_exact_dot<kRowLoads>(
-      query, row >= 0 ? scan.part.vectors + static_cast<int64_t>(row) * scan.part.dims : nullptr,
-      scan.part.dims, lane);
+      block.query, row >= 0 ? scan.part.vectors + static_cast<int64_t>(row) * scan.part.dims : nullptr,
+      scan.part.dims, block.lane);
   return cosine_from_dots(dot, scan.norm_squared, norm);
 }
 
 // Writes the block's candidates with their similarities, using eight lanes per row; if there are no vectors,
 // with upper bounds of these. Called by all threads of the block. rows: [count] in shared memory; uppers:
 // those of the block's share; both complete before the call.
-__device__ inline void write_candidates(const SingleScanParams& scan, const Share& share, const float* query,
-                                        const uint16_t* uppers, const int* rows, int count, int warp,
-                                        int lane) {
+__device__ inline void write_candidates(const QueryBlock& block, const int* rows, int count) {
   __shared__ uint32_t first_slot;
+  const SingleScanParams& scan = block.scan;
   constexpr int kWarps = kThreads / kWarpLanes;
   if (threadIdx.x == 0 && count > 0)
     first_slot =
@@ -154,18 +186,18 @@ __device__ inline void write_candidates(const SingleScanParams& scan, const Shar
         static_cast<uint32_t>(atomicAdd(&scan.counters->progress, static_cast<unsigned long long>(count)));
   // A few candidates are spread over as many warps.
   for (int base = 0; base < count; base += 4 * kWarps) {
-    const int i = base + (lane >> 3) * kWarps + warp;
+    const int i = base + (block.lane >> 3) * kWarps + block.warp;
     const int row = i < count ? rows[i] : -1;
     double similarity = 0.0;
     if (scan.part.vectors != nullptr)
-      similarity = team_similarity(scan, query, row, lane);
+      similarity = team_similarity(block, row);
     else if (row >= 0)
       // verify: lemma own-bounds
-      // verify: unreached by the kernel that looks rows up (coarse_scan.cu), which always has vectors
-      similarity = upper_of_code(uppers[share.index(scan, row)]);
+      // verify: unreached by the scan of 4 bits, which always has vectors
+      similarity = upper_of_code(block.uppers[block.share.index(scan, row)]);
     if (base == 0) __syncthreads();  // first_slot was fetched while the products were computed
     const uint32_t slot = first_slot + static_cast<uint32_t>(i);
-    if (row < 0 || (lane & 7) != 0 || slot >= scan.capacity) continue;
+    if (row < 0 || (block.lane & 7) != 0 || slot >= scan.capacity) continue;
     __stcg(scan.similarities + slot, similarity);
     __stcg(scan.ids + slot, row);
   }
@@ -173,10 +205,11 @@ __device__ inline void write_candidates(const SingleScanParams& scan, const Shar
 
 // Writes the best candidates in order. Called by all blocks of the grid, after each has written its own
 // candidates to device memory. Each warp ranks one candidate at a time by counting those that come before it.
-// staged: shared memory for `staged_rows` rows that is no longer used.
-__device__ inline void rank_candidates(const SingleScanParams& scan, RankedRow* staged, int staged_rows,
-                                       int warp, int lane) {
+// Stages `staged_rows` rows at a time where the histogram and the upper bounds were.
+__device__ inline void rank_candidates(const QueryBlock& block, int staged_rows) {
   __shared__ uint32_t candidates;
+  const SingleScanParams& scan = block.scan;
+  auto* const staged = reinterpret_cast<RankedRow*>(block.histogram);
   // Blocks that are ahead add to the upper half meanwhile (finish), so one thread reads it in a strong
   // access.
   if (threadIdx.x == 0)
@@ -188,7 +221,7 @@ __device__ inline void rank_candidates(const SingleScanParams& scan, RankedRow* 
   const uint32_t grid_warps = gridDim.x * warps;
   // All warps take the same number of rounds, because they share the staging memory.
   for (uint32_t base = 0; base < count; base += grid_warps) {
-    const uint32_t mine = base + static_cast<uint32_t>(warp) * gridDim.x + blockIdx.x;
+    const uint32_t mine = base + static_cast<uint32_t>(block.warp) * gridDim.x + blockIdx.x;
     const RankedRow own = mine < count ? ranked_row(scan.similarities, scan.ids, mine) : RankedRow{};
     uint32_t before = 0;
     for (uint32_t first = 0; first < count; first += static_cast<uint32_t>(staged_rows)) {
@@ -200,11 +233,11 @@ __device__ inline void rank_candidates(const SingleScanParams& scan, RankedRow* 
         __syncthreads();
       }
       if (mine >= count) continue;
-      for (uint32_t i = static_cast<uint32_t>(lane); i < rows; i += 32)
+      for (uint32_t i = static_cast<uint32_t>(block.lane); i < rows; i += 32)
         before += staged[i].ranks_before(own) ? 1 : 0;
     }
     before = warp_sum(before);
-    if (lane == 0 && mine < count && before < static_cast<uint32_t>(scan.top_rows)) {
+    if (block.lane == 0 && mine < count && before < static_cast<uint32_t>(scan.top_rows)) {
       // verify: lemma ranks-distinct
       __stcg(scan.ranked_similarities + before, __ldcg(scan.similarities + mine));
       // verify: lemma ranks-distinct
@@ -235,46 +268,6 @@ __device__ inline void finish(const SingleScanParams& scan, const ScanTimes& tim
   done->times = sequence | in_time_units(times.selected - times.scanned) << 16 |
                 in_time_units(global_nanoseconds() - times.selected);
   done->candidates = sequence | (progress & 0xffffffffu);
-}
-
-// Copies the query of `bytes` bytes to shared memory and clears the block's histogram and the next launch's
-// counters. Called by all threads; ends with a barrier.
-__device__ inline void start_block(const SingleScanParams& scan, int64_t bytes, std::byte* shared,
-                                   uint32_t* histogram) {
-  const auto* from =
-      reinterpret_cast<const uint32_t*>(scan.long_query != nullptr ? scan.long_query : scan.query);
-  const int words = static_cast<int>(bytes / 4);
-  for (int i = static_cast<int>(threadIdx.x); i < words; i += static_cast<int>(blockDim.x))
-    reinterpret_cast<uint32_t*>(shared)[i] = from[i];
-  for (int i = static_cast<int>(threadIdx.x); i < kBins; i += static_cast<int>(blockDim.x)) histogram[i] = 0;
-  auto* next_words = reinterpret_cast<uint32_t*>(scan.next_counters);
-  for (int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-       i < static_cast<int>(sizeof(ScanCounters) / 4); i += static_cast<int>(gridDim.x * blockDim.x))
-    next_words[i] = 0;
-  __syncthreads();
-}
-
-// The bytes of upper bounds that each block keeps.
-inline int64_t upper_bytes_of_block(const ScanShape& shape, int64_t tiles) {
-  return Share(tiles, shape.blocks).rows() * static_cast<int64_t>(sizeof(uint16_t));
-}
-
-// Starts one of the kernels, with shared memory for the query, the histogram and the upper bounds, which
-// rows that are ranked use afterwards.
-//   Params  what the kernel takes before the number of staged rows
-template <class Params>
-cudaError_t launch_for_query(void (*kernel)(Params, int), const Params& params, const SingleScanParams& scan,
-                             const ScanShape& shape, cudaStream_t stream) {
-  const int64_t uppers = scan.row_upper == nullptr ? upper_bytes_of_block(shape, scan.tiles) : 0;
-  const int64_t scanning = kBins * 4 + uppers;
-  const int64_t ranking = std::min<int64_t>(shape.shared_limit - shape.query_bytes,
-                                            kStagedRows * static_cast<int64_t>(sizeof(RankedRow)));
-  const int64_t behind_query = std::max(scanning, ranking);
-  int staged_rows = static_cast<int>(behind_query / static_cast<int64_t>(sizeof(RankedRow)));
-  void* arguments[] = {const_cast<Params*>(&params), &staged_rows};
-  return cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kernel),
-                                     dim3(static_cast<unsigned>(shape.blocks)), dim3(kThreads), arguments,
-                                     static_cast<size_t>(shape.query_bytes + behind_query), stream);
 }
 
 }  // namespace glove::gpu

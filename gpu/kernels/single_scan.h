@@ -1,5 +1,7 @@
 // Answers one query in one cooperative launch: scan, threshold, refinement and exact dot products, with the
-// answer written to host memory. Host code may include this header.
+// answer written to host memory. From 4-bit codes, exact similarities of promising rows yield the threshold,
+// and the packed rows and then the vectors of the rows whose bounds reach it are looked up. Host code may
+// include this header.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -7,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "gpu/kernels/device_shape.h"
 #include "gpu/layout/bounds.h"
 #include "gpu/layout/device_part.h"
 
@@ -48,18 +51,26 @@ GLOVE_HOST_DEVICE constexpr int64_t query_floats_offset(int64_t dims) {
 GLOVE_HOST_DEVICE constexpr int64_t query_bytes(int64_t dims) {
   return (query_floats_offset(dims) + dims * 4 + 15) / 16 * 16;
 }
+// Bytes of shared memory for it.
+GLOVE_HOST_DEVICE constexpr int64_t shared_query_bytes(int64_t dims) {
+  return (query_bytes(dims) + 127) / 128 * 128;
+}
 
 // The arguments of one launch. Pointers are not owned.
 struct SingleScanParams {
-  DevicePart part;  // without vectors upper bounds are returned in place of exact similarities
-  int32_t tiles;    // tile_count(part.rows)
-  int32_t groups;   // component_groups(part.dims)
+  // Without vectors upper bounds are returned in place of exact similarities. A scan of 4 bits REQUIRES
+  // vectors, coarse and packed_rows.
+  DevicePart part;
+  int32_t tiles;   // tile_count(part.rows)
+  int32_t groups;  // component_groups(part.dims)
   // The query.
   QueryBound bound;
   double norm_squared;
   int32_t top_rows;  // as in Device::propose
   int32_t count_every_row;
-  int32_t reversed;  // scans the last tile first, to find in L2 what the previous scan left there
+  int32_t reversed;        // scans the last tile first, to find in L2 what the previous scan left there
+  int32_t code_sum;        // for 4 bits: the sum of the query's codes
+  int32_t seeds_per_warp;  // for 4 bits: rows that a warp scores for the threshold: 1 to 32
   // Device memory.
   ScanCounters* counters;
   ScanCounters* next_counters;
@@ -81,22 +92,16 @@ struct SingleScanParams {
   alignas(16) std::byte query[kInlineQueryBytes];
 };
 
-// How a device runs the scan of a model. Depends only on the device and on dims.
-struct ScanShape {
-  int blocks = 0;
-  int query_bytes = 0;   // of shared memory
-  int shared_limit = 0;  // bytes of shared memory that a block may ask for
-};
+// Whether the query of a model of `dims` dimensions fits in the shared memory of a block.
+bool single_scan_fits(int64_t dims, const DeviceShape& shape);
 
 // Returns the bytes of device memory that a launch needs for the upper bounds of its rows: 0 if they fit in
 // shared memory, as those of 14 million rows do on an H200.
-int64_t row_upper_bytes(const ScanShape& shape, int64_t tiles);
+int64_t row_upper_bytes(int64_t dims, int64_t tiles, const DeviceShape& shape);
 
-// Computes the shape and raises the kernel's shared memory limit as needed. Call it once per model and keep
-// the result.
-cudaError_t single_scan_shape(int device, int64_t dims, ScanShape* shape);
-
-// Starts the scan and returns without waiting for it.
-cudaError_t launch_single_scan(const SingleScanParams& scan, const ScanShape& shape, cudaStream_t stream);
+// Starts the scan of the 8-bit or 4-bit codes and returns without waiting for it. Sets scan.seeds_per_warp.
+// REQUIRES: single_scan_fits().
+cudaError_t launch_single_scan(int bits, SingleScanParams& scan, const DeviceShape& shape,
+                               cudaStream_t stream);
 
 }  // namespace glove::gpu

@@ -9,7 +9,6 @@ namespace glove::gpu {
 // A CodeLevel with device addresses, padded to whole tiles of kTileRows rows. Padding rows are encoded like
 // zero rows: codes 0, scale 0 and residual +infinity.
 struct DeviceLevel {
-  int32_t bits = 8;
   const int8_t* codes = nullptr;
   const float* scales = nullptr;
   const float* residuals = nullptr;

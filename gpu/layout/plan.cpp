@@ -12,6 +12,12 @@ namespace {
 constexpr int64_t kLeastRoundQueries = 16;
 // For so few rows per query, a smaller sample saves more time than the longer lists take.
 constexpr int64_t kFewRows = 16;
+// The host sorts fewer rows than this before a second barrier would be passed.
+constexpr int64_t kRankedFrom = 64;
+
+bool needs_every_row(int64_t rows, int64_t top_rows) {
+  return top_rows * 4 > tile_count(rows);
+}
 
 }  // namespace
 
@@ -42,12 +48,19 @@ MemoryPlan plan_memory(int64_t rows, int64_t dims) {
   return {scan.bytes(), exact.bytes(), all.bytes() - exact.bytes()};
 }
 
-bool count_every_row(int64_t rows, int64_t top_rows) {
-  return top_rows * 4 > tile_count(rows);
+bool coarse_worthwhile(int64_t rows, int64_t dims, int64_t top_rows, int64_t from) {
+  return code_bytes(rows, dims) >= from && !needs_every_row(rows, top_rows);
 }
 
-bool coarse_worthwhile(int64_t rows, int64_t dims, int64_t top_rows, int64_t from) {
-  return code_bytes(rows, dims) >= from && !count_every_row(rows, top_rows);
+SinglePlan plan_single(const DevicePart& part, int64_t top_rows, int64_t coarse_from) {
+  const int64_t rows = part.rows_to_scan();
+  const bool coarse =
+      part.packed_rows != nullptr && coarse_worthwhile(rows, part.dims, top_rows, coarse_from);
+  return {.bits = coarse ? 4 : 8,
+          .count_every_row = needs_every_row(rows, top_rows),
+          .ranked = part.vectors != nullptr && top_rows >= kRankedFrom && top_rows <= kRankedTo,
+          .bytes = (coarse ? nibble_bytes(rows, part.dims) : code_bytes(rows, part.dims)) +
+                   tile_count(rows) * kTileRows * 8};
 }
 
 BatchPlan plan_batch(int64_t rows, int64_t dims, int64_t queries, int64_t top_rows, int64_t rows_to_scan) {

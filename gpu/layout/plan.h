@@ -18,9 +18,7 @@ struct LevelSlots {
   Slot<float> scales;
   Slot<float> residuals;
 
-  DeviceLevel in(std::byte* block, int bits) const {
-    return {bits, codes.in(block), scales.in(block), residuals.in(block)};
-  }
+  DeviceLevel in(std::byte* block) const { return {codes.in(block), scales.in(block), residuals.in(block)}; }
 };
 // bits: per code, 8 or 4
 LevelSlots add_level(BlockLayout& layout, int bits, int64_t rows, int64_t dims);
@@ -43,9 +41,20 @@ struct MemoryPlan {
 };
 MemoryPlan plan_memory(int64_t rows, int64_t dims);
 
-// Returns whether a single search counts every row to find its threshold, and not only the best row of each
-// tile. It must unless k is small compared with the number of tiles.
-bool count_every_row(int64_t rows, int64_t top_rows);
+// How a device answers one query.
+struct SinglePlan {
+  int bits = 8;  // of the codes that it scans
+  // Counts every row to find the threshold, and not only the best row of each tile. It must unless k is small
+  // compared with the number of tiles.
+  bool count_every_row = false;
+  bool ranked = false;  // the device puts the answer in order
+  int64_t bytes = 0;    // that the scan reads
+};
+constexpr int64_t kRankedTo = 16384;  // rows; it compares every candidate with every other
+
+// Plans a search for the best `top_rows` rows of a part.
+//   coarse_from  as in coarse_worthwhile()
+SinglePlan plan_single(const DevicePart& part, int64_t top_rows, int64_t coarse_from);
 
 // Bytes of 8-bit codes from which on reading half as many saves more time than looking rows up takes.
 constexpr int64_t kCoarseFrom = int64_t{128} << 20;

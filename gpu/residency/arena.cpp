@@ -243,7 +243,7 @@ DevicePart Arena::part_of(const Stretch& stretch, int64_t rows) const {
   DevicePart part;
   part.rows = rows;
   part.dims = static_cast<int32_t>(dims_);
-  part.level = stretch.level.in(scan_block_.data(), 8);
+  part.level = stretch.level.in(scan_block_.data());
   return part;
 }
 
@@ -301,7 +301,7 @@ Status Arena::upload_exact_arrays() {
     part.vectors = slots[i].vectors.in(block);
     if (!with_coarse_) continue;
     GLOVE_RETURN_IF_ERROR(device_->device().pack_rows(part, slots[i].packed_rows.in(block)));
-    part.coarse = slots[i].coarse.in(block, 4);
+    part.coarse = slots[i].coarse.in(block);
     part.packed_rows = slots[i].packed_rows.in(block);
   }
   return {};

@@ -148,7 +148,6 @@ Result<DeviceMasks::MaskPtr> DeviceMasks::make(const RowMaskPtr& among, const st
   GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
   std::vector<DeviceMask> placed;
   const std::vector<uint32_t> words = words_of(among.get(), hidden, placed);
-  Device& device = device_->device();
   GLOVE_ASSIGN_OR_RETURN(DeviceBlock block, blocks_->take());
   const auto* const begin = reinterpret_cast<const uint32_t*>(block.data());
   for (size_t i = 0; i < placed.size(); ++i) placed[i].words = begin + placed_[i].first_tile;
@@ -156,10 +155,9 @@ Result<DeviceMasks::MaskPtr> DeviceMasks::make(const RowMaskPtr& among, const st
   const MaskPtr mask =
       shared_on(device_, static_cast<const Mask*>(new Mask{blocks_, among, among == nullptr, hidden,
                                                            std::move(block), std::move(placed)}));
-  GLOVE_ASSIGN_OR_RETURN(auto ring, device.take_ring());
+  GLOVE_ASSIGN_OR_RETURN(const auto ring, device_->device().take_ring());
   Status status = copy_words(*ring, std::as_bytes(std::span(words)), mask->words.data(), interrupted);
   Status copied = ring->wait_for_all();
-  device.give_back_ring(std::move(ring));
   GLOVE_RETURN_IF_ERROR(std::move(status));
   GLOVE_RETURN_IF_ERROR(std::move(copied));
   return mask;

@@ -38,19 +38,14 @@ int upload_threads() {
 Result<std::unique_ptr<Upload>> Upload::start(Device& device, std::vector<CopyTask> tasks, int threads,
                                               std::string path, const std::atomic<bool>& cancelled) {
   GLOVE_ASSIGN_OR_RETURN(auto ring, device.take_ring());
-  std::unique_ptr<Upload> upload(
-      new Upload(device, std::move(ring), std::move(tasks), std::move(path), cancelled));
+  std::unique_ptr<Upload> upload(new Upload(std::move(ring), std::move(tasks), std::move(path), cancelled));
   upload->start_threads(threads);
   return upload;
 }
 
-Upload::Upload(Device& device, std::unique_ptr<CopyRing> ring, std::vector<CopyTask> tasks, std::string path,
+Upload::Upload(std::shared_ptr<CopyRing> ring, std::vector<CopyTask> tasks, std::string path,
                const std::atomic<bool>& cancelled)
-    : device_(device),
-      ring_(std::move(ring)),
-      tasks_(std::move(tasks)),
-      path_(std::move(path)),
-      cancelled_(cancelled) {
+    : ring_(std::move(ring)), tasks_(std::move(tasks)), path_(std::move(path)), cancelled_(cancelled) {
   const auto block_bytes = static_cast<int64_t>(ring_->block(0).size());
   slice_bytes_ = std::max<int64_t>(1, block_bytes / kSlicesPerBlock);
   int64_t limit = std::max<int64_t>(1, block_bytes / kFirstBlockDivisor);
@@ -67,7 +62,6 @@ Upload::Upload(Device& device, std::unique_ptr<CopyRing> ring, std::vector<CopyT
 Upload::~Upload() {
   stop_reading();
   static_cast<void>(ring_->wait_for_all());
-  device_.give_back_ring(std::move(ring_));
 }
 
 void Upload::start_threads(int threads) {

@@ -59,7 +59,7 @@ class Upload {
     int64_t bytes;
   };
 
-  Upload(Device& device, std::unique_ptr<CopyRing> ring, std::vector<CopyTask> tasks, std::string path,
+  Upload(std::shared_ptr<CopyRing> ring, std::vector<CopyTask> tasks, std::string path,
          const std::atomic<bool>& cancelled);
   void start_threads(int threads);
   void read_ahead();
@@ -71,8 +71,7 @@ class Upload {
   void stop_reading();
   int slot_of(size_t index) const { return static_cast<int>(index % static_cast<size_t>(ring_->slots())); }
 
-  Device& device_;
-  std::unique_ptr<CopyRing> ring_;
+  const std::shared_ptr<CopyRing> ring_;
   const std::vector<CopyTask> tasks_;
   const std::string path_;
   const std::atomic<bool>& cancelled_;

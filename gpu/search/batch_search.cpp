@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "base/cores.h"
 #include "base/require.h"
@@ -31,26 +32,19 @@ double microseconds_between(const Event& begin, const Event& end) {
 
 }  // namespace
 
-// The arrays of a round: those in device memory, whose first part is copied from the staging memory, and the
-// answers.
+// The sizes of a round, and where its arrays lie: those in device memory, whose first part is copied from the
+// staging memory, and the answers.
 struct BatchSearch::Layout {
   bool columns;      // warpgroups scan packed rows
   bool copied_back;  // the kernels write answers to device memory
   int64_t queries, padded, sample_groups, answer_capacity;
-  BlockLayout device, answer;
-  Slot<int8_t> codes;
-  Slot<float> vectors;
-  Slot<BatchQuery> parameters;
-  Slot<uint32_t> sizes;
-  int64_t copied;  // bytes
-  Slot<float> sample_best, thresholds;
-  Slot<ListedRow> lists;
-  Slot<std::byte> answers;  // as `answer`
-  Slot<int32_t> answer_sizes, answer_ids;
-  Slot<double> answer_similarities;
+  BlockLayout device, answer, answer_on_device;
+  int64_t copied;           // bytes
+  Slot<std::byte> answers;  // as answer_on_device
 
-  Layout(const DevicePart& part, const BatchShape& shape, const BatchPlan& plan, int64_t query_count,
-         int64_t top_rows)
+  // Binds the arrays of `scan` and `read`.
+  Layout(const DevicePart& part, const DeviceShape& shape, const BatchPlan& plan, int64_t query_count,
+         int64_t top_rows, BatchScanParams& scan, AnswerArrays& read)
       : columns(part.packed_rows != nullptr && wgmma_fits(part.dims, shape) &&
                 std::min(query_count, kMostColumnQueries) * part.rows_to_scan() >=
                     kLeastColumnQueries * part.rows),
@@ -61,22 +55,29 @@ struct BatchSearch::Layout {
         padded((query_count + kPaddedTo - 1) / kPaddedTo * kPaddedTo),
         sample_groups(columns ? (plan.sample_tiles + 1) / 2 : plan.sample_tiles),
         answer_capacity(part.vectors != nullptr ? top_rows : std::max(kUnscoredAnswer, 8 * top_rows)) {
-    codes = device.add<int8_t>(columns ? column_bytes(padded, part.dims) : fragment_bytes(padded, part.dims));
-    vectors = device.add<float>(padded * part.dims);
-    parameters = device.add<BatchQuery>(padded);
-    sizes = device.add<uint32_t>(padded);
+    scan.fragments = scan.columns = nullptr;
+    device.bind(columns ? scan.columns : scan.fragments, code_bytes(padded, part.dims));
+    device.bind(scan.query_vectors, padded * part.dims);
+    device.bind(scan.parameters, padded);
+    device.bind(scan.list_sizes, padded);
     copied = device.bytes();
-    sample_best = device.add<float>(padded * sample_groups);
-    thresholds = device.add<float>(padded);
-    lists = device.add<ListedRow>(padded * plan.list_capacity);
-    answer_sizes = answer.add<int32_t>(queries);
-    answer_ids = answer.add<int32_t>(queries * answer_capacity);
-    answer_similarities = answer.add<double>(queries * answer_capacity);
+    device.bind(scan.sample_best, padded * sample_groups);
+    device.bind(scan.thresholds, padded);
+    device.bind(scan.lists, padded * plan.list_capacity);
+    bind_answers(answer, read);
+    bind_answers(answer_on_device, scan.answers);
     answers = device.add<std::byte>(copied_back ? answer.bytes() : 0);
   }
 
-  AnswerArrays answers_in(std::byte* block) const {
-    return {answer_sizes.in(block), answer_ids.in(block), answer_similarities.in(block)};
+  int64_t code_bytes(int64_t count, int64_t dims) const {
+    return columns ? column_bytes(count, dims) : fragment_bytes(count, dims);
+  }
+
+ private:
+  void bind_answers(BlockLayout& layout, AnswerArrays& arrays) const {
+    layout.bind(arrays.sizes, queries);
+    layout.bind(arrays.ids, queries * answer_capacity);
+    layout.bind(arrays.similarities, queries * answer_capacity);
   }
 };
 
@@ -86,24 +87,44 @@ Status BatchSearch::create() {
   return {};
 }
 
-Status BatchSearch::reserve(const Layout& layout) {
+// Makes room for the arrays, and puts them and the sizes of the round in scan_.
+Status BatchSearch::describe(const DevicePart& part, const Layout& layout, const BatchPlan& plan,
+                             int64_t top_rows) {
   GLOVE_RETURN_IF_ERROR(device_.reserve(layout.device.bytes()));
   GLOVE_RETURN_IF_ERROR(staging_.reserve(layout.copied));
-  return answer_.reserve(layout.answer.bytes());
+  GLOVE_RETURN_IF_ERROR(answer_.reserve(layout.answer.bytes()));
+  layout.device.place(device_.data());
+  layout.answer.place(answer_.data());
+  layout.answer_on_device.place(layout.copied_back ? layout.answers.in(device_.data()) : answer_.data());
+  scan_.part = part;
+  scan_.tiles = static_cast<int32_t>(tile_count(part.rows));
+  scan_.groups = static_cast<int32_t>(component_groups(part.dims));
+  scan_.steps = static_cast<int32_t>(matrix_steps(part.dims));
+  scan_.queries = static_cast<int32_t>(layout.queries);
+  scan_.padded_queries = static_cast<int32_t>(layout.padded);
+  scan_.top_rows = static_cast<int32_t>(top_rows);
+  scan_.sample_tiles = static_cast<int32_t>(plan.sample_tiles);
+  scan_.sample_groups = static_cast<int32_t>(layout.sample_groups);
+  scan_.list_capacity = static_cast<uint32_t>(plan.list_capacity);
+  scan_.answer_capacity = static_cast<uint32_t>(layout.answer_capacity);
+  return {};
 }
 
-Status BatchSearch::pack(const DevicePart& part, const Layout& layout,
-                         std::span<const SearchRequest> requests) {
-  const auto zero = [&](int64_t begin, int64_t end) {
-    std::memset(staging_.data() + begin, 0, static_cast<size_t>(end - begin));
-  };
-  zero(layout.vectors.at + layout.queries * part.dims * 4, layout.parameters.at);
-  zero(layout.sizes.at, layout.copied);
-  int8_t* const codes = layout.codes.in(staging_.data());
-  float* const vectors = layout.vectors.in(staging_.data());
-  BatchQuery* const parameters = layout.parameters.in(staging_.data());
-  const int64_t chunk_bytes =
-      layout.columns ? column_bytes(kPackedAtOnce, part.dims) : fragment_bytes(kPackedAtOnce, part.dims);
+// Returns where an array of the device has its copy in the staging memory.
+template <class T>
+std::remove_const_t<T>* BatchSearch::staged(T* on_device) const {
+  return reinterpret_cast<std::remove_const_t<T>*>(
+      staging_.data() + (reinterpret_cast<const std::byte*>(on_device) - device_.data()));
+}
+
+void BatchSearch::pack(const Layout& layout, std::span<const SearchRequest> requests) {
+  const int64_t dims = scan_.part.dims;
+  int8_t* const codes = staged(layout.columns ? scan_.columns : scan_.fragments);
+  float* const vectors = staged(scan_.query_vectors);
+  BatchQuery* const parameters = staged(scan_.parameters);
+  std::fill_n(vectors + layout.queries * dims, (layout.padded - layout.queries) * dims, 0.0f);
+  std::fill_n(staged(scan_.list_sizes), layout.padded, 0u);
+  const int64_t chunk_bytes = layout.code_bytes(kPackedAtOnce, dims);
   const auto pack_some = [&](int, int64_t chunk) {
     std::memset(codes + chunk * chunk_bytes, 0, static_cast<size_t>(chunk_bytes));
     const int64_t last = std::min(layout.queries, (chunk + 1) * kPackedAtOnce);
@@ -111,47 +132,18 @@ Status BatchSearch::pack(const DevicePart& part, const Layout& layout,
       const Query& query = *requests[static_cast<size_t>(i)].query;
       const QuantizedQuery quantized = quantize_for_batch(query);
       const auto pack_codes = layout.columns ? &pack_columns : &pack_fragments;
-      pack_codes(quantized.codes, i, part.dims, codes);
-      std::memcpy(vectors + i * part.dims, query.vector.data(), static_cast<size_t>(part.dims) * 4);
+      pack_codes(quantized.codes, i, dims, codes);
+      std::memcpy(vectors + i * dims, query.vector.data(), static_cast<size_t>(dims) * 4);
       parameters[i] = {quantized.bound, query.norm_squared};
     }
   };
   const auto threads = static_cast<int>(std::clamp<int64_t>(layout.queries / kPackedPerThread, 1, 16));
   ThreadPool::instance().run(std::min(threads, usable_cores()), layout.padded / kPackedAtOnce, pack_some);
   for (int64_t i = layout.queries; i < layout.padded; ++i) parameters[i] = {{1, 1, 1}, 1};
-  return {};
-}
-
-// Fills scan_ in for this round.
-void BatchSearch::describe(const DevicePart& part, const Layout& layout, const BatchPlan& plan,
-                           int64_t top_rows) {
-  scan_.part = part;
-  scan_.tiles = static_cast<int32_t>(tile_count(part.rows));
-  scan_.groups = static_cast<int32_t>(component_groups(part.dims));
-  scan_.steps = static_cast<int32_t>(matrix_steps(part.dims));
-  std::byte* const block = device_.data();
-  const int8_t* const codes = layout.codes.in(block);
-  scan_.fragments = layout.columns ? nullptr : codes;
-  scan_.columns = layout.columns ? codes : nullptr;
-  scan_.query_vectors = layout.vectors.in(block);
-  scan_.parameters = layout.parameters.in(block);
-  scan_.queries = static_cast<int32_t>(layout.queries);
-  scan_.padded_queries = static_cast<int32_t>(layout.padded);
-  scan_.top_rows = static_cast<int32_t>(top_rows);
-  scan_.sample_tiles = static_cast<int32_t>(plan.sample_tiles);
-  scan_.sample_groups = static_cast<int32_t>(layout.sample_groups);
-  scan_.sample_best = layout.sample_best.in(block);
-  scan_.thresholds = layout.thresholds.in(block);
-  scan_.list_sizes = layout.sizes.in(block);
-  scan_.lists = layout.lists.in(block);
-  scan_.list_capacity = static_cast<uint32_t>(plan.list_capacity);
-  scan_.answer_capacity = static_cast<uint32_t>(layout.answer_capacity);
-  answers_ = layout.answers_in(answer_.data());
-  scan_.answers = layout.copied_back ? layout.answers_in(layout.answers.in(block)) : answers_;
 }
 
 // Enqueues all steps of a round on the stream, one after another.
-Status BatchSearch::launch(const Layout& layout, const BatchShape& shape) {
+Status BatchSearch::launch(const Layout& layout, const DeviceShape& shape) {
   const cudaStream_t stream = stream_.get();
   const auto launched = [](cudaError_t error) { return cuda_status(error, "launching a batch"); };
   GLOVE_RETURN_IF_ERROR(stream_.upload(device_.data(), staging_.data(), layout.copied, "copying queries"));
@@ -170,14 +162,13 @@ Status BatchSearch::launch(const Layout& layout, const BatchShape& shape) {
   return stream_.record(events_[3]);
 }
 
-Status BatchSearch::round(const DevicePart& part, const BatchShape& shape, const BatchPlan& plan,
+Status BatchSearch::round(const DevicePart& part, const DeviceShape& shape, const BatchPlan& plan,
                           std::span<SearchRequest> requests, int64_t top_rows,
                           const InterruptCheck& interrupted) {
   const Timer timer;
-  const Layout layout(part, shape, plan, static_cast<int64_t>(requests.size()), top_rows);
-  GLOVE_RETURN_IF_ERROR(reserve(layout));
-  GLOVE_RETURN_IF_ERROR(pack(part, layout, requests));
-  describe(part, layout, plan, top_rows);
+  const Layout layout(part, shape, plan, std::ssize(requests), top_rows, scan_, answers_);
+  GLOVE_RETURN_IF_ERROR(describe(part, layout, plan, top_rows));
+  pack(layout, requests);
   GLOVE_RETURN_IF_ERROR(launch(layout, shape));
   GLOVE_RETURN_IF_ERROR(stream_.poll("scanning a batch", interrupted));
 
@@ -207,7 +198,7 @@ void BatchSearch::take_answer(size_t position, bool with_similarities, SearchReq
   request.cost.candidates += static_cast<int64_t>(size);
 }
 
-Status BatchSearch::run(const DevicePart& part, const BatchShape& shape, const BatchPlan& plan,
+Status BatchSearch::run(const DevicePart& part, const DeviceShape& shape, const BatchPlan& plan,
                         std::span<SearchRequest> requests, int64_t top_rows,
                         const InterruptCheck& interrupted, std::vector<size_t>& again) {
   GLOVE_REQUIRE(plan.worthwhile && !requests.empty() && top_rows >= 1);

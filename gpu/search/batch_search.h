@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "gpu/device/cuda_memory.h"
@@ -21,19 +22,20 @@ class BatchSearch {
 
   // Device::propose. Appends to `again` the positions of the requests whose list overflowed, so that their
   // rows are missing. REQUIRES: plan == plan_batch(...) for this model, and it is worthwhile.
-  Status run(const DevicePart& part, const BatchShape& shape, const BatchPlan& plan,
+  Status run(const DevicePart& part, const DeviceShape& shape, const BatchPlan& plan,
              std::span<SearchRequest> requests, int64_t top_rows, const InterruptCheck& interrupted,
              std::vector<size_t>& again);
 
  private:
   struct Layout;
-  Status round(const DevicePart& part, const BatchShape& shape, const BatchPlan& plan,
+  Status round(const DevicePart& part, const DeviceShape& shape, const BatchPlan& plan,
                std::span<SearchRequest> requests, int64_t top_rows, const InterruptCheck& interrupted);
   void take_answer(size_t position, bool with_similarities, SearchRequest& request) const;
-  Status reserve(const Layout& layout);
-  Status pack(const DevicePart& part, const Layout& layout, std::span<const SearchRequest> requests);
-  void describe(const DevicePart& part, const Layout& layout, const BatchPlan& plan, int64_t top_rows);
-  Status launch(const Layout& layout, const BatchShape& shape);
+  Status describe(const DevicePart& part, const Layout& layout, const BatchPlan& plan, int64_t top_rows);
+  template <class T>
+  std::remove_const_t<T>* staged(T* on_device) const;
+  void pack(const Layout& layout, std::span<const SearchRequest> requests);
+  Status launch(const Layout& layout, const DeviceShape& shape);
 
   Stream stream_;
   Event events_[4];

@@ -7,29 +7,17 @@
 #include "base/require.h"
 #include "base/spin.h"
 #include "base/timer.h"
-#include "gpu/layout/plan.h"
 #include "gpu/layout/query_codes.h"
-#include "model/nibbles.h"
 #include "model/quantize.h"
 
 namespace glove::gpu {
 namespace {
 
 constexpr int64_t kFirstCapacity = 8192;
-// The host sorts fewer rows than this before a second barrier would be passed.
-constexpr int64_t kRankedFrom = 64;
-// The device compares every candidate with every other, so the host sorts more rows than this.
-constexpr int64_t kRankedTo = 16384;
 constexpr int64_t kMostRanked = 4 * kRankedTo;  // candidates; equal rows can be far more than top_rows
 constexpr double kUsBetweenChecks = 2000;       // for interrupts and lost devices
 
 }  // namespace
-
-int64_t SingleSearch::bytes_read(const DevicePart& part, Scan scan) {
-  const int64_t rows = part.rows_to_scan();
-  const int64_t codes = scan == Scan::kCoarse ? nibble_bytes(rows, part.dims) : code_bytes(rows, part.dims);
-  return codes + tile_count(rows) * kTileRows * 8;
-}
 
 Status SingleSearch::create() {
   GLOVE_RETURN_IF_ERROR(stream_.create());
@@ -39,8 +27,8 @@ Status SingleSearch::create() {
   return stream_.fill(counters_.data(), 0, 2, "clearing counters");
 }
 
-Status SingleSearch::reserve(const DevicePart& part, const ScanShape& shape, int64_t capacity) {
-  GLOVE_RETURN_IF_ERROR(row_upper_.reserve(row_upper_bytes(shape, tile_count(part.rows)) / 2));
+Status SingleSearch::reserve(const DevicePart& part, const DeviceShape& shape, int64_t capacity) {
+  GLOVE_RETURN_IF_ERROR(row_upper_.reserve(row_upper_bytes(part.dims, tile_count(part.rows), shape) / 2));
   if (capacity > capacity_) {
     capacity_ = 0;
     GLOVE_RETURN_IF_ERROR(similarities_.reserve(capacity));
@@ -54,12 +42,11 @@ Status SingleSearch::reserve(const DevicePart& part, const ScanShape& shape, int
 }
 
 // Copies the query to the kernel's parameter or, if it is too long for that, to device memory.
-Status SingleSearch::pack(const DevicePart& part, const Query& query, CoarseScanParams& params) {
-  SingleScanParams& scan = params.scan;
+Status SingleSearch::pack(const DevicePart& part, const Query& query, SingleScanParams& scan) {
   const QuantizedQuery quantized = quantize_query(query.vector, query.norm_squared, kTwoPlaneCode);
   scan.bound = quantized.bound;
   scan.norm_squared = query.norm_squared;
-  params.code_sum = quantized.code_sum;
+  scan.code_sum = quantized.code_sum;
   const int64_t bytes = query_bytes(part.dims);
   std::byte* to = scan.query;
   if (bytes > kInlineQueryBytes) {
@@ -128,26 +115,20 @@ Status SingleSearch::wait(const SingleScanParams& scan, const InterruptCheck& in
   return {};
 }
 
-Result<uint32_t> SingleSearch::launch(const DevicePart& part, const ScanShape& shape, Scan codes,
-                                      CoarseScanParams& params, bool ranked,
+Result<uint32_t> SingleSearch::launch(const DeviceShape& shape, int bits, SingleScanParams& scan, bool ranked,
                                       const InterruptCheck& interrupted) {
-  SingleScanParams& scan = params.scan;
-  scan.part = part;
-  scan.tiles = static_cast<int32_t>(tile_count(part.rows));
-  scan.groups = static_cast<int32_t>(component_groups(part.dims));
   scan.sequence = sequence_ + 1;
   scan.counters = counters_.data() + (scan.sequence & 1u);
   scan.next_counters = counters_.data() + ((scan.sequence & 1u) ^ 1u);
-  scan.row_upper = row_upper_bytes(shape, scan.tiles) > 0 ? row_upper_.data() : nullptr;
+  scan.row_upper = row_upper_bytes(scan.part.dims, scan.tiles, shape) > 0 ? row_upper_.data() : nullptr;
   scan.capacity = static_cast<uint32_t>(ranked ? std::min(capacity_, kMostRanked) : capacity_);
   scan.similarities = ranked ? collected_similarities_.data() : similarities_.data();
   scan.ids = ranked ? collected_ids_.data() : ids_.data();
   scan.ranked_similarities = ranked ? similarities_.data() : nullptr;
   scan.ranked_ids = ranked ? ids_.data() : nullptr;
   scan.done = done_.data();
-  const cudaError_t launched = codes == Scan::kCoarse ? launch_coarse_scan(params, shape, stream_.get())
-                                                      : launch_single_scan(scan, shape, stream_.get());
-  GLOVE_RETURN_IF_ERROR(cuda_status(launched, "launching a scan"));
+  GLOVE_RETURN_IF_ERROR(
+      cuda_status(launch_single_scan(bits, scan, shape, stream_.get()), "launching a scan"));
   ++sequence_;  // a failed launch has not cleared its counters
   if (Status status = wait(scan, interrupted); !status.ok()) {
     clear_answer(capacity_);
@@ -168,25 +149,26 @@ void SingleSearch::take_answer(int64_t rows, std::vector<Neighbor>& to) {
   for (int64_t i = 0; i < rows; ++i) to.push_back({ids_.data()[i], similarities_.data()[i]});
 }
 
-Status SingleSearch::run(const DevicePart& part, const ScanShape& shape, Scan codes, int64_t top_rows,
-                         bool reversed, const InterruptCheck& interrupted, SearchRequest& request) {
-  GLOVE_REQUIRE(codes == Scan::kFine ||
+Status SingleSearch::run(const DevicePart& part, const DeviceShape& shape, const SinglePlan& plan,
+                         int64_t top_rows, bool reversed, const InterruptCheck& interrupted,
+                         SearchRequest& request) {
+  GLOVE_REQUIRE(plan.bits == 8 ||
                 (part.vectors != nullptr && part.coarse.codes != nullptr && part.packed_rows != nullptr));
   const Timer timer;
   GLOVE_RETURN_IF_ERROR(reserve(part, shape, std::max(kFirstCapacity, 4 * top_rows)));
-  CoarseScanParams params;
-  SingleScanParams& scan = params.scan;
-  GLOVE_RETURN_IF_ERROR(pack(part, *request.query, params));
-  params.seeds_per_warp = seeds_per_warp(shape, top_rows);
+  SingleScanParams scan;
+  GLOVE_RETURN_IF_ERROR(pack(part, *request.query, scan));
+  scan.part = part;
+  scan.tiles = static_cast<int32_t>(tile_count(part.rows));
+  scan.groups = static_cast<int32_t>(component_groups(part.dims));
   scan.top_rows = static_cast<int32_t>(top_rows);
-  scan.count_every_row = count_every_row(part.rows_to_scan(), top_rows) ? 1 : 0;
+  scan.count_every_row = plan.count_every_row ? 1 : 0;
   scan.reversed = reversed ? 1 : 0;
-  const bool ranked = part.vectors != nullptr && top_rows >= kRankedFrom && top_rows <= kRankedTo;
-  GLOVE_ASSIGN_OR_RETURN(uint32_t count, launch(part, shape, codes, params, ranked, interrupted));
+  GLOVE_ASSIGN_OR_RETURN(uint32_t count, launch(shape, plan.bits, scan, plan.ranked, interrupted));
   if (count > scan.capacity) {  // never truncated: run again with room for all of them
     GLOVE_RETURN_IF_ERROR(reserve(part, shape, int64_t{count} + kFirstCapacity));
     GLOVE_ASSIGN_OR_RETURN(count,
-                           launch(part, shape, codes, params, ranked && count <= kMostRanked, interrupted));
+                           launch(shape, plan.bits, scan, plan.ranked && count <= kMostRanked, interrupted));
   }
   take_answer(answer_rows(scan, count), request.rows);
 
@@ -200,7 +182,7 @@ Status SingleSearch::run(const DevicePart& part, const ScanShape& shape, Scan co
   cost.scan_us += std::max(0.0, wall_us - select_us - rescore_us);  // including packing and launching
   cost.candidates += int64_t{count};
   cost.rows_scanned += part.admissible_rows();
-  cost.bytes_scanned += bytes_read(part, codes);
+  cost.bytes_scanned += plan.bytes;
   return {};
 }
 

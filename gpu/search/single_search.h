@@ -6,7 +6,8 @@
 
 #include "gpu/device/cuda_memory.h"
 #include "gpu/device/device.h"
-#include "gpu/kernels/coarse_scan.h"
+#include "gpu/kernels/single_scan.h"
+#include "gpu/layout/plan.h"
 
 namespace glove::gpu {
 
@@ -16,26 +17,21 @@ class SingleSearch {
  public:
   Status create();
 
-  // Which codes of a part a search scans. kCoarse REQUIRES: part.vectors, part.coarse and part.packed_rows.
-  enum class Scan { kFine, kCoarse };
-
-  // Device::propose for one request. `reversed` starts the scan at the last tile.
-  Status run(const DevicePart& part, const ScanShape& shape, Scan scan, int64_t top_rows, bool reversed,
-             const InterruptCheck& interrupted, SearchRequest& request);
-
-  // Returns the number of bytes that a scan of this model reads.
-  static int64_t bytes_read(const DevicePart& part, Scan scan);
+  // Device::propose for one request, as plan_single() says. `reversed` starts the scan at the last tile.
+  // REQUIRES: single_scan_fits(); for 4 bits part.vectors, part.coarse and part.packed_rows.
+  Status run(const DevicePart& part, const DeviceShape& shape, const SinglePlan& plan, int64_t top_rows,
+             bool reversed, const InterruptCheck& interrupted, SearchRequest& request);
 
  private:
-  Status reserve(const DevicePart& part, const ScanShape& shape, int64_t capacity);
-  Status pack(const DevicePart& part, const Query& query, CoarseScanParams& params);
+  Status reserve(const DevicePart& part, const DeviceShape& shape, int64_t capacity);
+  Status pack(const DevicePart& part, const Query& query, SingleScanParams& scan);
   void take_answer(int64_t rows, std::vector<Neighbor>& to);
   void clear_answer(int64_t rows);
   static int64_t answer_rows(const SingleScanParams& scan, uint32_t candidates);
   bool arrived(const SingleScanParams& scan);
   Status wait(const SingleScanParams& scan, const InterruptCheck& interrupted);
-  Result<uint32_t> launch(const DevicePart& part, const ScanShape& shape, Scan codes,
-                          CoarseScanParams& params, bool ranked, const InterruptCheck& interrupted);
+  Result<uint32_t> launch(const DeviceShape& shape, int bits, SingleScanParams& scan, bool ranked,
+                          const InterruptCheck& interrupted);
 
   Stream stream_;
   DeviceArray<ScanCounters> counters_;  // two, used alternately

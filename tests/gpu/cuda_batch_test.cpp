@@ -22,7 +22,7 @@ class CudaBatch : public CudaTest {
     if (IsSkipped()) return;
     device_ = open_device(0);
     ASSERT_TRUE(device_->available().ok());
-    ASSERT_EQ(gpu::batch_shape(0, &shape_), cudaSuccess);
+    ASSERT_EQ(gpu::device_shape(0, &shape_), cudaSuccess);
     ASSERT_TRUE(search_.create().ok());
   }
 
@@ -55,7 +55,7 @@ class CudaBatch : public CudaTest {
   }
 
   std::shared_ptr<gpu::SharedDevice> device_;
-  gpu::BatchShape shape_;
+  gpu::DeviceShape shape_;
   gpu::BatchSearch search_;
   std::shared_ptr<gpu::Arena> arena_;
   gpu::DeviceArray<std::byte> packed_;

@@ -52,7 +52,6 @@ class CoarseModel {
       quantize_row_nibbles(from.vector(row), from.norm_squared(row), from.dims,
                            codes.data() + nibble_index(row, 0, from.dims), kTileRows * kNibbleWordBytes,
                            scales[static_cast<size_t>(row)], residuals[static_cast<size_t>(row)]);
-    part_.coarse.bits = 4;
     part_.coarse.codes = copy(codes_, codes);
     part_.coarse.scales = copy(scales_, scales);
     part_.coarse.residuals = copy(residuals_, residuals);
@@ -96,16 +95,17 @@ class CudaCoarse : public CudaTest {
                     bool upper_bounds_in_shared_memory = true) {
     const auto wanted = rows_by("cpu", model, {query}, k)[0];
     const auto dims = static_cast<int64_t>(query.vector.size());
-    gpu::ScanShape shape;
-    ASSERT_EQ(gpu::single_scan_shape(0, dims, &shape), cudaSuccess);
-    ASSERT_EQ(gpu::prepare_coarse_scan(shape), cudaSuccess);
-    if (!upper_bounds_in_shared_memory) shape.shared_limit = shape.query_bytes + gpu::kBins * 4 + 4096;
+    gpu::DeviceShape shape;
+    ASSERT_EQ(gpu::device_shape(0, &shape), cudaSuccess);
+    if (!upper_bounds_in_shared_memory)
+      shape.shared_limit = static_cast<int>(gpu::shared_query_bytes(dims)) + gpu::kBins * 4 + 5120;
     const int64_t top_rows =
         std::min<int64_t>(model->words(), k + static_cast<int64_t>(query.excluded.size()));
+    gpu::SinglePlan plan = gpu::plan_single(coarse.part(), top_rows, 0);
+    plan.bits = 4;
     for (const bool reversed : {false, true}) {
       SearchRequest found{&query, k, nullptr, {}, {}, {}};
-      const Status status =
-          search_.run(coarse.part(), shape, gpu::SingleSearch::Scan::kCoarse, top_rows, reversed, {}, found);
+      const Status status = search_.run(coarse.part(), shape, plan, top_rows, reversed, {}, found);
       ASSERT_TRUE(status.ok()) << status.error().message;
       candidates_ = found.cost.candidates;
       keep_best(query, k, found.rows);

@@ -92,10 +92,10 @@ TEST_F(CudaRows, WithBoundsInDeviceMemory) {
   const ModelPtr model = large_model(random_(), 50000, 60);
   const auto arena = arena_of(device, model);
   ASSERT_NE(arena, nullptr);
-  gpu::ScanShape shape;
-  ASSERT_EQ(gpu::single_scan_shape(0, 60, &shape), cudaSuccess);
-  shape.shared_limit = shape.query_bytes + gpu::kBins * 4;
-  ASSERT_GT(gpu::row_upper_bytes(shape, tile_count(50000)), 0);
+  gpu::DeviceShape shape;
+  ASSERT_EQ(gpu::device_shape(0, &shape), cudaSuccess);
+  shape.shared_limit = static_cast<int>(gpu::shared_query_bytes(60)) + gpu::kBins * 4 + 1024;
+  ASSERT_GT(gpu::row_upper_bytes(60, tile_count(50000), shape), 0);
   gpu::SingleSearch search;
   ASSERT_TRUE(search.create().ok());
   const std::vector<float> vector = random_vector(random_, 60, Rows::kGaussian);
@@ -109,8 +109,9 @@ TEST_F(CudaRows, WithBoundsInDeviceMemory) {
       for (const bool reversed : {false, true}) {
         const Query query = query_of(vector);
         SearchRequest found{&query, k, nullptr, {}, {}, {}};
-        const Status status =
-            search.run(arena->parts().front(), shape, gpu::SingleSearch::Scan::kFine, k, reversed, {}, found);
+        const gpu::DevicePart& part = arena->parts().front();
+        const gpu::SinglePlan plan = gpu::plan_single(part, k, part.rows * part.dims * 2);
+        const Status status = search.run(part, shape, plan, k, reversed, {}, found);
         ASSERT_TRUE(status.ok()) << status.error().message;
         std::set<int32_t> ids;
         for (const Neighbor& row : found.rows) ids.insert(row.id);

@@ -29,6 +29,10 @@ namespace {
 class FakeRing : public gpu::CopyRing {
  public:
   explicit FakeRing(FakeDevice::Knobs& knobs) : knobs_(knobs) {}
+  ~FakeRing() override {
+    for (const Copy& copy : pending_)
+      EXPECT_EQ(copy.bytes, 0) << "a ring was given back with a copy on its way";
+  }
 
   int slots() const override { return 3; }
   std::span<std::byte> block(int slot) override { return blocks_[slot]; }
@@ -48,10 +52,6 @@ class FakeRing : public gpu::CopyRing {
     }
     pending_[slot] = {};
     return {};
-  }
-
-  bool busy() const {
-    return std::any_of(std::begin(pending_), std::end(pending_), [](const Copy& c) { return c.bytes > 0; });
   }
 
  private:
@@ -137,7 +137,7 @@ Uppers uppers_by_4_bits(const gpu::DevicePart& part, const std::vector<int8_t>& 
   return uppers;
 }
 
-// As coarse_scan_kernel, with the rows of the best upper bounds as seeds.
+// As the scan of 4 bits, with the rows of the best upper bounds as seeds.
 std::vector<Neighbor> coarse_search(const gpu::DevicePart& part, const Query& query, int64_t top_rows) {
   const QuantizedQuery quantized = quantize_query(query.vector, query.norm_squared, gpu::kTwoPlaneCode);
   std::vector<int8_t> planes(quantized.codes.size() * 2);
@@ -204,13 +204,9 @@ void FakeDevice::deallocate(std::byte* data) {
   blocks_.erase(found);
 }
 
-Result<std::unique_ptr<gpu::CopyRing>> FakeDevice::take_ring() {
+Result<std::shared_ptr<gpu::CopyRing>> FakeDevice::take_ring() {
   if (knobs_.ring_missing) return Error{ErrorCode::kOutOfMemory, "fake: no pinned memory"};
-  return std::unique_ptr<gpu::CopyRing>(std::make_unique<FakeRing>(knobs_));
-}
-
-void FakeDevice::give_back_ring(std::unique_ptr<gpu::CopyRing> ring) {
-  EXPECT_FALSE(static_cast<FakeRing&>(*ring).busy()) << "a ring was given back with a copy on its way";
+  return std::shared_ptr<gpu::CopyRing>(std::make_shared<FakeRing>(knobs_));
 }
 
 Status FakeDevice::propose(const gpu::DevicePart& part, std::span<SearchRequest> requests, int64_t top_rows,
@@ -222,8 +218,7 @@ Status FakeDevice::propose(const gpu::DevicePart& part, std::span<SearchRequest>
       knobs_.lost = true;
       return {ErrorCode::kUnavailable, "fake: lost"};
     }
-    const bool coarse = part.packed_rows != nullptr &&
-                        gpu::coarse_worthwhile(part.rows_to_scan(), part.dims, top_rows, info_.coarse_from);
+    const bool coarse = gpu::plan_single(part, top_rows, info_.coarse_from).bits == 4;
     request.rows =
         coarse ? coarse_search(part, *request.query, top_rows) : search(part, *request.query, top_rows);
     if (part.vectors == nullptr && requests.size() > 1)  // as the kernels for batches

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -40,8 +41,7 @@ class FakeDevice : public gpu::Device {
   Result<int64_t> free_bytes() override { return knobs_.total_bytes - knobs_.allocated; }
   Result<gpu::DeviceBlock> allocate(int64_t bytes) override;
   void deallocate(std::byte* data) override;
-  Result<std::unique_ptr<gpu::CopyRing>> take_ring() override;
-  void give_back_ring(std::unique_ptr<gpu::CopyRing> ring) override;
+  Result<std::shared_ptr<gpu::CopyRing>> take_ring() override;
   Status propose(const gpu::DevicePart& part, std::span<SearchRequest> requests, int64_t top_rows,
                  const InterruptCheck& interrupted) override;
   Status pack_rows(const gpu::DevicePart& part, std::byte* rows) override;

@@ -4,9 +4,11 @@
 
 #include <bit>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "model/limits.h"
+#include "model/nibbles.h"
 #include "model/quantize.h"
 #include "tests/loader/random.h"
 
@@ -125,10 +127,37 @@ TEST(BatchPlan, OneAfterTheOtherWhereABatchGainsNothing) {
   EXPECT_TRUE(plan_batch(2196016, 300, 1024, 10).worthwhile);
 }
 
-TEST(SingleScan, CountsRowsWhenTilesAreTooFew) {
-  EXPECT_FALSE(count_every_row(2196016, 5000));
-  EXPECT_TRUE(count_every_row(20000, 1000));
-  EXPECT_TRUE(count_every_row(1, 1));
+DevicePart part_of(int64_t rows, bool on_device) {
+  static const float vectors[1] = {};
+  static const std::byte packed[1] = {};
+  DevicePart part;
+  part.rows = rows;
+  part.dims = 300;
+  part.vectors = on_device ? vectors : nullptr;
+  part.packed_rows = on_device ? packed : nullptr;
+  return part;
+}
+
+TEST(SinglePlan, CountsRowsWhenTilesAreTooFew) {
+  EXPECT_FALSE(plan_single(part_of(2196016, true), 5000, kCoarseFrom).count_every_row);
+  EXPECT_TRUE(plan_single(part_of(20000, true), 1000, kCoarseFrom).count_every_row);
+  EXPECT_TRUE(plan_single(part_of(1, true), 1, kCoarseFrom).count_every_row);
+}
+
+TEST(SinglePlan, RanksOnTheDeviceWhereThatIsFaster) {
+  for (const auto& [top_rows, ranked] : {std::pair{63, false}, {64, true}, {16384, true}, {16385, false}})
+    EXPECT_EQ(plan_single(part_of(2196016, true), top_rows, kCoarseFrom).ranked, ranked);
+  EXPECT_FALSE(plan_single(part_of(2196016, false), 100, kCoarseFrom).ranked);
+}
+
+TEST(SinglePlan, ReadsFourBitsOfPackedRows) {
+  const DevicePart large = part_of(2196016, true);
+  const int64_t rest = tile_count(2196016) * kTileRows * 8;
+  EXPECT_EQ(plan_single(large, 10, kCoarseFrom).bits, 4);
+  EXPECT_EQ(plan_single(large, 10, kCoarseFrom).bytes, nibble_bytes(2196016, 300) + rest);
+  EXPECT_EQ(plan_single(large, 20000, kCoarseFrom).bits, 8);
+  EXPECT_EQ(plan_single(part_of(2196016, false), 10, kCoarseFrom).bits, 8);
+  EXPECT_EQ(plan_single(part_of(2196016, false), 10, kCoarseFrom).bytes, code_bytes(2196016, 300) + rest);
 }
 
 TEST(SingleScan, ReadsFourBitsOfLargeModelsForSmallK) {

@@ -16,29 +16,31 @@ std::vector<LaunchParameter> arrays(const BatchScanParams& scan) {
          std::vector{number(scan.top_rows, 10), number(scan.list_capacity, 48)};
 }
 
+// Of lists, from which list_threshold() counts lower bounds.
+LaunchRange lower_bins() {
+  return {"lower-bin", 0, kBins - 1, "bin_of() returns a bin of the histogram"};
+}
+
 }  // namespace
 
 // answer_kernel(scan)
 LaunchFile batch_answers() {
   const auto [scan] = arguments<BatchScanParams>();
   LaunchFile file = {.source = "batch_answers"};
-  file.all = {.kernel = "answer_kernel",
-              .dynamic_shared = 53512,
-              .parameters = arrays(scan) + std::vector{number(scan.answer_capacity, 16)},
-              .lemmas = {{"ranks-distinct", "ranks in a strict total order are distinct"},
-                         one_thread_reaches_rank()}};
+  file.all = {
+      .kernel = "answer_kernel",
+      .dynamic_shared = 53512,
+      .parameters = arrays(scan) + std::vector{number(scan.answer_capacity, 16)},
+      .lemmas = {{"ranks-distinct", "ranks in a strict total order are distinct"}, one_thread_reaches_rank()},
+      .ranges = {lower_bins()}};
   file.choices = {choice_of("dims", {1, 3, 16, 300}, scan.part.dims), blocks(),
                   choice_of("vectors", "off", {null(scan.part.vectors), null(scan.part.norms_squared)}, "on",
                             buffers("vectors", scan.part.vectors, "norms_squared", scan.part.norms_squared))};
-  file.add({}, {{"ci answer, with vectors", "dims 16, blocks 2, vectors on"},
-                {"ci answer, without vectors", "dims 3, blocks 2, vectors off"}});
-  file.add({.parameters = {number(scan.list_capacity, 300)}},
-           {{"ci answer, more than one per thread", "dims 1, blocks 1, vectors on"}});
-  file.add_unnamed(
-      {}, {"dims 300, blocks 1, vectors on", "dims 1, blocks 3, vectors on", "dims 16, blocks 1, vectors off",
-           "dims 300, blocks 3, vectors off", "dims 1, blocks 2, vectors off", "dims 3, blocks 3, vectors on",
-           "dims 3, blocks 1, vectors off", "dims 300, blocks 2, vectors off",
-           "dims 1, blocks 1, vectors off", "dims 16, blocks 3, vectors on"});
+  file.cover({}, {{"ci answer, with vectors", "dims 16, blocks 2, vectors on"},
+                  {"ci answer, without vectors", "dims 3, blocks 2, vectors off"}});
+  file.launches.push_back({.name = "ci answer, more than one per thread",
+                           .with = "dims 1, blocks 1, vectors on",
+                           .parameters = {number(scan.list_capacity, 300)}});
   return file;
 }
 
@@ -63,36 +65,23 @@ LaunchFile batch_scan() {
   file.choices = {
       choice_of("dims", {1, 3, 16, 300}, [&](int dims) { return of_dims(dims, dims == 300 ? 10496 : 1280); }),
       blocks(), masks(scan.part.mask)};
-  const auto streamed = [&, &scan = scan](const char* name, const char* kernel) {
-    LaunchSettings launch = of_dims(340, 11520);
-    launch.name = name;
-    launch.kernel = kernel;
-    launch.grid = {2, 1};
-    launch.parameters.push_back(buffer(scan.part.mask.words, "mask"));
-    file.launches.push_back(launch);
-  };
-  const auto all_shapes = [&](const char* kernel, const char* first, const char* second) {
-    file.add({.kernel = kernel},
-             {{first, "dims 16, blocks 2, mask on"}, {second, "dims 300, blocks 2, mask off"}});
-    file.add_unnamed({.kernel = kernel},
-                     {"dims 1, blocks 1, mask on", "dims 1, blocks 2, mask off", "dims 1, blocks 3, mask on",
-                      "dims 3, blocks 1, mask off", "dims 3, blocks 2, mask on", "dims 3, blocks 3, mask off",
-                      "dims 16, blocks 1, mask on", "dims 16, blocks 3, mask off",
-                      "dims 300, blocks 1, mask off", "dims 300, blocks 3, mask on"});
-  };
-  all_shapes("batch_kernelILb1", "ci sample, dims 16", "ci sample, dims 300");
-  streamed("ci sample, streamed", "batch_kernelILb1ELb0");
-  all_shapes("batch_kernelILb0", "ci lists, dims 16", "ci lists, dims 300");
-  streamed("ci lists, streamed", "batch_kernelILb0ELb0");
-  const LaunchSettings threshold = {.kernel = "[0-9]threshold_kernel",
-                                    .parameters = {number(scan.sample_groups, 300)},
-                                    .lemmas = {one_thread_reaches_rank()}};
-  file.add(threshold, {{"ci threshold", "blocks 2"}});
-  file.add_rest(threshold, {"blocks"});
-  const LaunchSettings tighten = {.kernel = "tighten_threshold_kernel",
-                                  .lemmas = {one_thread_reaches_rank()}};
-  file.add(tighten, {{"ci tighten", "blocks 2"}});
-  file.add_rest(tighten, {"blocks"});
+  for (const auto& [scans, name] : {std::array<std::string, 2>{"1", "ci sample, "}, {"0", "ci lists, "}}) {
+    file.cover({.kernel = "batch_kernelILb" + scans}, {{name + "dims 16", "dims 16, blocks 2, mask on"},
+                                                       {name + "dims 300", "dims 300, blocks 2, mask off"}});
+    LaunchSettings streamed = of_dims(340, 11520);
+    streamed.name = name + "streamed";
+    streamed.kernel = "batch_kernelILb" + scans + "ELb0";
+    streamed.grid = {2, 1};
+    streamed.parameters.push_back(buffer(scan.part.mask.words, "mask"));
+    file.launches.push_back(streamed);
+  }
+  file.cover({.kernel = "[0-9]threshold_kernel",
+              .parameters = {number(scan.sample_groups, 300)},
+              .lemmas = {one_thread_reaches_rank()}},
+             {{"ci threshold", "blocks 2"}});
+  file.cover(
+      {.kernel = "tighten_threshold_kernel", .lemmas = {one_thread_reaches_rank()}, .ranges = {lower_bins()}},
+      {{"ci tighten", "blocks 2"}});
   file.when_run = {{.kernel = "batch_kernel", .parameters = {number(scan.queries, 32)}}};
   return file;
 }
@@ -125,16 +114,14 @@ LaunchFile batch_wgmma() {
       {"queries", {queries("some", 40, 64), queries("whole", 256, 256)}},
       blocks(),
       masks(scan.part.mask)};
-  const auto all_shapes = [&](const char* kernel, const std::string& shape, const std::string& name) {
-    const LaunchSettings like = {.kernel = kernel};
-    file.add(like, {{name.c_str(), (shape + ", blocks 2, queries some, mask off").c_str()},
-                    {(name + ", whole").c_str(), (shape + ", blocks 2, queries whole, mask on").c_str()}});
-    for (const char* rest : {"1, queries some, mask on", "1, queries whole, mask off",
-                             "3, queries some, mask on", "3, queries whole, mask off"})
-      file.add_unnamed(like, {(shape + ", blocks " + rest).c_str()});
-  };
-  all_shapes("batch_wgmma_kernelILb1ELi2", "shape dims_16", "ci sample, dims 16");
-  all_shapes("batch_wgmma_kernelILb1ELi5", "large dims_300", "ci sample, dims 300");
+  for (const auto& [kernel, dims, shape] :
+       {std::array<std::string, 3>{"batch_wgmma_kernelILb1ELi2", "16", "shape"},
+        {"batch_wgmma_kernelILb1ELi5", "300", "large"}}) {
+    const std::string name = "ci sample, dims " + dims,
+                      with = shape + " dims_" + dims + ", blocks 2, queries ";
+    file.cover({.kernel = kernel},
+               {{name, with + "some, mask off"}, {name + ", whole", with + "whole, mask on"}});
+  }
   return file;
 }
 

@@ -25,23 +25,16 @@ LaunchFile kmeans_resolve() {
   file.choices = {choice_of("dims", {1, 3, 16, 300}, params.part.dims), blocks(),
                   choice_of("wanted", "nearest", {number(params.answer, KMeansAnswer::kNearest)}, "labels",
                             {number(params.answer, KMeansAnswer::kLabels)})};
-  const LaunchSettings resolve = {.kernel = "kmeans_resolve_kernel"};
-  file.add(resolve, {{"ci resolve, dims 16", "dims 16, blocks 1, wanted nearest"},
-                     {"ci resolve, dims 3, labels", "dims 3, blocks 2, wanted labels"}});
+  file.cover({.kernel = "kmeans_resolve_kernel"},
+             {{"ci resolve, dims 16", "dims 16, blocks 1, wanted nearest"},
+              {"ci resolve, dims 3, labels", "dims 3, blocks 2, wanted labels"}});
   // Of 16 blocks, one decides only rows that may belong to any cluster.
   file.launches.push_back(
       {.name = "resolve, 16 blocks",
        .kernel = "kmeans_resolve_kernel",
        .grid = {16, 1},
        .parameters = {number(params.part.dims, 1), number(params.answer, KMeansAnswer::kLabels)}});
-  file.add_unnamed(resolve, {"dims 16, blocks 2, wanted nearest", "dims 1, blocks 1, wanted labels",
-                             "dims 1, blocks 2, wanted nearest", "dims 1, blocks 3, wanted labels",
-                             "dims 3, blocks 1, wanted nearest", "dims 3, blocks 3, wanted nearest",
-                             "dims 16, blocks 1, wanted labels", "dims 16, blocks 3, wanted labels",
-                             "dims 300, blocks 1, wanted nearest", "dims 300, blocks 2, wanted labels",
-                             "dims 300, blocks 3, wanted nearest"});
-  file.add({.kernel = "kmeans_refill_kernel"}, {{"ci refill", "blocks 2"}});
-  file.add_rest({.kernel = "kmeans_refill_kernel"}, {"blocks"});
+  file.cover({.kernel = "kmeans_refill_kernel"}, {{"ci refill", "blocks 2"}});
   return file;
 }
 
@@ -60,13 +53,10 @@ LaunchFile kmeans_rows() {
                        number(params.halves.row_words, static_cast<int32_t>(half_row_words(dims)))}};
   };
   file.choices = {choice_of("dims", {1, 3, 16, 300}, of_dims), blocks()};
-  const LaunchSettings rows = {.kernel = "kmeans_rows_kernel"};
-  file.add(rows, {{"ci rows, dims 16", "dims 16, blocks 2"}, {"ci rows, dims 300", "dims 300, blocks 3"}});
-  file.add_rest(rows, {"dims", "blocks"});
-  file.add({.kernel = "kmeans_forget_kernel"}, {{"ci forget", "blocks 2"}});
-  file.add_rest({.kernel = "kmeans_forget_kernel"}, {"blocks"});
-  file.add({.kernel = "kmeans_select_kernel"}, {{"ci select", "blocks 2"}});
-  file.add_rest({.kernel = "kmeans_select_kernel"}, {"blocks"});
+  file.cover({.kernel = "kmeans_rows_kernel"},
+             {{"ci rows, dims 16", "dims 16, blocks 2"}, {"ci rows, dims 300", "dims 300, blocks 3"}});
+  file.cover({.kernel = "kmeans_forget_kernel"}, {{"ci forget", "blocks 2"}});
+  file.cover({.kernel = "kmeans_select_kernel"}, {{"ci select", "blocks 2"}});
   for (const char* kernel : {"kmeans_rows_kernel", "kmeans_forget_kernel"})
     file.when_run.push_back({.kernel = kernel, .parameters = {number(params.part.rows, 512)}});
   return file;
@@ -87,50 +77,10 @@ LaunchFile kmeans_sums() {
   const char* const reasons[] = {"two rounds stand for all", "a round of each block stands for all",
                                  "a round of two blocks stands for all"};
   for (size_t i = 0; i < 3; ++i) file.choices.back().values[i].ranges = {{"changes", 0, 256, reasons[i]}};
-  const LaunchSettings few = {.kernel = "kmeans_sums_kernelILi4E"},
-                       many = {.kernel = "kmeans_sums_kernelILi10E"};
-  file.add(few, {{"ci few columns", "few 16, blocks 2"}});
-  file.add_rest(few, {"few", "blocks"});
-  file.add(many, {{"ci many columns", "many 300, blocks 2"}});
-  file.add_rest(many, {"many", "blocks"});
+  file.cover({.kernel = "kmeans_sums_kernelILi4E"}, {{"ci few columns", "few 16, blocks 2"}});
+  file.cover({.kernel = "kmeans_sums_kernelILi10E"}, {{"ci many columns", "many 300, blocks 2"}});
   return file;
 }
-
-namespace {
-
-void add_prepare(LaunchFile* file) {
-  const auto [params] = arguments<KMeansParams>();
-  const LaunchSettings prepare = {.kernel = "kmeans_prepare_kernel",
-                                  .parameters = {number(params.centroids.count, 1)}};
-  file->launches.push_back({.name = "ci prepare, one centroid and the padding",
-                            .kernel = "kmeans_prepare_kernel",
-                            .grid = {2, 1},
-                            .parameters = {number(params.part.dims, 43), number(params.steps, 3),
-                                           number(params.centroids.count, 1)}});
-  file->add(prepare, {{"ci prepare, Euclidean", "dims 16, blocks 2, metric euclidean"},
-                      {"ci prepare, cosine", "dims 3, blocks 2, metric cosine"}});
-  file->add_unnamed(prepare, {"dims 300, blocks 1, metric euclidean", "dims 1, blocks 3, metric euclidean",
-                              "dims 16, blocks 1, metric cosine", "dims 300, blocks 3, metric cosine",
-                              "dims 1, blocks 2, metric cosine", "dims 3, blocks 3, metric euclidean",
-                              "dims 3, blocks 1, metric cosine", "dims 300, blocks 2, metric cosine",
-                              "dims 1, blocks 1, metric cosine", "dims 16, blocks 3, metric euclidean"});
-}
-
-void add_update(LaunchFile* file) {
-  const LaunchSettings update = {.kernel = "kmeans_update_kernel"};
-  file->add(update, {{"ci update, Euclidean, always", "dims 16, blocks 2, metric euclidean, always on"},
-                     {"ci update, cosine", "dims 3, blocks 2, metric cosine, always off"},
-                     {"ci update, dims 300", "dims 300, blocks 2, metric cosine, always on"}});
-  file->add_unnamed(
-      update,
-      {"dims 300, blocks 3, metric euclidean, always off", "dims 1, blocks 3, metric cosine, always on",
-       "dims 16, blocks 1, metric cosine, always off", "dims 3, blocks 1, metric euclidean, always on",
-       "dims 1, blocks 1, metric euclidean, always off", "dims 3, blocks 3, metric cosine, always on",
-       "dims 300, blocks 1, metric cosine, always off", "dims 1, blocks 2, metric cosine, always on",
-       "dims 16, blocks 3, metric euclidean, always off"});
-}
-
-}  // namespace
 
 // kmeans_prepare_kernel(params), kmeans_update_kernel(params, always) and kmeans_bound_kernel(params, moves)
 LaunchFile kmeans_update() {
@@ -155,8 +105,18 @@ LaunchFile kmeans_update() {
                   choice_of("metric", "cosine", {number(params.metric, Metric::kCosine)}, "euclidean",
                             {number(params.metric, Metric::kEuclidean)}),
                   choice_of("always", "off", {number(always, false)}, "on", {number(always, true)})};
-  add_prepare(&file);
-  add_update(&file);
+  file.cover({.kernel = "kmeans_prepare_kernel", .parameters = {number(params.centroids.count, 1)}},
+             {{"ci prepare, Euclidean", "dims 16, blocks 2, metric euclidean"},
+              {"ci prepare, cosine", "dims 3, blocks 2, metric cosine"}});
+  file.cover({.kernel = "kmeans_update_kernel"},
+             {{"ci update, Euclidean, always", "dims 16, blocks 2, metric euclidean, always on"},
+              {"ci update, cosine", "dims 3, blocks 2, metric cosine, always off"},
+              {"ci update, dims 300", "dims 300, blocks 2, metric cosine, always on"}});
+  file.launches.push_back({.name = "ci prepare, one centroid and the padding",
+                           .kernel = "kmeans_prepare_kernel",
+                           .grid = {2, 1},
+                           .parameters = {number(params.part.dims, 43), number(params.steps, 3),
+                                          number(params.centroids.count, 1)}});
   // One block for all centroids; without moves, or with those of centroids that are not empty.
   file.launches.push_back({.name = "ci bound, none moved",
                            .kernel = "kmeans_bound_kernel",

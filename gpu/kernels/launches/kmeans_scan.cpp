@@ -60,61 +60,28 @@ LaunchSettings ring(const char* name, LaunchSettings settings, int count, int st
   return settings;
 }
 
-// Rows of at most 64 components.
-void add_narrow(LaunchFile* file) {
-  const auto [params, first, last, stages] = scan_arguments();
-  const auto padded = [&, &params = params](int count) {
-    return LaunchSettings{.parameters = {number(params.centroids.padded, count)}};
-  };
-  file->choices.push_back(
-      choice_of("narrow", {1, 3, 16}, [&](int dims) { return scored(dims, 260, 64, 32768); }));
-  file->choices.push_back(
-      {"stages",
-       {ring("two", padded(96), 2, 4), ring("three", padded(128), 3, 4), ring("six", padded(224), 6, 4)}});
-  const LaunchSettings few = {.kernel = "kmeans_few_kernelILi4E"};
-  file->add(few, {{"ci few, dims 16", "narrow 16, blocks 2, wanted nearest"},
-                  {"ci few, dims 1, labels", "narrow 1, blocks 2, wanted labels"}});
-  file->add_unnamed(few, {"narrow 1, blocks 1, wanted nearest", "narrow 3, blocks 1, wanted labels",
-                          "narrow 3, blocks 3, wanted nearest", "narrow 16, blocks 3, wanted labels",
-                          "narrow 1, blocks 3, wanted nearest", "narrow 3, blocks 2, wanted nearest",
-                          "narrow 16, blocks 1, wanted nearest"});
-  const LaunchSettings many = {.kernel = "kmeans_many_kernelILi4E"};
-  file->add(many, {{"ci many, dims 16", "narrow 16, stages three, blocks 2, wanted nearest"},
-                   {"ci many, dims 1, labels", "narrow 1, stages two, blocks 2, wanted labels"}});
-  file->add_unnamed(
-      many,
-      {"narrow 1, stages six, blocks 1, wanted nearest", "narrow 3, stages two, blocks 3, wanted nearest",
-       "narrow 3, stages three, blocks 1, wanted labels", "narrow 16, stages six, blocks 3, wanted labels",
-       "narrow 1, stages three, blocks 3, wanted nearest", "narrow 3, stages six, blocks 2, wanted nearest",
-       "narrow 16, stages two, blocks 1, wanted nearest"});
-}
-
 // Rows of `dims` components, in the instances of both kernels with these template arguments. whole: bytes of
 // the centroids that kmeans_few_kernel keeps.
-void add_instance(LaunchFile* file, int dims, int rows, int whole, const std::string& instance) {
-  const std::string components = std::to_string(dims), few = "few_" + components, many = "many_" + components;
-  const auto steps = static_cast<int>(half_steps(dims));
-  LaunchSettings once = scored(dims, rows, 32, whole);
-  once.name = "once";
-  file->choices.push_back({few, {once}});
-  file->choices.push_back(
-      {many,
-       {ring("two", scored(dims, rows, 96, 0), 2, steps), ring("three", scored(dims, rows, 128, 0), 3, steps),
-        ring("six", scored(dims, rows, 224, 0), 6, steps)}});
-  const auto add = [&](const char* kernel, const std::string& name, const std::string& with) {
-    file->launches.push_back({.name = name, .kernel = kernel + instance, .with = with});
+void add_instance(LaunchFile* file, const std::vector<int>& dims, int rows, int padded, int whole,
+                  const std::string& instance) {
+  const auto [params, first, last, stages] = scan_arguments();
+  const std::string widest = std::to_string(dims.back()), narrowest = std::to_string(dims.front());
+  const std::string few = "few_" + widest, many = "stages_" + widest, of = "of_" + widest;
+  const auto steps = static_cast<int>(half_steps(dims.back()));
+  const auto padded_to = [&, &params = params](int count) {
+    return LaunchSettings{.parameters = {number(params.centroids.padded, count)}};
   };
-  add("kmeans_few_kernel", "ci few, dims " + components, few + " once, blocks 2, wanted nearest");
-  add("kmeans_few_kernel", "ci few, dims " + components + ", labels", few + " once, blocks 2, wanted labels");
-  file->add_rest({.kernel = "kmeans_few_kernel" + instance}, {few, "blocks", "wanted"});
-  add("kmeans_many_kernel", "ci many, dims " + components, many + " three, blocks 2, wanted nearest");
-  add("kmeans_many_kernel", "ci many, dims " + components + ", labels",
-      many + " two, blocks 2, wanted labels");
-  for (const char* rest :
-       {" two, blocks 1, wanted nearest", " three, blocks 1, wanted labels", " six, blocks 3, wanted nearest",
-        " two, blocks 3, wanted labels", " six, blocks 1, wanted labels", " three, blocks 3, wanted nearest",
-        " six, blocks 2, wanted nearest"})
-    add("kmeans_many_kernel", "", many + rest);
+  file->choices.push_back(choice_of(of, dims, [&](int one) { return scored(one, rows, padded, whole); }));
+  file->choices.push_back({many,
+                           {ring("two", padded_to(96), 2, steps), ring("three", padded_to(128), 3, steps),
+                            ring("six", padded_to(224), 6, steps)}});
+  const std::string last_dims = of + " " + widest + ", blocks 2, wanted nearest",
+                    labels = of + " " + narrowest + ", blocks 2, wanted labels";
+  file->cover({.kernel = "kmeans_few_kernel" + instance},
+              {{"ci few, dims " + widest, last_dims}, {"ci few, dims " + narrowest + ", labels", labels}});
+  file->cover({.kernel = "kmeans_many_kernel" + instance},
+              {{"ci many, dims " + widest, last_dims + ", " + many + " three"},
+               {"ci many, dims " + narrowest + ", labels", labels + ", " + many + " two"}});
 }
 
 }  // namespace
@@ -132,10 +99,10 @@ LaunchFile kmeans_scan() {
                      {"row-listed-once", "the list of rows to score holds each row once"}};
   file.choices = {blocks(), wanted(params, 260)};
   file.choices[1].values[1].parameters.push_back(number(last, 260));
-  add_narrow(&file);
-  add_instance(&file, 100, 260, 49152, "ILi8E");
-  add_instance(&file, 200, 516, 161792, "ILi14E");
-  add_instance(&file, 300, 516, 200704, "ILi20E");
+  add_instance(&file, {1, 3, 16}, 260, 64, 32768, "ILi4E");
+  add_instance(&file, {100}, 260, 32, 49152, "ILi8E");
+  add_instance(&file, {200}, 516, 32, 161792, "ILi14E");
+  add_instance(&file, {300}, 516, 32, 200704, "ILi20E");
   LaunchSettings wide = ring("many, dims 600", scored(600, 516, 64, 0), 3, kMostSteps);
   wide.kernel = "kmeans_many_kernelILi20E";
   wide.grid = {2, 1};
@@ -143,36 +110,6 @@ LaunchFile kmeans_scan() {
   file.launches.push_back(wide);
   return file;
 }
-
-namespace {
-
-// Launches of kmeans_wgmma_kernel. Each warpgroup scores rows in three rounds at least.
-void add_wgmma(LaunchFile* file) {
-  file->add({.kernel = "kmeans_wgmma_kernelILi2"},
-            {{"ci wgmma, dims 16", "few_dims 16, blocks 2, chunks two, wanted nearest"},
-             {"ci wgmma, dims 16, labels", "few_dims 16, blocks 2, chunks one, wanted labels"}});
-  file->add_unnamed(
-      {.kernel = "kmeans_wgmma_kernelILi2"},
-      {"few_dims 1, blocks 1, chunks one, wanted nearest", "few_dims 1, blocks 3, chunks one, wanted labels",
-       "few_dims 1, blocks 2, chunks two, wanted nearest", "few_dims 3, blocks 1, chunks one, wanted labels",
-       "few_dims 3, blocks 3, chunks one, wanted nearest", "few_dims 3, blocks 2, chunks two, wanted labels",
-       "few_dims 16, blocks 1, chunks one, wanted nearest",
-       "few_dims 16, blocks 3, chunks one, wanted labels"});
-  for (const auto& [kernel, dims, shape] : {std::array{"kmeans_wgmma_kernelILi4", "100", "some_dims 100"},
-                                            {"kmeans_wgmma_kernelILi7", "200", "more_dims 200"},
-                                            {"kmeans_wgmma_kernelILi10", "300", "most_dims 300"}}) {
-    const std::string name = std::string("ci wgmma, dims ") + dims, with = std::string(shape) + ", blocks ";
-    file->add({.kernel = kernel},
-              {{name.c_str(), (with + "2, chunks two, wanted nearest").c_str()},
-               {(name + ", labels").c_str(), (with + "2, chunks one, wanted labels").c_str()}});
-    for (const char* rest :
-         {"2, chunks two, wanted labels", "1, chunks one, wanted nearest", "1, chunks one, wanted labels",
-          "3, chunks one, wanted nearest", "3, chunks one, wanted labels"})
-      file->add_unnamed({.kernel = kernel}, {(with + rest).c_str()});
-  }
-}
-
-}  // namespace
 
 // kmeans_columns_kernel(params, words, row_words), kmeans_wgmma_kernel(params, first, last, chunks) and
 // kmeans_merge_kernel(params, first, last, chunks).
@@ -191,10 +128,6 @@ LaunchFile kmeans_wgmma() {
     settings.parameters.push_back(number(row_words, dims == 300 ? 40 : 8));
     return settings;
   };
-  const auto instance = [&, &params = params](int dims, int pairs) {
-    return LaunchSettings{.dynamic_shared = kWgmmaCentroids * (pairs * 64 + 4),
-                          .parameters = sizes_of(params, dims)};
-  };
   const auto in_chunks = [&, &params = params, &first = first, &last = last, &chunks = chunks](
                              const char* name, int count) {
     return LaunchSettings{.name = name,
@@ -204,10 +137,6 @@ LaunchFile kmeans_wgmma() {
   LaunchSettings two = in_chunks("two", 2);
   two.parameters.push_back(number(params.centroids.padded, 288));
   file.choices = {choice_of("dims", {1, 3, 16, 300}, of_dims),
-                  choice_of("few_dims", {1, 3, 16}, [&](int dims) { return instance(dims, 2); }),
-                  choice_of("some_dims", {100}, [&](int dims) { return instance(dims, 4); }),
-                  choice_of("more_dims", {200}, [&](int dims) { return instance(dims, 7); }),
-                  choice_of("most_dims", {300}, [&](int dims) { return instance(dims, 10); }),
                   blocks(),
                   {"chunks", {in_chunks("one", 1), two}},
                   wanted(params, 838),
@@ -217,17 +146,25 @@ LaunchFile kmeans_wgmma() {
   file.never = {"blocks 1, chunks two", "blocks 3, chunks two"};
   file.when_run = {{.kernel = "kmeans_columns_kernel", .parameters = {number(words, 500)}}};
 
-  const LaunchSettings columns = {.kernel = "kmeans_columns_kernel"};
-  file.add(columns,
-           {{"ci columns, dims 16", "dims 16, blocks 2"}, {"ci columns, dims 300", "dims 300, blocks 3"}});
-  file.add_rest(columns, {"dims", "blocks"});
-  add_wgmma(&file);
-  const LaunchSettings merge = {.kernel = "kmeans_merge_kernel",
-                                .parameters = {number(first, 0), number(last, 700)}};
-  file.add(merge, {{"ci merge, labels", "result labels, blocks 2"},
-                   {"ci merge, nearest", "result nearest, blocks 2"}});
-  file.add_rest(merge, {"result", "blocks"});
-  file.add({.kernel = "kmeans_merge_kernel"}, {{"merge, any rows", "result labels, blocks 2"}});
+  file.cover({.kernel = "kmeans_columns_kernel"},
+             {{"ci columns, dims 16", "dims 16, blocks 2"}, {"ci columns, dims 300", "dims 300, blocks 3"}});
+  // Each warpgroup scores rows in three rounds at least.
+  for (const auto& [pairs, dims] :
+       {std::pair{2, std::vector{1, 3, 16}}, {4, {100}}, {7, {200}}, {10, {300}}}) {
+    const std::string widest = std::to_string(dims.back()), of = "of_" + widest;
+    file.choices.push_back(choice_of(of, dims, [&, &params = params, pairs = pairs](int one) {
+      return LaunchSettings{.dynamic_shared = kWgmmaCentroids * (pairs * 64 + 4),
+                            .parameters = sizes_of(params, one)};
+    }));
+    const std::string name = "ci wgmma, dims " + widest, with = of + " " + widest + ", blocks 2, chunks ";
+    file.cover({.kernel = "kmeans_wgmma_kernelILi" + std::to_string(pairs)},
+               {{name, with + "two, wanted nearest"}, {name + ", labels", with + "one, wanted labels"}});
+  }
+  file.cover(
+      {.kernel = "kmeans_merge_kernel", .parameters = {number(first, 0), number(last, 700)}},
+      {{"ci merge, labels", "result labels, blocks 2"}, {"ci merge, nearest", "result nearest, blocks 2"}});
+  file.launches.push_back(
+      {.name = "merge, any rows", .kernel = "kmeans_merge_kernel", .with = "result labels, blocks 2"});
   return file;
 }
 

@@ -1,6 +1,8 @@
 #include "gpu/kernels/launches/launch_file.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 namespace glove::gpu::launches {
 namespace {
@@ -17,17 +19,36 @@ std::string array_of(const std::vector<Item>& items, const Write& write) {
   return '[' + text + ']';
 }
 
-// "dims 16, blocks 2" as { dims = "16", blocks = "2" }.
-std::string table_of(const std::string& choices) {
-  std::string text;
-  for (size_t begin = 0; begin < choices.size();) {
-    const size_t end = std::min(choices.find(", ", begin), choices.size());
-    const size_t space = choices.find(' ', begin);
-    text += text.empty() ? "{ " : ", ";
-    text += choices.substr(begin, space - begin) + " = " + quoted(choices.substr(space + 1, end - space - 1));
+using Choices = std::map<std::string, std::string>;
+
+// The choices of "dims 16, blocks 2", with their values.
+Choices choices_of(const std::string& text) {
+  Choices choices;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(", ", begin), text.size());
+    const size_t space = text.find(' ', begin);
+    choices[text.substr(begin, space - begin)] = text.substr(space + 1, end - space - 1);
     begin = end + 2;
   }
-  return text + " }";
+  return choices;
+}
+
+// "dims 16, blocks 2" as { blocks = "2", dims = "16" }.
+std::string table_of(const std::string& text) {
+  std::string table;
+  for (const auto& [name, value] : choices_of(text))
+    table += (table.empty() ? "{ " : ", ") + name + " = " + quoted(value);
+  return table + " }";
+}
+
+// The pairs of choices that a launch takes together; each choice is one with itself.
+std::set<std::array<std::string, 2>> pairs_of(const std::string& text) {
+  std::set<std::array<std::string, 2>> pairs;
+  const Choices choices = choices_of(text);
+  for (const auto& [name, value] : choices)
+    for (const auto& [other, other_value] : choices)
+      if (name <= other) pairs.insert({name + " " + value, other + " " + other_value});
+  return pairs;
 }
 
 // The keys of some settings with their values.
@@ -65,35 +86,34 @@ std::string inline_table(const LaunchSettings& settings) {
 
 }  // namespace
 
-void LaunchFile::add(const LaunchSettings& like, std::initializer_list<std::array<const char*, 2>> named) {
-  for (const auto& [name, with] : named) {
+void LaunchFile::cover(const LaunchSettings& like, const std::vector<std::array<std::string, 2>>& named) {
+  std::vector<std::string> possible = {""};  // all combinations
+  for (const auto& [name, unused] : choices_of(named.front()[1])) {
+    const auto choice = std::ranges::find(choices, name, &LaunchChoice::name);
+    std::vector<std::string> longer;
+    for (const std::string& with : possible)
+      for (const LaunchSettings& value : choice->values)
+        longer.push_back(with + (with.empty() ? "" : ", ") + name + " " + value.name);
+    possible = std::move(longer);
+  }
+  std::erase_if(possible, [this](const std::string& with) {
+    return std::ranges::any_of(never, [whole = choices_of(with)](const std::string& rule) {
+      return std::ranges::includes(whole, choices_of(rule));
+    });
+  });
+  std::set<std::array<std::string, 2>> left;
+  for (const std::string& with : possible) left.merge(pairs_of(with));
+  const auto add = [&](const std::string& name, const std::string& with) {
     launches.push_back(like);
     launches.back().name = name;
     launches.back().with = with;
-  }
-}
-
-void LaunchFile::add_unnamed(const LaunchSettings& like, std::initializer_list<const char*> choices_of_each) {
-  for (const char* with : choices_of_each) add(like, {{"", with}});
-}
-
-void LaunchFile::add_rest(const LaunchSettings& like, const std::vector<std::string>& names) {
-  std::vector<std::string> all_values = {""};
-  for (const std::string& name : names) {
-    const auto choice = std::find_if(choices.begin(), choices.end(),
-                                     [&](const LaunchChoice& candidate) { return candidate.name == name; });
-    std::vector<std::string> longer;
-    for (const std::string& with : all_values)
-      for (const LaunchSettings& value : choice->values)
-        longer.push_back(with + (with.empty() ? "" : ", ") + name + " " + value.name);
-    all_values = std::move(longer);
-  }
-  for (const std::string& with : all_values) {
-    const auto is_it = [&](const LaunchSettings& launch) {
-      return launch.kernel == like.kernel && launch.with == with;
-    };
-    if (std::none_of(launches.begin(), launches.end(), is_it)) add_unnamed(like, {with.c_str()});
-  }
+    for (const auto& pair : pairs_of(with)) left.erase(pair);
+  };
+  for (const auto& [name, with] : named) add(name, with);
+  const auto gain = [&](const std::string& with) {
+    return std::ranges::count_if(pairs_of(with), [&](const auto& pair) { return left.contains(pair); });
+  };
+  while (!left.empty()) add("", *std::ranges::max_element(possible, {}, gain));
 }
 
 std::string toml_of(const LaunchFile& file) {

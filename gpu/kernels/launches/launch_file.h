@@ -132,7 +132,7 @@ inline LaunchLemma one_thread_reaches_rank() {
 
 // A choice of numbers. settings: what a number stands for.
 template <class Use>
-LaunchChoice choice_of(const std::string& name, std::initializer_list<int> numbers, const Use& settings) {
+LaunchChoice choice_of(const std::string& name, const std::vector<int>& numbers, const Use& settings) {
   LaunchChoice choice = {name, {}};
   for (const int number : numbers) {
     choice.values.push_back(settings(number));
@@ -142,7 +142,7 @@ LaunchChoice choice_of(const std::string& name, std::initializer_list<int> numbe
 }
 // Those of one field.
 template <class Field>
-LaunchChoice choice_of(const std::string& name, std::initializer_list<int> numbers,
+LaunchChoice choice_of(const std::string& name, const std::vector<int>& numbers,
                        const Field& field) requires std::is_integral_v<Field> {
   return choice_of(name, numbers, [&](int value) {
     return LaunchSettings{.parameters = {number(field, static_cast<Field>(value))}};
@@ -175,11 +175,9 @@ struct LaunchFile {
   std::vector<LaunchSettings> when_run = {};
   std::vector<LaunchSettings> launches = {};
 
-  // Add launches with the settings of `like`. The first takes their names, or "", and their choices.
-  void add(const LaunchSettings& like, std::initializer_list<std::array<const char*, 2>> named);
-  void add_unnamed(const LaunchSettings& like, std::initializer_list<const char*> choices_of_each);
-  // Adds those of all values of some choices that this kernel has no launch of yet.
-  void add_rest(const LaunchSettings& like, const std::vector<std::string>& names);
+  // Adds launches with the settings of `like`: the named ones, each with its choices, and then as many
+  // unnamed ones as it takes until every two values of these choices that may go together do so in a launch.
+  void cover(const LaunchSettings& like, const std::vector<std::array<std::string, 2>>& named);
 };
 
 // The text of the launch file (TOML).
@@ -189,7 +187,6 @@ std::string toml_of(const LaunchFile& file);
 LaunchFile batch_answers();
 LaunchFile batch_scan();
 LaunchFile batch_wgmma();
-LaunchFile coarse_scan();
 LaunchFile convolve();
 LaunchFile kmeans_resolve();
 LaunchFile kmeans_rows();

@@ -16,8 +16,7 @@ LaunchFile score_all() {
               .parameters = buffers("vectors", vectors, "query", query, "dots", dots)};
   file.choices = {choice_of("dims", {1, 3, 16, 300}, dims), blocks()};
   file.when_run = {{.kernel = "score_all_kernel", .parameters = {number(rows, 1000)}}};
-  file.add({}, {{"ci dims 16, 2 blocks, any number of rows", "dims 16, blocks 2"}});
-  file.add_rest({}, {"dims", "blocks"});
+  file.cover({}, {{"ci dims 16, 2 blocks, any number of rows", "dims 16, blocks 2"}});
   file.launches.push_back({.name = "any dims", .grid = {2, 1}});
   return file;
 }
@@ -34,8 +33,7 @@ LaunchFile packed_rows() {
         .parameters = {number(part.dims, dims), number(groups, static_cast<int>(component_groups(dims)))}};
   };
   file.choices = {choice_of("dims", {1, 3, 16, 300}, of_dims), blocks()};
-  file.add({}, {{"ci dims 300", "dims 300, blocks 2"}});
-  file.add_rest({}, {"dims", "blocks"});
+  file.cover({}, {{"ci dims 300", "dims 300, blocks 2"}});
   return file;
 }
 
@@ -138,10 +136,8 @@ LaunchFile moments() {
                            .grid = {2, 1},
                            .parameters = {buffer(differences, "differences")}});
   const auto [sums, count, size, total] = arguments<const double*, int32_t, int64_t, double*>();
-  const LaunchSettings add_blocks = {.kernel = "add_blocks_kernel",
-                                     .parameters = {buffer(sums, "sums"), buffer(total, "total")}};
-  file.add(add_blocks, {{"ci add blocks", "blocks 2"}});
-  file.add_rest(add_blocks, {"blocks"});
+  file.cover({.kernel = "add_blocks_kernel", .parameters = {buffer(sums, "sums"), buffer(total, "total")}},
+             {{"ci add blocks", "blocks 2"}});
   file.when_run = {{.kernel = "column_sums_kernel", .parameters = {number(params.rows, 2500)}},
                    {.kernel = "add_blocks_kernel", .parameters = {number(count, 3), number(size, 600)}}};
   return file;

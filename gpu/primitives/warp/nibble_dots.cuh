@@ -10,8 +10,9 @@ namespace glove::gpu {
 // TileSums for words of eight components: four in the low halves of a word's bytes and the next four in the
 // high halves. The sums are those of the unsigned halves v, and not of the codes 2v - 15.
 struct NibbleSums : TileSums {
-  // planes: four high query codes, four low ones, and the same for the next four components.
-  __device__ void add(uint4 codes, uint4 planes) {
+  using Planes = uint4;  // four high query codes, four low ones, and the same for the next four components
+
+  __device__ void add(uint4 codes, Planes planes) {
     add_row(0, codes.x, planes);
     add_row(1, codes.y, planes);
     add_row(2, codes.z, planes);

@@ -12,11 +12,12 @@ namespace glove::gpu {
 // components starting with group l / 8 (kQuadsPerGroup = 8, kRowsPerQuad = 4). Each load of the warp is
 // therefore 512 consecutive bytes, and so are the loads of a whole tile.
 struct TileSums {
+  using Planes = uint2;  // of a group: four high codes and four low ones
+
   int high[4] = {};
   int low[4] = {};
 
-  // planes: the group's four high codes and four low ones.
-  __device__ void add(uint4 codes, uint2 planes) {
+  __device__ void add(uint4 codes, Planes planes) {
     high[0] = __dp4a(static_cast<int>(codes.x), static_cast<int>(planes.x), high[0]);
     low[0] = __dp4a(static_cast<int>(codes.x), static_cast<int>(planes.y), low[0]);
     high[1] = __dp4a(static_cast<int>(codes.y), static_cast<int>(planes.x), high[1]);
@@ -60,8 +61,8 @@ __device__ inline int lane_of_row(int row) {
 //           leave the cache first
 //   planes  [groups] in shared memory
 //   kBatch  16-byte loads in flight per lane
-template <int kBatch, class Sums, class Planes>
-__device__ inline int tile_dot(const uint4* tile, const Planes* planes, int groups, int lane) {
+template <int kBatch, class Sums>
+__device__ inline int tile_dot(const uint4* tile, const typename Sums::Planes* planes, int groups, int lane) {
   Sums sums;
   const int skipped = lane >> 3;
   for (int first = 0; first < groups; first += 4 * kBatch) {
