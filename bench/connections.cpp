@@ -4,108 +4,59 @@
 // and the latency from the first step to the last row.
 //
 //   connections GLOVE.SO MODEL.SAFETENSORS BACKEND SECONDS CLIENTS...
-#include <sqlite3.h>
-
 #include <algorithm>
-#include <atomic>
 #include <barrier>
-#include <chrono>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <random>
-#include <string>
 #include <thread>
-#include <vector>
+
+#include "bench/sql.h"
+#include "bench/timing.h"
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using namespace glove::bench;
 
 constexpr double kWarmUpSeconds = 1;
 constexpr int kRows = 10;
 
 struct Options {
   const char* extension;
-  const char* model;
   std::string backend;
   double seconds;
 };
 
-void require(sqlite3* db, int code, const char* what) {
-  if (code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE) return;
-  std::fprintf(stderr, "%s: %s\n", what, sqlite3_errmsg(db));
-  std::exit(1);
-}
-
-sqlite3* connect(const Options& options) {
-  sqlite3* db = nullptr;
-  require(db,
-          sqlite3_open_v2(":memory:", &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
-                          nullptr),
-          "open");
-  sqlite3_enable_load_extension(db, 1);
-  require(db, sqlite3_load_extension(db, options.extension, nullptr, nullptr), "loading the extension");
-  return db;
-}
-
-sqlite3_stmt* prepare(sqlite3* db, const std::string& sql) {
-  sqlite3_stmt* statement = nullptr;
-  require(db, sqlite3_prepare_v2(db, sql.c_str(), -1, &statement, nullptr), sql.c_str());
-  return statement;
-}
-
-int64_t number(sqlite3* db, const std::string& sql) {
-  sqlite3_stmt* statement = prepare(db, sql);
-  require(db, sqlite3_step(statement), sql.c_str());
-  const int64_t value = sqlite3_column_int64(statement, 0);
-  sqlite3_finalize(statement);
-  return value;
-}
-
 // Reads the answer for the word with this id. Returns its microseconds.
-double time_query(sqlite3* db, sqlite3_stmt* word, sqlite3_stmt* nearest, int64_t id) {
-  sqlite3_bind_int64(word, 1, id);
-  require(db, sqlite3_step(word), "word");
-  sqlite3_bind_text(nearest, 1, reinterpret_cast<const char*>(sqlite3_column_text(word, 0)), -1,
-                    SQLITE_TRANSIENT);
-  sqlite3_reset(word);
+double time_query(Statement& word, Statement& nearest, int64_t id) {
+  word.bind(1, id);
+  word.step();
+  const std::string text = word.text(0);
+  nearest.bind(1, text);
+  word.reset();
   const auto start = Clock::now();
   int rows = 0;
-  int code;
-  while ((code = sqlite3_step(nearest)) == SQLITE_ROW) {
-    if (sqlite3_column_text(nearest, 0) == nullptr || sqlite3_column_double(nearest, 1) > 1) std::exit(1);
-    ++rows;
-  }
-  require(db, code, "nearest");
-  const double us = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+  for (; nearest.step(); ++rows)
+    if (*nearest.text(0) == '\0' || nearest.number(1) > 1) std::exit(1);
+  const double us = us_since(start);
   if (rows != kRows) std::exit(1);
-  sqlite3_reset(nearest);
   return us;
 }
 
 // Asks until the time is over; returns the latencies after the warm-up.
 std::vector<double> run_client(const Options& options, int64_t words, uint64_t seed, std::barrier<>& ready) {
-  sqlite3* db = connect(options);
-  sqlite3_stmt* word = prepare(db, "SELECT word FROM glove_words WHERE id = ?1");
-  sqlite3_stmt* nearest = prepare(db, "SELECT neighbor, similarity FROM glove_nn WHERE word = ?1 AND k = " +
-                                          std::to_string(kRows) + " AND backend = '" + options.backend + "'");
+  const Connection db(options.extension, SQLITE_OPEN_NOMUTEX);
+  Statement word(db.get(), "SELECT word FROM glove_words WHERE id = ?1");
+  Statement nearest(db.get(), "SELECT neighbor, similarity FROM glove_nn WHERE word = ?1 AND k = " +
+                                  std::to_string(kRows) + " AND backend = '" + options.backend + "'");
   std::mt19937_64 random(seed);
   const auto next = [&] { return static_cast<int64_t>(random() % static_cast<uint64_t>(words)); };
-  time_query(db, word, nearest, next());
+  time_query(word, nearest, next());
   ready.arrive_and_wait();
   const auto start = Clock::now();
-  const auto warm = start + std::chrono::duration<double>(kWarmUpSeconds);
-  const auto end = warm + std::chrono::duration<double>(options.seconds);
+  const double warm_us = kWarmUpSeconds * 1e6, end_us = warm_us + options.seconds * 1e6;
   std::vector<double> latencies;
-  while (Clock::now() < end) {
-    const bool counts = Clock::now() >= warm;
-    const double us = time_query(db, word, nearest, next());
-    if (counts) latencies.push_back(us);
+  for (double now = 0; now < end_us; now = us_since(start)) {
+    const double us = time_query(word, nearest, next());
+    if (now >= warm_us) latencies.push_back(us);
   }
-  sqlite3_finalize(word);
-  sqlite3_finalize(nearest);
-  sqlite3_close(db);
   return latencies;
 }
 
@@ -132,14 +83,10 @@ void time_clients(const Options& options, int64_t words, int clients) {
 
 int main(int argc, char** argv) {
   if (argc < 6) return 2;
-  const Options options{argv[1], argv[2], argv[3], std::atof(argv[4])};
-  sqlite3* db = connect(options);
-  sqlite3_stmt* load = prepare(db, "SELECT glove_load(?1)");
-  sqlite3_bind_text(load, 1, options.model, -1, SQLITE_STATIC);
-  require(db, sqlite3_step(load), "load");
-  sqlite3_finalize(load);
-  const int64_t words = number(db, "SELECT words FROM glove_models");
+  const Options options{argv[1], argv[3], std::atof(argv[4])};
+  const Connection db(options.extension);
+  db.text("SELECT glove_load('" + std::string(argv[2]) + "')");
+  const auto words = static_cast<int64_t>(db.number("SELECT words FROM glove_models"));
   for (int i = 5; i < argc; ++i) time_clients(options, words, std::max(1, std::atoi(argv[i])));
-  sqlite3_close(db);
   return 0;
 }

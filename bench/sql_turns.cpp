@@ -5,38 +5,18 @@
 //   sql_turns GLOVE.SO K[,K...] QUERIES ROUNDS FILE...
 //
 // The queries are random rows of the first model, whose words all models have.
-#include <sqlite3.h>
-
 #include <algorithm>
-#include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <limits>
 #include <numeric>
-#include <random>
-#include <string>
 #include <thread>
 #include <utility>
-#include <vector>
+
+#include "bench/sql.h"
+#include "bench/timing.h"
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-sqlite3* db = nullptr;
-
-void require(int code, const char* what) {
-  if (code == SQLITE_OK || code == SQLITE_ROW || code == SQLITE_DONE) return;
-  std::fprintf(stderr, "%s: %s\n", what, sqlite3_errmsg(db));
-  std::exit(1);
-}
-
-sqlite3_stmt* prepare(const char* sql) {
-  sqlite3_stmt* statement = nullptr;
-  require(sqlite3_prepare_v2(db, sql, -1, &statement, nullptr), sql);
-  return statement;
-}
-
+using namespace glove::bench;
 using Rows = std::vector<std::pair<std::string, double>>;
 
 struct Search {
@@ -45,51 +25,22 @@ struct Search {
 };
 
 // Returns the time of a statement in us, and its rows.
-double timed(sqlite3_stmt* statement, const std::string& expression, int k, const Search& search,
-             Rows& rows) {
+double timed(Statement& statement, const std::string& expression, int k, const Search& search, Rows& rows) {
   rows.clear();
-  require(sqlite3_bind_text(statement, 1, expression.c_str(), -1, nullptr), "bind");
-  require(sqlite3_bind_int(statement, 2, k), "bind");
-  require(sqlite3_bind_text(statement, 3, search.file.c_str(), -1, nullptr), "bind");
-  const Clock::time_point start = Clock::now();
-  int code = 0;
-  while ((code = sqlite3_step(statement)) == SQLITE_ROW)
-    rows.emplace_back(reinterpret_cast<const char*>(sqlite3_column_text(statement, 0)),
-                      sqlite3_column_double(statement, 1));
-  require(code, "step");
-  const double taken = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
-  require(sqlite3_reset(statement), "reset");
-  return taken;
+  statement.bind(1, expression);
+  statement.bind(2, int64_t{k});
+  statement.bind(3, search.file);
+  const auto start = Clock::now();
+  while (statement.step()) rows.emplace_back(statement.text(0), statement.number(1));
+  return us_since(start);
 }
 
 double mean(const std::vector<double>& times) {
   return std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size());
 }
 
-double median(std::vector<double> times) {
-  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
-  return times[times.size() / 2];
-}
-
-std::vector<std::string> random_words(const std::string& model, int count) {
-  sqlite3_stmt* statement = prepare("SELECT word FROM glove_words WHERE model = ? AND id = ?");
-  require(sqlite3_bind_text(statement, 1, model.c_str(), -1, nullptr), "bind");
-  sqlite3_stmt* size = prepare("SELECT words FROM glove_models WHERE name = ?");
-  require(sqlite3_bind_text(size, 1, model.c_str(), -1, nullptr), "bind");
-  require(sqlite3_step(size), "glove_models");
-  std::mt19937_64 random(2);
-  std::vector<std::string> words;
-  for (int i = 0; i < count; ++i) {
-    const auto row =
-        static_cast<sqlite3_int64>(random() % static_cast<uint64_t>(sqlite3_column_int64(size, 0)));
-    require(sqlite3_bind_int64(statement, 2, row), "bind");
-    require(sqlite3_step(statement), "glove_words");
-    words.emplace_back(reinterpret_cast<const char*>(sqlite3_column_text(statement, 0)));
-    require(sqlite3_reset(statement), "reset");
-  }
-  sqlite3_finalize(size);
-  sqlite3_finalize(statement);
-  return words;
+double median(const std::vector<double>& times) {
+  return spread_of(times).median;
 }
 
 }  // namespace
@@ -99,24 +50,20 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "sql_turns GLOVE.SO K[,K...] QUERIES ROUNDS FILE...\n");
     return 2;
   }
-  require(sqlite3_open(":memory:", &db), "open");
-  require(sqlite3_enable_load_extension(db, 1), "enable");
-  require(sqlite3_load_extension(db, argv[1], nullptr, nullptr), argv[1]);
+  const Connection db(argv[1]);
   std::vector<Search> searches;
-  sqlite3_stmt* load =
-      prepare("SELECT glove_load(?1, ?1) WHERE NOT EXISTS (SELECT 1 FROM glove_models WHERE name = ?1)");
   for (int i = 5; i < argc; ++i) {
     searches.push_back({argv[i]});
-    require(sqlite3_bind_text(load, 1, searches.back().file.c_str(), -1, nullptr), "bind");
-    require(sqlite3_step(load), searches.back().file.c_str());
-    require(sqlite3_reset(load), "reset");
+    Statement load(db.get(),
+                   "SELECT glove_load(?1, ?1) WHERE NOT EXISTS (SELECT 1 FROM glove_models WHERE name = ?1)");
+    load.bind(1, searches.back().file);
+    load.step();
   }
-  sqlite3_finalize(load);
-  const int queries = std::atoi(argv[3]);
+  const auto queries = static_cast<size_t>(std::atoi(argv[3]));
   const int rounds = std::atoi(argv[4]);
-  const std::vector<std::string> words = random_words(searches.front().file, queries);
-  sqlite3_stmt* statement =
-      prepare("SELECT neighbor, similarity FROM glove_nn WHERE expr = ? AND k = ? AND model = ?");
+  const std::vector<std::string> words = db.random_words(searches.front().file, queries, 2);
+  Statement statement(db.get(),
+                      "SELECT neighbor, similarity FROM glove_nn WHERE expr = ? AND k = ? AND model = ?");
   Rows rows;
   // An equal expression would have its answer kept. A GPU copies vectors and planes beside the first
   // searches.
@@ -133,8 +80,7 @@ int main(int argc, char** argv) {
     char* end = nullptr;
     const int k = static_cast<int>(std::strtol(next, &end, 10));
     next = *end == ',' ? end + 1 : end;
-    for (Search& search : searches)
-      search.best.assign(static_cast<size_t>(queries), std::numeric_limits<double>::infinity());
+    for (Search& search : searches) search.best.assign(queries, std::numeric_limits<double>::infinity());
     int differ = 0;
     for (int round = 0; round < rounds; ++round, ++turn)
       for (size_t query = 0; query < words.size(); ++query) {
@@ -152,7 +98,5 @@ int main(int argc, char** argv) {
                   mean(search.best), median(search.best), mean(search.best) / mean(searches.front().best),
                   median(search.best) / median(searches.front().best));
   }
-  sqlite3_finalize(statement);
-  sqlite3_close(db);
   return 0;
 }

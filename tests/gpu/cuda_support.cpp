@@ -69,11 +69,11 @@ std::shared_ptr<gpu::SharedDevice> open_device(int number) {
   return device;
 }
 
-std::shared_ptr<gpu::Arena> arena_of(const std::shared_ptr<gpu::SharedDevice>& device,
-                                     const ModelPtr& model) {
+std::shared_ptr<gpu::Arena> arena_of(const std::shared_ptr<gpu::SharedDevice>& device, const ModelPtr& model,
+                                     int64_t room) {
   std::shared_ptr<gpu::Arena> arena;
   const auto work = [&]() -> Status {
-    GLOVE_ASSIGN_OR_RETURN(arena, gpu::Arena::make(device, model, int64_t{1} << 40, {}));
+    GLOVE_ASSIGN_OR_RETURN(arena, gpu::Arena::make(device, model, room, {}));
     return {};
   };
   const Status status = device->in_turn({}, work);

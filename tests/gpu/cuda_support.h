@@ -35,8 +35,9 @@ SearcherInfo info_of(const ModelPtr& model);
 // Opens a device beside those of the engine; fails the test on an error.
 std::shared_ptr<gpu::SharedDevice> open_device(int number);
 
-// Makes an arena on it, without a limit; fails the test on an error.
-std::shared_ptr<gpu::Arena> arena_of(const std::shared_ptr<gpu::SharedDevice>& device, const ModelPtr& model);
+// Makes an arena on it; fails the test on an error.
+std::shared_ptr<gpu::Arena> arena_of(const std::shared_ptr<gpu::SharedDevice>& device, const ModelPtr& model,
+                                     int64_t room = int64_t{1} << 40);
 
 class CudaTest : public ::testing::Test {
  protected:

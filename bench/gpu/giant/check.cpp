@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "bench/gpu/timing.h"
+#include "gpu/device/cuda_memory.h"
 
 namespace glove::bench {
 namespace {
@@ -32,14 +33,6 @@ std::vector<Block> blocks_between(int64_t first, int64_t end) {
   return blocks;
 }
 
-// Returns memory of the device, for cudaFree().
-template <class T>
-T* device_array(size_t count) {
-  T* data = nullptr;
-  require(cudaMalloc(reinterpret_cast<void**>(&data), count * sizeof(T)), "memory for the check");
-  return data;
-}
-
 // Puts rows in order: by descending similarity and then by ascending number, and keeps the first k.
 void keep_first(std::vector<Neighbor>& rows, size_t k) {
   std::sort(rows.begin(), rows.end(), [](const Neighbor& a, const Neighbor& b) {
@@ -53,8 +46,8 @@ class Worker {
  public:
   Worker(const Model& model, std::span<const Query> queries, size_t k, int device)
       : model_(model), k_(k), device_(device), best_(queries.size()) {
-    require(cudaSetDevice(device_), "choosing a device");
-    require(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
+    bench::require(cudaSetDevice(device_), "choosing a device");
+    require(stream_.create());
     padded_ = (queries.size() + kCheckedTogether - 1) / kCheckedTogether * kCheckedTogether;
     const auto dims = static_cast<size_t>(model.dims());
     std::vector<double> components(padded_ * dims);
@@ -66,41 +59,42 @@ class Worker {
     }
     thresholds_.assign(padded_, 2.0);  // that of padding lists no row
     std::fill_n(thresholds_.begin(), queries.size(), -2.0);
-    params_.components = upload(components);
-    params_.norms = upload(norms);
+    params_.components = upload(components, components_);
+    params_.norms = upload(norms, norms_);
     params_.dims = static_cast<int32_t>(dims);
     params_.queries = static_cast<int32_t>(padded_);
     params_.capacity = kCapacity;
-    params_.vectors = vectors_ = device_array<float>(static_cast<size_t>(kLongestBlock) * dims);
-    params_.thresholds = device_thresholds_ = device_array<double>(padded_);
-    params_.lists = device_array<CheckedRow>(padded_ * kCapacity);
-    params_.sizes = device_array<uint32_t>(padded_);
+    params_.vectors = reserve(vectors_, static_cast<size_t>(kLongestBlock) * dims);
+    params_.thresholds = reserve(device_thresholds_, padded_);
+    params_.lists = reserve(lists_, padded_ * kCapacity);
+    params_.sizes = reserve(sizes_, padded_);
   }
-  ~Worker() {
-    static_cast<void>(cudaSetDevice(device_));
-    for (const void* data :
-         {static_cast<const void*>(params_.components), static_cast<const void*>(params_.norms),
-          static_cast<const void*>(vectors_), static_cast<const void*>(device_thresholds_),
-          static_cast<const void*>(params_.lists), static_cast<const void*>(params_.sizes)})
-      static_cast<void>(cudaFree(const_cast<void*>(data)));
-    static_cast<void>(cudaStreamDestroy(stream_));
-  }
+  ~Worker() { static_cast<void>(cudaSetDevice(device_)); }
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
   void run(std::span<const Block> blocks, std::atomic<size_t>& next) {
-    require(cudaSetDevice(device_), "choosing a device");
+    bench::require(cudaSetDevice(device_), "choosing a device");
     for (size_t i = next++; i < blocks.size(); i = next++) score_in_pieces(blocks[i]);
   }
 
   const std::vector<Neighbor>& best(size_t query) const { return best_[query]; }
 
  private:
-  static const double* upload(const std::vector<double>& values) {
-    auto* const copy = device_array<double>(values.size());
-    require(cudaMemcpy(copy, values.data(), values.size() * sizeof(double), cudaMemcpyHostToDevice),
-            "copying");
-    return copy;
+  static void require(const Status& status) {
+    if (status.ok()) return;
+    std::fprintf(stderr, "%s\n", status.error().message.c_str());
+    std::exit(1);
+  }
+  template <class T>
+  static T* reserve(gpu::DeviceArray<T>& array, size_t count) {
+    require(array.reserve(static_cast<int64_t>(count)));
+    return array.data();
+  }
+  const double* upload(const std::vector<double>& values, gpu::DeviceArray<double>& to) const {
+    require(stream_.upload(reserve(to, values.size()), values.data(), std::ssize(values)));
+    require(stream_.wait("copying"));
+    return to.data();
   }
 
   // A worker whose first block is a long one has no thresholds yet.
@@ -112,21 +106,15 @@ class Worker {
 
   // Returns false, and keeps no row, if a list was too short.
   bool score(const Block& block) {
-    const size_t bytes = static_cast<size_t>(block.rows * model_.dims()) * sizeof(float);
-    require(cudaMemcpyAsync(vectors_, model_.vector(block.first), bytes, cudaMemcpyHostToDevice, stream_),
-            "copying rows");
-    require(cudaMemcpyAsync(device_thresholds_, thresholds_.data(), padded_ * sizeof(double),
-                            cudaMemcpyHostToDevice, stream_),
-            "copying thresholds");
-    require(cudaMemsetAsync(params_.sizes, 0, padded_ * sizeof(uint32_t), stream_), "clearing");
+    require(stream_.upload(vectors_.data(), model_.vector(block.first), block.rows * model_.dims()));
+    require(stream_.upload(device_thresholds_.data(), thresholds_.data(), std::ssize(thresholds_)));
+    require(stream_.fill(params_.sizes, 0, std::ssize(thresholds_), "clearing"));
     params_.first_row = block.first;
     params_.rows = block.rows;
-    require(launch_check(params_, stream_), "launching the check");
+    bench::require(launch_check(params_, stream_.get()), "launching the check");
     std::vector<uint32_t> sizes(padded_);
-    require(cudaMemcpyAsync(sizes.data(), params_.sizes, padded_ * sizeof(uint32_t), cudaMemcpyDeviceToHost,
-                            stream_),
-            "copying sizes");
-    require(cudaStreamSynchronize(stream_), "the check");
+    require(stream_.download(sizes.data(), params_.sizes, std::ssize(sizes), "copying sizes"));
+    require(stream_.wait("the check"));
     if (*std::max_element(sizes.begin(), sizes.end()) > kCapacity) return false;
     for (size_t query = 0; query < best_.size(); ++query) take(query, sizes[query]);
     return true;
@@ -134,10 +122,8 @@ class Worker {
 
   void take(size_t query, uint32_t size) {
     listed_.resize(size);
-    require(cudaMemcpyAsync(listed_.data(), params_.lists + query * kCapacity, size * sizeof(CheckedRow),
-                            cudaMemcpyDeviceToHost, stream_),
-            "copying a list");
-    require(cudaStreamSynchronize(stream_), "copying a list");
+    require(stream_.download(listed_.data(), params_.lists + query * kCapacity, size, "copying a list"));
+    require(stream_.wait("copying a list"));
     std::vector<Neighbor>& best = best_[query];
     for (const CheckedRow& row : listed_) best.push_back({row.row, row.similarity});
     keep_first(best, k_);
@@ -148,10 +134,12 @@ class Worker {
   const size_t k_;
   const int device_;
   size_t padded_ = 0;
-  cudaStream_t stream_ = nullptr;
+  gpu::Stream stream_;
+  gpu::DeviceArray<float> vectors_;
+  gpu::DeviceArray<double> components_, norms_, device_thresholds_;
+  gpu::DeviceArray<CheckedRow> lists_;
+  gpu::DeviceArray<uint32_t> sizes_;
   CheckParams params_ = {};
-  float* vectors_ = nullptr;
-  double* device_thresholds_ = nullptr;
   std::vector<double> thresholds_;
   std::vector<CheckedRow> listed_;
   std::vector<std::vector<Neighbor>> best_;

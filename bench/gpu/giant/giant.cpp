@@ -1,9 +1,8 @@
 // Up to 10^8 rows of 300 dimensions on all devices: time against rows, one device against all, many
-// connections, faults, and as many rows as the devices hold codes of. Every answer is compared with a plain
-// kernel's. A line of JSON per measurement on stdout; exits with 1 if an answer was wrong.
+// connections, and as many rows as the devices hold codes of. Every answer is compared with a plain kernel's.
+// A line of JSON per measurement on stdout; exits with 1 if an answer was wrong.
 //
-//   giant [--rows 2000000,20000000,100000000] [--seconds 1] [--seed 1] [--commit NAME] [--no-faults]
-//   [--no-codes]
+//   giant [--rows 2000000,20000000,100000000] [--seconds 1] [--seed 1] [--commit NAME] [--no-codes]
 //
 // The largest number of rows is made first, in about 1,680 bytes of memory each; the others are its first
 // rows. bench/scale_plot.py draws the time against rows.
@@ -16,7 +15,6 @@
 #include "base/cores.h"
 #include "base/float_environment.h"
 #include "bench/gpu/giant/check.h"
-#include "bench/gpu/giant/faults.h"
 #include "bench/gpu/giant/rows.h"
 #include "bench/gpu/giant/session.h"
 #include "bench/gpu/timing.h"
@@ -38,7 +36,6 @@ struct Options {
   double seconds = 1;
   uint64_t seed = 1;
   std::string commit = "unknown";
-  bool faults = true;
   bool codes = true;
 };
 
@@ -58,8 +55,6 @@ Options parse(int argc, char** argv) {
       options.seed = std::stoull(value());
     } else if (name == "--commit") {
       options.commit = value();
-    } else if (name == "--no-faults") {
-      options.faults = false;
     } else if (name == "--no-codes") {
       options.codes = false;
     } else {
@@ -123,10 +118,6 @@ class Giant {
       if (rows == alone_) measure_on("0", model);
       if (devices_ > 2 && rows <= 2 * alone_) measure_on("0,1", model);
     }
-    if (options_.faults) {
-      const ModelPtr model = rows_.first(largest());
-      wrong_ += try_faults(model, std::span(queries_).first(20), truth_of(largest()));
-    }
     if (options_.codes) measure_codes_alone();
     Line("end").add("wrong", wrong_).add("seconds", us_since(start_) * 1e-6);
     return wrong_;
@@ -165,7 +156,7 @@ class Giant {
   // Opens the devices, so that later differences of free memory are those of models and searches.
   void warm_up() {
     const Session session(rows_.first(GiantRows::kUnit));
-    session.ask_or_exit(std::span(queries_).first(1), 10);
+    session.ask(std::span(queries_).first(1), 10);
     free_at_start_ = free_bytes();
   }
 
@@ -176,7 +167,7 @@ class Giant {
     {
       const Session session(model);
       const auto start = Clock::now();
-      session.ask_or_exit(std::span(queries_).first(1), 10);
+      session.ask(std::span(queries_).first(1), 10);
       line.add("first_answer_ms", us_since(start) * 1e-3);
       session.settle(queries_.front());
       line.add("settled_ms", us_since(start) * 1e-3);
@@ -239,7 +230,7 @@ class Giant {
     Line line("codes alone");
     line.add("rows", model->words()).add("times", times);
     const auto start = Clock::now();
-    session.ask_or_exit(checked.first(1), 10);
+    session.ask(checked.first(1), 10);
     line.add("first_answer_ms", us_since(start) * 1e-3);
     for (const int64_t k : {10, 100}) time_single(session, queries_, k, options_.seconds, line);
     time_batch(session, queries_, 10, options_.seconds, line);

@@ -10,10 +10,6 @@
 
 #include "base/float_environment.h"
 #include "bench/gpu/timing.h"
-#include "cpu/cpu_backend.h"
-#include "gpu/backend/cuda_backend.h"
-#include "gpu/backend/cuda_device.h"
-#include "gpu/residency/arena.h"
 #include "gpu/residency/model_slice.h"
 #include "gpu/search/spread_plan.h"
 #include "model/nibbles.h"
@@ -49,19 +45,8 @@ std::vector<double> times_of(double seconds, const Ask& ask) {
 
 }  // namespace
 
-Engine& engine() {
-  static Engine* const instance = [] {
-    auto* made = new Engine;
-    auto cpu = make_cpu_backend();
-    made->backends().add(make_cuda_backend(made->settings(), made->log(), cpu.get()));
-    made->backends().add(std::move(cpu));
-    return made;
-  }();
-  return *instance;
-}
-
 void set(const std::string& key, const std::string& value) {
-  if (const Status status = engine().settings().set(key, value); !status.ok()) {
+  if (const Status status = testing::engine().settings().set(key, value); !status.ok()) {
     std::fprintf(stderr, "%s\n", status.error().message.c_str());
     std::exit(1);
   }
@@ -90,21 +75,16 @@ int64_t private_bytes() {
   return file >> kib ? kib * 1024 : 0;
 }
 
-Result<Answers> Session::ask(std::span<const Query> queries, int64_t k, const std::string& backend,
-                             SearchReport* report, const InterruptCheck& interrupted) const {
+Answers Session::ask(std::span<const Query> queries, int64_t k, const std::string& backend,
+                     SearchReport* report) const {
   SearchReport own;
-  return nearest(*searchers, queries, k, SearchOptions{backend, interrupted},
-                 report != nullptr ? *report : own);
-}
-
-Answers Session::ask_or_exit(std::span<const Query> queries, int64_t k, const std::string& backend,
-                             SearchReport* report) const {
-  return value_or_exit(ask(queries, k, backend, report));
+  return value_or_exit(
+      nearest(*searchers, queries, k, SearchOptions{backend, {}}, report != nullptr ? *report : own));
 }
 
 void Session::settle(const Query& query) const {
   const auto start = Clock::now();
-  ask_or_exit({&query, 1}, 10);
+  ask({&query, 1}, 10);
   const gpu::MemoryPlan plan = gpu::plan_memory(model().words(), model().dims());
   const int64_t device_bytes = info().device_bytes;
   if (device_bytes < plan.scan_bytes + plan.exact_bytes) return;  // the vectors stay on the host
@@ -114,7 +94,7 @@ void Session::settle(const Query& query) const {
   const double unseen_us = 1e6 + static_cast<double>(device_bytes) / 20e3;
   while (us_since(start) < (coarse ? 120e6 : unseen_us)) {
     SearchReport report;
-    ask_or_exit({&query, 1}, 10, "cuda", &report);
+    ask({&query, 1}, 10, "cuda", &report);
     if (coarse && report.cost.bytes_scanned < scanned) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
@@ -136,21 +116,21 @@ int64_t count_different(const Answers& answers, const Truth& truth, int64_t k) {
 
 int64_t Session::different(std::span<const Query> queries, const Truth& truth, int64_t k, bool together,
                            const std::string& backend) const {
-  if (together) return count_different(ask_or_exit(queries, k, backend), truth, k);
+  if (together) return count_different(ask(queries, k, backend), truth, k);
   Answers answers;
-  for (const Query& query : queries) answers.push_back(ask_or_exit({&query, 1}, k, backend).front());
+  for (const Query& query : queries) answers.push_back(ask({&query, 1}, k, backend).front());
   return count_different(answers, truth, k);
 }
 
 void time_single(const Session& session, std::span<const Query> queries, int64_t k, double seconds,
                  Line& line) {
-  const auto ask = [&](size_t i) { session.ask_or_exit(queries.subspan(i % queries.size(), 1), k); };
+  const auto ask = [&](size_t i) { session.ask(queries.subspan(i % queries.size(), 1), k); };
   add_times(line, "k" + std::to_string(k), times_of(seconds, ask));
   SearchReport report;
   ScanCost cost;
   constexpr size_t kReported = 32;
   for (size_t i = 0; i < kReported; ++i) {
-    session.ask_or_exit(queries.subspan(i, 1), k, "cuda", &report);
+    session.ask(queries.subspan(i, 1), k, "cuda", &report);
     cost.add(report.cost);
   }
   const std::string key = "k" + std::to_string(k);
@@ -161,7 +141,7 @@ void time_single(const Session& session, std::span<const Query> queries, int64_t
 void time_batch(const Session& session, std::span<const Query> queries, int64_t k, double seconds,
                 Line& line) {
   SearchReport report;
-  const auto ask = [&](size_t) { session.ask_or_exit(queries, k, "cuda", &report); };
+  const auto ask = [&](size_t) { session.ask(queries, k, "cuda", &report); };
   const std::string key = "batch" + std::to_string(queries.size()) + "_k" + std::to_string(k);
   add_times(line, key, times_of(seconds, ask));
   line.add(key + "_scan_us", report.cost.scan_us).add(key + "_select_us", report.cost.select_us);
@@ -179,7 +159,7 @@ void time_connections(const Session& session, std::span<const Query> queries, si
     std::vector<double> us;
     for (size_t i = number * 17; us_since(start) < warm_us + seconds * 1e6; ++i) {
       const auto before = Clock::now();
-      session.ask_or_exit(queries.subspan(i % queries.size(), 1), 10);
+      session.ask(queries.subspan(i % queries.size(), 1), 10);
       if (us_since(start) > warm_us) us.push_back(us_since(before));
     }
     const std::lock_guard lock(mutex);
@@ -197,9 +177,7 @@ void time_upload(const ModelPtr& model, int devices) {
   std::vector<std::shared_ptr<gpu::SharedDevice>> opened;
   std::vector<int64_t> rooms;
   for (int i = 0; i < devices; ++i) {
-    opened.push_back(std::make_shared<gpu::SharedDevice>(
-        i, [i] { return gpu::open_cuda_device(i); }, [] { return Result<int64_t>(0); }));
-    if (!opened.back()->available().ok()) return;
+    opened.push_back(testing::open_device(i));
     rooms.push_back(value_or_exit(opened.back()->room_for(model->words())));
   }
   std::vector<ModelPtr> slices;
@@ -213,13 +191,7 @@ void time_upload(const ModelPtr& model, int devices) {
     for (std::thread& thread : threads) thread.join();
   };
   const auto start = Clock::now();
-  side_by_side([&](size_t i) {
-    const Status status = opened[i]->in_turn({}, [&]() -> Status {
-      GLOVE_ASSIGN_OR_RETURN(arenas[i], gpu::Arena::make(opened[i], slices[i], rooms[i], {}));
-      return {};
-    });
-    if (!status.ok()) std::fprintf(stderr, "%s\n", status.error().message.c_str());
-  });
+  side_by_side([&](size_t i) { arenas[i] = testing::arena_of(opened[i], slices[i], rooms[i]); });
   const double scan_ms = us_since(start) * 1e-3;
   side_by_side([&](size_t i) {
     if (arenas[i] == nullptr) return;

@@ -1,4 +1,4 @@
-// An engine with a CUDA and a CPU backend, a model that is open on it, and what its searches take.
+// A model that is open on the engine of tests/gpu/cuda_support.h, and what its searches take.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,10 @@
 
 #include "bench/gpu/giant/check.h"
 #include "bench/gpu/giant/line.h"
-#include "search/engine.h"
 #include "search/model_searchers.h"
-#include "search/nearest.h"
+#include "tests/gpu/cuda_support.h"
 
 namespace glove::bench {
-
-// The engine of the program.
-Engine& engine();
 
 // Changes a setting; exits on an error.
 void set(const std::string& key, const std::string& value);
@@ -36,16 +32,15 @@ std::vector<int64_t> free_bytes();
 int64_t private_bytes();
 
 struct Session {
-  explicit Session(const ModelPtr& model) : searchers(std::make_shared<ModelSearchers>(engine(), model)) {}
+  explicit Session(const ModelPtr& model)
+      : searchers(std::make_shared<ModelSearchers>(testing::engine(), model)) {}
 
   const Model& model() const { return *searchers->model(); }
   SearcherInfo info() const { return searchers->info(0); }
 
-  // Searches for the queries together.
-  Result<Answers> ask(std::span<const Query> queries, int64_t k, const std::string& backend = "cuda",
-                      SearchReport* report = nullptr, const InterruptCheck& interrupted = {}) const;
-  Answers ask_or_exit(std::span<const Query> queries, int64_t k, const std::string& backend = "cuda",
-                      SearchReport* report = nullptr) const;
+  // Searches for the queries together; exits on an error.
+  Answers ask(std::span<const Query> queries, int64_t k, const std::string& backend = "cuda",
+              SearchReport* report = nullptr) const;
 
   // Asks until everything that will be uploaded is on the devices.
   void settle(const Query& query) const;

@@ -17,7 +17,7 @@ from run_specs import compile_kernels
 # The field behind which each struct gets another.
 FIELDS = {
     "device_part.h": ["int32_t dims = 0;", "int64_t rows_of_tiles = 0;"],
-    "single_scan.h": ["int32_t top_rows;", "int32_t code_sum;"],
+    "single_scan.h": ["int32_t top_rows;"],
     "batch_scan.h": ["int32_t queries;"],
     "kmeans.h": ["int32_t id_bits;"],
     "moments.h": ["int32_t dims;", "int32_t warps;"],
