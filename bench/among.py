@@ -15,12 +15,12 @@ import argparse
 import ctypes
 import json
 import os
-import sqlite3
-import statistics
 import tempfile
 import time
 
 import numpy
+
+import harness
 
 SHARES = (0.001, 0.01, 0.1, 0.3, 0.5, 1)
 K = 10
@@ -29,8 +29,7 @@ SQLITE_ROW, SQLITE_DONE = 100, 101
 
 def vectors(rows, dims, random):
     centres = random.standard_normal((max(1, rows // 200), dims))
-    found = centres[random.integers(0, len(centres), rows)] + 0.7 * random.standard_normal((rows, dims))
-    return (found / numpy.linalg.norm(found, axis=1)[:, None]).astype("<f4")
+    return harness.unit(centres[random.integers(0, len(centres), rows)] + 0.7 * random.standard_normal((rows, dims))).astype("<f4")
 
 
 def table(connection, name, ids, data):
@@ -110,7 +109,7 @@ def measure(connection, asked, share, number, data, options, random):
             times[name].append(taken)
         for name in ("new BLOB", "JSON", "SELECT", "admissible alone"):
             assert answers[name] == answers["same BLOB"], name
-    median = {name: statistics.median(taken) for name, taken in times.items() if taken}
+    median = harness.medians(times)
     best = min(median["all rows"], median["admissible alone"])
     print("| %g %% | %s | %.2f | %s |" % (share * 100, " | ".join("%.3f" % median[name] for name in list(times)[:7]), median["same BLOB"] / best,
                                       "%.3f" % median["vec0"] if "vec0" in median else "-"), flush=True)
@@ -132,10 +131,8 @@ def main():
     data = vectors(options.rows, options.dims, random)
     folder = tempfile.TemporaryDirectory()
     path = os.path.join(folder.name, "among.db")
-    connection = sqlite3.connect(path, isolation_level=None)
+    connection = harness.connect(path, options.extension)
     connection.execute("PRAGMA synchronous = OFF")
-    connection.enable_load_extension(True)
-    connection.load_extension(options.extension)
     table(connection, "doc", range(len(data)), data)
     if options.vec0:
         connection.load_extension(options.vec0)

@@ -12,7 +12,6 @@ import argparse
 import hashlib
 import json
 import os
-import sqlite3
 import statistics
 import subprocess
 import sys
@@ -20,8 +19,7 @@ import time
 
 import numpy
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers"))
-import model as files  # noqa: E402
+import harness
 
 SEED = 29
 WARM_UP = 5  # queries
@@ -29,11 +27,8 @@ WARM_UP = 5  # queries
 
 def worker(extension, path, words, ks, threads):
     """Returns, for each k, [candidates, bytes, CPU us] of each query, and a digest of all answers."""
-    connection = sqlite3.connect(":memory:")
-    connection.enable_load_extension(True)
-    connection.load_extension(extension)
+    connection = harness.connect(":memory:", extension, threads=threads, backend="cpu")
     connection.execute("SELECT glove_load(?)", (path,))
-    connection.execute("SELECT glove_config('threads', ?), glove_config('backend', 'cpu')", (threads,))
     for word in words[:WARM_UP]:
         connection.execute("SELECT count(*) FROM glove_nn(?, NULL, 7)", (word,)).fetchall()
     answers = hashlib.sha256()
@@ -41,18 +36,17 @@ def worker(extension, path, words, ks, threads):
     for k in ks:
         stats = result[str(k)] = []
         for word in words:
-            start = time.process_time_ns()
-            rows = connection.execute("SELECT neighbor, similarity FROM glove_nn(?, NULL, ?)", (word, k)).fetchall()
-            micros = (time.process_time_ns() - start) / 1000
+            ms, rows = harness.timed(lambda: connection.execute("SELECT neighbor, similarity FROM glove_nn(?, NULL, ?)", (word, k)).fetchall(),
+                                     time.process_time)
             answers.update(repr(rows).encode())
             stats.append([*connection.execute(
-                "SELECT candidates, bytes_scanned FROM glove_stats LIMIT 1").fetchone(), micros])
+                "SELECT candidates, bytes_scanned FROM glove_stats LIMIT 1").fetchone(), ms * 1000])
     result["answers"] = answers.hexdigest()
     return result
 
 
 def random_words(path, count):
-    words = files.words(path)
+    words = harness.words(path)
     chosen = numpy.random.default_rng(SEED).choice(len(words), min(count, len(words)), replace=False)
     return [words[i] for i in chosen]
 

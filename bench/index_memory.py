@@ -12,7 +12,6 @@ mean recall, and whether the rows are those without a limit.
 """
 import argparse
 import os
-import sqlite3
 import statistics
 import subprocess
 import sys
@@ -22,18 +21,13 @@ import zlib
 
 import numpy
 
-
-def connect(path, extension):
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.enable_load_extension(True)
-    connection.load_extension(extension)
-    return connection
+import harness
 
 
 def make(options):
     random = numpy.random.default_rng(11)
     some = None if options.vectors is None else numpy.load(options.vectors, mmap_mode="r")
-    connection = connect(options.file, options.extension)
+    connection = harness.connect(options.file, options.extension)
     connection.execute("PRAGMA synchronous = OFF")
     connection.execute("PRAGMA journal_mode = OFF")
     connection.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, embedding BLOB)")
@@ -57,11 +51,6 @@ def make(options):
     connection.close()
 
 
-def anonymous_bytes():
-    with open("/proc/self/status") as status:
-        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("RssAnon"))
-
-
 class Peak(threading.Thread):
     """The most anonymous memory, looked at every millisecond."""
 
@@ -72,7 +61,7 @@ class Peak(threading.Thread):
 
     def run(self):
         while True:
-            self.bytes = max(self.bytes, anonymous_bytes())
+            self.bytes = max(self.bytes, harness.memory("RssAnon")[0])
             time.sleep(0.001)
 
 
@@ -84,7 +73,7 @@ def read_codes(connection):
 
 def search(options):
     random = numpy.random.default_rng(12)
-    connection = connect(options.file, options.extension)
+    connection = harness.connect(options.file, options.extension)
     data = [numpy.frombuffer(connection.execute("SELECT embedding FROM doc WHERE id = ?", (int(random.integers(options.rows)),)).fetchone()[0],
                              "f4") for _ in range(options.queries + 1)]
     queries = [(row + 0.5 * numpy.linalg.norm(row) / options.dims**0.5 * random.standard_normal(options.dims, dtype="f4")).tobytes() for row in data]

@@ -16,15 +16,13 @@ import argparse
 import os
 import random
 import resource
-import sqlite3
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers"))
-import model  # noqa: E402
+import harness
 
 K = 10
 WARM_UP = 5  # queries
@@ -37,19 +35,6 @@ def line(what, ours, theirs, unit, target):
     print("| %s | %.4g %s | %.4g %s | %.3g | %s |" % (what, ours, unit, theirs, unit, ratio, target), flush=True)
 
 
-def connect(path, extension):
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.enable_load_extension(True)
-    connection.load_extension(extension)
-    return connection
-
-
-def seconds(work):
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
 def size_of(connection):
     return connection.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()[0]
 
@@ -59,18 +44,18 @@ def in_transaction(connection, work):
         connection.execute("BEGIN")
         work()
         connection.execute("COMMIT")
-    return seconds(run)
+    return harness.timed(run)[0] / 1000
 
 
 def command(connection, what):
-    return seconds(lambda: connection.execute("INSERT INTO doc_vec(doc_vec) VALUES (?)", (what,)))
+    return harness.timed(lambda: connection.execute("INSERT INTO doc_vec(doc_vec) VALUES (?)", (what,)))[0] / 1000
 
 
 class Live:
     """The table doc(id, embedding) with the index doc_vec."""
 
     def __init__(self, path, extension, index=True):
-        self.connection = connect(path, extension)
+        self.connection = harness.connect(path, extension)
         self.connection.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, embedding BLOB)")
         if index:
             self.connection.execute("CREATE VIRTUAL TABLE doc_vec USING glove_index(content='doc', rowid='id', vector='embedding')")
@@ -86,9 +71,7 @@ class Vec0:
     """sqlite-vec's table."""
 
     def __init__(self, path, peers, dims):
-        self.connection = sqlite3.connect(path, isolation_level=None)
-        self.connection.enable_load_extension(True)
-        self.connection.load_extension(os.path.join(peers, "node_modules", "sqlite-vec-linux-x64", "vec0"))
+        self.connection = harness.connect(path, os.path.join(peers, "node_modules", "sqlite-vec-linux-x64", "vec0"))
         self.connection.execute("CREATE VIRTUAL TABLE v USING vec0(e float[%d] distance_metric=cosine)" % dims)
 
     def insert(self, rows):
@@ -143,7 +126,7 @@ def yardsticks(connection, folder):
     path = os.path.join(folder, "rows.safetensors")
     connection.execute("SELECT glove_load_table('rows', 'SELECT id, embedding FROM doc ORDER BY id')")
     connection.execute("SELECT glove_save('rows', ?)", (path,))
-    model.hide_4_bit_codes(path)
+    harness.hide_4_bit_codes(path)
     connection.execute("SELECT glove_load(?, 'rows8')", (path,))
     return glove_nn(connection, "rows8"), glove_nn(connection, "rows")
 
@@ -163,28 +146,25 @@ def insert_cost(folder, extension, rows):
 
 # Prints the private memory that a query needs beyond that of an open connection, in bytes.
 READER = """
-import sqlite3, sys
-def own():
-    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("RssAnon")) * 1024
-db = sqlite3.connect(sys.argv[1])
-db.enable_load_extension(True)
-db.load_extension(sys.argv[2])
+import sys, harness
+db = harness.connect(*sys.argv[1:])
 blob = db.execute("SELECT embedding FROM doc LIMIT 1").fetchone()[0]
-before = own()
+before, = harness.memory("RssAnon")
 db.execute("SELECT id FROM doc_vec WHERE query = ? AND k = 10", [blob]).fetchall()
-print(own() - before)
+print(harness.memory("RssAnon")[0] - before)
 """
 
 
 def reader_memory(path, extension, codes):
-    done = subprocess.run([sys.executable, "-c", READER, path, extension], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-c", READER, path, extension], capture_output=True, text=True, check=True,
+                          cwd=os.path.dirname(os.path.abspath(__file__)))
     line("memory of a reader, beside the codes", int(done.stdout) / 1e6, codes / 1e6, "MB", "the codes that it scans")
 
 
 def vectors_of(source):
     """The vectors of a model file, or random ones."""
     if not source.startswith("random:"):
-        return model.vectors(source)
+        return harness.vectors(source)
     import numpy
     rows, dims = map(int, source[len("random:"):].split("x"))
     return numpy.random.default_rng(16).standard_normal((rows, dims), dtype="float32")

@@ -11,29 +11,21 @@ one transaction, and of a sync of 1,000 rows; and the rows that differ, which mu
 import argparse
 import multiprocessing
 import os
-import sqlite3
 import tempfile
 import time
 
 import numpy as np
 
+import harness
 import planes
 
 KINDS = ("none", "auto")
 
 
 def connect(path, extension, threads):
-    db = sqlite3.connect(path, isolation_level=None)
-    db.enable_load_extension(True)
-    db.load_extension(extension)
-    db.execute("SELECT glove_config('threads', ?)", (threads,)).fetchall()
+    db = harness.connect(path, extension, threads=threads)
     db.execute("PRAGMA mmap_size = 4000000000")
     return db
-
-
-def resident():
-    with open("/proc/self/status", encoding="ascii") as status:
-        return int(next(line for line in status if line.startswith("VmRSS")).split()[1]) * 1024
 
 
 def seconds(work):
@@ -63,9 +55,9 @@ def memory_of_reader(path, extension, kind, query):
     """What the first query of a process adds to its memory, SQLite's page cache aside."""
     db = connect(path, extension, 1)
     db.execute("PRAGMA mmap_size = 0")
-    before = resident()
+    before, = harness.memory("VmRSS")
     ask(db, kind, 10, query)
-    return resident() - before
+    return harness.memory("VmRSS")[0] - before
 
 
 def measure_queries(db, queries, rounds):

@@ -7,22 +7,14 @@ The index is in a temporary file. Each query is answered exactly and with each r
 """
 import argparse
 import os
-import sqlite3
 import tempfile
 import time
 
 import numpy
 
+import harness
+
 RECALLS = (0.90, 0.95, 0.99)
-
-
-def connect(path, extension):
-    db = sqlite3.connect(path)
-    db.isolation_level = None
-    db.enable_load_extension(True)
-    db.execute("SELECT load_extension(?, 'sqlite3_glove_init')", (extension,))
-    db.execute("PRAGMA synchronous = OFF")
-    return db
 
 
 def create(db, model, lists):
@@ -70,7 +62,8 @@ def main():
     parser.add_argument("--k", type=int, default=10)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as folder:
-        db = connect(os.path.join(folder, "index.db"), options.extension)
+        db = harness.connect(os.path.join(folder, "index.db"), options.extension)
+        db.execute("PRAGMA synchronous = OFF")
         create(db, options.model, options.lists)
         db.execute("SELECT glove_config('threads', '1'), glove_config('audits', '0')").fetchall()
         print("| queries | exact, ms | " + " | ".join("r = %.2f: recall; ms; of exact; rows; exact" % r for r in RECALLS) + " |")

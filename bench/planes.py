@@ -20,16 +20,17 @@ searches, without Python's part of the times, on as many threads as there are co
 """
 import argparse
 import os
-import sqlite3
 import subprocess
 import tempfile
 import time
 
 import numpy as np
 
+import harness
+
 
 def unit(x):
-    return (x / np.maximum(np.linalg.norm(x, axis=-1, keepdims=True), 1e-12)).astype(np.float32)
+    return harness.unit(x).astype(np.float32)
 
 
 def stand_in(rng, words=200_000, dims=100):
@@ -44,15 +45,9 @@ def stand_in(rng, words=200_000, dims=100):
 
 def vectors_of(path, convert, folder):
     """The first 200,000 rows of a model file, as unit vectors."""
-    import json
     model = os.path.join(folder, "words.safetensors")
     subprocess.run([convert, path, model, "--top", "200000", "--quiet"], check=True)
-    with open(model, "rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        header = json.loads(file.read(length))["vectors"]
-        file.seek(8 + length + header["data_offsets"][0])
-        rows, dims = header["shape"]
-        return unit(np.fromfile(file, np.float32, rows * dims).reshape(rows, dims))
+    return harness.unit_vectors(model)
 
 
 def lsa(path, dims=768, terms=50_000):
@@ -157,9 +152,7 @@ def main():
             subprocess.run([arguments.program, os.path.join(os.path.abspath(arguments.build), "glove.so"), arguments.k, str(arguments.queries),
                             str(arguments.rounds), *files.values()], check=True)
             return
-        db = sqlite3.connect(":memory:")
-        db.enable_load_extension(True)
-        db.load_extension(os.path.join(os.path.abspath(arguments.build), "glove.so"))
+        db = harness.connect(":memory:", os.path.join(arguments.build, "glove.so"))
         for name, path in files.items():
             db.execute("SELECT glove_load(?, ?)", (path, name)).fetchall()
         print(db.execute("SELECT device FROM glove_models LIMIT 1").fetchall())

@@ -37,28 +37,16 @@ import glob
 import json
 import os
 import re
-import sqlite3
-import subprocess
 import tempfile
 import time
 
 import numpy as np
 
+import harness
+from harness import unit
+
 FAMILIES = ("random", "frequent", "analogies", "means", "noisy", "texts", "gaussian")
 HELD_OUT = ("dropout", "rocchio", "signs")
-
-
-def unit(x):
-    return x / np.maximum(np.linalg.norm(x, axis=-1, keepdims=True), 1e-12)
-
-
-def vectors_of(path):
-    with open(path, "rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        header = json.loads(file.read(length))["vectors"]
-        file.seek(8 + length + header["data_offsets"][0])
-        rows, dims = header["shape"]
-        return np.fromfile(file, np.float32, rows * dims).reshape(rows, dims)
 
 
 def document_lines(count, rng):
@@ -168,11 +156,7 @@ CELL_KS, CELL_RECALLS = (1, 3, 10, 100), (0.9, 0.95, 0.99)
 
 
 def connect(build):
-    db = sqlite3.connect(":memory:", isolation_level=None)
-    db.enable_load_extension(True)
-    db.load_extension(os.path.join(os.path.abspath(build), "glove.so"))
-    db.execute("SELECT glove_config('threads', 1), glove_config('audits', 0)").fetchall()
-    return db
+    return harness.connect(":memory:", os.path.join(build, "glove.so"), threads=1, audits=0)
 
 
 def cells_of(db, store, family, sql, queries):
@@ -225,7 +209,7 @@ INDEX_SQL = "SELECT id, evidence FROM doc_vec WHERE query = ? AND k = ? AND reca
 def load_listed(db, build, source, lists):
     with tempfile.TemporaryDirectory() as folder:
         listed = os.path.join(folder, "m.safetensors")
-        subprocess.run([os.path.join(build, "glove-convert"), "--quiet", source, listed, "--lists", str(lists)], check=True)
+        harness.convert(build, source, listed, "--lists", lists)
         db.execute("SELECT glove_load(?, 'm')", (listed,)).fetchall()
 
 
@@ -361,17 +345,12 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         path = arguments.listed or os.path.join(folder, "lists.safetensors")
         if not arguments.listed:
-            start = time.perf_counter()
-            subprocess.run([os.path.join(arguments.build, "glove-convert"), arguments.model, path, "--quiet", "--lists",
-                            arguments.lists], check=True)
-            print(f"--lists {arguments.lists}: {time.perf_counter() - start:.1f} s, {os.path.getsize(path):,} bytes")
-        db = sqlite3.connect(":memory:", isolation_level=None)
-        db.enable_load_extension(True)
-        db.load_extension(os.path.join(os.path.abspath(arguments.build), "glove.so"))
+            ms, _ = harness.timed(lambda: harness.convert(arguments.build, arguments.model, path, "--lists", arguments.lists))
+            print(f"--lists {arguments.lists}: {ms / 1000:.1f} s, {os.path.getsize(path):,} bytes")
+        db = harness.connect(":memory:", os.path.join(arguments.build, "glove.so"), threads=1)
         db.execute("SELECT glove_load(?)", (path,)).fetchall()
-        db.execute("SELECT glove_config('threads', ?)", (1,)).fetchall()
         words = [word for word, in db.execute("SELECT word FROM glove_words ORDER BY id")]
-        draw = Queries(db, vectors_of(path), words)
+        draw = Queries(db, harness.vectors(path), words)
         print(db.execute("SELECT words, dims, device FROM glove_models").fetchone(), flush=True)
         print("family      k   r     recall  5th pct  rows read  exact  median ms  of exact (means)")
         output = []

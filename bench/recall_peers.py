@@ -15,15 +15,13 @@ import glob
 import json
 import os
 import sqlite3
-import subprocess
 import sys
 import tempfile
 import time
 
 import numpy as np
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "peers"))
-import model  # noqa: E402
+import harness
 
 K = 10
 SETTINGS = {
@@ -37,15 +35,10 @@ SETTINGS = {
 class Glove:
     def __init__(self, options, folder):
         file = os.path.join(folder, "model.safetensors")
-        subprocess.run([os.path.join(options.build, "glove-convert"), options.model, file, "--lists", "auto"], check=True,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.db = sqlite3.connect(":memory:")
-        self.db.enable_load_extension(True)
-        self.db.load_extension(os.path.abspath(os.path.join(options.build, "glove.so")))
-        for name, value in (("threads", 1), ("backend", "cpu")):
-            self.db.execute("SELECT glove_config(?, ?)", (name, value)).fetchall()
+        harness.convert(options.build, options.model, file, "--lists", "auto")
+        self.db = harness.connect(":memory:", os.path.join(options.build, "glove.so"), threads=1, backend="cpu")
         self.db.execute("SELECT glove_load(?, 'm')", (file,)).fetchall()
-        self.words = model.words(file)
+        self.words = harness.words(file)
         self.id_of = {word: i for i, word in enumerate(self.words)}
 
     def search(self, row, r):
@@ -139,7 +132,7 @@ def main():
     parser.add_argument("--write", help="a file for the curves, from which readme_table.py draws README's plot")
     parser.add_argument("--machine", default="this machine", help="what that file calls the machine")
     options = parser.parse_args()
-    rows = model.unit_vectors(options.model)
+    rows = harness.unit_vectors(options.model)
     queries = np.random.default_rng(options.seed).choice(len(rows), options.queries, replace=False)
     exact = []
     for row in queries:

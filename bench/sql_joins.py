@@ -18,13 +18,14 @@ import time
 
 import numpy
 
+import harness
+from harness import timed
+
 
 def connect(extension, without=""):
     """Returns a connection whose glove_nn has these pushdowns switched off."""
     os.environ["GLOVE_NN_DISABLE"] = without
-    db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    db.enable_load_extension(True)
-    db.load_extension(extension)
+    db = harness.connect(":memory:", extension)
     try:
         db.execute("SELECT * FROM glove_nn('the', NULL, 1)").fetchall()  # the variable is read at the first use
     except sqlite3.OperationalError:
@@ -32,10 +33,10 @@ def connect(extension, without=""):
     return db
 
 
-def timed(work):
-    start = time.perf_counter()
-    result = work()
-    return (time.perf_counter() - start) * 1000, result
+def both(first, second):
+    """Runs both in turns. Returns the medians of their milliseconds, and whether they return the same."""
+    times, rows = harness.in_turns({"first": first, "second": second}, 3)
+    return *harness.medians(times).values(), rows["first"] == rows["second"]
 
 
 def batch_against_single(extension, model, count):
@@ -48,11 +49,7 @@ def batch_against_single(extension, model, count):
         db.executemany("INSERT INTO asked VALUES(?)", asked)
     sql = ("SELECT word, neighbor, similarity, rank FROM glove_nn WHERE word IN (SELECT tag FROM asked) AND k = 10 "
            "ORDER BY word, rank")
-    rounds = [(timed(lambda: batch.execute(sql).fetchall()), timed(lambda: single.execute(sql).fetchall()))
-              for _ in range(3)]
-    together = statistics.median(a[0] for a, _ in rounds)
-    apart = statistics.median(b[0] for _, b in rounds)
-    same = all(a[1] == b[1] for a, b in rounds)
+    together, apart, same = both(lambda: batch.execute(sql).fetchall(), lambda: single.execute(sql).fetchall())
     print(f"{len(words)} words, {count} queries, k = 10: as one batch {together:.0f} ms, one by one {apart:.0f} ms, "
           f"ratio {apart / together:.1f}, rows {'the same' if same else 'DIFFERENT'}")
     return batch
@@ -60,11 +57,7 @@ def batch_against_single(extension, model, count):
 
 def against_materialised(db, what, joined, materialised):
     """Times a join that reads ranks row by row, and the same over materialised searches. The ratio should stay below 3."""
-    rounds = [(timed(lambda: db.execute(joined).fetchall()), timed(lambda: db.execute(materialised).fetchall()))
-              for _ in range(3)]
-    ours = statistics.median(a[0] for a, _ in rounds)
-    theirs = statistics.median(b[0] for _, b in rounds)
-    same = all(a[1] == b[1] for a, b in rounds)
+    ours, theirs, same = both(lambda: db.execute(joined).fetchall(), lambda: db.execute(materialised).fetchall())
     print(f"{what}: {ours:.0f} ms, materialised {theirs:.0f} ms, ratio {ours / theirs:.2f}, "
           f"rows {'the same' if same else 'DIFFERENT'}")
 

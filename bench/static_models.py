@@ -24,6 +24,7 @@ import numpy
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "../tests/text"), os.path.join(HERE, "../examples/apt-search")]
 import apt_search  # noqa: E402
+import harness  # noqa: E402
 from static_models import StaticModel, UNKNOWN  # noqa: E402
 
 SHORT, WORDS = 100_000, 12  # texts, and the most words of one; the sentences of the STS benchmark have 11 on average
@@ -63,10 +64,8 @@ class Build:
 
     def __init__(self, extension, folder, texts):
         self.name = extension
-        self.connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        self.connection.enable_load_extension(True)
-        self.connection.load_extension(extension)
-        self.connection.execute("SELECT glove_load(?, 'm'), glove_config('threads', 2), glove_config('backend', 'cpu')", (folder,))
+        self.connection = harness.connect(":memory:", extension, threads=2, backend="cpu")
+        self.connection.execute("SELECT glove_load(?, 'm')", (folder,))
         self.connection.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, body TEXT)")
         self.connection.executemany("INSERT INTO doc(body) VALUES (?)", ((text,) for text in texts))
         self.connection.execute("CREATE TABLE short(body TEXT)")

@@ -10,7 +10,8 @@ import time
 
 import numpy
 
-import model
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import harness  # noqa: E402
 import report
 import workers
 
@@ -71,7 +72,7 @@ class Floor:
 
 def reference_recall(path, found):
     """Mean share of the true 10 nearest (in double precision, ties counted as found) by worker."""
-    rows = numpy.array(model.vectors(path), dtype=numpy.float64)
+    rows = numpy.array(harness.vectors(path), dtype=numpy.float64)
     norms = numpy.sqrt((rows * rows).sum(axis=1))
     rows /= numpy.where(norms > 0, norms, 1)[:, None]
     asked = sorted(set().union(*found.values()))
@@ -89,8 +90,8 @@ def reference_recall(path, found):
 
 
 def measure(peers, floor, rounds, batch, seed, rows):
-    one = model.query_ids(seed, BURST * (rounds + 1), rows).tolist()
-    many = model.query_ids(seed + 1, batch, rows).tolist()
+    one = harness.query_ids(seed, BURST * (rounds + 1), rows).tolist()
+    many = harness.query_ids(seed + 1, batch, rows).tolist()
     for turn in range(rounds + 1):
         burst = one[turn * BURST : (turn + 1) * BURST]
         for peer in peers:
@@ -141,7 +142,7 @@ def main():
         print(f"preparing {kind.name} ...", file=sys.stderr, flush=True)
         peers.append(Peer(kind, path, options.threads))
     floor = Floor(path, options.threads)
-    rows, dims = model.vectors(path).shape
+    rows, dims = harness.vectors(path).shape
     time.sleep(1)
     print("measuring ...", file=sys.stderr, flush=True)
     measure(peers, floor, options.rounds, options.batch, options.seed, rows)

@@ -7,20 +7,17 @@ import sys
 import time
 
 import workers
+from workers import harness
 
 
 def memory():
     """Returns the bytes in RAM: private memory, and mapped files (which the kernel may reclaim)."""
-    fields = dict(line.split(":", 1) for line in open("/proc/self/status"))
-    kilobytes = {key: int(fields[key].split()[0]) * 1024 for key in ("RssAnon", "RssFile", "VmHWM")}
-    return {"own": kilobytes["RssAnon"], "mapped": kilobytes["RssFile"], "peak": kilobytes["VmHWM"]}
+    return dict(zip(("own", "mapped", "peak"), harness.memory("RssAnon", "RssFile", "VmHWM")))
 
 
 def timed(function, argument):
-    start = time.perf_counter()
-    finish = function(argument)
-    seconds = time.perf_counter() - start
-    return {"ms": seconds * 1000, "ids": finish()}
+    ms, finish = harness.timed(lambda: function(argument))
+    return {"ms": ms, "ids": finish()}
 
 
 def main():

@@ -11,9 +11,10 @@ import ctypes
 import glob
 import json
 import os
-import sqlite3
+import sys
 
-import model
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import harness  # noqa: E402
 
 K = 10
 
@@ -30,10 +31,7 @@ def extension(pattern):
 
 
 def database(pattern):
-    connection = sqlite3.connect(":memory:")
-    connection.enable_load_extension(True)
-    connection.load_extension(extension(pattern))
-    return connection
+    return harness.connect(":memory:", extension(pattern))
 
 
 class Glove:
@@ -41,13 +39,9 @@ class Glove:
     what = "certified scan of 4-bit codes, exact; SQL"
 
     def prepare(self, path, threads):
-        self.connection = sqlite3.connect(":memory:")
-        self.connection.enable_load_extension(True)
-        self.connection.load_extension(os.path.abspath(os.environ["BUILD"]) + "/glove")
-        self.connection.execute("SELECT glove_config('threads', ?)", (threads,))
-        self.connection.execute("SELECT glove_config('backend', 'cpu')")
+        self.connection = harness.connect(":memory:", os.environ["BUILD"] + "/glove", threads=threads, backend="cpu")
         self.connection.execute("SELECT glove_load(?, 'main')", (path,))
-        self.words = model.words(path)
+        self.words = harness.words(path)
         self.id_of = {word: i for i, word in enumerate(self.words)}
         self.version = self.connection.execute("SELECT glove_version()").fetchone()[0]
 
@@ -82,7 +76,7 @@ class SqliteVec:
     what = "float32 scan, exact; SQL"
 
     def prepare(self, path, threads):
-        self.rows = model.unit_vectors(path)
+        self.rows = harness.unit_vectors(path)
         self.connection = database("sqlite-vec-linux-x64/vec0.so")
         self.version = self.connection.execute("SELECT vec_version()").fetchone()[0]
         self.connection.execute(
@@ -102,7 +96,7 @@ class SqliteVector:
     scan = "vector_full_scan"
 
     def prepare(self, path, threads):
-        self.rows = model.unit_vectors(path)
+        self.rows = harness.unit_vectors(path)
         self.connection = database("@sqliteai/sqlite-vector-linux-x86_64/vector.so")
         self.version = " ".join(self.connection.execute(
             "SELECT vector_version(), vector_backend()").fetchone())
@@ -137,7 +131,7 @@ class Vectorlite:
     what = "graph (M 16, ef_construction 100, ef 100), inexact; SQL"
 
     def prepare(self, path, threads):
-        self.rows = model.unit_vectors(path)
+        self.rows = harness.unit_vectors(path)
         self.connection = database("@1yefuwang1/vectorlite-linux-x64/src/vectorlite.so")
         self.version = self.connection.execute("SELECT vectorlite_info()").fetchone()[0].split(",")[0].split()[-1]
         count, dims = self.rows.shape
@@ -161,7 +155,7 @@ class Faiss:
     def prepare(self, path, threads):
         import faiss
         faiss.omp_set_num_threads(threads)
-        self.rows = model.unit_vectors(path)
+        self.rows = harness.unit_vectors(path)
         self.index = faiss.IndexFlatIP(self.rows.shape[1])
         self.index.add(self.rows)
         self.version = faiss.__version__
@@ -182,8 +176,8 @@ class Gensim:
     def prepare(self, path, threads):
         import gensim
         from gensim.models import KeyedVectors
-        self.words = model.words(path)
-        rows = model.vectors(path)
+        self.words = harness.words(path)
+        rows = harness.vectors(path)
         self.vectors = KeyedVectors(rows.shape[1])
         self.vectors.add_vectors(self.words, rows)
         self.vectors.fill_norms()
@@ -201,7 +195,7 @@ class Numpy:
     def prepare(self, path, threads):
         import numpy
         self.numpy = numpy
-        self.rows = model.unit_vectors(path)
+        self.rows = harness.unit_vectors(path)
         self.version = numpy.__version__
 
     def one(self, row):
