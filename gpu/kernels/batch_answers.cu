@@ -1,4 +1,5 @@
 #include "gpu/kernels/batch_bounds.cuh"
+#include "gpu/kernels/launch.cuh"
 #include "gpu/primitives/warp/exact_dot.cuh"
 
 namespace glove::gpu {
@@ -131,11 +132,8 @@ __global__ void __launch_bounds__(kAnswerThreads)
 
 cudaError_t launch_batch_answers(const BatchScanParams& scan, cudaStream_t stream) {
   static_assert(sizeof(AnswerMemory) <= 64512, "what compute capability 7.5 has");
-  const cudaError_t error = cudaFuncSetAttribute(answer_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                 static_cast<int>(sizeof(AnswerMemory)));
-  if (error != cudaSuccess) return error;
-  answer_kernel<<<static_cast<unsigned>(scan.queries), kAnswerThreads, sizeof(AnswerMemory), stream>>>(scan);
-  return cudaGetLastError();
+  return launch(answer_kernel, {scan.queries, kAnswerThreads, sizeof(AnswerMemory), sizeof(AnswerMemory)},
+                stream, scan);
 }
 
 }  // namespace glove::gpu

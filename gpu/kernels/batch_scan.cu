@@ -2,6 +2,7 @@
 
 #include "gpu/kernels/batch_bounds.cuh"
 #include "gpu/kernels/batch_wgmma.h"
+#include "gpu/kernels/launch.cuh"
 #include "gpu/layout/tile.h"
 #include "gpu/primitives/warp/chunk_sums.cuh"
 
@@ -214,15 +215,11 @@ cudaError_t launch_batch(const BatchScanParams& scan, int first, int last, const
   const int chunk_queries =
       ((scan.padded_queries + query_chunks - 1) / query_chunks + kChunk - 1) / kChunk * kChunk;
   const int shared_bytes = chunk_queries / kPairQueries * per_pair;
-  const auto kernel = &batch_kernel<kSample, kResident>;
-  const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, room);
-  if (error != cudaSuccess) return error;
   const int useful = (last - first + kWarps - 1) / kWarps;
   const int fit_blocks = shape.multiprocessors / query_chunks;
   const int teams = fit_blocks < 1 ? 1 : fit_blocks < useful ? fit_blocks : useful;
-  kernel<<<static_cast<unsigned>(teams * query_chunks), kThreads, static_cast<size_t>(shared_bytes),
-           stream>>>(scan, first, last, chunk_queries, query_chunks);
-  return cudaGetLastError();
+  return launch(batch_kernel<kSample, kResident>, {teams * query_chunks, kThreads, shared_bytes, room},
+                stream, scan, first, last, chunk_queries, query_chunks);
 }
 
 template <bool kSample>
@@ -240,8 +237,7 @@ cudaError_t launch_batch_thresholds(const BatchScanParams& scan, const DeviceSha
                                 ? launch_wgmma_sample(scan, shape, stream)
                                 : launch_batch<true>(scan, 0, scan.sample_tiles, shape, stream);
   if (error != cudaSuccess) return error;
-  threshold_kernel<<<static_cast<unsigned>(scan.queries), 256, 0, stream>>>(scan);
-  return cudaGetLastError();
+  return launch(threshold_kernel, {scan.queries, 256}, stream, scan);
 }
 
 cudaError_t launch_batch_lists(const BatchScanParams& scan, int32_t first, int32_t last,
@@ -252,8 +248,7 @@ cudaError_t launch_batch_lists(const BatchScanParams& scan, int32_t first, int32
 }
 
 cudaError_t launch_batch_tighten(const BatchScanParams& scan, cudaStream_t stream) {
-  tighten_threshold_kernel<<<static_cast<unsigned>(scan.queries), 256, 0, stream>>>(scan);
-  return cudaGetLastError();
+  return launch(tighten_threshold_kernel, {scan.queries, 256}, stream, scan);
 }
 
 }  // namespace glove::gpu

@@ -1,6 +1,7 @@
 #include "gpu/kernels/batch_wgmma.h"
 
 #include "gpu/kernels/batch_bounds.cuh"
+#include "gpu/kernels/launch.cuh"
 #include "gpu/layout/packed_rows.h"
 #include "gpu/layout/query_codes.h"
 #include "gpu/layout/tile.h"
@@ -319,27 +320,23 @@ __global__ void __launch_bounds__(kThreads, 1)
 }
 
 template <bool kSample, int kPairs>
-cudaError_t launch(const BatchScanParams& scan, int first, int last, const DeviceShape& shape,
-                   cudaStream_t stream) {
-  constexpr size_t kBytes = sizeof(BlockMemory<kPairs>);
-  const auto kernel = &batch_wgmma_kernel<kSample, kPairs>;
-  const cudaError_t error =
-      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kBytes));
-  if (error != cudaSuccess) return error;
+cudaError_t launch_pairs(const BatchScanParams& scan, int first, int last, const DeviceShape& shape,
+                         cudaStream_t stream) {
+  constexpr int kBytes = sizeof(BlockMemory<kPairs>);
   const int query_chunks = (scan.queries + kChunkQueries - 1) / kChunkQueries;
   const int useful = (last - first + kWarpgroups * kTilesPerPiece - 1) / (kWarpgroups * kTilesPerPiece);
   const int fitting = shape.multiprocessors / query_chunks;
   const int teams = fitting < 1 ? 1 : fitting < useful ? fitting : useful;
-  kernel<<<static_cast<unsigned>(teams * query_chunks), kThreads, kBytes, stream>>>(scan, first, last,
-                                                                                    query_chunks);
-  return cudaGetLastError();
+  return launch(batch_wgmma_kernel<kSample, kPairs>, {teams * query_chunks, kThreads, kBytes, kBytes}, stream,
+                scan, first, last, query_chunks);
 }
 
 template <bool kSample>
-cudaError_t launch(const BatchScanParams& scan, int first, int last, const DeviceShape& shape,
-                   cudaStream_t stream) {
-  return column_pairs(scan.part.dims) == 2 ? launch<kSample, 2>(scan, first, last, shape, stream)
-                                           : launch<kSample, kMostPairs>(scan, first, last, shape, stream);
+cudaError_t launch_scan(const BatchScanParams& scan, int first, int last, const DeviceShape& shape,
+                        cudaStream_t stream) {
+  return column_pairs(scan.part.dims) == 2
+             ? launch_pairs<kSample, 2>(scan, first, last, shape, stream)
+             : launch_pairs<kSample, kMostPairs>(scan, first, last, shape, stream);
 }
 
 }  // namespace
@@ -358,12 +355,12 @@ bool wgmma_fits(int64_t dims, const DeviceShape& shape) {
 }
 
 cudaError_t launch_wgmma_sample(const BatchScanParams& scan, const DeviceShape& shape, cudaStream_t stream) {
-  return launch<true>(scan, 0, scan.sample_tiles, shape, stream);
+  return launch_scan<true>(scan, 0, scan.sample_tiles, shape, stream);
 }
 
 cudaError_t launch_wgmma_lists(const BatchScanParams& scan, int32_t first, int32_t last,
                                const DeviceShape& shape, cudaStream_t stream) {
-  return launch<false>(scan, first, last, shape, stream);
+  return launch_scan<false>(scan, first, last, shape, stream);
 }
 
 }  // namespace glove::gpu

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "gpu/kernels/convolve.h"
+#include "gpu/kernels/launch.cuh"
 
 namespace glove::gpu {
 
@@ -169,14 +170,9 @@ template <class Value>
 cudaError_t launch_convolve_rows(const ConvolveParams<Value>& params, cudaStream_t stream) {
   const bool nine = params.height == 3 && params.width == 3 && params.columns % kPieceValues<Value> == 0;
   const int width = kConvolveThreads * (nine ? kPieceValues<Value> : kConvolvedColumns);
-  const dim3 grid(
-      static_cast<unsigned>((params.columns + width - 1) / width),
-      static_cast<unsigned>((params.end_row - params.first_row + kConvolvedRows - 1) / kConvolvedRows));
-  if (nine)
-    convolve_nine_kernel<<<grid, kConvolveThreads, 0, stream>>>(params);
-  else
-    convolve_kernel<<<grid, kConvolveThreads, 0, stream>>>(params);
-  return cudaGetLastError();
+  const int64_t rows = (params.end_row - params.first_row + kConvolvedRows - 1) / kConvolvedRows;
+  return launch(nine ? convolve_nine_kernel<Value> : convolve_kernel<Value>,
+                {(params.columns + width - 1) / width, kConvolveThreads, 0, 0, rows}, stream, params);
 }
 
 }  // namespace glove::gpu

@@ -1,7 +1,7 @@
 #include "gpu/kernels/kmeans.h"
 #include "gpu/kernels/kmeans_changes.cuh"
 #include "gpu/kernels/kmeans_ranking.cuh"
-
+#include "gpu/kernels/launch.cuh"
 #include "gpu/layout/tile.h"
 #include "gpu/primitives/warp/exact_dot.cuh"
 
@@ -194,16 +194,14 @@ __global__ void kmeans_refill_kernel(const __grid_constant__ KMeansParams params
 }  // namespace
 
 cudaError_t launch_kmeans_resolve(const KMeansParams& params, const DeviceShape& shape, cudaStream_t stream) {
-  const auto blocks = static_cast<unsigned>(shape.multiprocessors * kBlocksPerMultiprocessor);
-  kmeans_resolve_kernel<<<blocks, kThreads, 0, stream>>>(params);
-  return cudaGetLastError();
+  return launch(kmeans_resolve_kernel, {shape.multiprocessors * kBlocksPerMultiprocessor, kThreads}, stream,
+                params);
 }
 
 cudaError_t launch_kmeans_refill(const KMeansParams& params, const int32_t* rows, const int32_t* clusters,
                                  int32_t count, cudaStream_t stream) {
-  const auto blocks = static_cast<unsigned>(count / kThreads + 1);
-  kmeans_refill_kernel<<<blocks, kThreads, 0, stream>>>(params, rows, clusters, count);
-  return cudaGetLastError();
+  return launch(kmeans_refill_kernel, {count / kThreads + 1, kThreads}, stream, params, rows, clusters,
+                count);
 }
 
 }  // namespace glove::gpu

@@ -2,6 +2,7 @@
 
 #include "gpu/kernels/kmeans.h"
 #include "gpu/kernels/kmeans_halves.cuh"
+#include "gpu/kernels/launch.cuh"
 #include "gpu/layout/tile.h"
 #include "gpu/primitives/warp/reduce.cuh"
 
@@ -91,25 +92,23 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-unsigned blocks_of(int64_t rows, int64_t per_block) {
-  return static_cast<unsigned>((rows + per_block - 1) / per_block);
+int64_t blocks_of(int64_t rows, int64_t per_block) {
+  return (rows + per_block - 1) / per_block;
 }
 
 }  // namespace
 
 cudaError_t launch_kmeans_rows(const KMeansParams& params, cudaStream_t stream) {
-  kmeans_rows_kernel<<<blocks_of(params.part.rows, kWarps), kThreads, 0, stream>>>(params);
-  return cudaGetLastError();
+  return launch(kmeans_rows_kernel, {blocks_of(params.part.rows, kWarps), kThreads}, stream, params);
 }
 
 cudaError_t launch_kmeans_forget(const KMeansParams& params, cudaStream_t stream) {
-  kmeans_forget_kernel<<<blocks_of(params.part.rows, kThreads), kThreads, 0, stream>>>(params);
-  return cudaGetLastError();
+  return launch(kmeans_forget_kernel, {blocks_of(params.part.rows, kThreads), kThreads}, stream, params);
 }
 
 cudaError_t launch_kmeans_select(const KMeansParams& params, cudaStream_t stream) {
-  kmeans_select_kernel<<<blocks_of(params.part.rows, kThreads * kSelectRows), kThreads, 0, stream>>>(params);
-  return cudaGetLastError();
+  return launch(kmeans_select_kernel, {blocks_of(params.part.rows, kThreads * kSelectRows), kThreads}, stream,
+                params);
 }
 
 }  // namespace glove::gpu

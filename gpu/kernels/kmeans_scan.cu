@@ -3,6 +3,7 @@
 #include "gpu/kernels/kmeans.h"
 #include "gpu/kernels/kmeans_ranking.cuh"
 #include "gpu/kernels/kmeans_wgmma.h"
+#include "gpu/kernels/launch.cuh"
 #include "gpu/primitives/warp/half_matrix.cuh"
 
 namespace glove::gpu {
@@ -288,12 +289,12 @@ __global__ void __launch_bounds__(Shape<kSteps>::kThreads, Shape<kSteps>::kBlock
 
 // Blocks of a kernel that uses `bytes` of shared memory, as many as are useful and run at once.
 template <int kSteps>
-unsigned block_count(int32_t rows, int bytes, const DeviceShape& shape) {
+int64_t block_count(int32_t rows, int bytes, const DeviceShape& shape) {
   const int fitting = (shape.shared_limit + 1024) / (bytes + 1024);
   const int resident = fitting < Shape<kSteps>::kBlocks ? fitting : Shape<kSteps>::kBlocks;
   const int useful = (rows + Shape<kSteps>::kBlockRows - 1) / Shape<kSteps>::kBlockRows;
   const int most = shape.multiprocessors * resident;
-  return static_cast<unsigned>(useful < most ? useful : most);
+  return useful < most ? useful : most;
 }
 
 template <int kSteps>
@@ -306,17 +307,15 @@ cudaError_t launch_many(const KMeansParams& params, int32_t first, int32_t last,
   if (fitting < 2) return cudaErrorInvalidConfiguration;
   const int stages = fitting < kMostStages ? fitting : kMostStages;
   const int bytes = stages * Kernel::kPieceBytes;
-  const auto kernel = &kmeans_many_kernel<kSteps>;
-  const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-  if (error != cudaSuccess) return error;
-  kernel<<<block_count<kSteps>(last - first, bytes, shape), Kernel::kThreads, static_cast<size_t>(bytes),
-           stream>>>(params, first, last, stages);
-  return cudaGetLastError();
+  return launch(
+      kmeans_many_kernel<kSteps>,
+      {block_count<kSteps>(last - first, bytes, shape), Kernel::kThreads, bytes, shape.shared_limit}, stream,
+      params, first, last, stages);
 }
 
 template <int kSteps>
-cudaError_t launch(const KMeansParams& params, int32_t first, int32_t last, const DeviceShape& shape,
-                   cudaStream_t stream) {
+cudaError_t launch_few(const KMeansParams& params, int32_t first, int32_t last, const DeviceShape& shape,
+                       cudaStream_t stream) {
   using Kernel = Shape<kSteps>;
   const int copies = Kernel::kBlockRows * kCopyStride<kSteps> * 16;
   const int chunks = params.centroids.padded / kChunkCentroids;
@@ -324,12 +323,10 @@ cudaError_t launch(const KMeansParams& params, int32_t first, int32_t last, cons
       chunks > (shape.shared_limit - copies) / Kernel::kPieceBytes)
     return launch_many<kSteps>(params, first, last, shape, stream);
   const int bytes = copies + chunks * Kernel::kPieceBytes;
-  const auto kernel = &kmeans_few_kernel<kSteps>;
-  const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-  if (error != cudaSuccess) return error;
-  kernel<<<block_count<kSteps>(last - first, bytes, shape), Kernel::kThreads, static_cast<size_t>(bytes),
-           stream>>>(params, first, last);
-  return cudaGetLastError();
+  return launch(
+      kmeans_few_kernel<kSteps>,
+      {block_count<kSteps>(last - first, bytes, shape), Kernel::kThreads, bytes, shape.shared_limit}, stream,
+      params, first, last);
 }
 
 }  // namespace
@@ -339,13 +336,13 @@ cudaError_t launch_kmeans_scan(const KMeansParams& params, int32_t first, int32_
   if (params.wgmma.columns != nullptr) return launch_kmeans_wgmma(params, first, last, shape, stream);
   switch (params.steps) {
     case 4:
-      return launch<4>(params, first, last, shape, stream);
+      return launch_few<4>(params, first, last, shape, stream);
     case 8:
-      return launch<8>(params, first, last, shape, stream);
+      return launch_few<8>(params, first, last, shape, stream);
     case 14:
-      return launch<14>(params, first, last, shape, stream);
+      return launch_few<14>(params, first, last, shape, stream);
     default:
-      return launch<kMostSteps>(params, first, last, shape, stream);
+      return launch_few<kMostSteps>(params, first, last, shape, stream);
   }
 }
 

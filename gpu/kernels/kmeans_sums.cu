@@ -1,5 +1,5 @@
 #include "gpu/kernels/kmeans.h"
-
+#include "gpu/kernels/launch.cuh"
 #include "gpu/layout/tile.h"
 #include "gpu/primitives/warp/reduce.cuh"
 
@@ -130,12 +130,9 @@ __global__ void __launch_bounds__(kThreads, kLaneColumns == kManyColumns ? 2 : 4
 cudaError_t launch_kmeans_sums(const KMeansParams& params, const DeviceShape& shape, cudaStream_t stream) {
   const int64_t useful = (int64_t{params.part.rows} + kBlockChanges - 1) / kBlockChanges;
   const int64_t fitting = int64_t{8} * shape.multiprocessors;
-  const auto blocks = static_cast<unsigned>(useful < fitting ? useful : fitting);
-  if (params.part.dims <= kFewColumns * kWarpLanes)
-    kmeans_sums_kernel<kFewColumns><<<blocks, kThreads, 0, stream>>>(params);
-  else
-    kmeans_sums_kernel<kManyColumns><<<blocks, kThreads, 0, stream>>>(params);
-  return cudaGetLastError();
+  const auto kernel = params.part.dims <= kFewColumns * kWarpLanes ? kmeans_sums_kernel<kFewColumns>
+                                                                   : kmeans_sums_kernel<kManyColumns>;
+  return launch(kernel, {useful < fitting ? useful : fitting, kThreads}, stream, params);
 }
 
 }  // namespace glove::gpu

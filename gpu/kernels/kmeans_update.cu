@@ -1,5 +1,6 @@
 #include "gpu/kernels/kmeans.h"
 #include "gpu/kernels/kmeans_halves.cuh"
+#include "gpu/kernels/launch.cuh"
 #include "gpu/layout/tile.h"
 #include "gpu/primitives/warp/reduce.cuh"
 
@@ -184,20 +185,17 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace
 
 cudaError_t launch_kmeans_prepare(const KMeansParams& params, cudaStream_t stream) {
-  kmeans_prepare_kernel<<<static_cast<unsigned>(params.centroids.padded), kThreads, 0, stream>>>(params);
-  return cudaGetLastError();
+  return launch(kmeans_prepare_kernel, {params.centroids.padded, kThreads}, stream, params);
 }
 
 cudaError_t launch_kmeans_update(const KMeansParams& params, bool always, cudaStream_t stream) {
-  const auto bytes = static_cast<size_t>(params.part.dims) * sizeof(double);
-  kmeans_update_kernel<<<static_cast<unsigned>(params.centroids.count), kThreads, bytes, stream>>>(params,
-                                                                                                   always);
-  return cudaGetLastError();
+  return launch(kmeans_update_kernel,
+                {params.centroids.count, kThreads, params.part.dims * int64_t{sizeof(double)}}, stream,
+                params, always);
 }
 
 cudaError_t launch_kmeans_bound(const KMeansParams& params, CentroidMoves moves, cudaStream_t stream) {
-  kmeans_bound_kernel<<<1, kThreads, 0, stream>>>(params, moves);
-  return cudaGetLastError();
+  return launch(kmeans_bound_kernel, {1, kThreads}, stream, params, moves);
 }
 
 }  // namespace glove::gpu

@@ -2,6 +2,7 @@
 
 #include "gpu/kernels/kmeans_halves.cuh"
 #include "gpu/kernels/kmeans_ranking.cuh"
+#include "gpu/kernels/launch.cuh"
 #include "gpu/layout/tile.h"
 #include "gpu/primitives/warp/reduce.cuh"
 #include "gpu/primitives/warpgroup/matrix.cuh"
@@ -287,12 +288,8 @@ template <int kPairs>
 cudaError_t launch_scores(const KMeansParams& params, int32_t first, int32_t last, int chunks, int teams,
                           cudaStream_t stream) {
   constexpr int kBytes = shared_bytes(kPairs);
-  const auto kernel = &kmeans_wgmma_kernel<kPairs>;
-  const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
-  if (error != cudaSuccess) return error;
-  kernel<<<static_cast<unsigned>(teams * chunks), kThreads, static_cast<size_t>(kBytes), stream>>>(
-      params, first, last, chunks);
-  return cudaGetLastError();
+  return launch(kmeans_wgmma_kernel<kPairs>, {teams * chunks, kThreads, kBytes, kBytes}, stream, params,
+                first, last, chunks);
 }
 
 }  // namespace
@@ -304,19 +301,20 @@ cudaError_t launch_kmeans_wgmma(const KMeansParams& params, int32_t first, int32
   const auto chunks = static_cast<int>(centroid_chunks(params.centroids.count));
   const int pairs = multiplied_pairs(params.halves.row_words);
   const auto words = static_cast<int>(column_words(params.part.dims, params.centroids.count));
-  kmeans_columns_kernel<<<static_cast<unsigned>((words + kMergeThreads - 1) / kMergeThreads), kMergeThreads,
-                          0, stream>>>(own, words, pairs * kPairWords);
+  cudaError_t error =
+      launch(kmeans_columns_kernel, {(words + kMergeThreads - 1) / kMergeThreads, kMergeThreads}, stream, own,
+             words, pairs * kPairWords);
+  if (error != cudaSuccess) return error;
   const int block_rows = kWarpgroups * kMatrixRows;
   const int useful = (last - first + block_rows - 1) / block_rows;
   const int teams = min(max(1, shape.multiprocessors / chunks), useful);
-  const cudaError_t error = pairs == 2   ? launch_scores<2>(own, first, last, chunks, teams, stream)
-                            : pairs == 4 ? launch_scores<4>(own, first, last, chunks, teams, stream)
-                            : pairs == 7 ? launch_scores<7>(own, first, last, chunks, teams, stream)
-                                         : launch_scores<kMostPairs>(own, first, last, chunks, teams, stream);
+  error = pairs == 2   ? launch_scores<2>(own, first, last, chunks, teams, stream)
+          : pairs == 4 ? launch_scores<4>(own, first, last, chunks, teams, stream)
+          : pairs == 7 ? launch_scores<7>(own, first, last, chunks, teams, stream)
+                       : launch_scores<kMostPairs>(own, first, last, chunks, teams, stream);
   if (error != cudaSuccess) return error;
   const int merging = min((last - first + kMergeThreads - 1) / kMergeThreads, shape.multiprocessors * 8);
-  kmeans_merge_kernel<<<static_cast<unsigned>(merging), kMergeThreads, 0, stream>>>(own, first, last, chunks);
-  return cudaGetLastError();
+  return launch(kmeans_merge_kernel, {merging, kMergeThreads}, stream, own, first, last, chunks);
 }
 
 }  // namespace glove::gpu

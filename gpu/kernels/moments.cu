@@ -1,6 +1,7 @@
 #include "gpu/kernels/moments.h"
 
 #include "analysis/moments.h"
+#include "gpu/kernels/launch.cuh"
 #include "gpu/layout/tile.h"
 #include "gpu/primitives/warp/double_matrix.cuh"
 #include "gpu/primitives/warp/exact_dot.cuh"
@@ -317,45 +318,36 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace
 
 cudaError_t launch_column_sums(const MomentParams& params, int32_t blocks, cudaStream_t stream) {
-  const dim3 grid(static_cast<unsigned>((params.dims + kColumnThreads - 1) / kColumnThreads),
-                  static_cast<unsigned>(blocks));
-  if (params.weights != nullptr)
-    column_sums_kernel<true><<<grid, kColumnThreads, 0, stream>>>(params);
-  else
-    column_sums_kernel<false><<<grid, kColumnThreads, 0, stream>>>(params);
-  return cudaGetLastError();
+  return launch(params.weights != nullptr ? column_sums_kernel<true> : column_sums_kernel<false>,
+                {(params.dims + kColumnThreads - 1) / kColumnThreads, kColumnThreads, 0, 0, blocks}, stream,
+                params);
 }
 
 cudaError_t launch_gram_product(const MomentParams& params, const float* vector, int32_t blocks,
                                 cudaStream_t stream) {
-  const auto bytes = static_cast<size_t>(params.dims) * sizeof(double);
-  gram_product_kernel<<<static_cast<unsigned>(blocks), kThreads, bytes, stream>>>(params, vector);
-  return cudaGetLastError();
+  return launch(gram_product_kernel, {blocks, kThreads, params.dims * int64_t{sizeof(double)}}, stream,
+                params, vector);
 }
 
 cudaError_t launch_second_moment(const MomentParams& params, const GramShape& shape, const float* center,
                                  int32_t blocks, bool tensor_cores, cudaStream_t stream) {
-  const dim3 grid(static_cast<unsigned>(shape.groups), static_cast<unsigned>(blocks));
-  const auto threads = static_cast<unsigned>(shape.warps * kWarpLanes);
-  const size_t bytes = size_t{2} * kGramRows * static_cast<size_t>(gram_stride(shape.width)) * sizeof(double);
+  const int64_t bytes = int64_t{2} * kGramRows * gram_stride(shape.width) * int64_t{sizeof(double)};
   const bool weighted = params.weights != nullptr;
   const auto kernel =
       weighted ? (tensor_cores ? second_moment_kernel<true, true> : second_moment_kernel<true, false>)
                : (tensor_cores ? second_moment_kernel<false, true> : second_moment_kernel<false, false>);
-  kernel<<<grid, threads, bytes, stream>>>(params, shape, center);
-  return cudaGetLastError();
+  return launch(kernel, {shape.groups, shape.warps * kWarpLanes, bytes, 0, blocks}, stream, params, shape,
+                center);
 }
 
 cudaError_t launch_check_products(uint32_t* differences, cudaStream_t stream) {
-  check_products_kernel<<<kCheckBlocks, kThreads, 0, stream>>>(differences);
-  return cudaGetLastError();
+  return launch(check_products_kernel, {kCheckBlocks, kThreads}, stream, differences);
 }
 
 cudaError_t launch_add_blocks(const double* sums, int32_t blocks, int64_t size, double* total,
                               cudaStream_t stream) {
-  const auto grid = static_cast<unsigned>((size + kThreads - 1) / kThreads);
-  add_blocks_kernel<<<grid, kThreads, 0, stream>>>(sums, blocks, size, total);
-  return cudaGetLastError();
+  return launch(add_blocks_kernel, {(size + kThreads - 1) / kThreads, kThreads}, stream, sums, blocks, size,
+                total);
 }
 
 }  // namespace glove::gpu

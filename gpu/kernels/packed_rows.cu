@@ -1,5 +1,6 @@
 #include "gpu/kernels/packed_rows.h"
 
+#include "gpu/kernels/launch.cuh"
 #include "gpu/layout/tile.h"
 
 namespace glove::gpu {
@@ -28,9 +29,8 @@ __global__ void __launch_bounds__(kPackThreads)
 }  // namespace
 
 cudaError_t launch_packed_rows(const DevicePart& part, std::byte* rows, cudaStream_t stream) {
-  packed_rows_kernel<<<static_cast<unsigned>(tile_count(part.rows)), kPackThreads, 0, stream>>>(
-      part, static_cast<int>(component_groups(part.dims)), reinterpret_cast<uint32_t*>(rows));
-  return cudaGetLastError();
+  return launch(packed_rows_kernel, {tile_count(part.rows), kPackThreads}, stream, part,
+                static_cast<int>(component_groups(part.dims)), reinterpret_cast<uint32_t*>(rows));
 }
 
 }  // namespace glove::gpu

@@ -1,5 +1,6 @@
 #include "gpu/kernels/score_all.h"
 
+#include "gpu/kernels/launch.cuh"
 #include "gpu/primitives/warp/exact_dot.cuh"
 
 namespace glove::gpu {
@@ -19,9 +20,8 @@ __global__ void __launch_bounds__(kThreads)
 
 cudaError_t launch_score_all(const float* vectors, const float* query, int64_t rows, int32_t dims,
                              double* dots, cudaStream_t stream) {
-  const auto blocks = static_cast<unsigned>((rows * 8 + kThreads - 1) / kThreads);
-  score_all_kernel<<<blocks, kThreads, 0, stream>>>(vectors, query, rows, dims, dots);
-  return cudaGetLastError();
+  return launch(score_all_kernel, {(rows * 8 + kThreads - 1) / kThreads, kThreads}, stream, vectors, query,
+                rows, dims, dots);
 }
 
 }  // namespace glove::gpu

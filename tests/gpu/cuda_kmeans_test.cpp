@@ -1,6 +1,9 @@
 // k-means on a real device: fits equal the CPU's to the last bit.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "analysis/analysis.h"
@@ -156,6 +159,23 @@ TEST_F(CudaKMeans, RepeatsAndSeveralRunsAreEqual) {
   options.runs = 3;
   expect_equal_fits(PointSet::first_rows(model, 20000), 24, options);
   expect_equal_fits(PointSet::first_rows(model, 20000), 24, options);
+}
+
+// Their kernels are the same and take different amounts of shared memory.
+TEST_F(CudaKMeans, FitsOfDifferentShapesAtOnce) {
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (const auto& [dims, k] : {std::pair{300, 3}, {290, 60}, {310, 30}, {300, 64}})
+    threads.emplace_back([&, set = points_of(400, dims, Rows::kGaussian), k = k] {
+      const ScopedFloatEnvironment environment;
+      const auto wanted = cluster_rows(*backend_named("cpu").analysis(), set.points(), k, iterations(8), {});
+      for (int i = 0; i < 20; ++i) {
+        const auto got = cluster_rows(*backend_named("cuda").analysis(), set.points(), k, iterations(8), {});
+        if (!got.ok() || !difference(got.value(), wanted.value()).empty()) ++wrong;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0) << "GLOVE_TEST_SEED=" << test_seed();
 }
 
 TEST_F(CudaKMeans, AnInterruptEndsAFit) {
