@@ -98,10 +98,10 @@ class KernelBench {
     gpu::SingleScanParams launch = make(query, k);
     launch.reversed = variant.reversed ? 1 : 0;
     if (variant.ranked) {
-      launch.ranked_similarities = launch.similarities;
-      launch.ranked_ids = launch.ids;
-      launch.similarities = reinterpret_cast<double*>(collected_);
-      launch.ids = reinterpret_cast<int32_t*>(collected_ + kCapacity * 8);
+      launch.answer.ranked_similarities = launch.answer.similarities;
+      launch.answer.ranked_ids = launch.answer.ids;
+      launch.answer.similarities = reinterpret_cast<double*>(collected_);
+      launch.answer.ids = reinterpret_cast<int32_t*>(collected_ + kCapacity * 8);
     }
     require(cudaEventRecord(events_[0], stream_), "event");
     require(gpu::launch_single_scan(variant.coarse ? 4 : 8, launch, shape_, stream_), "launch");
@@ -154,9 +154,9 @@ class KernelBench {
     scan.counters = counters_ + (sequence_ & 1u);
     scan.next_counters = counters_ + ((sequence_ & 1u) ^ 1u);
     scan.row_upper = row_upper_;
-    scan.capacity = kCapacity;
-    scan.similarities = reinterpret_cast<double*>(answer_);
-    scan.ids = reinterpret_cast<int32_t*>(answer_ + kCapacity * 8);
+    scan.answer.capacity = kCapacity;
+    scan.answer.similarities = reinterpret_cast<double*>(answer_);
+    scan.answer.ids = reinterpret_cast<int32_t*>(answer_ + kCapacity * 8);
     scan.done = reinterpret_cast<gpu::ScanDone*>(answer_ + kCapacity * 12);
     gpu::pack_planes(quantized.codes, reinterpret_cast<int8_t*>(scan.query));
     std::memcpy(scan.query + gpu::query_floats_offset(model_->dims()), query.vector.data(),

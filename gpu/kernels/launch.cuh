@@ -8,7 +8,7 @@
 
 namespace glove::gpu {
 
-struct Grid {
+struct LaunchGrid {
   int64_t blocks;
   int threads;          // per block
   int64_t shared = 0;   // bytes of dynamic shared memory
@@ -18,7 +18,7 @@ struct Grid {
 
 // Starts a kernel and returns without waiting for it.
 template <class... Parameters>
-cudaError_t launch(void (*kernel)(Parameters...), const Grid& grid, cudaStream_t stream,
+cudaError_t launch(void (*kernel)(Parameters...), const LaunchGrid& grid, cudaStream_t stream,
                    const std::type_identity_t<std::remove_const_t<Parameters>>&... arguments) {
   // Always the same limit, so that no launch is refused because one for another model needs less.
   if (grid.most_shared > 0)

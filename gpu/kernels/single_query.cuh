@@ -197,9 +197,9 @@ __device__ inline void write_candidates(const QueryBlock& block, const int* rows
       similarity = upper_of_code(block.uppers[block.share.index(scan, row)]);
     if (base == 0) __syncthreads();  // first_slot was fetched while the products were computed
     const uint32_t slot = first_slot + static_cast<uint32_t>(i);
-    if (row < 0 || (block.lane & 7) != 0 || slot >= scan.capacity) continue;
-    __stcg(scan.similarities + slot, similarity);
-    __stcg(scan.ids + slot, row);
+    if (row < 0 || (block.lane & 7) != 0 || slot >= scan.answer.capacity) continue;
+    __stcg(scan.answer.similarities + slot, similarity);
+    __stcg(scan.answer.ids + slot, row);
   }
 }
 
@@ -216,20 +216,21 @@ __device__ inline void rank_candidates(const QueryBlock& block, int staged_rows)
     candidates = static_cast<uint32_t>(*static_cast<volatile unsigned long long*>(&scan.counters->progress));
   __syncthreads();
   const uint32_t count = candidates;
-  if (count > scan.capacity) return;
+  if (count > scan.answer.capacity) return;
   const uint32_t warps = blockDim.x >> 5;
   const uint32_t grid_warps = gridDim.x * warps;
   // All warps take the same number of rounds, because they share the staging memory.
   for (uint32_t base = 0; base < count; base += grid_warps) {
     const uint32_t mine = base + static_cast<uint32_t>(block.warp) * gridDim.x + blockIdx.x;
-    const RankedRow own = mine < count ? ranked_row(scan.similarities, scan.ids, mine) : RankedRow{};
+    const RankedRow own =
+        mine < count ? ranked_row(scan.answer.similarities, scan.answer.ids, mine) : RankedRow{};
     uint32_t before = 0;
     for (uint32_t first = 0; first < count; first += static_cast<uint32_t>(staged_rows)) {
       const uint32_t rows = min(count - first, static_cast<uint32_t>(staged_rows));
       if (base == 0 || count > static_cast<uint32_t>(staged_rows)) {
         __syncthreads();
         for (uint32_t i = threadIdx.x; i < rows; i += blockDim.x)
-          staged[i] = ranked_row(scan.similarities, scan.ids, first + i);
+          staged[i] = ranked_row(scan.answer.similarities, scan.answer.ids, first + i);
         __syncthreads();
       }
       if (mine >= count) continue;
@@ -239,9 +240,9 @@ __device__ inline void rank_candidates(const QueryBlock& block, int staged_rows)
     before = warp_sum(before);
     if (block.lane == 0 && mine < count && before < static_cast<uint32_t>(scan.top_rows)) {
       // verify: lemma ranks-distinct
-      __stcg(scan.ranked_similarities + before, __ldcg(scan.similarities + mine));
+      __stcg(scan.answer.ranked_similarities + before, __ldcg(scan.answer.similarities + mine));
       // verify: lemma ranks-distinct
-      __stcg(scan.ranked_ids + before, own.id);
+      __stcg(scan.answer.ranked_ids + before, own.id);
     }
   }
 }

@@ -236,7 +236,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   const float threshold = block_threshold(block.histogram, static_cast<uint32_t>(scan.top_rows), scratch);
   times.selected = global_nanoseconds();
   refine<kBits>(block, threshold, reinterpret_cast<int*>(block.histogram));
-  if (scan.ranked_ids != nullptr) {
+  if (scan.answer.ranked_ids != nullptr) {
     grid_barrier(&scan.counters->collected);
     rank_candidates(block, staged_rows);
   }

@@ -56,6 +56,21 @@ GLOVE_HOST_DEVICE constexpr int64_t shared_query_bytes(int64_t dims) {
   return (query_bytes(dims) + 127) / 128 * 128;
 }
 
+// Where a launch writes its answer.
+struct ScanAnswer {
+  // The candidates as they are found: in mapped host memory (kNoRow and kNothingYet before the launch) or, if
+  // they will be ranked, in device memory. Upper bounds, which upper_of_code() returns, if there are no
+  // vectors.
+  uint32_t capacity;
+  int32_t* ids;          // [capacity]
+  double* similarities;  // [capacity]
+  // The `top_rows` best candidates in the relation's order, in mapped host memory (kNoRow and kNothingYet
+  // before the launch), unless there are more candidates than `capacity`. If null, the candidates are not
+  // ranked. REQUIRES: the part has vectors.
+  int32_t* ranked_ids;
+  double* ranked_similarities;
+};
+
 // The arguments of one launch. Pointers are not owned.
 struct SingleScanParams {
   // Without vectors upper bounds are returned in place of exact similarities. A scan of 4 bits REQUIRES
@@ -76,17 +91,7 @@ struct SingleScanParams {
   ScanCounters* next_counters;
   uint16_t* row_upper;          // row_upper_bytes() bytes; null if shared memory holds them
   const std::byte* long_query;  // the query's bytes, or null if `query` holds them
-  // The candidates as they are found: in mapped host memory (kNoRow and kNothingYet before the launch) or, if
-  // they will be ranked, in device memory. Upper bounds, which upper_of_code() returns, if there are no
-  // vectors.
-  uint32_t capacity;
-  int32_t* ids;          // [capacity]
-  double* similarities;  // [capacity]
-  // The `top_rows` best candidates in the relation's order, in mapped host memory (kNoRow and kNothingYet
-  // before the launch), unless there are more candidates than `capacity`. If null, the candidates are not
-  // ranked. REQUIRES: part.vectors.
-  int32_t* ranked_ids;
-  double* ranked_similarities;
+  ScanAnswer answer;
   ScanDone* done;
   uint32_t sequence;
   alignas(16) std::byte query[kInlineQueryBytes];

@@ -70,8 +70,8 @@ void SingleSearch::clear_answer(int64_t rows) {
 
 // Returns the number of rows that a launch that found `candidates` candidates writes to the answer.
 int64_t SingleSearch::answer_rows(const SingleScanParams& scan, uint32_t candidates) {
-  if (scan.ranked_ids == nullptr) return std::min(candidates, scan.capacity);
-  return candidates > scan.capacity ? 0 : std::min<int64_t>(candidates, scan.top_rows);
+  if (scan.answer.ranked_ids == nullptr) return std::min(candidates, scan.answer.capacity);
+  return candidates > scan.answer.capacity ? 0 : std::min<int64_t>(candidates, scan.top_rows);
 }
 
 // True once the kernel has published the candidate count and every row of the answer. Resumes at
@@ -121,11 +121,11 @@ Result<uint32_t> SingleSearch::launch(const DeviceShape& shape, int bits, Single
   scan.counters = counters_.data() + (scan.sequence & 1u);
   scan.next_counters = counters_.data() + ((scan.sequence & 1u) ^ 1u);
   scan.row_upper = row_upper_bytes(scan.part.dims, scan.tiles, shape) > 0 ? row_upper_.data() : nullptr;
-  scan.capacity = static_cast<uint32_t>(ranked ? std::min(capacity_, kMostRanked) : capacity_);
-  scan.similarities = ranked ? collected_similarities_.data() : similarities_.data();
-  scan.ids = ranked ? collected_ids_.data() : ids_.data();
-  scan.ranked_similarities = ranked ? similarities_.data() : nullptr;
-  scan.ranked_ids = ranked ? ids_.data() : nullptr;
+  scan.answer.capacity = static_cast<uint32_t>(ranked ? std::min(capacity_, kMostRanked) : capacity_);
+  scan.answer.similarities = ranked ? collected_similarities_.data() : similarities_.data();
+  scan.answer.ids = ranked ? collected_ids_.data() : ids_.data();
+  scan.answer.ranked_similarities = ranked ? similarities_.data() : nullptr;
+  scan.answer.ranked_ids = ranked ? ids_.data() : nullptr;
   scan.done = done_.data();
   GLOVE_RETURN_IF_ERROR(
       cuda_status(launch_single_scan(bits, scan, shape, stream_.get()), "launching a scan"));
@@ -165,7 +165,7 @@ Status SingleSearch::run(const DevicePart& part, const DeviceShape& shape, const
   scan.count_every_row = plan.count_every_row ? 1 : 0;
   scan.reversed = reversed ? 1 : 0;
   GLOVE_ASSIGN_OR_RETURN(uint32_t count, launch(shape, plan.bits, scan, plan.ranked, interrupted));
-  if (count > scan.capacity) {  // never truncated: run again with room for all of them
+  if (count > scan.answer.capacity) {  // never truncated: run again with room for all of them
     GLOVE_RETURN_IF_ERROR(reserve(part, shape, int64_t{count} + kFirstCapacity));
     GLOVE_ASSIGN_OR_RETURN(count,
                            launch(shape, plan.bits, scan, plan.ranked && count <= kMostRanked, interrupted));
