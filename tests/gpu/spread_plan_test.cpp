@@ -127,7 +127,7 @@ TEST_F(SpreadPlan, SlicesHaveEveryLevelOfTheirRows) {
     query.vector = random_vector(random_, m->dims(), Rows::kGaussian);
     query.norm_squared = exact_dot(query.vector.data(), query.vector.data(), m->dims());
     const auto wanted = reference_relation(*slice, query);
-    for (const FirstLevel level : {FirstLevel::kCoarsest, FirstLevel::kCodes8}) {
+    for (const int bits : {4, 8}) {
       const auto cpu = make_cpu_backend({.target = "", .threads = 1, .first_level = level});
       SearchRequest request{&query, 9, nullptr, {}, {}, {}};
       ASSERT_TRUE(cpu->open(slice, {}).value()->search({&request, 1}).ok());
@@ -152,7 +152,7 @@ TEST_F(SpreadPlan, SlicesOfAHundredMillionRows) {
   part.dims = kDims;
   part.vectors = {floats, kFloats};
   part.norms_squared = {reinterpret_cast<const double*>(floats), static_cast<size_t>(kRows)};
-  for (const FirstLevel level : {FirstLevel::kCoarsest, FirstLevel::kCodes8}) {
+  for (const int bits : {4, 8}) {
     const int64_t bytes = bits == 4 ? nibble_bytes(kRows, kDims) : code_bytes(kRows, kDims);
     part.levels.push_back({bits,
                            {static_cast<const int8_t*>(reserved), static_cast<size_t>(bytes)},
@@ -171,7 +171,7 @@ TEST_F(SpreadPlan, SlicesOfAHundredMillionRows) {
   const ModelPart& rows = slice->parts().front();
   EXPECT_EQ(rows.vectors.data() - floats, kFirst * kDims);
   EXPECT_EQ(static_cast<int64_t>(rows.vectors.size()), (kRows - kFirst) * kDims);
-  for (const FirstLevel level : {FirstLevel::kCoarsest, FirstLevel::kCodes8}) {
+  for (const int bits : {4, 8}) {
     const int64_t before = bits == 4 ? nibble_index(kFirst, 0, kDims) : code_index(kFirst, 0, kDims);
     EXPECT_EQ(rows.level(bits).codes.data() - part.level(bits).codes.data(), before);
   }
