@@ -127,7 +127,7 @@ TEST_F(SpreadPlan, SlicesHaveEveryLevelOfTheirRows) {
     query.vector = random_vector(random_, m->dims(), Rows::kGaussian);
     query.norm_squared = exact_dot(query.vector.data(), query.vector.data(), m->dims());
     const auto wanted = reference_relation(*slice, query);
-    for (const int bits : {4, 8}) {
+    for (const FirstLevel level : {FirstLevel::kCoarsest, FirstLevel::kCodes8}) {
       const auto cpu = make_cpu_backend({.target = "", .threads = 1, .first_level = level});
       SearchRequest request{&query, 9, nullptr, {}, {}, {}};
       ASSERT_TRUE(cpu->open(slice, {}).value()->search({&request, 1}).ok());
