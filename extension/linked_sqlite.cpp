@@ -66,9 +66,11 @@ void set_object_calls(sqlite3_api_routines& routines) {
 // The calls of connections and statements, and others.
 void set_other_calls(sqlite3_api_routines& routines) {
   SET(bind_blob64);
+  SET(bind_double);
   SET(bind_int64);
   SET(bind_pointer);
   SET(bind_text);
+  SET(bind_value);
   SET(blob_bytes);
   SET(blob_close);
   SET(blob_open);
@@ -108,6 +110,7 @@ void set_other_calls(sqlite3_api_routines& routines) {
   SET(stmt_readonly);
   SET(stricmp);
   SET(strnicmp);
+  SET(table_column_metadata);
   SET(total_changes);
   SET(txn_state);
 }

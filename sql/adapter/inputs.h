@@ -123,10 +123,13 @@ inline bool may_be_in(sqlite3_index_info* info, int index) {
   return sqlite3_vtab_in(info, index, -1) != 0;
 }
 
-// True if constraint `index` compares text by its bytes. False if SQLite cannot tell.
-inline bool is_binary(sqlite3_index_info* info, int index) {
+// True if constraint `index` compares text by this collation. False if SQLite cannot tell.
+inline bool has_collation(sqlite3_index_info* info, int index, const char* collation) {
   return sqlite_has(kSqliteVtabCollation) &&
-         sqlite3_stricmp(sqlite3_vtab_collation(info, index), "BINARY") == 0;
+         sqlite3_stricmp(sqlite3_vtab_collation(info, index), collation) == 0;
+}
+inline bool is_binary(sqlite3_index_info* info, int index) {
+  return has_collation(info, index, "BINARY");
 }
 
 }  // namespace vtab

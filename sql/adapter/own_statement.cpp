@@ -95,6 +95,14 @@ OwnStatement::Run& OwnStatement::Run::bind(std::string_view text) {
                                  static_cast<int>(text.size()), SQLITE_STATIC));
 }
 
+OwnStatement::Run& OwnStatement::Run::bind(sqlite3_value* value) {
+  return bound(sqlite3_bind_value(statement_.statement_, ++parameter_, value));
+}
+
+OwnStatement::Run& OwnStatement::Run::bind_real(double value) {
+  return bound(sqlite3_bind_double(statement_.statement_, ++parameter_, value));
+}
+
 OwnStatement::Run& OwnStatement::Run::bind_blob(std::span<const char> bytes) {
   return bound(
       sqlite3_bind_blob64(statement_.statement_, ++parameter_, bytes.data(), bytes.size(), SQLITE_STATIC));

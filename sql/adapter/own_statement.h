@@ -56,6 +56,8 @@ class OwnStatement {
     // may be longer than its limit, next() returns the error.
     Run& bind(int64_t value);
     Run& bind(std::string_view text);
+    Run& bind(sqlite3_value* value);
+    Run& bind_real(double value);
     Run& bind_blob(std::span<const char> bytes);
     // Passes an object to an SQL object of the extension, which reads it by sqlite3_value_pointer() with this
     // type, a literal. REQUIRES: sqlite_has(kSqlitePointers).

@@ -14,6 +14,7 @@
 #include "model/limits.h"
 #include "search/query.h"
 #include "sql/adapter/interrupt.h"
+#include "sql/index/key_table.h"
 #include "sql/index/known_texts.h"
 #include "sql/values/row_vector.h"
 
@@ -78,17 +79,21 @@ std::string model_fingerprint(Engine& engine, const ModelPtr& model, std::string
 Status ContentRows::prepare() {
   if (logged_.prepared()) return {};
   sqlite3* const db = connection_.db();
-  const std::string table = index_.content_table();
-  const std::string id = quoted_name(index_.rowid);
-  GLOVE_RETURN_IF_ERROR(one_.prepare(
-      db, "SELECT d." + id + columns("d") + " FROM " + table + " d WHERE d." + id + " = ?", index_.name));
-  GLOVE_RETURN_IF_ERROR(exists_.prepare(db, "SELECT 1 FROM " + table + " WHERE " + id + " = ?", index_.name));
-  GLOVE_RETURN_IF_ERROR(all_.prepare(
-      db, "SELECT d." + id + ", 1" + columns("d") + " FROM " + table + " d ORDER BY d." + id, index_.name));
+  const std::string id = row_id(index_);
+  const std::string from = " FROM " + row_source(index_);
+  GLOVE_RETURN_IF_ERROR(
+      one_.prepare(db, "SELECT " + id + columns("d") + from + " WHERE " + id + " = ?", index_.name));
+  GLOVE_RETURN_IF_ERROR(exists_.prepare(db, "SELECT 1" + from + " WHERE " + id + " = ?", index_.name));
+  GLOVE_RETURN_IF_ERROR(
+      all_.prepare(db, "SELECT " + id + ", 1" + columns("d") + from + " ORDER BY " + id, index_.name));
+  const std::string content = " LEFT JOIN " + index_.content_table() + " d ON ";
+  const std::string joined =
+      index_.has_key_table
+          ? " l LEFT JOIN " + index_.object("_key") + " k ON k.id = l.id" + content + is_entry_of_row(index_)
+          : " l" + content + id + " = l.id";
   return logged_.prepare(db,
-                         "SELECT l.id, d." + id + " IS NOT NULL" + columns("d") + " FROM " +
-                             index_.object("_log") + " l LEFT JOIN " + table + " d ON d." + id +
-                             " = l.id ORDER BY l.id",
+                         "SELECT l.id, d." + quoted_name(index_.key.front().name) + " IS NOT NULL" +
+                             columns("d") + " FROM " + index_.object("_log") + joined + " ORDER BY l.id",
                          index_.name);
 }
 
@@ -96,6 +101,8 @@ Status ContentRows::begin(int64_t dims, const std::string& stored_model) {
   dims_ = dims;
   encoder_ = nullptr;
   vectors_read_.reset();
+  command_.types.reset();
+  if (dims == 0 && index_.dims == 0) command_.types.emplace();
   GLOVE_RETURN_IF_ERROR(prepare());
   GLOVE_RETURN_IF_ERROR(choose_model(stored_model));
   return index_.is_text ? find_encoder() : Status();
@@ -266,6 +273,7 @@ Result<RowVector> ContentRows::vector_of(OwnStatement::Run& run, int first_colum
   if (is_null(value)) return RowVector::kNone;
   InterruptPoller poller(connection_.db());
   const Status read = read_row_vector(value, vector_, poller);
+  if (command_.types && read.ok() && is_blob(value)) command_.types->add(vector_);
   if (read.ok())
     check_vector();
   else if (read.error().code == ErrorCode::kInterrupted)
@@ -366,9 +374,22 @@ Status ContentRows::read_content(const UseContent& use) {
   return pass_rows(all_, index_.content_table(), use);
 }
 
+Status ContentRows::check_types() const {
+  return !command_.types ? Status()
+                         : command_.types->check(index_.name + ", in the column '" + index_.columns.front() +
+                                                     "' of '" + index_.content + "'",
+                                                 ", or give the argument dims if they are float32");
+}
+
+std::string ContentRows::row_text(int64_t id) const {
+  if (!index_.has_key_table) return std::to_string(id);
+  const Result<std::string> key = KeyTable(connection_, index_).text(id);
+  return key.ok() ? key.value() : std::to_string(id);
+}
+
 Error ContentRows::fault_of_row(int64_t id, const std::string& fault) const {
   return {ErrorCode::kInvalidArgument,
-          index_.name + ": the row " + std::to_string(id) + " of '" + index_.content + "' " + fault +
+          index_.name + ": the row " + row_text(id) + " of '" + index_.content + "' " + fault +
               (index_.is_text ? "; change the text" : "; correct the row or set its vector to NULL") +
               ", or create the index with invalid='skip'" + remedy_of_length(other_dims_)};
 }

@@ -17,6 +17,7 @@
 #include "sql/index/index_progress.h"
 #include "sql/index/vector_store.h"
 #include "sql/text/text_encoder.h"
+#include "sql/values/blob_type.h"
 
 namespace glove::sql {
 
@@ -91,6 +92,11 @@ class ContentRows final : public live::RowSource {
   // Makes the vector of a query of a text. Returns false if the text has none.
   Result<bool> encode_query(std::string_view text, std::vector<float>& vector);
 
+  // An error if the BLOBs that were read since begin() look like those of another type, unless the dimensions
+  // had been known.
+  Status check_types() const;
+  // Returns the key of a row for messages.
+  std::string row_text(int64_t id) const;
   // The error of the row that was read last, which cannot be indexed.
   Error fault_of_row(int64_t id, const std::string& fault) const;
   // Returns what to do about a vector that is not as long as those of the index, for the end of a message: it
@@ -121,7 +127,8 @@ class ContentRows final : public live::RowSource {
   struct {
     IndexProgress* progress = nullptr;
     KnownTexts* known = nullptr;
-  } command_;                                 // null outside of one
+    std::optional<BlobTypes> types;  // of what was read since begin(), if the dimensions were not known
+  } command_;                        // null outside of one
   std::optional<VectorReader> vectors_read_;  // by read_indexed() since begin()
   std::vector<float> vector_;                 // of the current row; of an earlier one if it has none
   double norm_squared_ = 0;                   // of vector_

@@ -4,6 +4,11 @@
 //   SELECT d.title, v.similarity FROM doc_vec v JOIN doc d ON d.id = v.id WHERE v.query = ?1 AND v.k = 10;
 //   INSERT INTO doc_vec(doc_vec) VALUES ('sync');
 //
+// With a key that is no INTEGER PRIMARY KEY, the columns of the key stand in the place of id:
+//
+//   CREATE VIRTUAL TABLE doc_vec USING glove_index(content='doc', rowid='space, name', vector='embedding');
+//   SELECT space, name FROM doc_vec WHERE query = ?1 AND k = 10;
+//
 //   CREATE TABLE doc_vec(id INTEGER, similarity REAL, rank INTEGER, query TEXT HIDDEN, k INTEGER HIDDEN,
 //                        backend TEXT HIDDEN, recall REAL HIDDEN, among BLOB HIDDEN, evidence TEXT HIDDEN,
 //                        rows_read INTEGER HIDDEN, doc_vec TEXT HIDDEN);
@@ -11,7 +16,9 @@
 // The relation is that of glove_nn over the vectors of the content: every row that has one, ranked by exact
 // cosine similarity, ties by id. The answers are always current: a query searches the segments, leaves out
 // what the log names, and scores the logged rows as they are now. Only the commands write
-// (sql/index/index_commands.h). sql/index/index_schema.h has the tables and triggers.
+// (sql/index/index_commands.h). sql/index/index_schema.h has the tables and triggers. Without a query the
+// rows come in the order of their keys, with NULL in place of what depends on one.
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>
@@ -27,8 +34,10 @@
 #include "sql/adapter/table.h"
 #include "sql/index/code_reader.h"
 #include "sql/index/content_rows.h"
+#include "sql/index/content_schema.h"
 #include "sql/index/index_commands.h"
 #include "sql/index/index_schema.h"
+#include "sql/index/key_table.h"
 #include "sql/index/own_work.h"
 #include "sql/nn/ranked_table.h"
 #include "sql/register.h"
@@ -37,13 +46,14 @@
 namespace glove::sql {
 namespace {
 
-constexpr auto& kNames = kIndexColumns;
-constexpr std::array<nn::Column, kNames.size()> kMeanings = {
+constexpr std::array<nn::Column, kIndexColumns.size()> kMeanings = {
     nn::kNeighbor, nn::kSimilarity, nn::kRank,  nn::kExpr,     nn::kK,
     nn::kBackend,  nn::kRecall,     nn::kAmong, nn::kEvidence, nn::kRowsRead};
-constexpr int kQuery = 3;  // the first input
+constexpr std::array<const char*, kIndexColumns.size()> kTypes = {
+    "INTEGER",     "REAL",        "INTEGER",     "TEXT HIDDEN", "INTEGER HIDDEN",
+    "TEXT HIDDEN", "REAL HIDDEN", "BLOB HIDDEN", "TEXT HIDDEN", "INTEGER HIDDEN"};
 constexpr int kInputs = 5;
-constexpr size_t kCommand = kNames.size();
+static_assert(kMostKeyColumns == nn::kMostKeyParts);
 constexpr const char* kHowToAsk = "WHERE query = ? AND k = 10";
 constexpr const char* kQueryNotPassed =
     " has no query: SQLite could pass it none, although the statement names one. Use a condition of its own "
@@ -127,7 +137,24 @@ Result<MaybeQuery> index_query(const IndexDefinition& index, ContentRows& rows, 
   return dims == 0 ? MaybeQuery() : make_query(std::move(vector));
 }
 
-class LiveIndex final : public nn::RankedTable {
+// The columns of an index: kIndexColumns, where those of another key stand in the place of the first.
+struct IndexColumns {
+  explicit IndexColumns(const IndexDefinition& index) {
+    for (size_t i = 0; index.has_key_table && i < index.key.size(); ++i) {
+      names.push_back(index.key[i].name.c_str());
+      meanings.push_back(static_cast<nn::Column>(nn::kKeyPart + i));
+    }
+    const size_t first = index.has_key_table ? 1 : 0;
+    names.insert(names.end(), kIndexColumns.begin() + first, kIndexColumns.end());
+    meanings.insert(meanings.end(), kMeanings.begin() + first, kMeanings.end());
+    query = static_cast<int>(std::find(meanings.begin(), meanings.end(), nn::kExpr) - meanings.begin());
+  }
+  std::vector<const char*> names;
+  std::vector<nn::Column> meanings;
+  int query = 0;  // the first input
+};
+
+class LiveIndex final : public nn::RankedTable, private nn::RowKeys {
  public:
   static constexpr const char* kName = "glove_index";
   using Definition = IndexDefinition;
@@ -139,31 +166,38 @@ class LiveIndex final : public nn::RankedTable {
 
   LiveIndex(Connection& connection, IndexDefinition definition)
       : RankedTable(connection, columns_),
-        index_(std::move(definition)),
+        index_(with_key(connection.db(), std::move(definition))),
         store_(connection, index_),
         vectors_(connection, index_),
         rows_(connection, index_, vectors_),
         ranks_(connection.engine(), CacheBudget::kDefaultBytes),
         codes_(connection, index_),
         commands_(connection, index_, store_, rows_, vectors_),
-        columns_{
-            .names = kNames,
-            .meanings = kMeanings,
-            .inputs = {index_.name.c_str(), kQuery, std::span(kNames).subspan(kQuery, kInputs), "query = ?"},
-            .how_to_ask = kHowToAsk,
-            .query_not_passed = kQueryNotPassed,
-            .no_query = kNoQuery} {}
+        keys_(connection, index_),
+        all_columns_(index_),
+        columns_{.names = all_columns_.names,
+                 .meanings = all_columns_.meanings,
+                 .inputs =
+                     {index_.name.c_str(), all_columns_.query,
+                      std::span(all_columns_.names).subspan(static_cast<size_t>(all_columns_.query), kInputs),
+                      "query = ?"},
+                 .how_to_ask = kHowToAsk,
+                 .query_not_passed = kQueryNotPassed,
+                 .no_query = kNoQuery,
+                 .keys = index_.has_key_table ? this : nullptr,
+                 .key_parts = static_cast<int>(index_.key.size())} {}
 
   // An older version may have made an index with the name of a column that was added since. That column then
   // has another name, so that the one of commands keeps its own.
   std::string schema() const {
-    constexpr std::array<const char*, kNames.size()> kTypes = {
-        "INTEGER",     "REAL",        "INTEGER",     "TEXT HIDDEN", "INTEGER HIDDEN",
-        "TEXT HIDDEN", "REAL HIDDEN", "BLOB HIDDEN", "TEXT HIDDEN", "INTEGER HIDDEN"};
     std::string columns;
-    for (size_t i = 0; i < kNames.size(); ++i) {
-      const bool is_taken = sqlite3_stricmp(kNames[i], index_.name.c_str()) == 0;
-      columns += concat(kNames[i], is_taken ? "_of_the_search " : " ", kTypes[i], ", ");
+    if (index_.has_key_table)
+      for (const KeyColumn& key : index_.key)
+        columns +=
+            concat(quoted_name(key.name), " ", key.type, " COLLATE ", quoted_name(key.collation), ", ");
+    for (size_t i = index_.has_key_table ? 1 : 0; i < kIndexColumns.size(); ++i) {
+      const bool is_taken = sqlite3_stricmp(kIndexColumns[i], index_.name.c_str()) == 0;
+      columns += concat(kIndexColumns[i], is_taken ? "_of_the_search " : " ", kTypes[i], ", ");
     }
     return concat("CREATE TABLE x(", columns, quoted_name(index_.name), " TEXT HIDDEN)");
   }
@@ -197,15 +231,55 @@ class LiveIndex final : public nn::RankedTable {
   Error cannot_change() const { return sql::cannot_change(index_); }
   Status insert(Arguments columns) {
     begin_statement();  // a command may empty the log
-    if (const std::optional<Status> status = commands_.run_if_passed(columns[kCommand])) return *status;
-    if (is_null(columns[kCommand]) || is_blob(columns[kCommand])) return not_a_command();
-    const bool calibrates = text_of(columns[kCommand]) == "calibrate";
-    for (size_t i = 0; i < kCommand; ++i)
-      if (!is_null(columns[i]) && !(calibrates && i == kQuery)) return not_a_command();
-    return calibrates ? calibrate(columns[kQuery]) : commands_.run(text_of(columns[kCommand]));
+    sqlite3_value* const command = columns.back();
+    if (const std::optional<Status> status = commands_.run_if_passed(command)) return *status;
+    if (is_null(command) || is_blob(command)) return not_a_command();
+    const bool calibrates = text_of(command) == "calibrate";
+    const auto query = static_cast<size_t>(all_columns_.query);
+    for (size_t i = 0; i + 1 < columns.size(); ++i)
+      if (!is_null(columns[i]) && !(calibrates && i == query)) return not_a_command();
+    return calibrates ? calibrate(columns[query]) : commands_.run(text_of(command));
   }
 
  private:
+  static IndexDefinition with_key(sqlite3* db, IndexDefinition index) {
+    find_key(db, index);
+    return index;
+  }
+
+  // What follows reads the table of the keys, if the index may be read; otherwise the search says why not.
+  const char* collation(int part) const override {
+    return index_.key[static_cast<size_t>(part)].collation.c_str();
+  }
+  Result<std::optional<std::vector<int64_t>>> find(std::span<sqlite3_value* const> key) override {
+    return own_work(connection(), index_, [&]() -> Result<std::optional<std::vector<int64_t>>> {
+      if (!check_schema().ok()) return std::optional<std::vector<int64_t>>();
+      return keys_.find(key);
+    });
+  }
+  Result<std::vector<int64_t>> find_set(sqlite3_value* among, const InterruptCheck& interrupted) override {
+    return own_work(connection(), index_, [&]() -> Result<std::vector<int64_t>> {
+      if (!check_schema().ok()) return std::vector<int64_t>();
+      return keys_.find_set(among, interrupted);
+    });
+  }
+  Status return_part(sqlite3_context* context, int64_t id, int part) override {
+    return own_work(connection(), index_, [&] { return keys_.return_part(context, id, part); });
+  }
+
+  Status list_rows(const std::optional<std::vector<int64_t>>& wanted, std::vector<int64_t>& ids) override {
+    GLOVE_RETURN_IF_ERROR(check_schema());
+    GLOVE_ASSIGN_OR_RETURN(const live::IndexState state, store_.state(rows_, nullptr));
+    ids = wanted ? ids_among(state, *wanted) : all_ids(state);
+    size_.rows = wanted ? size_.rows : static_cast<double>(ids.size());
+    if (!index_.has_key_table || (wanted && wanted->size() <= 1)) return {};
+    GLOVE_ASSIGN_OR_RETURN(std::vector<int64_t> ordered, keys_.in_order());
+    std::erase_if(ordered, [&ids](int64_t id) { return !std::ranges::binary_search(ids, id); });
+    ids = std::move(ordered);
+    return {};
+  }
+  Result<bool> has_row(int64_t id) override { return rows_.exists(id); }
+
   // Keeps a query for the calibration that 'merge' and 'rebuild' make.
   Status calibrate(sqlite3_value* query) {
     if (is_null(query))
@@ -304,6 +378,8 @@ class LiveIndex final : public nn::RankedTable {
   std::optional<SeenState> ranked_;  // what ranks_ are of
   CodeReader codes_;
   IndexCommands commands_;
+  KeyTable keys_;
+  const IndexColumns all_columns_;
   const nn::RankedColumns columns_;
   nn::RelationSize size_;  // as the last query found it
   std::optional<int64_t> checked_version_;

@@ -16,14 +16,17 @@
 #include <utility>
 #include <vector>
 
+#include "base/concat.h"
 #include "search/searcher_choice.h"
 #include "sql/adapter/own_statement.h"
 #include "sql/adapter/snapshot.h"
 #include "sql/adapter/sql_tokens.h"
+#include "sql/index/content_schema.h"
 #include "sql/index/index_definition.h"
 #include "sql/index/index_progress.h"
 #include "sql/index/index_schema.h"
 #include "sql/index/index_store.h"
+#include "sql/index/key_table.h"
 #include "sql/index/own_work.h"
 #include "sql/register.h"
 
@@ -116,14 +119,21 @@ std::string state_of(const IndexSize& size) {
 // anything.
 Result<IndexContent> content_of(Connection& connection, const FoundIndex& found) {
   GLOVE_RETURN_IF_ERROR(found.problem);
-  const IndexDefinition& index = found.definition;
-  return own_work(connection, index, [&]() -> Result<IndexContent> {
+  IndexDefinition index = found.definition;
+  return own_work(connection, found.definition, [&]() -> Result<IndexContent> {
+    find_key(connection.db(), index);
     GLOVE_RETURN_IF_ERROR(check_index(connection.db(), index));
     IndexContent content;
     GLOVE_ASSIGN_OR_RETURN(content.size, size_of(connection.db(), index));
     IndexStore store(connection, index);
     const Status model = check_model(connection, index, store);
     content.state = model.ok() ? state_of(content.size) : model.error().message;
+    if (index.has_key_table) {
+      GLOVE_ASSIGN_OR_RETURN(const int64_t rows, KeyTable(connection, index).null_keys());
+      if (rows > 0)
+        content.state +=
+            concat("; ", counted(rows, "rows"), " of '", index.content, "' with NULL in the key");
+    }
     const Result<bool> former = has_former_triggers(connection.db(), index);
     if (former.ok() && former.value()) content.state += "; " + former_triggers_remedy(index);
     const Result<live::PartSetPtr> searched = store.searched_parts();

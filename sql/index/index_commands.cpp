@@ -14,7 +14,9 @@
 #include "live/segment_encoder.h"
 #include "model/limits.h"
 #include "sql/adapter/own_statement.h"
+#include "sql/index/content_schema.h"
 #include "sql/index/index_schema.h"
+#include "sql/index/key_table.h"
 #include "sql/index/known_texts.h"
 #include "sql/index/own_work.h"
 #include "sql/index/segment_store.h"
@@ -186,6 +188,7 @@ Status IndexCommands::run_now(std::string_view command) {
 
 Status IndexCommands::work(std::string_view command) {
   if (command == "rebuild") return reported("rebuilding", [this] { return rebuild(); });
+  if (command == "repair") return reported("repairing", [this] { return repair(); });
   if (command == "integrity-check") {
     GLOVE_ASSIGN_OR_RETURN(const std::string found, reported("checking", [this] { return problem(); }));
     return found.empty() ? Status() : Status(ErrorCode::kCorrupt, found);
@@ -193,8 +196,8 @@ Status IndexCommands::work(std::string_view command) {
   const bool merge = command == "merge";
   if (!merge && command != "sync")
     return {ErrorCode::kInvalidArgument, index_.name + ": there is no command " + quoted_value(command) +
-                                             "; the commands are: sync, merge, rebuild, integrity-check, "
-                                             "calibrate"};
+                                             "; the commands are: sync, merge, rebuild, repair, "
+                                             "integrity-check, calibrate"};
   GLOVE_RETURN_IF_ERROR(check_index(connection_.db(), index_));
   return reported(merge ? "merging" : "syncing", [&] { return sync(merge); });
 }
@@ -205,7 +208,9 @@ Status IndexCommands::sync(bool join_all) {
   GLOVE_RETURN_IF_ERROR(rows_.begin(config.dims, config));
   GLOVE_ASSIGN_OR_RETURN(const int64_t logged, store_.count_logged());
   if (logged == 0 && !join_all && store_.gone() == 0) return {};
-  GLOVE_RETURN_IF_ERROR(move_log(segments, logged));
+  const Status moved = move_log(segments, logged);
+  GLOVE_RETURN_IF_ERROR(rows_.check_types());
+  GLOVE_RETURN_IF_ERROR(moved);
   const bool has_dims = config.dims != 0;
   config.dims = rows_.dims();
   GLOVE_ASSIGN_OR_RETURN(const bool look_in_all, join_all ? Result<bool>(true) : has_missing(segments));
@@ -220,6 +225,7 @@ Status IndexCommands::sync(bool join_all) {
   if (!look_in_all)
     for (const size_t i : joined) GLOVE_RETURN_IF_ERROR(kill_missing(segments[i]));
   GLOVE_RETURN_IF_ERROR(write_segments(segments, joined, lists));
+  if (join_all && index_.has_key_table) GLOVE_RETURN_IF_ERROR(KeyTable(connection_, index_).remove_gone());
   if (joined.empty()) GLOVE_RETURN_IF_ERROR(lists.calibrate_again(segments));
   if ((!has_dims && !segments.empty()) || lists.are_due() || config.recall != calibration ||
       config.lists != former_lists)
@@ -362,6 +368,10 @@ Status IndexCommands::rebuild() {
   sqlite3* const db = connection_.db();
   GLOVE_RETURN_IF_ERROR(check_content(db, index_));
   GLOVE_RETURN_IF_ERROR(create_missing_tables(db, index_));
+  if (index_.has_key_table) {
+    GLOVE_RETURN_IF_ERROR(KeyTable(connection_, index_).add_missing());
+    GLOVE_RETURN_IF_ERROR(KeyTable(connection_, index_).remove_gone());
+  }
   GLOVE_ASSIGN_OR_RETURN(const std::string model, store_.stored_model());
   GLOVE_RETURN_IF_ERROR(rows_.begin(index_.dims, model));
   int64_t id = 1;
@@ -372,7 +382,9 @@ Status IndexCommands::rebuild() {
   KnownTexts known(store_, vectors_);
   if (index_.is_text) GLOVE_RETURN_IF_ERROR(known.read(rows_.fingerprint()));
   rows_.reuse(&known);
-  GLOVE_RETURN_IF_ERROR(rows_.read_content([&](const ContentRow& row) { return fresh.add(rows_, row); }));
+  const Status read = rows_.read_content([&](const ContentRow& row) { return fresh.add(rows_, row); });
+  GLOVE_RETURN_IF_ERROR(rows_.check_types());
+  GLOVE_RETURN_IF_ERROR(read);
   rows_.reuse(nullptr);
   IndexConfig config{fresh.rows() == 0 ? index_.dims : rows_.dims(), rows_.fingerprint(), 0,
                      rows_.model_to_store()};

@@ -36,6 +36,7 @@ class IndexCommands {
   // sync              turns the log into a segment, and joins segments by the rule of live/merge_rule.h
   // merge             the same, and joins all segments
   // rebuild           makes the triggers and all segments again
+  // repair            makes the triggers again, and segments of those rows that differ from what is stored
   // integrity-check   is an error unless the index agrees with the content
   //
   // Passes the command in a statement of its own to the index, which must hand it on to run_if_passed(): its
@@ -62,6 +63,9 @@ class IndexCommands {
   Status work(std::string_view command);
   Status sync(bool join_all);
   Status rebuild();
+  Status repair();
+  Status log_differences();
+  Result<std::vector<StoredSegment>> checked_segments(const IndexConfig& config);
   Status move_log(std::vector<StoredSegment>& segments, int64_t logged);
   template <class Body>
   auto reported(const char* doing, Body&& body) -> decltype(body());

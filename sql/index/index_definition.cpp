@@ -75,15 +75,16 @@ Status set_lists(IndexDefinition& index, const std::string& value) {
   return {};
 }
 
-void add_columns(IndexDefinition& index, std::string_view list) {
+std::vector<std::string> columns_of(std::string_view list) {
+  std::vector<std::string> columns;
   while (true) {
     // A name in quotes may have commas.
     const size_t first = std::min(list.find_first_not_of(' '), list.size());
     const bool is_quoted =
         first < list.size() && std::string_view("\"'`[").find(list[first]) != std::string_view::npos;
     const size_t comma = list.find(',', is_quoted ? end_of_token(list, first) : first);
-    index.columns.push_back(unquoted(trimmed(list.substr(0, comma))));
-    if (comma == std::string_view::npos) return;
+    columns.push_back(unquoted(trimmed(list.substr(0, comma))));
+    if (comma == std::string_view::npos) return columns;
     list.remove_prefix(comma + 1);
   }
 }
@@ -92,15 +93,12 @@ Status set_argument(IndexDefinition& index, std::string_view key, const std::str
   if (key == "content") {
     index.content = value;
   } else if (key == "rowid") {
-    index.rowid = value;
+    for (std::string& column : columns_of(value)) index.key.push_back({std::move(column)});
   } else if (key == "vector" || key == "text") {
     if (!index.columns.empty())
       return index_error(index, "vector and text are given more than once; give one of them");
     index.is_text = key == "text";
-    if (index.is_text)
-      add_columns(index, value);
-    else
-      index.columns.push_back(value);
+    index.columns = index.is_text ? columns_of(value) : std::vector<std::string>{value};
   } else if (key == "model") {
     index.model = value;
   } else if (key == "options") {
@@ -111,15 +109,20 @@ Status set_argument(IndexDefinition& index, std::string_view key, const std::str
     if (value != "error" && value != "skip")
       return index_error(index, "invalid must be 'error' or 'skip', but is " + quoted_value(value));
     index.skip_invalid = value == "skip";
+  } else if (key == "check") {
+    if (value != "yes" && value != "no")
+      return index_error(index, "check must be 'yes' or 'no', but is " + quoted_value(value));
+    index.check = value == "yes";
   } else if (key == "lists") {
     return set_lists(index, value);
   } else if (key == "certainty") {
     index.has_certainty = true;
   } else {
     return index_error(
-        index, "there is no argument " + quoted_value(key) +
-                   "; the arguments are: content, rowid, vector, text, model, options, dims, invalid, lists "
-                   "(an existing index with another one was made by a newer extension, and needs it)");
+        index,
+        "there is no argument " + quoted_value(key) +
+            "; the arguments are: content, rowid, vector, text, model, options, dims, invalid, check, lists "
+            "(an existing index with another one was made by a newer extension, and needs it)");
   }
   return {};
 }
@@ -128,14 +131,21 @@ Status check_complete(const IndexDefinition& index) {
   const bool no_column =
       index.columns.empty() || std::any_of(index.columns.begin(), index.columns.end(),
                                            [](const std::string& column) { return column.empty(); });
+  const bool no_key = index.key.empty() || std::any_of(index.key.begin(), index.key.end(),
+                                                       [](const auto& key) { return key.name.empty(); });
   const char* const missing = index.content.empty() ? "content"
-                              : index.rowid.empty() ? "rowid"
+                              : no_key              ? "rowid"
                               : no_column           ? "vector or text"
                                                     : nullptr;
   if (missing != nullptr)
     return index_error(index, missing + (" must be given; write " + std::string(kExample)));
   if (!index.options.empty() && !index.has_model())
     return index_error(index, "options are those of a model; give model as well");
+  if (index.check && index.is_text)
+    return index_error(index, "check='yes' checks vectors, but every text is a text; leave check out");
+  if (index.key.size() > kMostKeyColumns)
+    return index_error(index, concat("rowid names ", index.key.size(), " columns; a key may have at most ",
+                                     kMostKeyColumns));
   return index.dims > 0 && index.lists > 0 ? check_list_dims(index, index.dims) : Status();
 }
 
@@ -157,7 +167,20 @@ Status check_name(const IndexDefinition& index) {
   for (const char* const column : kIndexColumns)
     if (sqlite3_stricmp(index.name.c_str(), column) == 0)
       return index_error(index, "the table has a column of this name; choose another name for the table");
+  std::vector<const char*> own(kIndexColumns.begin() + 1, kIndexColumns.end());
+  own.insert(own.end(), {"distance", index.name.c_str()});
+  for (const char* const column : own)
+    if (index.has_key_table && index.has_key_column(column))
+      return index_error(index, concat("the key has a column '", column,
+                                       "', but the index has one of this name itself; rename the column of '",
+                                       index.content, "', or choose another key"));
   return {};
+}
+
+bool IndexDefinition::has_key_column(const std::string& column) const {
+  return std::any_of(key.begin(), key.end(), [&column](const KeyColumn& each) {
+    return sqlite3_stricmp(each.name.c_str(), column.c_str()) == 0;
+  });
 }
 
 std::string IndexDefinition::object(const char* suffix) const {

@@ -13,23 +13,35 @@
 
 namespace glove::sql {
 
+// A column of the key of an index.
+struct KeyColumn {
+  std::string name;
+  std::string type = "INTEGER";      // a word for its affinity
+  std::string collation = "BINARY";  // by which the content compares it
+};
+constexpr size_t kMostKeyColumns = 16;
+
 // What an index is made of. Names are as the user wrote them, without quotes.
 struct IndexDefinition {
   std::string schema;  // of the index and of its content: "main", "temp" or an attached database
   std::string name;
   std::string content;               // the user's table
-  std::string rowid;                 // its INTEGER PRIMARY KEY
+  std::vector<KeyColumn> key;        // which identifies its rows
+  bool has_key_table = false;        // false: the key is its INTEGER PRIMARY KEY, and is a row's id
   std::vector<std::string> columns;  // `vector`, or those of `text`
   bool is_text = false;
   std::string model;           // empty: none is given; an index of texts then stores the name of its model
   std::string options;         // of glove_text_vec; empty: none are given
   int64_t dims = 0;            // 0: the first row's
+  bool check = false;          // triggers refuse what can be seen to be no vector of the index
   bool skip_invalid = false;   // rows with an invalid vector are left out, rather than an error at sync
   int64_t lists = kAutoLists;  // how many; 0: none
   bool has_certainty = false;  // an argument of earlier versions, which does nothing
 
   static constexpr int64_t kAutoLists = -1;
 
+  // Whether the key has the column, whatever the case.
+  bool has_key_column(const std::string& name) const;
   // Whether a model makes vectors of texts.
   bool has_model() const { return is_text || !model.empty(); }
 
@@ -66,7 +78,7 @@ Error index_error(const IndexDefinition& index, const std::string& rest);
 // An error if vectors of `dims` dimensions cannot be in the lists that the index asks for.
 Status check_list_dims(const IndexDefinition& index, int64_t dims);
 
-// An error if the index has the name of one of its columns.
+// An error if the index has the name of one of its columns, or the key a column that the index has itself.
 Status check_name(const IndexDefinition& index);
 
 // Reads the arguments that SQLite passes to xCreate and xConnect: the module, the schema, the name, and then
@@ -74,7 +86,7 @@ Status check_name(const IndexDefinition& index);
 //
 // argument  value                        meaning
 // content   a table                      whose rows are indexed
-// rowid     its INTEGER PRIMARY KEY      identifies the rows
+// rowid     columns, with commas         which identify the rows: the INTEGER PRIMARY KEY, or any other key
 // vector    a column                     of BLOBs of float32 or JSON arrays
 // text      columns, with commas         whose texts the model makes vectors of
 // model     a model's name               makes vectors of texts, for `text` and for queries; for `text` it
@@ -83,6 +95,7 @@ Status check_name(const IndexDefinition& index);
 // options   JSON                         those of glove_text_vec
 // dims      1 to 65536                   the dimensions of the vectors
 // invalid   'error' or 'skip'            what sync does about a row with an invalid vector
+// check     'yes' or 'no'                whether an INSERT or UPDATE of a wrong vector is an error
 // lists     'auto', 'none' or 1 to 65536 how many lists the rows are put in
 // certainty of earlier versions          nothing
 //

@@ -6,7 +6,9 @@
 
 #include "sql/adapter/own_statement.h"
 #include "sql/adapter/sql_tokens.h"
+#include "sql/index/content_schema.h"
 #include "sql/index/index_triggers.h"
+#include "sql/index/key_table.h"
 
 namespace glove::sql {
 namespace {
@@ -18,7 +20,7 @@ struct ShadowTable {
 };
 // None declares a primary key, so that the session extension, which records the tables that have one, leaves
 // them out of its changesets: a replica logs the changes of its content itself.
-constexpr std::array<ShadowTable, 6> kTables = {{
+constexpr std::array<ShadowTable, 7> kTables = {{
     {"_config", "(key TEXT UNIQUE, value)", "(key TEXT PRIMARY KEY, value)"},
     {"_segment", "(id INTEGER UNIQUE, uuid BLOB, rows INTEGER, crc INTEGER)",
      "(id INTEGER PRIMARY KEY, uuid BLOB, rows INTEGER, crc INTEGER)"},
@@ -26,118 +28,14 @@ constexpr std::array<ShadowTable, 6> kTables = {{
      "(segment INTEGER, number INTEGER, data BLOB, PRIMARY KEY(segment, number))"},
     {"_dead", "(segment INTEGER UNIQUE, bits BLOB)", "(segment INTEGER PRIMARY KEY, bits BLOB)"},
     {"_vector", "(id INTEGER UNIQUE, vectors BLOB)", "(id INTEGER PRIMARY KEY, vectors BLOB)"},
+    {"_key", "", nullptr},  // its columns are those of key_table_columns()
     {"_log", "(id INTEGER UNIQUE, again INTEGER DEFAULT 0)", "(id INTEGER PRIMARY KEY)"},
 }};
 constexpr std::string_view kAgain = ", again INTEGER DEFAULT 0)";  // the end of a log that counts
 
+constexpr const char* kLog = "_log";
+constexpr const char* kKeys = "_key";             // only an index with another key than an integer has it
 constexpr std::string_view kOfTexts = "_vector";  // only an index of texts has it
-
-// Asks sqlite_master of the index's schema for columns of what `condition`, with these values, is true of.
-template <class... Values>
-OwnQuery master_query(sqlite3* db, const IndexDefinition& index, const std::string& columns,
-                      const std::string& condition, const Values&... values) {
-  return OwnQuery(
-      db, index.name,
-      "SELECT " + columns + " FROM " + quoted_name(index.schema) + ".sqlite_master WHERE " + condition,
-      values...);
-}
-constexpr const char* kTableOrView = "type IN ('table', 'view') AND name = ? COLLATE NOCASE";
-
-// A column of the content, as PRAGMA table_xinfo reports it.
-struct ContentColumn {
-  std::string name;
-  std::string type;
-  bool key = false;
-  bool generated = false;
-};
-
-Result<std::vector<ContentColumn>> content_columns(sqlite3* db, const IndexDefinition& index) {
-  OwnQuery run(db, index.name,
-               "PRAGMA " + quoted_name(index.schema) + ".table_xinfo(" + quoted_name(index.content) + ")");
-  std::vector<ContentColumn> columns;
-  GLOVE_RETURN_IF_ERROR(run.for_each([&] {
-    columns.push_back({std::string(run.text(1)), std::string(run.text(2)), run.integer(5) > 0,
-                       run.integer(6) == 2 || run.integer(6) == 3});
-    return Status();
-  }));
-  return columns;
-}
-
-const ContentColumn* find_column(const std::vector<ContentColumn>& columns, const std::string& name) {
-  for (const ContentColumn& column : columns)
-    if (sqlite3_stricmp(column.name.c_str(), name.c_str()) == 0) return &column;
-  return nullptr;
-}
-
-// True if is_it(run), whose row is one of PRAGMA index_list, is true of an index of the content.
-template <class IsIt>
-Result<bool> has_index(sqlite3* db, const IndexDefinition& index, const IsIt& is_it) {
-  OwnQuery run(db, index.name,
-               "PRAGMA " + quoted_name(index.schema) + ".index_list(" + quoted_name(index.content) + ")");
-  while (true) {
-    GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
-    if (!more) return false;
-    if (is_it(run)) return true;
-  }
-}
-
-// True if the primary key is an index of its own: the table is WITHOUT ROWID, or its key is no alias of the
-// rowid.
-Result<bool> has_key_index(sqlite3* db, const IndexDefinition& index) {
-  return has_index(db, index, [](const OwnQuery& run) { return run.text(3) == "pk"; });
-}
-
-Status check_kind(sqlite3* db, const IndexDefinition& index) {
-  OwnQuery run = master_query(db, index, "type, sql LIKE 'CREATE VIRTUAL%'", kTableOrView, index.content);
-  GLOVE_ASSIGN_OR_RETURN(const bool found, run.next());
-  if (!found)
-    return index_error(index,
-                       "there is no table '" + index.content + "' in the schema " + index.schema +
-                           ", where the index is; the content of an index must be a table of its own schema");
-  if (run.text(0) == "view")
-    return index_error(index, "'" + index.content +
-                                  "' is a view; only a table's changes can be followed, so index its table");
-  if (run.integer(1) != 0)
-    return index_error(
-        index,
-        "'" + index.content + "' is a virtual table, which cannot have triggers; index an ordinary table");
-  return {};
-}
-
-Status check_key(sqlite3* db, const IndexDefinition& index, const std::vector<ContentColumn>& columns) {
-  const ContentColumn* const key = find_column(columns, index.rowid);
-  const auto keys =
-      std::count_if(columns.begin(), columns.end(), [](const auto& column) { return column.key; });
-  GLOVE_ASSIGN_OR_RETURN(const bool key_index, has_key_index(db, index));
-  if (key != nullptr && key->key && keys == 1 && !key_index &&
-      sqlite3_stricmp(key->type.c_str(), "INTEGER") == 0)
-    return {};
-  std::string what = key == nullptr
-                         ? "has no column '" + index.rowid + "'"
-                         : "has the column '" + index.rowid + "', but it is not its INTEGER PRIMARY KEY";
-  return index_error(
-      index, "the table '" + index.content + "' " + what +
-                 "; rowid must be the INTEGER PRIMARY KEY of a table that is not WITHOUT ROWID, because "
-                 "VACUUM may change other rowids. Create a table with one, and copy the rows into it");
-}
-
-Result<std::vector<ContentColumn>> checked_columns(sqlite3* db, const IndexDefinition& index) {
-  GLOVE_RETURN_IF_ERROR(check_kind(db, index));
-  GLOVE_ASSIGN_OR_RETURN(auto columns, content_columns(db, index));
-  GLOVE_RETURN_IF_ERROR(check_key(db, index, columns));
-  for (const std::string& name : index.columns)
-    if (find_column(columns, name) == nullptr)
-      return index_error(index, "the table '" + index.content + "' has no column '" + name +
-                                    "', which the argument " + (index.is_text ? "text" : "vector") +
-                                    " names");
-  return columns;
-}
-
-// `type`: "table", "view" or "trigger".
-Result<bool> has_object(sqlite3* db, const IndexDefinition& index, const char* type,
-                        const std::string& name) {
-  return master_query(db, index, "1", "type = ? AND name = ? COLLATE NOCASE", type, name).next();
-}
 
 // Returns the text of a table without the column that the log of an older version lacks.
 std::string without_count(std::string_view text) {
@@ -147,14 +45,19 @@ std::string without_count(std::string_view text) {
 
 // Whether the log has a place for the number of times that a key was logged again.
 Result<bool> log_counts(sqlite3* db, const IndexDefinition& index) {
-  const std::string log = index.name + kTables.back().suffix;
+  const std::string log = index.name + kLog;
   OwnQuery run = master_query(db, index, "sql", kTableOrView, log);
   GLOVE_ASSIGN_OR_RETURN(const bool exists, run.next());
   return exists && run.text(0).ends_with(kAgain);
 }
 
 bool has_table(const IndexDefinition& index, const ShadowTable& table) {
-  return index.is_text || table.suffix != kOfTexts;
+  return (index.is_text || table.suffix != kOfTexts) &&
+         (index.has_key_table || table.suffix != std::string_view(kKeys));
+}
+
+std::string columns_of_table(const IndexDefinition& index, const ShadowTable& table) {
+  return table.suffix == std::string_view(kKeys) ? key_table_columns(index) : table.columns;
 }
 
 // Checks that a table of the index exists and is what create_tables() makes: a view, a virtual table and
@@ -167,7 +70,8 @@ Status check_table(sqlite3* db, const IndexDefinition& index, const ShadowTable&
   if (!exists) return index_error(index, "its table '" + name + "' was dropped; " + rebuild);
   const std::string create = "CREATE TABLE " + quoted_name(name);
   const std::string found = without_count(run.text(1));
-  if (found == create + without_count(table.columns) || found == create + table.former_columns) return {};
+  if (found == create + without_count(columns_of_table(index, table))) return {};
+  if (table.former_columns != nullptr && found == create + table.former_columns) return {};
   const std::string kind = run.text(0) == "view" ? "VIEW " : "TABLE ";
   return index_error(index, "'" + name + "' is not the table that the index has made; run DROP " + kind +
                                 index.object(table.suffix) + ", and then " + rebuild);
@@ -185,26 +89,14 @@ Result<bool> stores_vectors(sqlite3* db, const IndexDefinition& index) {
 Status create_tables(sqlite3* db, const IndexDefinition& index, const std::string& create) {
   for (const ShadowTable& table : kTables)
     if (has_table(index, table))
-      GLOVE_RETURN_IF_ERROR(execute(db, create + index.object(table.suffix) + table.columns, index.name));
+      GLOVE_RETURN_IF_ERROR(
+          execute(db, create + index.object(table.suffix) + columns_of_table(index, table), index.name));
   return {};
 }
 
-Result<ContentTraits> traits_of(sqlite3* db, const IndexDefinition& index,
-                                const std::vector<ContentColumn>& columns) {
-  ContentTraits traits;
-  for (const std::string& name : index.columns) {
-    const ContentColumn* const column = find_column(columns, name);
-    traits.generated = traits.generated || column == nullptr || column->generated;
-  }
-  OwnQuery run = master_query(db, index, "sql", "type = 'table' AND name = ? COLLATE NOCASE", index.content);
-  GLOVE_ASSIGN_OR_RETURN(const bool found, run.next());
-  traits.autoincrement = found && has_word(run.text(0), "AUTOINCREMENT");
-  return traits;
-}
-
-// A trigger on the log could keep keys out of it.
-Status check_log_has_no_trigger(sqlite3* db, const IndexDefinition& index) {
-  const std::string log = index.name + kTables.back().suffix;
+// A trigger on the log, or on the table of the keys, could keep keys out of it.
+Status check_has_no_trigger(sqlite3* db, const IndexDefinition& index, const char* suffix) {
+  const std::string log = index.name + suffix;
   OwnQuery run = master_query(db, index, "name", "type = 'trigger' AND tbl_name = ? COLLATE NOCASE", log);
   GLOVE_ASSIGN_OR_RETURN(const bool found, run.next());
   if (!found) return {};
@@ -230,12 +122,17 @@ Result<std::array<std::string, kTriggers.size()>> of_triggers(sqlite3* db, const
 // An error unless the triggers are those that create_triggers() makes, or those that an older version made. A
 // column that was renamed and renamed back may be written with other capitals than before.
 Status check_triggers(sqlite3* db, const IndexDefinition& index, const std::vector<ContentColumn>& columns) {
-  GLOVE_RETURN_IF_ERROR(check_log_has_no_trigger(db, index));
+  GLOVE_RETURN_IF_ERROR(check_has_no_trigger(db, index, kLog));
+  GLOVE_RETURN_IF_ERROR(check_has_no_trigger(db, index, kKeys));
   GLOVE_ASSIGN_OR_RETURN(const ContentTraits traits, traits_of(db, index, columns));
   GLOVE_ASSIGN_OR_RETURN(const auto texts, of_triggers(db, index, "substr(sql, 16)"));  // from their names on
   GLOVE_ASSIGN_OR_RETURN(const bool counts, log_counts(db, index));
+  ContentTraits without_json = traits;
+  without_json.json = false;
   const auto is = [&](size_t i, TriggerForm form) {
-    if (form == TriggerForm::kFormer && i >= kFormerTriggers) return texts[i].empty();
+    if (!has_trigger(index, i)) return true;
+    if (i >= kFirstCheck && texts[i] == trigger_text(index, i, without_json, form)) return true;
+    if (form == TriggerForm::kFormer && i >= kFormerTriggers && i < kFirstCheck) return texts[i].empty();
     return sqlite3_stricmp(texts[i].c_str(), trigger_text(index, i, traits, form).c_str()) == 0;
   };
   const auto first_other = [&](TriggerForm form) {
@@ -249,36 +146,19 @@ Status check_triggers(sqlite3* db, const IndexDefinition& index, const std::vect
   if (i < kTriggers.size())
     return index_error(index, "the trigger '" + index.name + kTriggers[i] + "' on '" + index.content +
                                   "' was " + (texts[i].empty() ? "dropped" : "changed") +
-                                  ", so the index may have missed changes; run " + index.command("rebuild") +
-                                  ", which makes the triggers again and reads every row");
+                                  ", so the index may have missed changes; run SELECT glove_repair('" +
+                                  (index.schema == "main" ? "" : index.schema + ".") + index.name + "') or " +
+                                  index.command("rebuild") +
+                                  ", which make the triggers again and read every row");
   return {};
-}
-
-// Returns the error of an index whose content cannot be followed any more, as `problem` says.
-Error changed_content(sqlite3* db, const IndexDefinition& index, const Error& problem,
-                      const std::string& rebuild) {
-  const Result<bool> table = has_object(db, index, "table", index.content);
-  const Result<bool> view = has_object(db, index, "view", index.content);
-  if (table.ok() && view.ok() && !table.value() && !view.value()) {
-    const std::string missing = "there is no table '" + index.content + "' in the schema " + index.schema;
-    const auto tables = of_triggers(db, index, "tbl_name");  // SQLite drops a table's triggers with it
-    if (!tables.ok() || tables.value()[0].empty())
-      return index_error(index, missing + "; it was dropped since it was indexed: create it again and " +
-                                    rebuild + ", or drop the index");
-    return index_error(index, missing + "; it was renamed to '" + tables.value()[0] +
-                                  "' since it was indexed: give it its old name again, or drop the index and "
-                                  "create it for that table");
-  }
-  return {problem.code, problem.message +
-                            "; the table was changed since it was indexed: change it back and " + rebuild +
-                            ", or drop the index and create it for the table as it is now"};
 }
 
 }  // namespace
 
 bool is_shadow_suffix(std::string_view suffix) {
   return std::any_of(kTables.begin(), kTables.end(), [&](const ShadowTable& table) {
-    return std::string_view(table.suffix).substr(1) == suffix && table.suffix != kTables.back().suffix;
+    return std::string_view(table.suffix).substr(1) == suffix && table.suffix != std::string_view(kLog) &&
+           table.suffix != std::string_view(kKeys);
   });
 }
 
@@ -287,8 +167,8 @@ Status check_content(sqlite3* db, const IndexDefinition& index) {
 }
 
 Status check_trigger_names(sqlite3* db, const IndexDefinition& index) {
-  for (const char* const suffix : kTriggers) {
-    const std::string name = index.name + suffix;
+  for (size_t i = 0; i < kTriggers.size() && has_trigger(index, i); ++i) {
+    const std::string name = index.name + kTriggers[i];
     GLOVE_ASSIGN_OR_RETURN(const bool exists, has_object(db, index, "trigger", name));
     if (exists)
       return index_error(index, "there is already a trigger '" + name +
@@ -299,11 +179,14 @@ Status check_trigger_names(sqlite3* db, const IndexDefinition& index) {
 }
 
 Status check_index(sqlite3* db, const IndexDefinition& index) {
-  const std::string rebuild = "run " + index.command("rebuild");
   const auto columns = checked_columns(db, index);
   if (!columns.ok() && columns.error().code != ErrorCode::kInvalidArgument) return columns.error();
-  if (!columns.ok()) return changed_content(db, index, columns.error(), rebuild);
+  if (!columns.ok()) {
+    const auto tables = of_triggers(db, index, "tbl_name");
+    return changed_content(db, index, columns.error(), tables.ok() ? tables.value()[0] : std::string());
+  }
   for (const ShadowTable& table : kTables) {
+    if (!has_table(index, table)) continue;
     if (table.suffix == kOfTexts) {
       GLOVE_ASSIGN_OR_RETURN(const bool stores, stores_vectors(db, index));
       if (!stores) continue;
@@ -311,10 +194,6 @@ Status check_index(sqlite3* db, const IndexDefinition& index) {
     GLOVE_RETURN_IF_ERROR(check_table(db, index, table));
   }
   return check_triggers(db, index, columns.value());
-}
-
-Result<bool> can_lose_rows(sqlite3* db, const IndexDefinition& index) {
-  return has_index(db, index, [](const OwnQuery& run) { return run.integer(2) != 0; });
 }
 
 Result<bool> has_former_triggers(sqlite3* db, const IndexDefinition& index) {
@@ -363,10 +242,11 @@ Status create_missing_tables(sqlite3* db, const IndexDefinition& index) {
 
 Status create_triggers(sqlite3* db, const IndexDefinition& index) {
   GLOVE_ASSIGN_OR_RETURN(const auto columns, checked_columns(db, index));
-  GLOVE_ASSIGN_OR_RETURN(const ContentTraits traits, traits_of(db, index, columns));
+  GLOVE_ASSIGN_OR_RETURN(ContentTraits traits, traits_of(db, index, columns));
+  traits.json = OwnQuery(db, index.name, "SELECT json_valid(1) FROM json_each('[1]')").next().ok();
   GLOVE_ASSIGN_OR_RETURN(const bool counts, log_counts(db, index));
   const TriggerForm form = counts ? TriggerForm::kCounting : TriggerForm::kUncounting;
-  for (size_t i = 0; i < kTriggers.size(); ++i) {
+  for (size_t i = 0; i < kTriggers.size() && has_trigger(index, i); ++i) {
     GLOVE_RETURN_IF_ERROR(execute(
         db, "CREATE TRIGGER " + quoted_name(index.schema) + "." + trigger_text(index, i, traits, form),
         index.name));
@@ -392,8 +272,8 @@ Status drop_tables(sqlite3* db, const IndexDefinition& index) {
 }
 
 Status drop_triggers(sqlite3* db, const IndexDefinition& index) {
-  for (const char* const trigger : kTriggers)
-    GLOVE_RETURN_IF_ERROR(execute(db, "DROP TRIGGER IF EXISTS " + index.object(trigger), index.name));
+  for (size_t i = 0; i < kTriggers.size() && has_trigger(index, i); ++i)
+    GLOVE_RETURN_IF_ERROR(execute(db, "DROP TRIGGER IF EXISTS " + index.object(kTriggers[i]), index.name));
   return {};
 }
 

@@ -5,14 +5,16 @@
 //   NAME_block(segment, number, data)    their bytes, in pieces (sql/index/segment_store.h)
 //   NAME_dead(segment, bits)             their rows that were deleted or changed: bit r % 8 of byte r / 8
 //   NAME_vector(id, vectors)             of an index of texts: their vectors (sql/index/vector_store.h)
+//   NAME_key(id, k1, k2, ...)            the ids of rows whose key is no INTEGER PRIMARY KEY, by their keys
+//                                        (sql/index/key_table.h)
 //   NAME_log(id, again)                  the rows of the content that changed since the last sync, and how
 //   many
 //                                        times each was logged again; in an index of an older version no
 //                                        times
 //   and the triggers on the content that write the log (sql/index/index_triggers.h)
 //
-// All but the last are shadow tables: a defensive connection cannot write to them. The log is an ordinary
-// table, because triggers must be able to write it wherever the content can be written.
+// All but the last two are shadow tables: a defensive connection cannot write to them. Those are ordinary
+// tables, because triggers must be able to write them wherever the content can be written.
 #pragma once
 
 #include <string>
@@ -36,10 +38,6 @@ Status check_trigger_names(sqlite3* db, const IndexDefinition& index);
 // Checks the content, and that the tables and triggers are those that create_tables() and create_triggers()
 // make, before it reads any of them. The error names 'rebuild'.
 Status check_index(sqlite3* db, const IndexDefinition& index);
-
-// True if REPLACE can delete rows of the content that are not logged, because there is a UNIQUE index besides
-// the key.
-Result<bool> can_lose_rows(sqlite3* db, const IndexDefinition& index);
 
 // True if the index has only the triggers that an older version made. REQUIRES: check_index() succeeded.
 Result<bool> has_former_triggers(sqlite3* db, const IndexDefinition& index);

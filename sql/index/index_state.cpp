@@ -42,6 +42,35 @@ void hide_dead(const StoredSegment& stored, int64_t first, std::vector<int32_t>&
 
 }  // namespace
 
+std::vector<int64_t> all_ids(const live::IndexState& state) {
+  std::vector<int64_t> ids = state.changed->ids;
+  auto hidden = state.hidden.begin();
+  for (int32_t row = 0; state.parts != nullptr && row < state.parts->model().words(); ++row) {
+    if (hidden != state.hidden.end() && *hidden == row)
+      ++hidden;
+    else
+      ids.push_back(state.parts->id_of(row));
+  }
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+std::vector<int64_t> ids_among(const live::IndexState& state, std::span<const int64_t> wanted) {
+  std::vector<int64_t> ids;
+  for (const int64_t id : wanted) {
+    bool found = std::ranges::binary_search(state.changed->ids, id);
+    for (size_t i = 0; state.parts != nullptr && i < state.parts->segments().size() && !found; ++i) {
+      const std::span<const int64_t> all = state.parts->segments()[i]->ids();
+      const auto at = std::ranges::lower_bound(all, id);
+      found = at != all.end() && *at == id &&
+              !std::ranges::binary_search(
+                  state.hidden, static_cast<int32_t>(state.parts->first_row(i) + (at - all.begin())));
+    }
+    if (found) ids.push_back(id);
+  }
+  return ids;
+}
+
 // Returns a number that identifies what the running statement sees of the index and its content; nullopt if
 // none does. The number changes with every commit to the database file, by this connection or any other one
 // (SQLITE_FCNTL_DATA_VERSION), so the statement must see a commit and no less: it reads, which keeps the

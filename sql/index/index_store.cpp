@@ -5,6 +5,7 @@
 
 #include "model/limits.h"
 #include "sql/adapter/boundary.h"
+#include "sql/index/index_triggers.h"
 
 namespace glove::sql {
 namespace {
@@ -154,6 +155,14 @@ Status IndexStore::clear_log() {
   return OwnQuery(connection_.db(), index_.name,
                   "INSERT OR REPLACE INTO " + index_.object("_config") + " VALUES ('log', ?)", number)
       .finish();
+}
+
+Status IndexStore::log(std::span<const int64_t> ids) {
+  OwnStatement insert;
+  GLOVE_RETURN_IF_ERROR(
+      prepare(insert, "INSERT INTO " + index_.object("_log") + "(id) VALUES (?)" + kCounts));
+  for (const int64_t id : ids) GLOVE_RETURN_IF_ERROR(OwnStatement::Run(insert).bind(id).finish());
+  return {};
 }
 
 Status IndexStore::clear() {

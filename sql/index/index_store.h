@@ -25,6 +25,11 @@ bool is_calibrated(const IndexConfig& config, const std::vector<StoredSegment>& 
 // More logged rows than this make first queries slow enough to tell that a 'sync' is due.
 constexpr int64_t kMostLogged = 10'000;
 
+// Returns the ids of the rows of a state, or those of `wanted` (ascending) that it has, ascending. The user's
+// table may have lost some of them without a trace.
+std::vector<int64_t> all_ids(const live::IndexState& state);
+std::vector<int64_t> ids_among(const live::IndexState& state, std::span<const int64_t> wanted);
+
 // Identifies what a statement sees of an index and of its content: while two are equal, that is the same.
 struct SeenState {
   uint32_t version = 0;  // SQLITE_FCNTL_DATA_VERSION, which changes with every commit to the database file
@@ -78,6 +83,8 @@ class IndexStore {
   bool sees_still(const SeenState& seen, int64_t statement);
 
   Status clear_log();
+  // Logs rows, as triggers that count do.
+  Status log(std::span<const int64_t> ids);
   // Removes all segments and the log.
   Status clear();
   // Returns the ids of the log, ascending.

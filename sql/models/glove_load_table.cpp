@@ -25,6 +25,7 @@
 #include "sql/adapter/work_watch.h"
 #include "sql/models/load_options.h"
 #include "sql/register.h"
+#include "sql/values/blob_type.h"
 #include "sql/values/json_options.h"
 #include "sql/values/row_vector.h"
 
@@ -83,9 +84,8 @@ Result<ModelPtr> with_frequencies(ModelPtr model, std::vector<double> counts, co
   return with_counts(model, std::move(counts));
 }
 
-Result<ModelPtr> model_of_rows(Connection& connection, OwnStatement& select, std::string_view name,
-                               int threads) {
-  const std::string source = "glove_load_table(" + quoted_value(name) + ")";
+Result<ModelPtr> model_of_rows(Connection& connection, OwnStatement& select, const std::string& source,
+                               int threads, BlobTypes& types) {
   ModelBuilder builder(source);
   WorkWatch watch(connection, source);
   const InterruptCheck interrupted = watch.interrupted();
@@ -100,6 +100,7 @@ Result<ModelPtr> model_of_rows(Connection& connection, OwnStatement& select, std
     const Status read = read_row(run, vector, interrupted);
     if (!read.ok() && read.error().code == ErrorCode::kInterrupted) return read.error();
     if (!read.ok()) return Error{read.error().code, concat(source, ": row ", row, " ", read.error().message)};
+    if (is_blob(run.value(1))) types.add(vector);
     // The builder also numbers rows in its messages, so every row must reach it.
     sqlite3_value* word = run.value(0);
     GLOVE_ASSIGN_OR_RETURN(const bool is_new, sqlite3_value_type(word) == SQLITE_INTEGER
@@ -133,8 +134,11 @@ Status glove_load_table(sqlite3_context* context, Arguments arguments) {
   const Connection::LoadOfRows load(connection_of(context));
   OwnStatement select;
   GLOVE_RETURN_IF_ERROR(prepare_select(db, sql, select));
-  GLOVE_ASSIGN_OR_RETURN(ModelPtr model,
-                         model_of_rows(connection_of(context), select, name, options.threads));
+  const std::string source = "glove_load_table(" + quoted_value(name) + ")";
+  BlobTypes types;
+  Result<ModelPtr> read = model_of_rows(connection_of(context), select, source, options.threads, types);
+  GLOVE_RETURN_IF_ERROR(types.check(source, ""));
+  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, std::move(read));
   connection_of(context).add(std::string(name), std::move(model));
   return_text(context, name);
   return Status();

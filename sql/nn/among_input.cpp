@@ -193,6 +193,16 @@ Result<AmongValuePtr> AmongValue::read(sqlite3_value* value, const InterruptChec
   return AmongValuePtr(std::move(read));
 }
 
+Result<AmongValuePtr> AmongValue::of(sqlite3_value* value, std::vector<int64_t> keys,
+                                     const InterruptCheck& interrupted) {
+  GLOVE_RETURN_IF_ERROR(make_set(keys, interrupted));
+  std::shared_ptr<AmongValue> made(new AmongValue);
+  made->json_ = sqlite3_value_type(value) == SQLITE_TEXT;
+  made->given_ = text_or_blob(value);
+  made->keys_ = std::make_shared<const KeySet>(std::move(keys));
+  return AmongValuePtr(std::move(made));
+}
+
 std::string_view AmongValue::given() const {
   const auto keys = std::as_bytes(keys_->keys());
   if (json_ || !given_.empty()) return given_;
@@ -233,7 +243,12 @@ void AmongValue::return_to(sqlite3_context* context) const {
     sqlite3_result_blob64(context, bytes.empty() ? "" : bytes.data(), bytes.size(), SQLITE_TRANSIENT);
 }
 
-Result<AmongValuePtr> LastAmong::read(sqlite3_value* value, const InterruptCheck& interrupted) {
+Result<AmongValuePtr> LastAmong::read(sqlite3_value* value, RowKeys* keys,
+                                      const InterruptCheck& interrupted) {
+  if (keys != nullptr) {
+    GLOVE_ASSIGN_OR_RETURN(std::vector<int64_t> ids, keys->find_set(value, interrupted));
+    return AmongValue::of(value, std::move(ids), interrupted);
+  }
   if (AmongValuePtr last = last_.lock(); last != nullptr && last->is(value)) return last;
   kept_.reset();
   GLOVE_ASSIGN_OR_RETURN(AmongValuePtr fresh, AmongValue::read(value, interrupted));

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "search/row_mask.h"
 #include "sql/adapter/boundary.h"
+#include "sql/nn/glove_nn_plan.h"
 
 namespace glove::sql::nn {
 
@@ -22,6 +23,10 @@ class AmongValue {
   // name of the table before it. Another error is an interrupt.
   static Result<std::shared_ptr<const AmongValue>> read(sqlite3_value* value,
                                                         const InterruptCheck& interrupted);
+
+  // Makes a value whose keys were read otherwise: those of `keys`, in any order.
+  static Result<std::shared_ptr<const AmongValue>> of(sqlite3_value* value, std::vector<int64_t> keys,
+                                                      const InterruptCheck& interrupted);
 
   const KeySetPtr& keys() const { return keys_; }
   // True if the bytes of `value` are those that were read.
@@ -54,8 +59,8 @@ extern const char* const kHowToAdmit;
 // it. One thread at a time.
 class LastAmong {
  public:
-  // As AmongValue::read().
-  Result<AmongValuePtr> read(sqlite3_value* value, const InterruptCheck& interrupted);
+  // As AmongValue::read(), or the rows that have the keys. Which rows these are is looked up each time.
+  Result<AmongValuePtr> read(sqlite3_value* value, RowKeys* keys, const InterruptCheck& interrupted);
 
  private:
   static constexpr size_t kMostBytes = size_t{16} << 20;

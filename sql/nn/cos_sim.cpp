@@ -19,6 +19,7 @@
 #include "model/model.h"
 #include "sql/adapter/arguments.h"
 #include "sql/register.h"
+#include "sql/values/blob_type.h"
 #include "sql/values/row_vector.h"
 
 namespace glove::sql {
@@ -57,6 +58,8 @@ Result<std::unique_ptr<Operand>> operand_of_vector(sqlite3_value* value, std::st
   GLOVE_ASSIGN_OR_RETURN(const bool is_vector,
                          read_vector(value, "cos_sim", name, operand->given, interrupted));
   if (!is_vector) return std::unique_ptr<Operand>();
+  if (is_blob(value) && has_widened_floats(operand->given))
+    return invalid_value("cos_sim", name, " looks like a BLOB of float64; convert it to float32");
   operand->vector = operand->given;
   GLOVE_ASSIGN_OR_RETURN(operand->norm_squared, dot(operand->vector, operand->vector, interrupted));
   return operand;

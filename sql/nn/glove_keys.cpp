@@ -1,20 +1,26 @@
 // glove_keys(id): the set of the ids as a BLOB of little-endian int64, ascending and without duplicates; an
-// aggregate.
+// aggregate. glove_keys(a, b, ...), and of a key that is no integer: a JSON array of these keys
+// (sql/values/row_keys.h).
 //
 //   SELECT hex(glove_keys(column1)) FROM (VALUES (2), (1), (2));  01000000000000000200000000000000
 //   SELECT id FROM doc_vec WHERE query = ? AND k = 10 AND among = (SELECT glove_keys(id) FROM doc WHERE lang
 //   = 'en');
 //
-// A NULL id is skipped, as by other aggregates. Returns NULL if there is no id. Memory grows with the
-// different ids, not with the rows.
+// A key with a NULL is skipped, as by other aggregates. Returns NULL if there is no key. Memory grows with
+// the different ids, not with the rows.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "sql/adapter/aggregate.h"
 #include "sql/adapter/arguments.h"
 #include "sql/adapter/boundary.h"
+#include "sql/nn/glove_nn_plan.h"
 #include "sql/register.h"
+#include "sql/values/row_keys.h"
 
 namespace glove::sql {
 namespace {
@@ -22,10 +28,17 @@ namespace {
 class KeyState {
  public:
   Status step(sqlite3_context*, Arguments row) {
-    if (is_null(row[0])) return {};
-    if (sqlite3_value_type(row[0]) != SQLITE_INTEGER)
-      return invalid_value("glove_keys", "id must be an INTEGER or NULL, but is ", shown_value(row[0]),
-                           "; CAST(id AS INTEGER) makes one");
+    if (row.empty() || row.size() > nn::kMostKeyParts)
+      return invalid_value("glove_keys", "a key has 1 to ", nn::kMostKeyParts, " columns, but ", row.size(),
+                           " arguments are given");
+    if (std::any_of(row.begin(), row.end(), is_null)) return {};
+    if (row.size() > 1 || sqlite3_value_type(row[0]) != SQLITE_INTEGER || !json_.empty()) {
+      for (sqlite3_value* const part : row)
+        if (sqlite3_value_type(part) == SQLITE_FLOAT && !std::isfinite(sqlite3_value_double(part)))
+          return invalid_value("glove_keys", "a key is infinite, which JSON cannot hold");
+      json_.insert(json_key(row));
+      return {};
+    }
     const int64_t key = sqlite3_value_int64(row[0]);
     if (!keys_.empty() && keys_.back() == key) return {};
     if (keys_.size() == sort_at_) {
@@ -39,12 +52,22 @@ class KeyState {
 
   Status result(sqlite3_context* context) {
     make_set();
+    if (!json_.empty()) return return_json(context);
     if (!keys_.empty())
       sqlite3_result_blob64(context, keys_.data(), keys_.size() * sizeof(int64_t), SQLITE_TRANSIENT);
     return {};
   }
 
  private:
+  Status return_json(sqlite3_context* context) {
+    for (const int64_t key : keys_)
+      json_.insert(std::to_string(key));  // those before the first of another type
+    std::string set;
+    for (const std::string& key : json_) set += (set.empty() ? "[" : ",") + key;
+    return_text(context, set + "]");
+    return {};
+  }
+
   void make_set() {
     if (is_set_) return;
     std::sort(keys_.begin(), keys_.end());
@@ -52,6 +75,7 @@ class KeyState {
     is_set_ = true;
   }
 
+  std::set<std::string> json_;  // keys that are no single integers, and those after them
   std::vector<int64_t> keys_;
   bool is_set_ = true;     // ascending and without duplicates
   size_t sort_at_ = 4096;  // the number of keys at which duplicates are removed
@@ -61,7 +85,7 @@ class KeyState {
 
 int register_glove_keys(sqlite3* db, Engine& engine) {
   // INNOCUOUS and DETERMINISTIC, because the result depends on nothing but the arguments.
-  return register_aggregate(db, engine, "glove_keys", 1, 1, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
+  return register_aggregate(db, engine, "glove_keys", -1, -1, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
                             Aggregate<KeyState>::callbacks());
 }
 

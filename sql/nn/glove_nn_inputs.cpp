@@ -36,14 +36,6 @@ Result<ExprValue> read_expr(sqlite3_value* value) {
   return ExprValue{is_blob(value), std::string(text_or_blob(value))};
 }
 
-// True for text such as '3' and '3.0', but not for 'inf'.
-bool is_whole_number(std::string_view text) {
-  const char* const end = text.data() + text.size();
-  double number = 0;
-  const auto [stop, error] = from_chars(text.data(), end, number);
-  return error == std::errc() && stop == end && std::isfinite(number) && number == std::floor(number);
-}
-
 Result<int64_t> read_k(sqlite3_value* value) {
   const std::optional<int64_t> k = whole_number(value);
   if (!k || *k < 0) return invalid("k must be a non-negative integer, but is " + shown_value(value));
@@ -92,27 +84,13 @@ bool is_same_value(sqlite3_value* a, sqlite3_value* b) {
   return text_or_blob(a) == text_or_blob(b);
 }
 
-// Returns why word and expr cannot be combined. REQUIRES: expr does not start with an operator.
-Error two_queries(const ExprValue& expr, bool is_vector, bool has_k) {
-  GLOVE_REQUIRE(is_vector || expr.bytes.empty() || !starts_with_operator(expr.bytes));
-  if (is_vector)
-    return invalid(std::string("word and expr are both given, but expr is a ") +
-                   (expr.blob ? "BLOB" : "JSON array") +
-                   ", which is a complete query; omit word: WHERE expr = ? AND k = 10");
-  if (!has_k && is_whole_number(expr.bytes))
-    return invalid("the second argument, expr, is the number " + expr.bytes +
-                   ", but k is the third argument; write glove_nn('king', NULL, " + expr.bytes + ")");
-  return invalid("word and expr are both given, but expr " + quote_expression(expr.bytes) +
-                 " does not start with an operator; write glove_nn('king', '- man + woman')");
-}
-
 }  // namespace
 
 // Reads the arguments of one xFilter call, one at a time.
 class FilterCallReader {
  public:
-  FilterCallReader(FilterCall& call, sqlite3* db, const Backends& backends, LastAmong& among)
-      : call_(call), db_(db), known_backends_(backends), last_among_(among) {}
+  FilterCallReader(FilterCall& call, sqlite3* db, const Backends& backends, LastAmong& among, RowKeys* keys)
+      : call_(call), db_(db), known_backends_(backends), last_among_(among), keys_(keys) {}
 
   Status read(const Argument& argument, sqlite3_value* value) {
     if (argument.relation == Relation::kLimit || argument.relation == Relation::kOffset) {
@@ -120,16 +98,22 @@ class FilterCallReader {
       return {};
     }
     if (argument.column == kNeighbor || argument.column == kRowid) return read_neighbor(argument, value);
+    if (argument.column >= kKeyPart) {
+      key_.push_back(value);
+      key_is_in_ = argument.relation == Relation::kIn;
+      return {};
+    }
     if (argument.column >= kFirstInput) return read_input(argument, value);
     read_range(argument, value);
     return {};
   }
 
   // REQUIRES: every argument was read.
-  void finish() {
+  Status finish() {
     for (const std::string& model : models_)
       for (const std::string& backend : backends_)
         for (const int64_t k : ks_) call_.settings_.push_back({model, backend, k});
+    return key_.empty() ? Status() : read_key();
   }
 
  private:
@@ -167,7 +151,7 @@ class FilterCallReader {
         return read_recall(value);
       case kAmong: {
         InterruptPoller poller(db_);
-        GLOVE_ASSIGN_OR_RETURN(call_.among_, last_among_.read(value, poller));
+        GLOVE_ASSIGN_OR_RETURN(call_.among_, last_among_.read(value, keys_, poller));
         return {};
       }
       default:
@@ -217,6 +201,28 @@ class FilterCallReader {
     }));
     restrict_neighbors(KeyType::kText, std::move(words));
     restrict_neighbors(KeyType::kInteger, std::move(integers));
+    return {};
+  }
+
+  // Restricts the rows to those with this key or, of one column, with one of the values of an IN.
+  Status read_key() {
+    if (!key_is_in_ && std::any_of(key_.begin(), key_.end(), is_null)) call_.range_.nothing = true;
+    if (call_.range_.nothing) return {};
+    std::optional<std::vector<std::string>> ids(std::in_place);
+    const auto add = [&](std::span<sqlite3_value* const> key) -> Status {
+      GLOVE_ASSIGN_OR_RETURN(const auto found, keys_->find(key));
+      if (!found.has_value()) ids.reset();
+      if (!ids) return {};
+      for (const int64_t id : found.value()) ids->push_back(integer_word(id));
+      return {};
+    };
+    if (!key_is_in_) {
+      GLOVE_RETURN_IF_ERROR(add(key_));
+    } else {
+      const Argument in{Relation::kIn, kKeyPart};
+      GLOVE_RETURN_IF_ERROR(for_each(in, key_.front(), [&](sqlite3_value* one) { return add({&one, 1}); }));
+    }
+    restrict_neighbors(KeyType::kInteger, std::move(ids));
     return {};
   }
 
@@ -301,53 +307,13 @@ class FilterCallReader {
   sqlite3* db_;
   const Backends& known_backends_;
   LastAmong& last_among_;
+  RowKeys* const keys_;
+  std::vector<sqlite3_value*> key_;  // the columns of a key, or the values of an IN
+  bool key_is_in_ = false;
   std::vector<std::string> models_ = std::vector<std::string>(1);
   std::vector<std::string> backends_ = std::vector<std::string>(1);
   std::vector<int64_t> ks_ = std::vector<int64_t>(1);
 };
-
-std::string Inputs::recall_text() const {
-  return number_text(recall);
-}
-
-std::string Inputs::key() const {
-  std::string key;
-  for (const Given state : given) key += static_cast<char>('0' + static_cast<int>(state));
-  key += expr.blob ? 'b' : 't';
-  for (const std::string* text : {&word, &expr.bytes, &model, &backend})
-    key += std::to_string(text->size()) + ':' + *text;
-  return key + std::to_string(k) + ' ' + std::to_string(std::bit_cast<uint64_t>(recall));
-}
-
-Result<MaybeQuery> Inputs::resolve(const Model& model_to_ask, const InterruptCheck& interrupted) const {
-  bool is_vector = expr.blob;
-  std::vector<float> vector;  // unless it is a BLOB
-  if (has(kExpr) && !expr.blob) {
-    GLOVE_ASSIGN_OR_RETURN(is_vector, read_vector_text(expr.bytes, vector, interrupted));
-  }
-  const bool stands_alone = is_vector || !starts_with_operator(expr.bytes);
-  if (has(kWord)) {
-    if (!has(kExpr)) return query_for_word(model_to_ask, word);
-    if (stands_alone) return named_error("glove_nn", two_queries(expr, is_vector, has(kK)));
-    return query_for_word_and_expression(model_to_ask, word, expr.bytes, interrupted);
-  }
-  if (state(kWord) == Given::kNull && (!has(kExpr) || !stands_alone)) return MaybeQuery();
-  if (!has(kExpr))
-    return named_error("glove_nn",
-                       invalid("expr is NULL, which counts as not given, and word is not given either; "
-                               "write WHERE word = 'king' AND k = 10"));
-  if (expr.blob) return query_for_vector(model_to_ask, std::as_bytes(std::span(expr.bytes)));
-  if (is_vector) return query_for_vector(model_to_ask, std::move(vector));
-  return query_for_expression(model_to_ask, expr.bytes, interrupted);
-}
-
-bool Inputs::word_reads_as_expression() const {
-  constexpr size_t kMostBytes = 1000;  // nobody writes a longer one by hand, and parsing it would take long
-  if (!has(kWord) || has(kExpr) || word.size() > kMostBytes || word.find(' ') == std::string::npos)
-    return false;
-  const Result<std::vector<Term>> terms = parse_expression(word);
-  return terms.ok() && terms.value().size() > 1;
-}
 
 Inputs FilterCall::inputs_of(size_t setting) const {
   GLOVE_REQUIRE(setting < setting_count() && query_count() > 0);
@@ -405,14 +371,15 @@ bool FilterCall::repeat(Arguments values) {
 }
 
 Result<FilterCall> FilterCall::read(const Plan& plan, Arguments values, sqlite3* db, const Backends& backends,
-                                    LastAmong& among, std::string_view table) {
+                                    LastAmong& among, const RankedColumns& columns) {
   FilterCall call;
   call.reads_rank_ = plan.reads_rank;
-  FilterCallReader reader(call, db, backends, among);
+  const char* const table = columns.inputs.table;
+  FilterCallReader reader(call, db, backends, among, columns.keys);
   for (size_t i = 0; i < plan.arguments.size() && i < values.size(); ++i)
     if (const Status read = reader.read(plan.arguments[i], values[i]); !read.ok())
       return named_argument_error(table, read.error());
-  reader.finish();
+  GLOVE_RETURN_IF_ERROR(reader.finish());
   call.keep(plan, values);
   return call;
 }

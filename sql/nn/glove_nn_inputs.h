@@ -75,9 +75,10 @@ struct RowRange {
 class FilterCall {
  public:
   // Reads the arguments of xFilter, which a statement of `db` passes in the order of the plan. Checks every k
-  // and backend. `among` has the last value of that input. `table` begins the message of an error.
+  // and backend. `among` has the last value of that input. The name of the table begins the message of an
+  // error.
   static Result<FilterCall> read(const Plan& plan, Arguments values, sqlite3* db, const Backends& backends,
-                                 LastAmong& among, std::string_view table);
+                                 LastAmong& among, const RankedColumns& columns);
 
   // The number of combinations of model, backend and k, which are in kBatchOrder.
   size_t setting_count() const { return settings_.size(); }

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <utility>
+
+#include "base/concat.h"
 #include "base/require.h"
+#include "sql/adapter/arguments.h"
 
 namespace glove::sql::nn {
 
@@ -44,7 +48,8 @@ constexpr std::pair<const char*, Pushdown> kPushdownNames[] = {
     {"cache", kCache},
 };
 
-constexpr std::string_view kRowidName = "rowid";  // which is no column's
+constexpr std::string_view kRowidName = "rowid";  // which is no column's, like this, before a number
+constexpr std::string_view kKeyPartName = "key";
 
 constexpr std::pair<Relation, std::string_view> kRelationMarks[] = {
     {Relation::kAtMost, "<="}, {Relation::kAtLeast, ">="},  {Relation::kIn, "[]"},
@@ -79,8 +84,14 @@ Argument decode_argument(std::string_view token, const RankedColumns& columns) {
     break;
   }
   if (token == kRowidName) argument.column = kRowid;
+  if (token.starts_with(kKeyPartName)) {
+    int part = 0;
+    std::from_chars(token.data() + kKeyPartName.size(), token.data() + token.size(), part);
+    argument.column = kKeyPart + part - 1;
+  }
   for (size_t column = 0; column < columns.names.size(); ++column)
-    if (token == columns.names[column]) argument.column = columns.meanings[column];
+    if (columns.meanings[column] < kRowid && token == columns.names[column])
+      argument.column = columns.meanings[column];
   return argument;
 }
 
@@ -106,9 +117,38 @@ Result<Pushdowns> read_pushdowns(const char* disabled) {
   return pushdowns;
 }
 
+std::optional<Relation> range_relation(int op) {
+  switch (op) {
+    case SQLITE_INDEX_CONSTRAINT_EQ:
+      return Relation::kEqual;
+    case SQLITE_INDEX_CONSTRAINT_LT:
+    case SQLITE_INDEX_CONSTRAINT_LE:
+      return Relation::kAtMost;
+    case SQLITE_INDEX_CONSTRAINT_GT:
+    case SQLITE_INDEX_CONSTRAINT_GE:
+      return Relation::kAtLeast;
+    default:
+      return std::nullopt;
+  }
+}
+
+RelationSize size_of_model(const Catalog& catalog, sqlite3_value* name) {
+  for (const CatalogEntry& entry : catalog.list()) {
+    if (name == nullptr || is_null(name) ? !entry.is_default : entry.name != text_of(name)) continue;
+    return {static_cast<double>(entry.model->words()), static_cast<double>(entry.model->dims())};
+  }
+  return {};
+}
+
 int RankedColumns::with(Column meaning) const {
   const auto found = std::find(meanings.begin(), meanings.end(), meaning);
   return found == meanings.end() ? -1 : static_cast<int>(found - meanings.begin());
+}
+
+int RankedColumns::meaning_of(int column) const {
+  if (column < 0) return kRowid;
+  const auto place = static_cast<size_t>(column);
+  return place < meanings.size() ? static_cast<int>(meanings[place]) : -1;
 }
 
 std::string Plan::encode(const RankedColumns& columns) const {
@@ -117,6 +157,8 @@ std::string Plan::encode(const RankedColumns& columns) const {
     if (!text.empty()) text += ' ';
     if (argument.column == kRowid)
       text += kRowidName;
+    else if (argument.column >= kKeyPart)
+      text += concat(kKeyPartName, argument.column - kKeyPart + 1);
     else if (argument.column >= 0)
       text += columns.names[static_cast<size_t>(columns.with(static_cast<Column>(argument.column)))];
     text += mark_of(argument.relation);
@@ -128,6 +170,7 @@ Plan Plan::decode(int idx_num, std::string_view idx_str, const RankedColumns& co
   GLOVE_REQUIRE(idx_num != kError);
   Plan plan;
   plan.reads_rank = (idx_num & kReadsRank) != 0;
+  plan.lists = (idx_num & kLists) != 0;
   while (!idx_str.empty()) plan.arguments.push_back(decode_argument(next_token(idx_str, ' '), columns));
   return plan;
 }

@@ -4,11 +4,13 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/cancel.h"
 #include "search/catalog.h"
 #include "sql/adapter/inputs.h"
 
@@ -29,17 +31,36 @@ enum Column : int {
   kEvidence,
   kRowsRead,
   kColumns,
-  kRowid = kColumns  // of an index, where it tells a row's key (FilterCall)
+  kRowid = kColumns,  // of an index, where it tells a row's key (FilterCall)
+  kKeyPart            // of an index with keys (RankedColumns): the first column of the key; the others follow
 };
+constexpr int kMostKeyParts = 16;
 constexpr int kFirstInput = kWord;
 constexpr int kInputs = kEvidence - kFirstInput;
 // The inputs whose IN may be taken whole. If several are batches, their combinations are searched in this
 // order, where the last input varies fastest.
 constexpr std::array<Column, 5> kBatchOrder = {kModel, kBackend, kK, kWord, kExpr};
 
+// The keys of an index whose rows are not identified by an integer of the user's table: the number by which
+// the index knows each row, its id, stands for the values of one column or several. One thread at a time.
+class RowKeys {
+ public:
+  virtual ~RowKeys() = default;
+  // The collation of a column of the key.
+  virtual const char* collation(int part) const = 0;
+  // Returns the ids of the rows that can have this key, one value per column of it; nullopt if SQLite alone
+  // can tell. Compares texts by the collations of the columns. REQUIRES: no value is NULL.
+  virtual Result<std::optional<std::vector<int64_t>>> find(std::span<sqlite3_value* const> key) = 0;
+  // Returns the ids of the rows whose keys a value of `among` has, in any order. `interrupted` as in
+  // AmongValue::read().
+  virtual Result<std::vector<int64_t>> find_set(sqlite3_value* among, const InterruptCheck& interrupted) = 0;
+  // Makes a column of the key of a row the result of xColumn.
+  virtual Status return_part(sqlite3_context* context, int64_t id, int part) = 0;
+};
+
 // What the planner and the cursor know of a table that ranks rows: glove_nn, or a table of glove_index. Each
-// of its columns has the meaning of a column of glove_nn; the first three are the row's key (kNeighbor),
-// kSimilarity and kRank. Outlives the plans made with it.
+// of its columns has the meaning of a column of glove_nn; the first ones are the row's key (kNeighbor, or
+// kKeyPart and those that follow), kSimilarity and kRank. Outlives the plans made with it.
 struct RankedColumns {
   std::span<const char* const> names;  // of the columns that plans may name, in declared order
   std::span<const Column> meanings;    // of the same columns
@@ -49,9 +70,13 @@ struct RankedColumns {
   // names none.
   const char* query_not_passed;
   const char* no_query;
+  RowKeys* keys = nullptr;  // null: kNeighbor is the key
+  int key_parts = 0;        // how many columns the key has, if there are keys
 
   // Returns the column with this meaning; -1 if the table has none.
   int with(Column meaning) const;
+  // Returns the meaning of a column as SQLite numbers it, where the rowid is -1; -1 for one that has none.
+  int meaning_of(int column) const;
 };
 extern const RankedColumns kNnColumns;
 
@@ -83,7 +108,7 @@ enum class Relation {
 };
 struct Argument {
   Relation relation = Relation::kEqual;
-  int column = -1;  // its meaning, a Column or kRowid
+  int column = -1;  // its meaning, a Column, kRowid or kKeyPart plus the number of the part
 };
 
 // A plan as xBestIndex passes it to xFilter. EXPLAIN QUERY PLAN shows both numbers:
@@ -92,6 +117,7 @@ struct Argument {
 //   idxNum  idxStr
 //   0       one token per argument, in order, separated by spaces (table below)
 //   2       the same, and the statement reads rank
+//   4       of an index: no query, all its rows in the order of their keys, or only those of the arguments
 //   1       the text of an error, without arguments: this plan cannot be executed
 //
 //   token                                            the argument
@@ -99,6 +125,7 @@ struct Argument {
 //   recall= among=                                   the same
 //   word[] expr[] k[] model[] backend[] neighbor[]   all values of an IN, in one call of xFilter
 //   id= id[] rowid= rowid[]                          of an index: as neighbor
+//   key1= key2= ... key1[]                           of an index with keys: all columns of the key
 //   rank= rank<= rank>= similarity= <= >=            a bound, or a strict bound: SQLite checks again
 //   limit offset                                     a hint for the size of the first piece
 //
@@ -106,16 +133,21 @@ struct Argument {
 struct Plan {
   static constexpr int kError = 1;
   static constexpr int kReadsRank = 2;
+  static constexpr int kLists = 4;
 
   std::vector<Argument> arguments;
   bool reads_rank = false;
+  bool lists = false;
 
   // Returns the idxStr.
   std::string encode(const RankedColumns& columns) const;
-  int number() const { return reads_rank ? kReadsRank : 0; }
+  int number() const { return (reads_rank ? kReadsRank : 0) | (lists ? kLists : 0); }
   // REQUIRES: idx_num and idx_str came from a Plan without kError, and the columns are the same.
   static Plan decode(int idx_num, std::string_view idx_str, const RankedColumns& columns);
 };
+
+// Returns how a condition with this operator, one of SQLite's, bounds a column; nullopt if it does not.
+std::optional<Relation> range_relation(int op);
 
 // The size of a relation, for estimates. The default is a guess.
 struct RelationSize {

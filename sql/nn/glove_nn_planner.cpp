@@ -14,8 +14,6 @@
 namespace glove::sql::nn {
 namespace {
 
-constexpr int kRowNumber = -1;  // SQLite's number of the rowid
-
 // The cost of a row of an index, where every row of the user's table is read.
 constexpr double kCostOfIndexedRow = 5;
 // What one search of an index for the ranks of some rows costs, of one without the condition on these rows.
@@ -56,6 +54,8 @@ class Planner {
     collect();
     if (const std::string error = misuse(); !error.empty())
       return vtab::refuse_unseen(info_, columns_.inputs, Plan::kError, error);
+    plan_.lists = is_index() && asks_nothing();
+    if (plan_.lists) return list();
     if (const std::string error = input_error(); !error.empty())
       return vtab::refuse(info_, Plan::kError, error);
     if (unseen_ != 0)
@@ -66,15 +66,27 @@ class Planner {
     push_ranges();
     info_->orderByConsumed = enabled(kOrder) && order_consumed();
     push_limit();
-    plan_.reads_rank = (info_->colUsed >> kRank & 1) != 0;
+    plan_.reads_rank = (info_->colUsed >> columns_.with(kRank) & 1) != 0;
+    return finish();
+  }
+
+ private:
+  Status list() {
+    push_neighbors();
+    info_->orderByConsumed = enabled(kOrder) && info_->nOrderBy == 1 && !info_->aOrderBy[0].desc &&
+                             columns_.meaning_of(info_->aOrderBy[0].iColumn) == kNeighbor;
+    return finish();
+  }
+
+  Status finish() {
     estimate();
     info_->idxNum = plan_.number();
     return vtab::set_plan_text(info_, plan_.encode(columns_));
   }
 
- private:
   bool enabled(Pushdown pushdown) const { return (pushdowns_ & pushdown) != 0; }
   const auto& constraint(int index) const { return info_->aConstraint[index]; }
+  int meaning_of(int index) const { return columns_.meaning_of(constraint(index).iColumn); }
   std::optional<Condition>& input(int column) {
     return inputs_[static_cast<size_t>(column - columns_.inputs.first)];
   }
@@ -118,11 +130,9 @@ class Planner {
   }
 
   bool sees_query_columns() const {
-    for (int i = 0; i < info_->nConstraint; ++i)
-      if (const int column = constraint(i).iColumn;
-          columns_.inputs.contains(column) && (queries_ & vtab::bit_of(column)) != 0)
-        return true;
-    return false;
+    return std::any_of(info_->aConstraint, info_->aConstraint + info_->nConstraint, [this](const auto& used) {
+      return columns_.inputs.contains(used.iColumn) && (queries_ & vtab::bit_of(used.iColumn)) != 0;
+    });
   }
 
   // Returns why the conditions that this plan may use do not allow a search; empty if they do.
@@ -159,9 +169,7 @@ class Planner {
     usage.omit = omit;
     const bool hint = relation == Relation::kLimit || relation == Relation::kOffset;
     const int column = constraint(index).iColumn;
-    plan_.arguments.push_back({relation, hint                   ? -1
-                                         : column == kRowNumber ? kRowid
-                                                                : columns_.meanings[column]});
+    plan_.arguments.push_back({relation, hint ? -1 : columns_.meaning_of(column)});
   }
 
   // Tells SQLite to omit its own check of an input, because NULL = NULL is not true. SQLite omits checks only
@@ -180,8 +188,7 @@ class Planner {
     }
   }
 
-  // True if some input is an IN that SQLite splits into values. With such an input, SQLite 3.53 finds no plan
-  // for a pushed neighbor.
+  // True if SQLite splits the IN of an input. SQLite 3.53 then finds no plan for a pushed neighbor.
   bool has_loop() const {
     return std::any_of(inputs_.begin(), inputs_.end(),
                        [](const auto& chosen) { return chosen && chosen->may_be_in && !chosen->whole; });
@@ -189,16 +196,28 @@ class Planner {
 
   bool is_index() const { return columns_.with(kWord) < 0; }
 
+  // Whether the statement uses no input at all, and neither filters nor sorts by what only a query has.
+  bool asks_nothing() const {
+    const auto needs_query = [this](const auto& used) {
+      const int meaning = columns_.meaning_of(used.iColumn);
+      return meaning == kSimilarity || meaning == kRank;
+    };
+    return asked_ == 0 && unseen_ == 0 &&
+           std::none_of(info_->aConstraint, info_->aConstraint + info_->nConstraint, needs_query) &&
+           std::none_of(info_->aOrderBy, info_->aOrderBy + info_->nOrderBy, needs_query);
+  }
+
   // Pushes neighbor = ? and neighbor IN (...) if words compare by their bytes. An IN must be taken whole: if
   // SQLite splits it, numbers and BLOBs among its values return rows twice or not at all. SQLite always
   // checks these conditions again. (The parts of a row value, (neighbor, x) IN (SELECT ...), cannot be
   // distinguished from neighbor = ?; SQLite splits those in any case.)
   void push_neighbors() {
     if (!sqlite_has(kSqliteVtabIn) || has_loop()) return;
+    if (columns_.keys != nullptr) push_key();
     for (int i = 0; i < std::min(info_->nConstraint, vtab::kInLimit); ++i) {
-      const auto& [column, op, usable, unused] = constraint(i);
-      if ((column != kNeighbor && (column != kRowNumber || !is_index())) || !usable) continue;
-      if (!vtab::is_equality(op) || !vtab::is_binary(info_, i)) continue;
+      const int meaning = meaning_of(i);
+      const bool is_key = meaning == kNeighbor || (meaning == kRowid && is_index());
+      if (!is_key || !compares_by(i, "BINARY")) continue;
       const bool in = vtab::may_be_in(info_, i);
       if (!enabled(in ? kNeighborIn : kNeighborEqual) || (in && !take_whole(i))) continue;
       push(i, in ? Relation::kIn : Relation::kEqual, false);
@@ -206,24 +225,30 @@ class Planner {
     }
   }
 
-  static std::optional<Relation> range_relation(int op) {
-    switch (op) {
-      case SQLITE_INDEX_CONSTRAINT_EQ:
-        return Relation::kEqual;
-      case SQLITE_INDEX_CONSTRAINT_LT:
-      case SQLITE_INDEX_CONSTRAINT_LE:
-        return Relation::kAtMost;
-      case SQLITE_INDEX_CONSTRAINT_GT:
-      case SQLITE_INDEX_CONSTRAINT_GE:
-        return Relation::kAtLeast;
-      default:
-        return std::nullopt;
-    }
+  bool compares_by(int index, const char* collation) const {
+    return constraint(index).usable && vtab::is_equality(constraint(index).op) &&
+           vtab::has_collation(info_, index, collation);
+  }
+
+  // Pushes a whole key of several columns; an IN only if it is the only column.
+  void push_key() {
+    std::vector<int> conditions(static_cast<size_t>(columns_.key_parts), -1);
+    for (int i = std::min(info_->nConstraint, vtab::kInLimit) - 1; i >= 0; --i)
+      if (const int part = meaning_of(i) - kKeyPart; part >= 0)
+        if (compares_by(i, columns_.keys->collation(part)) &&
+            (columns_.key_parts == 1 || !vtab::may_be_in(info_, i)))
+          conditions[static_cast<size_t>(part)] = i;
+    if (std::ranges::count(conditions, -1) > 0) return;
+    const bool in = vtab::may_be_in(info_, conditions.front());
+    if (!enabled(in ? kNeighborIn : kNeighborEqual) || (in && !take_whole(conditions.front()))) return;
+    for (const int condition : conditions) push(condition, in ? Relation::kIn : Relation::kEqual, false);
+    (in ? neighbor_in_ : neighbor_equal_) = true;
   }
 
   void push_ranges() {
     for (int i = 0; i < info_->nConstraint; ++i) {
-      const auto& [column, op, usable, unused] = constraint(i);
+      const auto& [unnamed, op, usable, unused] = constraint(i);
+      const int column = meaning_of(i);
       if (!usable || (column != kRank && column != kSimilarity)) continue;
       if (!enabled(column == kRank ? kRankRange : kSimilarityRange)) continue;
       const std::optional<Relation> relation = range_relation(op);
@@ -240,14 +265,12 @@ class Planner {
     std::optional<int> limit, offset;
     for (int i = 0; i < info_->nConstraint; ++i) {
       const auto& [column, op, usable, unused] = constraint(i);
-      const bool pushed = info_->aConstraintUsage[i].argvIndex > 0;
-      if (op == SQLITE_INDEX_CONSTRAINT_LIMIT && usable) {
+      if (op == SQLITE_INDEX_CONSTRAINT_LIMIT && usable)
         limit = i;
-      } else if (op == SQLITE_INDEX_CONSTRAINT_OFFSET && usable) {
+      else if (op == SQLITE_INDEX_CONSTRAINT_OFFSET && usable)
         offset = i;
-      } else if (!pushed) {
+      else if (info_->aConstraintUsage[i].argvIndex == 0)
         return;
-      }
     }
     if (has_loop() || !limit) return;
     push(*limit, Relation::kLimit, false);
@@ -279,8 +302,9 @@ class Planner {
         ++batch;
         continue;
       }
-      if (column == kRank) return !descending;
-      return column == kSimilarity && descending && only_rank_follows(i + 1);
+      const int meaning = columns_.meaning_of(column);
+      if (meaning == kRank) return !descending;
+      return meaning == kSimilarity && descending && only_rank_follows(i + 1);
     }
     return info_->nOrderBy > 0 && next_batch() < 0;
   }
@@ -289,7 +313,7 @@ class Planner {
   bool only_rank_follows(int i) {
     for (; i < info_->nOrderBy; ++i) {
       const auto& [column, descending] = info_->aOrderBy[i];
-      if (column == kRank) return !descending;
+      if (columns_.meaning_of(column) == kRank) return !descending;
       if (!is_fixed(column) && !is_batch(column)) return false;
     }
     return true;
@@ -336,10 +360,10 @@ class Planner {
   }
 
   int index_of(const Argument& argument) const {
-    const auto position = static_cast<int>(&argument - plan_.arguments.data()) + 1;
-    for (int i = 0; i < info_->nConstraint; ++i)
-      if (info_->aConstraintUsage[i].argvIndex == position) return i;
-    return -1;
+    const auto position = &argument - plan_.arguments.data() + 1;
+    int i = info_->nConstraint - 1;
+    while (i >= 0 && info_->aConstraintUsage[i].argvIndex != position) --i;
+    return i;
   }
 
   // Sets the cost, in units of about one row that SQLite reads: a search reads words x dims codes, and each
@@ -391,14 +415,6 @@ class Planner {
 Status best_index(const RankedColumns& columns, sqlite3_index_info* info, Pushdowns pushdowns, sqlite3* db,
                   const SizeOfRelation& size) {
   return Planner(columns, info, pushdowns, db, size).plan();
-}
-
-RelationSize size_of_model(const Catalog& catalog, sqlite3_value* name) {
-  for (const CatalogEntry& entry : catalog.list()) {
-    if (name == nullptr || is_null(name) ? !entry.is_default : entry.name != text_of(name)) continue;
-    return {static_cast<double>(entry.model->words()), static_cast<double>(entry.model->dims())};
-  }
-  return {};
 }
 
 }  // namespace glove::sql::nn

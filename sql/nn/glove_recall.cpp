@@ -106,9 +106,11 @@ class RecallRows {
     if (is_index && engine_of(context).catalog().find(target).ok())
       return invalid_value(kFunction, "target must name an index or a model, but both have the name ",
                            concat(shown_value(row[0]), "; load the model under another name"));
+    GLOVE_ASSIGN_OR_RETURN(const std::string key,
+                           is_index ? key_of_index(db, target) : Result(std::string("neighbor")));
     const std::string from =
-        is_index ? "SELECT id, rows_read, evidence FROM " + quoted_name(target) + " WHERE query = ?"
-                 : "SELECT neighbor, rows_read, evidence FROM glove_nn WHERE expr = ?";
+        "SELECT " + key + ", rows_read, evidence FROM " +
+        (is_index ? quoted_name(target) + " WHERE query = ?" : "glove_nn WHERE expr = ?");
     model_ = is_index ? std::string() : std::string(target);
     const std::string where = concat(" AND k = ", k_, is_index ? "" : " AND model = ?");
     GLOVE_RETURN_IF_ERROR(exact_.prepare(db, from + where, kFunction));
@@ -126,6 +128,17 @@ class RecallRows {
                      name, name);
     GLOVE_ASSIGN_OR_RETURN(const bool found, columns.next());
     return found && columns.integer(0) == 3;
+  }
+
+  // Returns an expression for the key of a row, whose columns stand before `similarity`.
+  static Result<std::string> key_of_index(sqlite3* db, std::string_view name) {
+    OwnQuery columns(db, kFunction, "SELECT name FROM pragma_table_xinfo(?) ORDER BY cid", name);
+    std::string key;
+    while (true) {
+      GLOVE_ASSIGN_OR_RETURN(const bool more, columns.next());
+      if (!more || columns.text(0) == "similarity") return key;
+      key += (key.empty() ? "quote(" : " || ',' || quote(") + quoted_name(columns.text(0)) + ")";
+    }
   }
 
   // Asks for the exact answer, whose error tells whether there is such a model.

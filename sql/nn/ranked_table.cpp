@@ -1,5 +1,6 @@
 #include "sql/nn/ranked_table.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <utility>
@@ -120,7 +121,7 @@ Status RankedCursor::search(int plan, const char* plan_text, Arguments values) {
   GLOVE_ASSIGN_OR_RETURN(
       FilterCall call,
       FilterCall::read(Plan::decode(plan, plan_text, table_.columns_), values, connection.db(),
-                       connection.engine().backends(), table_.last_among_, table_.columns_.inputs.table));
+                       connection.engine().backends(), table_.last_among_, table_.columns_));
   const bool same = scan_ && scan_->has_kept_ranks() && call_->setting_count() == 1 &&
                     call.has_inputs_of(*call_) && source_.is_current();
   call_ = std::move(call);  // the scan refers to it
@@ -130,7 +131,9 @@ Status RankedCursor::search(int plan, const char* plan_text, Arguments values) {
     return advance();
   }
   scan_.reset();
+  list_.reset();
   source_ = {};
+  if ((plan & Plan::kLists) != 0) return open_list();
   next_setting_ = 0;
   return run([this]() -> Status {
     GLOVE_RETURN_IF_ERROR(table_.begin_call(*call_, interrupt_check(), source_));
@@ -163,7 +166,33 @@ Status RankedCursor::next() {
   return run([this] { return advance(); });
 }
 
+// Begins a list of the rows that the call asks for, whatever the query.
+Status RankedCursor::open_list() {
+  list_.emplace();
+  at_end_ = call_->range().nothing;
+  if (at_end_) return {};
+  return run([this]() -> Status {
+    std::optional<std::vector<int64_t>> wanted;
+    if (const auto& keys = call_->neighbors(KeyType::kInteger); keys) {
+      wanted.emplace();
+      for (const std::string& key : *keys)
+        if (const std::optional<int64_t> id = integer_key(key)) wanted->push_back(*id);
+      std::sort(wanted->begin(), wanted->end());
+    }
+    GLOVE_RETURN_IF_ERROR(table_.list_rows(wanted, list_->ids));
+    return advance();
+  });
+}
+
 Status RankedCursor::advance() {
+  if (list_) {
+    bool found = false;
+    for (; !found && list_->next < list_->ids.size(); ++list_->next) {
+      GLOVE_ASSIGN_OR_RETURN(found, table_.has_row(list_->ids[list_->next]));
+    }
+    at_end_ = !found;
+    return {};
+  }
   while (!at_end_) {
     GLOVE_ASSIGN_OR_RETURN(const bool more, scan_->next());
     if (more) break;
@@ -178,6 +207,11 @@ bool RankedCursor::column_buffered(sqlite3_context* context, int index) noexcept
   const RankedColumns& columns = table_.columns_;
   if (static_cast<size_t>(index) >= columns.meanings.size()) return true;  // without a value
   const Column column = columns.meanings[static_cast<size_t>(index)];
+  if (column >= kKeyPart) return false;
+  if (list_) {  // what depends on a query is NULL
+    if (column == kNeighbor) sqlite3_result_int64(context, row_id());
+    return true;
+  }
   const RankedScan& scan = *scan_;
   if (column == kNeighbor && scan.vocabulary() != nullptr) {
     return_word(context, *scan.vocabulary(), scan.neighbor().id);
@@ -201,6 +235,8 @@ bool RankedCursor::column_buffered(sqlite3_context* context, int index) noexcept
 
 Status RankedCursor::column(sqlite3_context* context, int index) {
   const Column column = table_.columns_.meanings[static_cast<size_t>(index)];
+  if (column >= kKeyPart)
+    return table_.columns_.keys->return_part(context, row_id(), static_cast<int>(column) - kKeyPart);
   if (column != kRank) return missing_input(scan_->inputs(), table_.columns_.inputs, index, column);
   return run([&]() -> Status {
     GLOVE_ASSIGN_OR_RETURN(const int64_t rank, scan_->rank());
@@ -210,6 +246,10 @@ Status RankedCursor::column(sqlite3_context* context, int index) {
 }
 
 Result<int64_t> RankedCursor::rowid() {
+  if (list_) {
+    rowids_.start("list");
+    return rowids_.rowid(row_id());
+  }
   if (numbered_query_ != scan_->query_count()) {
     std::string key = scan_->inputs().key();
     if (const AmongValuePtr& among = scan_->inputs().among; among != nullptr) {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sql/adapter/connection.h"
 #include "sql/adapter/input_numbers.h"
@@ -57,6 +58,13 @@ class RankedTable {
                                const InterruptCheck& /*interrupted*/, RankedSource& /*source*/) {
     return {};
   }
+  // Leaves the ids of the rows of the relation in `ids`, in the order of their keys: of all, or of those that
+  // are `wanted`. has_row() then tells which of them are still there. Only of an index.
+  virtual Status list_rows(const std::optional<std::vector<int64_t>>& /*wanted*/,
+                           std::vector<int64_t>& /*ids*/) {
+    return {};
+  }
+  virtual Result<bool> has_row(int64_t /*id*/) { return false; }
   // Runs body(), which opens a source or searches.
   virtual Status run(const std::function<Status()>& body) { return body(); }
   // Returns what xFilter reports for an error. `no_query`: it is one of the plan.
@@ -84,6 +92,7 @@ class RankedCursor {
   Status start(int plan, const char* plan_text, Arguments values);
   Status next();
   bool next_buffered() noexcept {
+    if (list_) return false;
     at_end_ = scan_->was_looked_up() && next_setting_ == call_->setting_count();
     return at_end_ || scan_->next_buffered();
   }
@@ -101,6 +110,9 @@ class RankedCursor {
   InterruptCheck interrupt_check();
   Status search(int plan, const char* plan_text, Arguments values);
   Status open_scan();
+  Status open_list();
+  // The id of the current row.
+  int64_t row_id() const { return list_ ? list_->ids[list_->next - 1] : scan_->neighbor().id; }
   Status advance();
 
   RankedTable& table_;
@@ -112,6 +124,12 @@ class RankedCursor {
   RankedSource source_;             // of the call and the setting
   size_t next_setting_ = 0;         // of the call
   std::optional<RankedScan> scan_;  // of the setting before; refers to the call and the source
+  // A list of rows without a query.
+  struct List {
+    std::vector<int64_t> ids;
+    size_t next = 0;
+  };
+  std::optional<List> list_;
   bool is_used_ = false;
   bool at_end_ = true;
   vtab::ScanRowids rowids_, among_rowids_;

@@ -223,6 +223,8 @@ def sections_of(text):
 
 def argument_counts(signature):
     """'a, b [, c [, d]]' -> {2, 3, 4}"""
+    if "..." in signature:
+        return {-1}  # any number
     required, *optional = signature.split("[")
     count = len([part for part in required.split(",") if part.strip()])
     counts = {count}

@@ -1,6 +1,9 @@
 // glove_keys: an aggregate of ids.
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+
 #include "tests/functions/connection.h"
 
 namespace glove::testing {
@@ -31,13 +34,24 @@ TEST(Keys, OfNoIdAreNull) {
   EXPECT_EQ(connection.value("SELECT glove_keys(NULL)"), "NULL");
 }
 
-TEST(Keys, MustBeIntegers) {
+// One set of each: the order of the rows, duplicates and keys with a NULL make no difference.
+TEST(Keys, MayBeOfAnyTypeAndOfSeveralColumns) {
   Connection connection;
-  for (const char* id : {"'1'", "1.5", "1.0", "x'01'", "9223372036854775808", "''"}) {
-    const std::string error = connection.error(std::string("SELECT glove_keys(") + id + ")");
-    EXPECT_NE(error.find("glove_keys: id must be an INTEGER or NULL, but is "), std::string::npos) << error;
-  }
-  EXPECT_NE(connection.error("SELECT glove_keys(1.5)").find("but is 1.5;"), std::string::npos);
+  const auto set_of = [&connection](const std::string& key, const std::string& values) {
+    return connection.value("SELECT glove_keys(" + key + ") FROM (VALUES " + values + ")");
+  };
+  std::set<std::string> sets;
+  for (const char* values : {"('1')", "(1.0)", "(x'31')", "(9223372036854775808.0)", "('')", "(x'')",
+                             "('a'), ('b')", "('ab')", "(1), ('a')"})
+    EXPECT_TRUE(sets.insert(set_of("column1", values)).second) << values;
+  EXPECT_TRUE(sets.insert(set_of("column1, column2", "('a', 1)")).second);
+  EXPECT_TRUE(sets.insert(set_of("column1, column2", "('a', '1')")).second);
+  EXPECT_EQ(set_of("column1", "('b'), (NULL), ('a'), ('b')"), set_of("column1", "('a'), ('b')"));
+  EXPECT_EQ(set_of("column1, column2", "('b', NULL), ('a', 1), (NULL, 1)"),
+            set_of("column1, column2", "('a', 1)"));
+  EXPECT_EQ(set_of("column1, column2", "('b', NULL)"), "NULL");
+  EXPECT_EQ(set_of("column1, column2", "('b', x'00ff'), ('a', 1.5)"), "[[\"a\",1.5],[\"b\",[\"00ff\"]]]");
+  EXPECT_NE(connection.error("SELECT glove_keys(9e999)").find("a key is infinite"), std::string::npos);
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ TEST_F(LongValues, AreShortenedInMessages) {
       {"SELECT glove_text_vec('a', NULL, '{\"@\":1}')", "method"},
       {"SELECT glove_vec('(@')", "add ')'"},
       {"INSERT INTO v(v) VALUES ('@')",
-       "...'; the commands are: sync, merge, rebuild, integrity-check, calibrate"},
+       "...'; the commands are: sync, merge, rebuild, repair, integrity-check, calibrate"},
       {"CREATE VIRTUAL TABLE w USING glove_index(content='doc', rowid='id', vector='e', dims='@')", "n...'"},
       {"CREATE VIRTUAL TABLE w USING glove_index(content='doc', rowid='id', vector='e', invalid='@')",
        "n...'"},

@@ -22,6 +22,7 @@ import time
 import numpy
 
 import changesets
+import keyed_statements
 import sessions
 import stand_ins
 import statements
@@ -243,7 +244,9 @@ def schema_steps(generator, database):
 
 def new_generator(source, form, stand_in):
     form = "text" if form == "static" else form  # the same statements with another model
-    return stand_ins.StandIn(source, form, stand_in) if stand_in else statements.Generator(source, form)
+    if stand_in:
+        return stand_ins.StandIn(source, form, stand_in)
+    return (keyed_statements if source.random() < 0.45 else statements).Generator(source, form)
 
 
 def bad_rows_query(generator):

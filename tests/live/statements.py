@@ -269,6 +269,8 @@ class Generator:
     def check(self, session):
         """A query over the index and the same over a full scan of the content."""
         source = self.source
+        if self.commands and source.random() < 0.12:
+            return {"do": "check", "session": session, **self.list()}
         queries = sorted({self.query() for _ in range(source.choice((1, 1, 1, 3)))})
         k = source.choice((1, 3, 10, 10, 30) if self.large and source.random() < 0.7 else (None, None, 0, 1, 2, 3, 10, 1000))
         given = "%s%s" % ("v.query = %s" % queries[0] if len(queries) == 1 else "v.query IN (%s)" % ", ".join(queries),
@@ -279,7 +281,7 @@ class Generator:
             given = "1"
         among = self.among()
         if among:
-            given += " AND v.among = (SELECT glove_keys(c.%s) FROM %s c WHERE %s)" % (quoted(self.key), self.table(), among)
+            given += " AND v.among = (SELECT glove_keys(%s) FROM %s c WHERE %s)" % (self.keys_of("c"), self.table(), among)
         if self.commands and source.random() < 0.2:
             given += " AND v.recall = %s" % source.choice(("0.5", "0.95", "1", "NULL"))  # exact: there are too few rows to read fewer
         expected_given = "1" if k is None else "v.rank <= %d" % k
@@ -287,6 +289,37 @@ class Generator:
         return {"do": "check", "session": session,
                 "index": self.over_index(queries, select, at, given, expected_given) + tail,
                 "expected": self.full_scan(queries, self.table(), among) + select % ("full_scan", expected_given) + tail}
+
+    def list(self):
+        """The index without a query, and the rows of the content that have a vector."""
+        vector = self.vector_of("c")
+        rows = " FROM %s c WHERE %s AND cos_sim(%s, %s) NOT NULL" % (self.table(), self.whole_key(), vector, vector)
+        at = "{s}" + quoted(self.index)
+        return self.source.choice((
+            {"index": "SELECT count(*) FROM %s" % at, "expected": "SELECT count(*)" + rows},
+            {"index": "SELECT %s, rank, similarity FROM %s v" % (self.shown_keys("v"), at),
+             "expected": "SELECT %s, NULL, NULL%s ORDER BY %s" % (self.keys_of("c"), rows, self.key_order())},
+            {"index": "SELECT count(*), count(v.rank) FROM %s d JOIN %s v ON %s" % (self.table(), at, self.same_key("v", "d")),
+             "expected": "SELECT count(*), 0" + rows}))
+
+    def keys_of(self, row):
+        return "%s.%s" % (row, quoted(self.key))
+
+    def shown_keys(self, row):
+        return "%s.id" % row
+
+    def whole_key(self):
+        return "1"
+
+    def key_order(self):
+        return self.keys_of("c")
+
+    def same_key(self, one, other):
+        return "%s = %s" % (self.shown_keys(one), self.keys_of(other))
+
+    def vector_of(self, row):
+        column = "%s.%s" % (row, self.vector_column())
+        return "glove_text_vec(%s, 'glove')" % column if self.form == "text" else "as_vector(%s, %d)" % (column, self.dims)
 
     def among(self):
         """A condition on the rows c of the content that a query admits; often none."""
@@ -328,11 +361,8 @@ class Generator:
 
     def full_scan(self, queries, table, among=""):
         """WITH full_scan(query, id, similarity, rank) AS (...), the relation that the index must equal."""
-        column, key = self.vector_column(), quoted(self.key)
-        if self.form == "text":
-            vector, query = "glove_text_vec(c.%s, 'glove')" % column, "glove_text_vec(q.query, 'glove')"
-        else:
-            vector, query = "as_vector(c.%s, %d)" % (column, self.dims), "q.query"
+        key, vector = quoted(self.key), self.vector_of("c")
+        query = "glove_text_vec(q.query, 'glove')" if self.form == "text" else "q.query"
         return ("WITH q(query) AS (VALUES %s), scored(query, id, similarity) AS (SELECT q.query, c.%s, cos_sim(%s, %s) FROM q, %s c%s), "
                 "full_scan(query, id, similarity, rank) AS (SELECT query, id, similarity, row_number() OVER (PARTITION BY query ORDER BY "
                 "similarity DESC, id) FROM scored WHERE similarity NOT NULL) "

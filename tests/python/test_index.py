@@ -206,6 +206,27 @@ class Index(unittest.TestCase):
         self.assertEqual(reopened.columns, ["tag"])
         self.check(reopened, rows)
 
+    def test_statements_are_checked_and_migrations_repaired(self):
+        docs = self.glove.index(self.conn, "doc", [1, 2], [[1, 0], [0, 1]])
+        unchecked = self.glove.index(self.conn, "other", [1, 2], [[1, 0], [0, 1]], check="no")
+        for table, refused in (("doc", True), ("other", False)):
+            try:
+                self.conn.execute(f"INSERT INTO {table} VALUES (3, x'00')")
+                self.assertFalse(refused)
+                self.conn.execute(f"DELETE FROM {table} WHERE id = 3")
+            except Exception as error:
+                self.assertIn("no BLOB of 4 bytes per component", str(error))
+                self.assertTrue(refused)
+        self.assertEqual(self.glove.repair(self.conn), [])
+        for statement in ("CREATE TABLE new_doc(id INTEGER PRIMARY KEY, vector BLOB, tag)", "INSERT INTO new_doc SELECT *, 1 FROM doc", "DROP TABLE doc",
+                          "ALTER TABLE new_doc RENAME TO doc", "UPDATE doc SET vector = (SELECT vector FROM doc WHERE id = 1) WHERE id = 2"):
+            self.conn.execute(statement)
+        with self.assertRaisesRegex(Exception, "glove_repair"):
+            docs.search([1, 0])
+        self.glove.load(self.conn, repair=True)
+        self.assertEqual(docs.search([1, 0]), [(1, 1.0), (2, 1.0)])
+        self.assertEqual([row[0] for row in unchecked.search([1, 0])], [1, 2])
+
     def test_rows_that_could_never_be_found_are_refused_at_once(self):
         def refused(index, part, vectors, ids=None):
             rows, changes = index.conn.execute(f"SELECT * FROM {index.table}").fetchall(), index.conn.total_changes

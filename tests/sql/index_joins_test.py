@@ -50,12 +50,22 @@ def forms(v, w, given):
         ("a scalar subquery", "SEARCH d", 2, f"SELECT d.id, (SELECT rank FROM {v} v WHERE {given('v', A)} AND v.id = d.id) FROM doc d WHERE d.tenant = 5"),
         ("EXISTS", "SEARCH d", 1, f"SELECT count(*) FROM doc d WHERE d.tenant = 5 AND EXISTS (SELECT 1 FROM {v} v WHERE {given('v', A)} AND v.id = d.id "
          "AND v.rank <= 1000)"),
-        ("like this row", "SCAN v", 1, f"SELECT d.id FROM {v} v JOIN doc d ON d.id = v.id WHERE {given('v', '(SELECT a FROM doc WHERE id = 77)')} "
+        ("like this row", "SCAN v", 1, f"SELECT d.id FROM {v} v JOIN doc d ON d.id = v.id WHERE {given('v', '(SELECT a FROM doc WHERE ts = 77)')} "
          "AND d.tenant = 5" + by_rank),
     ]
 
 
 class Joins(unittest.TestCase):
+    KEY, TIES, PUSHED = "INTEGER", "id", " id"
+
+    @staticmethod
+    def key(i):
+        return i
+
+    @staticmethod
+    def forms(*arguments):
+        return forms(*arguments)
+
     def setUp(self):
         self.random = random.Random(SEED)
         folder = tempfile.TemporaryDirectory()
@@ -63,20 +73,20 @@ class Joins(unittest.TestCase):
         self.path = os.path.join(folder.name, "joins.db")
         self.db = self.connect()
         self.db.executescript(
-            "CREATE TABLE doc(id INTEGER PRIMARY KEY, tenant, ts, body, a);"
-            "CREATE TABLE second(id INTEGER PRIMARY KEY, b); CREATE TABLE tag(doc, name)")
+            f"CREATE TABLE doc(id {self.KEY} PRIMARY KEY, tenant, ts, body, a);"
+            f"CREATE TABLE second(id {self.KEY} PRIMARY KEY, b); CREATE TABLE tag(doc, name)")
         self.db.execute("BEGIN")
         for i in range(ROWS):
-            self.db.execute("INSERT INTO doc VALUES (?, ?, ?, ?, ?)", (i, i % 20, i, f"word{i} common{i % 50}", self.vector()))
-            self.db.execute("INSERT INTO second VALUES (?, ?)", (i, self.vector()))
-            self.db.execute("INSERT INTO tag VALUES (?, ?)", (i, f"t{i % 100}"))
+            self.db.execute("INSERT INTO doc(rowid, id, tenant, ts, body, a) VALUES (?1, ?2, ?3, ?4, ?5, ?6)", (i, self.key(i), i % 20, i, f"word{i} common{i % 50}", self.vector()))
+            self.db.execute("INSERT INTO second VALUES (?, ?)", (self.key(i), self.vector()))
+            self.db.execute("INSERT INTO tag VALUES (?, ?)", (self.key(i), f"t{i % 100}"))
         self.db.execute("COMMIT")
         self.db.executescript(
             "CREATE VIRTUAL TABLE doc_vec USING glove_index(content='doc', rowid='id', vector='a');"
             "CREATE VIRTUAL TABLE second_vec USING glove_index(content='second', rowid='id', vector='b');"
-            "CREATE VIRTUAL TABLE doc_fts USING fts5(body, content=doc, content_rowid=id); INSERT INTO doc_fts(doc_fts) VALUES ('rebuild');"
+            "CREATE VIRTUAL TABLE doc_fts USING fts5(body, content=doc, content_rowid=rowid); INSERT INTO doc_fts(doc_fts) VALUES ('rebuild');"
             "CREATE INDEX by_tenant ON doc(tenant); CREATE INDEX by_ts ON doc(ts); CREATE INDEX by_name ON tag(name);"
-            "UPDATE doc SET a = (SELECT a FROM doc WHERE id = 100) WHERE id IN (99, 101, 1999)")
+            "UPDATE doc SET a = (SELECT a FROM doc WHERE ts = 100) WHERE ts IN (99, 101, 1999)")
 
     def run(self, result=None):
         with self.subTest(seed=SEED):
@@ -110,13 +120,13 @@ class Joins(unittest.TestCase):
     def new_queries(self):
         """Two queries, with a table `ranked` and one `ranked_second` of all their ranks, computed without an index."""
         queries = {A: self.vector(), B: self.vector()}
-        asked = {**queries, "(SELECT a FROM doc WHERE id = 77)": self.db.execute("SELECT a FROM doc WHERE id = 77").fetchone()[0]}
+        asked = {**queries, "(SELECT a FROM doc WHERE ts = 77)": self.db.execute("SELECT a FROM doc WHERE ts = 77").fetchone()[0]}
         for name, content, column in (("ranked", "doc", "a"), ("ranked_second", "second", "b")):
             self.db.execute(f"CREATE TEMP TABLE IF NOT EXISTS {name}(asked, id, similarity, rank)")
             self.db.execute(f"DELETE FROM {name}")
             for query, value in asked.items():
                 self.db.execute(
-                    f"INSERT INTO {name} SELECT ?1, id, s, row_number() OVER (ORDER BY s DESC, id) FROM (SELECT id, cos_sim({column}, ?2) s "
+                    f"INSERT INTO {name} SELECT ?1, id, s, row_number() OVER (ORDER BY s DESC, {self.TIES}) FROM (SELECT rowid, id, cos_sim({column}, ?2) s "
                     f"FROM {content} WHERE {column} NOT NULL)", (query, value))
         return queries
 
@@ -130,8 +140,8 @@ class Joins(unittest.TestCase):
 
     def expect_right(self):
         queries = self.new_queries()
-        expected = forms("ranked", "ranked_second", self.over_table)
-        for (name, _, most, sql), (_, _, _, ordinary) in zip(forms("doc_vec", "second_vec", self.over_index), expected):
+        expected = self.forms("ranked", "ranked_second", self.over_table)
+        for (name, _, most, sql), (_, _, _, ordinary) in zip(self.forms("doc_vec", "second_vec", self.over_index), expected):
             self.db.execute("UPDATE tag SET name = name WHERE rowid = 1")  # nothing is kept any more
             with self.subTest(name, sqlite=sqlite3.sqlite_version):
                 rows, searches = self.searches(sql, queries)
@@ -144,12 +154,12 @@ class Joins(unittest.TestCase):
             if analyzed:
                 self.db.execute("ANALYZE")
             for db in (self.db, self.connect()):
-                for name, begin, _, sql in forms("doc_vec", "second_vec", self.over_index):
+                for name, begin, _, sql in self.forms("doc_vec", "second_vec", self.over_index):
                     plan = [row[3] for row in self.rows("EXPLAIN QUERY PLAN " + sql, {A: b"", B: b""}, db)]
                     with self.subTest(name, analyzed=analyzed, sqlite=sqlite3.sqlite_version, plan=plan):
                         self.assertTrue(plan[0].startswith(begin), plan)
                         if begin not in ("", "SCAN v"):
-                            self.assertTrue(any(step.startswith("SCAN") and " id" in step for step in plan), plan)
+                            self.assertTrue(any(step.startswith("SCAN") and self.PUSHED in step for step in plan), plan)
             # From now on the table knows how many rows it has.
             self.rows("SELECT id FROM doc_vec WHERE query = :query AND k = 1", {A: self.vector()})
 
@@ -158,9 +168,9 @@ class Joins(unittest.TestCase):
 
     def test_forms_in_a_transaction_that_has_written(self):
         self.db.execute("BEGIN")
-        self.db.execute("UPDATE doc SET a = (SELECT a FROM doc WHERE id = 3) WHERE id % 7 = 0")
-        self.db.execute("DELETE FROM doc WHERE id % 11 = 0 AND id <> 77")
-        self.db.execute("UPDATE second SET b = NULL WHERE id % 5 = 0")
+        self.db.execute("UPDATE doc SET a = (SELECT a FROM doc WHERE ts = 3) WHERE ts % 7 = 0")
+        self.db.execute("DELETE FROM doc WHERE ts % 11 = 0 AND ts <> 77")
+        self.db.execute("UPDATE second SET b = NULL WHERE rowid % 5 = 0")
         self.expect_right()
         self.db.execute("ROLLBACK")
         self.expect_right()
@@ -255,7 +265,7 @@ class Joins(unittest.TestCase):
         for key, rank in self.random.sample(rows, 50):
             self.assertEqual(rank, self.expected_rank(query, key))
         # The changed rows are in the log, and a second change of one leaves no trace there.
-        self.db.execute("UPDATE doc SET a = (SELECT a FROM doc WHERE id = 3) WHERE id % 7 = 0")
+        self.db.execute("UPDATE doc SET a = (SELECT a FROM doc WHERE ts = 3) WHERE ts % 7 = 0")
         self.db.execute("UPDATE doc SET ts = (SELECT rank FROM doc_vec WHERE query = ? AND id = doc.id) WHERE id < 40", (query,))
         for key, rank in self.db.execute("SELECT id, ts FROM doc WHERE id < 40").fetchall():
             self.assertEqual(rank, self.expected_rank(query, key))
@@ -306,6 +316,32 @@ class Joins(unittest.TestCase):
                     "SELECT typeof(id) FROM (SELECT id FROM doc_vec WHERE query = :query AND k = 9 ORDER BY 1 LIMIT 9)"):
             self.assertEqual(set(self.rows(sql, {A: self.vector()})), {("integer",)})
 
+
+class TextKeys(Joins):
+    """The same forms where the key is a TEXT."""
+    KEY, TIES, PUSHED = "TEXT", "rowid", " key1"
+
+    @staticmethod
+    def key(i):
+        return f"r{i}"
+
+    @staticmethod
+    def forms(*arguments):
+        changes = (("v.id = f.rowid", "v.id = 'r' || f.rowid"), ("id = 77", "id = 'r77'"), ("d.id + 1", "'r' || (substr(d.id, 2) + 1)"))
+        made = []
+        for name, begin, most, sql in forms(*arguments):
+            for old, new in changes:
+                sql = sql.replace(old, new)
+            made.append((name, begin, most, sql))
+        return made
+
+
+class KeysWithACollation(TextKeys):
+    KEY = "TEXT COLLATE NOCASE"
+
+
+for test in [name for name in dir(Joins) if name.startswith("test_") and name not in ("test_plans", "test_forms", "test_forms_in_a_transaction_that_has_written")]:
+    setattr(TextKeys, test, None)  # of integer keys
 
 if __name__ == "__main__":
     print(f"GLOVE_TEST_SEED={SEED}, SQLite {sqlite3.sqlite_version}")

@@ -279,46 +279,51 @@ class Statements(LiveTest):
         self.expect_error("takes no rows; insert them into 'doc'", "INSERT INTO doc_vec(id) VALUES (1)")
         self.expect_error("cannot be changed; change the rows of 'doc'", "DELETE FROM doc_vec WHERE query = ?", self.query)
         for change in ("UPDATE doc_vec SET id = 1 WHERE query = x'00'", "UPDATE doc_vec SET id = 1", "DELETE FROM doc_vec",
-                       "  delete FROM doc_vec WHERE id = 3", "DELETE FROM doc_vec WHERE query = x'00'",
-                       "WITH a AS (SELECT 3 AS i) DELETE FROM doc_vec WHERE id IN (SELECT i FROM a)",
+                       "  delete FROM doc_vec WHERE id = 300", "DELETE FROM doc_vec WHERE query = x'00'",
+                       "WITH a AS (SELECT 300 AS i) DELETE FROM doc_vec WHERE id IN (SELECT i FROM a)",
                        "WITH a AS (SELECT 3 AS i) UPDATE doc_vec SET id = 4 WHERE id = (SELECT i FROM a)",
                        "WITH \"DELETE FROM doc\" AS (SELECT ';') UPDATE OR IGNORE [doc_vec] SET id = 4 WHERE rank < 3",
                        "/* why */ DELETE -- that\n FROM main . \"doc_vec\" WHERE rank = 1", "UPDATE DOC_VEC SET k = 3 WHERE k = 3",
                        "UPDATE doc_vec SET id = d.id FROM doc d WHERE d.id = 300",
                        "DELETE FROM doc_vec WHERE id IN (SELECT id FROM doc_vec)", "\ufeffDELETE FROM doc_vec",
                        "WITH a AS (SELECT 3 AS i)\ufeffDELETE FROM doc_vec", "\ufeff UPDATE \ufeffdoc_vec SET id = 1"):
-            self.expect_error("^doc_vec cannot be changed; change the rows of 'doc', and the index follows$", change)
-        self.expect_error("^doc_vec has no query: SQLite could pass it none; give one as an argument .*WHERE query = . AND k = 10$", "CREATE TABLE copy AS SELECT * FROM doc_vec")
+            with self.subTest(change):
+                self.expect_error("^doc_vec cannot be changed; change the rows of 'doc', and the index follows$", change)
+        self.expect_error("^doc_vec has no query: SQLite could pass it none; give one as an argument .*WHERE query = . AND k = 10$",
+                          "CREATE TABLE copy AS SELECT * FROM doc_vec WHERE rank > 0")
         for name in (":delete", "@delete", "$delete", "$a::delete", ":update", "@update", "$update"):
             with self.assertRaisesRegex(sqlite3.Error, "^doc_vec has no query: SQLite could pass it none; give one"):
-                self.db.execute(f"INSERT INTO doc(id) SELECT {name} {'doc_vec' if 'update' in name else ''} FROM doc_vec", {name[1:]: 1})
+                self.db.execute(f"INSERT INTO doc(id) SELECT {name} {'doc_vec' if 'update' in name else ''} FROM doc_vec WHERE rank > 0", {name[1:]: 1})
         self.db.execute("CREATE TEMP TABLE doc_vec AS SELECT 3 AS id")
-        for other in ("DELETE FROM doc WHERE id IN (SELECT id FROM main.doc_vec)", "DELETE FROM temp.doc_vec WHERE id IN (SELECT id FROM main.doc_vec)",
-                      "UPDATE doc SET title = 'DELETE FROM doc_vec' WHERE id IN (SELECT id FROM main.doc_vec) -- DELETE FROM doc_vec"):
+        for other in ("DELETE FROM doc WHERE id IN (SELECT id FROM main.doc_vec WHERE rank = 1)",
+                      "DELETE FROM temp.doc_vec WHERE id IN (SELECT id FROM main.doc_vec WHERE rank = 1)",
+                      "UPDATE doc SET title = 'DELETE FROM doc_vec' WHERE id IN (SELECT id FROM main.doc_vec WHERE rank = 1) -- DELETE FROM doc_vec"):
             self.expect_error("^doc_vec has no query: SQLite could pass it none; give one as an argument .*WHERE query = . AND k = 10$", other)
         self.db.execute("DROP TABLE temp.doc_vec")
-        self.expect_error("no command 'x'; the commands are: sync, merge, rebuild, integrity-check, calibrate",
+        self.expect_error("no command 'x'; the commands are: sync, merge, rebuild, repair, integrity-check, calibrate",
                           "INSERT INTO doc_vec(doc_vec) VALUES ('x')")
 
     def test_triggers_that_change_the_index(self):
         self.db.execute("CREATE TABLE other(id)")
-        self.db.execute("CREATE TRIGGER searches AFTER INSERT ON other BEGIN UPDATE other SET id = (SELECT id FROM doc_vec) WHERE id = new.id; END")
+        self.db.execute("CREATE TRIGGER searches AFTER INSERT ON other BEGIN UPDATE other SET id = (SELECT id FROM doc_vec WHERE rank = 1) WHERE id = new.id; END")
         self.expect_error("^doc_vec has no query: SQLite could pass it none", "INSERT INTO other VALUES (1)")
-        for kind, body in (("", "DELETE FROM doc_vec WHERE id = new.id"), ("TEMP ", "DELETE FROM doc_vec"),
-                           ("", "UPDATE doc_vec SET id = 3"), ("TEMP ", "UPDATE doc_vec SET id = 3 WHERE rank < 4")):
+        for kind, body in (("", "DELETE FROM doc_vec WHERE id = new.id AND rank > 0"), ("TEMP ", "DELETE FROM doc_vec WHERE rank > 0"),
+                           ("", "UPDATE doc_vec SET id = 3 WHERE similarity > 0"), ("TEMP ", "UPDATE doc_vec SET id = 3 WHERE rank < 4")):
             self.db.execute(f"CREATE {kind}TRIGGER \"it's\" AFTER INSERT ON other BEGIN {body}; END")
             no_query = "^doc_vec has no query: SQLite could pass it none[;,] .*WHERE query = . AND k = 10[)]?"
             perhaps = "; or, if the trigger 'it's' fired: doc_vec cannot be changed; change the rows of 'doc', and the index follows$"
             self.expect_error(no_query + perhaps, "INSERT INTO other VALUES (1)")
-            self.expect_error(no_query + "$", "SELECT * FROM doc_vec")
+            self.expect_error(no_query + "$", "SELECT * FROM doc_vec ORDER BY rank")
             # These do not call the trigger, but nothing tells the index so.
-            self.expect_error(no_query + perhaps, "UPDATE doc SET title = (SELECT id FROM doc_vec)")
+            self.expect_error(no_query + perhaps, "UPDATE doc SET title = (SELECT id FROM doc_vec WHERE rank = 1)")
             self.db.set_authorizer(lambda action, name, *_: sqlite3.SQLITE_DENY if (action, name) == (sqlite3.SQLITE_READ, "sqlite_temp_master")
                                    else sqlite3.SQLITE_OK)
-            self.expect_error(no_query + "$", "UPDATE doc SET title = (SELECT id FROM doc_vec)")
+            self.expect_error(no_query + "$", "UPDATE doc SET title = (SELECT id FROM doc_vec WHERE rank = 1)")
             self.db.set_authorizer(None)
             self.expect_error("^doc_vec: the query is a BLOB of 1 byte,", "INSERT INTO other SELECT id FROM doc_vec(x'00')")
             self.db.execute("DROP TRIGGER \"it's\"")
+        self.db.execute("CREATE TRIGGER lists AFTER INSERT ON other BEGIN DELETE FROM doc_vec; END")
+        self.expect_error("^doc_vec cannot be changed; change the rows of 'doc', and the index follows$", "INSERT INTO other VALUES (1)")
         self.assertEqual(self.db.execute("SELECT * FROM other").fetchall(), [])
 
     def test_commands_leave_the_last_rowid_and_count_as_one_change(self):
@@ -332,7 +337,9 @@ class Statements(LiveTest):
         self.assertEqual(self.db.execute("SELECT last_insert_rowid()").fetchone(), (9999,))
 
     def test_wrong_queries(self):
-        self.expect_error("no query", "SELECT * FROM doc_vec")
+        for some in ("WHERE rank = 1", "WHERE similarity > 0", "ORDER BY rank", "ORDER BY similarity DESC LIMIT 3", "WHERE query = ? OR id = 3",
+                     "WHERE k = 3", "WHERE id IN (SELECT v.id FROM doc_vec v WHERE v.rank < 3)"):
+            self.expect_error("no query", f"SELECT * FROM doc_vec {some}", *[self.query] * some.count("?"))
         self.expect_error("a BLOB of 4 bytes, but a vector of 6 float32 has 24", "SELECT * FROM doc_vec(x'00000000')")
         self.expect_error("the query is the text 'text', but the index has no model.*JSON array", "SELECT * FROM doc_vec('text')")
         for text, shown in (("a\nb\u202e", r"a\x0ab\xe2\x80\xae"), ("x" * 60, "x" * 60), ("x" * 61, "x" * 60 + "..."),
@@ -357,12 +364,17 @@ class Definitions(LiveTest):
 
     def test_tables_that_cannot_be_followed(self):
         self.db.execute("CREATE TABLE implicit(v)")
-        self.db.execute("CREATE TABLE descending(id INTEGER PRIMARY KEY DESC, v)")
-        self.db.execute("CREATE TABLE plain(id INTEGER PRIMARY KEY, v) WITHOUT ROWID")
+        self.db.execute("CREATE TABLE some(id, a, b, v, rank UNIQUE, UNIQUE(a, b))")
+        self.db.execute("CREATE UNIQUE INDEX of_some ON some(id) WHERE id > 3")
+        self.db.execute("CREATE UNIQUE INDEX of_lower ON some(lower(id))")
         self.db.execute("CREATE VIEW view AS SELECT * FROM doc")
         self.db.execute("CREATE TEMP TABLE elsewhere(id INTEGER PRIMARY KEY, v)")
-        for table in ("implicit", "descending", "plain"):
-            self.expect_refused("rowid must be the INTEGER PRIMARY KEY.* copy the rows", f"content={table}, rowid='id', vector='v'")
+        self.expect_refused("the table 'implicit' has no column 'rowid', which the argument rowid names", "content=implicit, rowid='rowid', vector='v'")
+        for key in ("id", "a", "b", "a, b, id", "a, a", "v"):
+            self.expect_refused(f"the table 'some' may have several rows with the same value of '{key}'; rowid must name all columns of a PRIMARY KEY",
+                                f"content=some, rowid='{key}', vector='v'")
+        self.expect_refused("the key has a column 'rank', but the index has one of this name itself", "content=some, rowid='rank', vector='v'")
+        self.expect_refused("rowid names 17 columns; a key may have at most 16", "content=some, rowid='%s', vector='v'" % ",".join("x" * 17))
         self.expect_refused("is a view", "content=view, rowid=id, vector=embedding")
         self.expect_refused("no table 'elsewhere' in the schema main", "content=elsewhere, rowid=id, vector=v")
         self.expect_refused("^doc_vec: the table 'doc' has no column 'x', which the argument vector names$", "content=doc, rowid=id, vector=x")
@@ -579,7 +591,7 @@ class Texts(LiveTest):
             self.db.execute(change)
             self.expect_current()
             self.expect_candidates_from(texts=True, vectors=True)
-            self.expect_error("stored vector of the row .*'rebuild'", "INSERT INTO note_vec(note_vec) VALUES ('integrity-check')")
+            self.expect_error("the row 1 of 'note' has a text whose stored vector is another one.*'rebuild'", "INSERT INTO note_vec(note_vec) VALUES ('integrity-check')")
             self.db.execute("DELETE FROM note WHERE id = (SELECT id FROM note_vec('rain') LIMIT 1)")
             before = self.db.execute("SELECT * FROM note_vec_vector").fetchall()
             for begin, end in (("SELECT 1", "SELECT 1"), ("BEGIN", "COMMIT")):

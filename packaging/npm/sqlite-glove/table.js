@@ -289,6 +289,9 @@ class Index {
     if (upsert && !values.has(this.id)) throw new TypeError('upsert() needs the ids of the rows');
     const changed = this.vector && values.has(this.vector) ? this.#checkVectors(values.get(this.vector), upsert) : 0;
     allOrNothing(this.db, () => {
+      for (const event of changed ? ['insert', 'update'] : []) {  // 'rebuild', which must follow, makes these triggers again
+        this.db.exec(`DROP TRIGGER IF EXISTS ${quoted(`${this.name}_${event}_check`)}`);
+      }
       insert(this.db, this.table, values, this.id, { upsert, progress: rows.progress });
       if (changed) this.#checkAllHave(changed);
       else this.#syncIfDue();
@@ -357,7 +360,8 @@ function makeIndex(db, table, { ids, vectors, dims, columns, text, name = `${tab
   for (const key of Object.keys(options)) {
     if (!/^\w+$/.test(key) || key in given) throw new TypeError(`'${key}' cannot be an argument of the index`);
   }
-  const using = Object.entries({ ...given, ...options }).map(([key, value]) => `${key}=${literal(value)}`).join(', ');
+  const check = vector && !('invalid' in options) ? { check: 'yes' } : {};
+  const using = Object.entries({ ...given, ...check, ...options }).map(([key, value]) => `${key}=${literal(value)}`).join(', ');
   checkLoaded(db);
   if (columnsOf(db, table).length) {
     throw new TypeError(`the table '${table}' exists already; open its index by new Index(db, '${table}') and use add() or upsert(), ` +

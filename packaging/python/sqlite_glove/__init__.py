@@ -16,7 +16,7 @@ from typing import Any, Iterable, List, NamedTuple, Optional, Union
 from ._index import Index, Progress, _execute, _text, index
 from ._version import __version__
 
-__all__ = ["Index", "Neighbor", "Progress", "__version__", "convert_path", "index", "load", "load_gensim", "loadable_path",
+__all__ = ["Index", "Neighbor", "Progress", "__version__", "convert_path", "index", "load", "load_gensim", "loadable_path", "repair",
            "neighbors", "serialize_float32"]
 
 _WORDS_PER_BATCH = 1024
@@ -44,8 +44,11 @@ def convert_path() -> str:
     return path
 
 
-def load(conn: Any) -> None:
-    """Loads the extension into a connection of sqlite3, pysqlite3 or apsw, and then forbids loading others again."""
+def load(conn: Any, *, repair: bool = False) -> None:
+    """Loads the extension into a connection of sqlite3, pysqlite3 or apsw, and then forbids loading others again.
+
+    With repair=True, calls repair().
+    """
     enable = getattr(conn, "enable_load_extension", None) or getattr(conn, "enableloadextension", None)
     load_extension = getattr(conn, "load_extension", None) or getattr(conn, "loadextension", None)
     if inspect.iscoroutinefunction(enable):
@@ -63,6 +66,20 @@ def load(conn: Any) -> None:
         load_extension(loadable_path())
     finally:
         enable(False)
+    if repair:
+        _repair(conn)
+
+
+def repair(conn: Any) -> List[str]:
+    """Repairs the indexes whose triggers a migration dropped when it remade their tables, and returns their names.
+
+    Each row of these tables is read once, and only what has changed is written.
+    """
+    broken = _rows(conn, "SELECT schema || '.' || name FROM glove_indexes WHERE state LIKE '%glove_repair(%'", ())
+    return [_text(_rows(conn, "SELECT glove_repair(?)", [name])[0][0]) for name, in broken]
+
+
+_repair = repair  # which load() has an argument for
 
 
 def serialize_float32(values: Iterable[float]) -> bytes:

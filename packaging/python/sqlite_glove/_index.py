@@ -404,7 +404,7 @@ class Index:
         self.command("sync")
 
     def command(self, command: str, query: Any = None) -> None:
-        """Runs a command of the index: sync, merge, rebuild, integrity-check, or calibrate with a query as search() takes it."""
+        """Runs a command of the index: sync, merge, rebuild, repair, integrity-check, or calibrate with a query as search() takes it."""
         name = _quoted(self.name)
         asked = query if query is None or isinstance(query, str) else _blob(query)
         with _all_or_nothing(self.conn):
@@ -422,6 +422,8 @@ class Index:
         values = _values(ids, vectors, columns, self.id, self.vector)
         changed = self._check_vectors(values.get(self.vector or "", ()), upsert)
         with _all_or_nothing(self.conn):
+            for event in ("insert", "update") if changed else ():  # 'rebuild', which must follow, makes these triggers again
+                _execute(self.conn, f"DROP TRIGGER IF EXISTS {_quoted(f'{self.name}_{event}_check')}")
             _insert(self.conn, self.table, values, self.id, upsert, progress)
             if changed:
                 self._check_all_have(changed)
@@ -513,7 +515,7 @@ def index(conn: Any, table: str, ids: Any = None, vectors: Any = None, columns: 
     anything with the buffer protocol) or an iterable of sequences, of which None is a row without a vector. `columns` is a dict or
     a DataFrame. With `text`, the names of columns of texts, a loaded model makes the vectors. `name` is that of the index,
     table + "_vec". `progress(done, total)` is called while rows are inserted. `arguments` are further ones of glove_index, such as
-    model="glove".
+    model="glove"; with vectors, check="yes" is one unless you give it or invalid.
     """
     vector = "vector" if text is None else None
     if text is None and vectors is None:
@@ -523,6 +525,8 @@ def index(conn: Any, table: str, ids: Any = None, vectors: Any = None, columns: 
     declared = ['"id" INTEGER PRIMARY KEY', *declared, *(['"vector" BLOB'] if vector else [])]
     given = {"content": table, "rowid": "id"}
     given["vector" if vector else "text"] = vector or (text if isinstance(text, str) else ", ".join(map(_quoted, text or ())))
+    if vector and "invalid" not in arguments:
+        arguments.setdefault("check", "yes")
     for key in arguments:
         if not key.isidentifier() or key in given:
             raise ValueError(f"{key!r} cannot be an argument of the index")

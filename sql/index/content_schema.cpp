@@ -1,0 +1,217 @@
+#include "sql/index/content_schema.h"
+
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+#include <utility>
+
+#include "base/concat.h"
+#include "sql/adapter/sql_tokens.h"
+
+namespace glove::sql {
+namespace {
+
+Result<std::vector<ContentColumn>> content_columns(sqlite3* db, const IndexDefinition& index) {
+  OwnQuery run(db, index.name,
+               "PRAGMA " + quoted_name(index.schema) + ".table_xinfo(" + quoted_name(index.content) + ")");
+  std::vector<ContentColumn> columns;
+  GLOVE_RETURN_IF_ERROR(run.for_each([&] {
+    columns.push_back({std::string(run.text(1)), std::string(run.text(2)), run.integer(5) > 0,
+                       run.integer(6) == 2 || run.integer(6) == 3});
+    return Status();
+  }));
+  return columns;
+}
+
+const ContentColumn* find_column(const std::vector<ContentColumn>& columns, const std::string& name) {
+  for (const ContentColumn& column : columns)
+    if (sqlite3_stricmp(column.name.c_str(), name.c_str()) == 0) return &column;
+  return nullptr;
+}
+
+// True if is_it(run), whose row is one of PRAGMA index_list, is true of an index of the content.
+template <class IsIt>
+Result<bool> has_index(sqlite3* db, const IndexDefinition& index, const IsIt& is_it) {
+  OwnQuery run(db, index.name,
+               "PRAGMA " + quoted_name(index.schema) + ".index_list(" + quoted_name(index.content) + ")");
+  while (true) {
+    GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
+    if (!more) return false;
+    if (is_it(run)) return true;
+  }
+}
+
+// Whether the columns are those of the index's key, in any order.
+bool are_key(const IndexDefinition& index, const std::vector<std::string>& columns) {
+  return columns.size() == index.key.size() &&
+         std::all_of(columns.begin(), columns.end(),
+                     [&index](const std::string& column) { return index.has_key_column(column); });
+}
+
+std::vector<std::string> primary_key(const std::vector<ContentColumn>& columns) {
+  std::vector<std::string> names;
+  for (const ContentColumn& column : columns)
+    if (column.key) names.push_back(column.name);
+  return names;
+}
+
+// Whether no two rows can have the same key: it is the PRIMARY KEY, or has a UNIQUE index of all rows.
+Result<bool> is_unique(sqlite3* db, const IndexDefinition& index, const std::vector<ContentColumn>& columns) {
+  if (are_key(index, primary_key(columns))) return true;
+  Status status;
+  GLOVE_ASSIGN_OR_RETURN(const bool found, has_index(db, index, [&](const OwnQuery& run) {
+                           if (run.integer(2) == 0 || run.integer(4) != 0 || !status.ok()) return false;
+                           std::vector<std::string> names;
+                           OwnQuery info(db, index.name,
+                                         "PRAGMA " + quoted_name(index.schema) + ".index_info(" +
+                                             quoted_name(run.text(1)) + ")");
+                           status = info.for_each([&] {
+                             names.emplace_back(info.text(2));  // empty: an expression
+                             return Status();
+                           });
+                           return are_key(index, names);
+                         }));
+  GLOVE_RETURN_IF_ERROR(status);
+  return found;
+}
+
+// The key is an alias of the rowid unless it has an index of its own: that of a table WITHOUT ROWID, or that
+// of INTEGER PRIMARY KEY DESC.
+Result<bool> is_integer_key(sqlite3* db, const IndexDefinition& index,
+                            const std::vector<ContentColumn>& columns) {
+  const ContentColumn* const key = find_column(columns, index.key.front().name);
+  if (key == nullptr || sqlite3_stricmp(key->type.c_str(), "INTEGER") != 0 ||
+      !are_key(index, primary_key(columns)))
+    return false;
+  GLOVE_ASSIGN_OR_RETURN(const bool has_own,
+                         has_index(db, index, [](const OwnQuery& run) { return run.text(3) == "pk"; }));
+  return !has_own;
+}
+
+// The affinity that SQLite gives a column of this type. ANY has none in a STRICT table.
+const char* affinity_of(std::string type) {
+  std::transform(type.begin(), type.end(), type.begin(), [](unsigned char c) { return std::toupper(c); });
+  const auto has = [&type](const char* word) { return type.find(word) != std::string::npos; };
+  if (has("INT")) return "INTEGER";
+  if (has("CHAR") || has("CLOB") || has("TEXT")) return "TEXT";
+  if (has("BLOB") || type.empty() || type == "ANY") return "BLOB";
+  return has("REAL") || has("FLOA") || has("DOUB") ? "REAL" : "NUMERIC";
+}
+
+Status check_kind(sqlite3* db, const IndexDefinition& index) {
+  OwnQuery run = master_query(db, index, "type, sql LIKE 'CREATE VIRTUAL%'", kTableOrView, index.content);
+  GLOVE_ASSIGN_OR_RETURN(const bool found, run.next());
+  if (!found)
+    return index_error(index,
+                       "there is no table '" + index.content + "' in the schema " + index.schema +
+                           ", where the index is; the content of an index must be a table of its own schema");
+  if (run.text(0) == "view")
+    return index_error(index, "'" + index.content +
+                                  "' is a view; only a table's changes can be followed, so index its table");
+  if (run.integer(1) != 0)
+    return index_error(
+        index,
+        "'" + index.content + "' is a virtual table, which cannot have triggers; index an ordinary table");
+  return {};
+}
+
+Status check_key(sqlite3* db, const IndexDefinition& index, const std::vector<ContentColumn>& columns) {
+  const std::string table = "the table '" + index.content + "' ";
+  std::string names;
+  for (const KeyColumn& column : index.key) {
+    if (find_column(columns, column.name) == nullptr)
+      return index_error(index,
+                         table + "has no column '" + column.name + "', which the argument rowid names");
+    names += (names.empty() ? "" : ", ") + column.name;
+  }
+  GLOVE_ASSIGN_OR_RETURN(const bool suits, index.has_key_table ? is_unique(db, index, columns)
+                                                               : is_integer_key(db, index, columns));
+  if (suits) return {};
+  if (!index.has_key_table)
+    return index_error(index, table + "has the column '" + names +
+                                  "', but it is not its INTEGER PRIMARY KEY, as it was when it was indexed");
+  return index_error(index, table + "may have several rows with the same value of '" + names +
+                                "'; rowid must name all columns of a PRIMARY KEY or of a UNIQUE index. Other "
+                                "rowids do not identify rows, because VACUUM may change them");
+}
+
+}  // namespace
+
+Result<bool> has_object(sqlite3* db, const IndexDefinition& index, const char* type,
+                        const std::string& name) {
+  return master_query(db, index, "1", "type = ? AND name = ? COLLATE NOCASE", type, name).next();
+}
+
+void find_key(sqlite3* db, IndexDefinition& index) {
+  const auto columns = content_columns(db, index);
+  const Result<bool> has_table = has_object(db, index, "table", index.name + "_key");
+  if (!columns.ok() || !has_table.ok()) return;
+  const Result<bool> is_integer = is_integer_key(db, index, columns.value());
+  index.has_key_table =
+      has_table.value() || (!columns.value().empty() && is_integer.ok() && !is_integer.value());
+  for (KeyColumn& key : index.key) {
+    const ContentColumn* const column = find_column(columns.value(), key.name);
+    if (!index.has_key_table || column == nullptr) continue;
+    key.name = column->name;
+    key.type = affinity_of(column->type);
+    const char *type = nullptr, *collation = nullptr;
+    int not_null = 0, primary = 0, increments = 0;
+    if (sqlite3_table_column_metadata(db, index.schema.c_str(), index.content.c_str(), key.name.c_str(),
+                                      &type, &collation, &not_null, &primary, &increments) == SQLITE_OK &&
+        collation != nullptr)
+      key.collation = collation;
+  }
+}
+
+Result<std::vector<ContentColumn>> checked_columns(sqlite3* db, const IndexDefinition& index) {
+  GLOVE_RETURN_IF_ERROR(check_kind(db, index));
+  GLOVE_ASSIGN_OR_RETURN(auto columns, content_columns(db, index));
+  GLOVE_RETURN_IF_ERROR(check_key(db, index, columns));
+  for (const std::string& name : index.columns)
+    if (find_column(columns, name) == nullptr)
+      return index_error(index, "the table '" + index.content + "' has no column '" + name +
+                                    "', which the argument " + (index.is_text ? "text" : "vector") +
+                                    " names");
+  return columns;
+}
+
+Error changed_content(sqlite3* db, const IndexDefinition& index, const Error& problem,
+                      const std::string& indexed) {
+  const std::string rebuild = "run " + index.command("rebuild");
+  const Result<bool> table = has_object(db, index, "table", index.content);
+  const Result<bool> view = has_object(db, index, "view", index.content);
+  if (table.ok() && view.ok() && !table.value() && !view.value()) {
+    const std::string missing = "there is no table '" + index.content + "' in the schema " + index.schema;
+    if (indexed.empty())  // SQLite drops a table's triggers with it
+      return index_error(index, missing + "; it was dropped since it was indexed: create it again and " +
+                                    rebuild + ", or drop the index");
+    return index_error(index, missing + "; it was renamed to '" + indexed +
+                                  "' since it was indexed: give it its old name again, or drop the index and "
+                                  "create it for that table");
+  }
+  return {problem.code, problem.message +
+                            "; the table was changed since it was indexed: change it back and " + rebuild +
+                            ", or drop the index and create it for the table as it is now"};
+}
+
+Result<ContentTraits> traits_of(sqlite3* db, const IndexDefinition& index,
+                                const std::vector<ContentColumn>& columns) {
+  ContentTraits traits;
+  std::vector<std::string> read = index.columns;
+  for (const KeyColumn& key : index.key) read.push_back(key.name);
+  for (const std::string& name : read) {
+    const ContentColumn* const column = find_column(columns, name);
+    traits.generated = traits.generated || column == nullptr || column->generated;
+  }
+  OwnQuery run = master_query(db, index, "sql", "type = 'table' AND name = ? COLLATE NOCASE", index.content);
+  GLOVE_ASSIGN_OR_RETURN(const bool found, run.next());
+  traits.autoincrement = found && has_word(run.text(0), "AUTOINCREMENT");
+  return traits;
+}
+
+Result<bool> can_lose_rows(sqlite3* db, const IndexDefinition& index) {
+  if (index.has_key_table) return true;  // the key has such an index, and the collation may be another one
+  return has_index(db, index, [](const OwnQuery& run) { return run.integer(2) != 0; });
+}
+
+}  // namespace glove::sql

@@ -1,0 +1,58 @@
+// The user's table as an index finds it: its columns, and the key that identifies its rows.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "sql/adapter/boundary.h"
+#include "sql/adapter/own_statement.h"
+#include "sql/index/index_definition.h"
+#include "sql/index/index_triggers.h"
+
+namespace glove::sql {
+
+// Asks sqlite_master of the index's schema for columns of what `condition`, with these values, is true of.
+template <class... Values>
+OwnQuery master_query(sqlite3* db, const IndexDefinition& index, const std::string& columns,
+                      const std::string& condition, const Values&... values) {
+  return OwnQuery(
+      db, index.name,
+      "SELECT " + columns + " FROM " + quoted_name(index.schema) + ".sqlite_master WHERE " + condition,
+      values...);
+}
+constexpr const char* kTableOrView = "type IN ('table', 'view') AND name = ? COLLATE NOCASE";
+
+// `type`: "table", "view" or "trigger".
+Result<bool> has_object(sqlite3* db, const IndexDefinition& index, const char* type, const std::string& name);
+
+// A column of the content, as PRAGMA table_xinfo reports it.
+struct ContentColumn {
+  std::string name;
+  std::string type;
+  bool key = false;  // part of the PRIMARY KEY
+  bool generated = false;
+};
+
+// Finds out what the key is that the definition names: whether it is an INTEGER PRIMARY KEY and, if it is
+// not, the types and collations of its columns. What cannot be found out is left to checked_columns().
+void find_key(sqlite3* db, IndexDefinition& index);
+
+// Checks that the content is a table that can be indexed by the key, and has the columns, all of which it
+// returns. The error says what is wrong.
+Result<std::vector<ContentColumn>> checked_columns(sqlite3* db, const IndexDefinition& index);
+
+// Returns the error of an index whose content cannot be followed any more, as `problem` of checked_columns()
+// says. `indexed`: the table that has the triggers of the index; empty: there are none.
+Error changed_content(sqlite3* db, const IndexDefinition& index, const Error& problem,
+                      const std::string& indexed);
+
+// REQUIRES: these are the content's columns.
+Result<ContentTraits> traits_of(sqlite3* db, const IndexDefinition& index,
+                                const std::vector<ContentColumn>& columns);
+
+// True if REPLACE can delete rows of the content that are not logged, because there is a UNIQUE index besides
+// the key.
+Result<bool> can_lose_rows(sqlite3* db, const IndexDefinition& index);
+
+}  // namespace glove::sql
