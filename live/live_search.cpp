@@ -43,6 +43,7 @@ ModelPtr model_of(const std::shared_ptr<ModelOwner>& owner) {
   }
   Model::Source source;
   source.path = "a live index";
+  source.coding = owner->segments.front()->coding();
   return std::make_shared<const Model>(std::move(parts), Vocabulary(), std::move(source), owner);
 }
 
@@ -61,29 +62,37 @@ constexpr size_t kMostHiddenInScan = size_t{1} << 24;
 // Reading a row by its id costs as much as reading this many in a pass over the user's table.
 constexpr int64_t kRowsPerRead = 4;
 
-// Returns the row with its similarity. REQUIRES: norm_squared = D(x, x) > 0, and the float environment.
-Neighbor scored(const Query& query, int64_t id, std::span<const float> vector, double norm_squared) {
-  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set() && norm_squared > 0);
+// Returns the row with its score. REQUIRES: norm_squared = D(x, x), the row is in the relation, and the float
+// environment.
+Neighbor scored(RowMetric metric, const Query& query, int64_t id, std::span<const float> vector,
+                double norm_squared) {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set() && is_in_relation(metric, norm_squared));
   GLOVE_REQUIRE(vector.size() == query.vector.size());
-  const auto dims = static_cast<int64_t>(vector.size());
-  const double dot = exact_dot(query.vector.data(), vector.data(), dims);
-  return {id, cosine_from_dots(dot, query.norm_squared, norm_squared)};
+  return {id, exact_score(metric, query.vector.data(), query.norm_squared, vector.data(), norm_squared,
+                          static_cast<int64_t>(vector.size()))};
 }
 
-// The same for any vector. A zero vector has no similarity, nor has one of other dimensions, which a rebuild
-// may have brought while a statement reads.
-Neighbor scored(const Query& query, int64_t id, std::span<const float> vector) {
+// The same for any vector. One that is not in the relation has no score, nor has one of other dimensions,
+// which a rebuild may have brought while a statement reads.
+Neighbor scored(RowMetric metric, const Query& query, int64_t id, std::span<const float> vector) {
+  if (vector.size() != query.vector.size()) return {id, kNoScore};
   const double norm_squared = exact_dot(vector.data(), vector.data(), static_cast<int64_t>(vector.size()));
-  if (!(norm_squared > 0) || vector.size() != query.vector.size()) return {id, kNoSimilarity};
-  return scored(query, id, vector, norm_squared);
+  if (!is_in_relation(metric, norm_squared)) return {id, kNoScore};
+  return scored(metric, query, id, vector, norm_squared);
 }
 
-void offer_changed(const ChangedRows& changed, const Admissible& among, const Query& query, BestRows& best) {
+void offer_changed(const IndexState& state, const Admissible& among, const Query& query, BestRows& best) {
+  const ChangedRows& changed = *state.changed;
   const size_t dims = query.vector.size();
   for (size_t i = 0; i < changed.ids.size(); ++i)
     if (among.has(changed.ids[i]))
-      best.offer(scored(query, changed.ids[i], std::span(changed.vectors).subspan(i * dims, dims),
-                        changed.norms_squared[i]));
+      best.offer(scored(state.metric, query, changed.ids[i],
+                        std::span(changed.vectors).subspan(i * dims, dims), changed.norms_squared[i]));
+}
+
+// Returns what the upper bound of a row must reach if its score may reach this one.
+double bound_needed(const CodingPtr& coding, const Query& query, double score) {
+  return coding == nullptr ? score : bound_of_score(coding->metric, coding->shift, query.vector, score);
 }
 
 }  // namespace
@@ -197,7 +206,7 @@ Status LiveRelation::score_table(std::span<const Query> queries, const SearchOpt
     begin();
     return read_admissible(by_id, options.interrupted, [&](int64_t id, std::span<const float> vector) {
       ++rows;
-      for (size_t i = 0; i < queries.size(); ++i) use(i, scored(queries[i], id, vector));
+      for (size_t i = 0; i < queries.size(); ++i) use(i, scored(state_.metric, queries[i], id, vector));
     });
   };
   Status status = read(reads_by_id());
@@ -214,7 +223,7 @@ Result<Answers> LiveRelation::best_of_table(std::span<const Query> queries, int6
                                             const SearchOptions& options, SearchReport& report) {
   std::vector<BestRows> best;
   GLOVE_RETURN_IF_ERROR(score_table(
-      queries, options, report, [&] { best.assign(queries.size(), BestRows(k)); },
+      queries, options, report, [&] { best.assign(queries.size(), BestRows(k, kNoScore)); },
       [&best](size_t i, const Neighbor& row) { best[i].offer(row); }));
   Answers answers;
   for (BestRows& rows : best) answers.push_back(std::move(rows).take());
@@ -227,12 +236,17 @@ Result<int64_t> LiveRelation::score_candidates(const Query& query, std::span<con
                                                BestRows& best) {
   std::vector<float> vector;
   int64_t gone = 0;
+  double needed = best.threshold() > kNoScore
+                      ? bound_needed(state_.parts->model().source().coding, query, best.threshold())
+                      : kNoScore;
   for (const Neighbor& candidate : candidates) {
-    if (best.threshold() > candidate.similarity) break;
+    if (needed > candidate.similarity) break;
     const auto row = static_cast<int32_t>(candidate.id);
     GLOVE_ASSIGN_OR_RETURN(const bool found, source_.read_indexed(state_, row, vector));
     if (found) {
-      best.offer(scored(query, state_.parts->id_of(row), vector));
+      best.offer(scored(state_.metric, query, state_.parts->id_of(row), vector));
+      if (best.threshold() > kNoScore)
+        needed = bound_needed(state_.parts->model().source().coding, query, best.threshold());
     } else {
       hide_row(state_, row);
       ++gone;
@@ -246,14 +260,23 @@ Result<int64_t> LiveRelation::score_candidates(const Query& query, std::span<con
 Result<std::optional<Answers>> LiveRelation::candidates(std::span<const Query> queries, int64_t k,
                                                         const SearchOptions& options, SearchReport& report) {
   const PartSet& parts = *state_.parts;
-  if (!parts.has_outlines()) {
+  const auto cpu = [&] { return std::string(parts.searchers().engine().backends().all().back()->name()); };
+  if (parts.model().is_shifted() && options.backend != "auto" && options.backend != cpu())
+    return Error{ErrorCode::kInvalidArgument,
+                 "an index whose metric is not 'cosine' is searched by the CPU; use the backend 'auto' or '" +
+                     cpu() + "' instead of '" + options.backend + "'"};
+  if (!parts.has_outlines() && !parts.model().is_shifted()) {
     GLOVE_ASSIGN_OR_RETURN(Answers found, candidates_of(parts.searchers(), queries, k, options, report));
     return std::optional(std::move(found));
   }
-  OutlineReader reader(state_, source_, codes_);
   SearchOptions reading = options;
+  reading.backend = cpu();
+  if (!parts.has_outlines()) {
+    GLOVE_ASSIGN_OR_RETURN(Answers found, candidates_of(parts.searchers(), queries, k, reading, report));
+    return std::optional(std::move(found));
+  }
+  OutlineReader reader(state_, source_, codes_);
   reading.reader = &reader;
-  reading.backend = parts.searchers().engine().backends().all().back()->name();
   auto found = candidates_of(parts.searchers(), queries, k, reading, report);
   if (!found.ok() && reader.has_lost_segment()) return std::optional<Answers>();
   GLOVE_RETURN_IF_ERROR(found);
@@ -296,8 +319,8 @@ Status LiveRelation::scan_segments(std::span<const Query> queries, int64_t k, in
     for (size_t i = 0; i < block.size(); ++i) {
       GLOVE_RETURN_IF_ERROR(check_interrupt(options.interrupted));
       const Query& query = queries[block[i]];
-      BestRows best(k);
-      offer_changed(*state_.changed, among_, query, best);
+      BestRows best(k, kNoScore);
+      offer_changed(state_, among_, query, best);
       GLOVE_ASSIGN_OR_RETURN(const int64_t gone, score_candidates(query, (*found)[i], best));
       if (gone <= wanted - k) {
         answers[block[i]] = std::move(best).take();
@@ -349,7 +372,7 @@ Result<OrderedRows> LiveRelation::all_rows(const Query& query, const SearchOptio
   GLOVE_RETURN_IF_ERROR(score_table(
       {&query, 1}, options, report, [&rows] { rows.clear(); },
       [&rows](size_t, const Neighbor& row) {
-        if (row.similarity > kNoSimilarity) rows.push_back(row);
+        if (row.similarity > kNoScore) rows.push_back(row);
       }));
   report.queries = 1;
   report.k = static_cast<int64_t>(rows.size());
@@ -368,8 +391,8 @@ Result<std::vector<Neighbor>> LiveRelation::score(const Query& query, std::span<
     if (!among_.has(id)) continue;
     GLOVE_ASSIGN_OR_RETURN(const bool found, source_.read(id, vector));
     if (!found) continue;
-    const Neighbor row = scored(query, id, vector);
-    if (row.similarity > kNoSimilarity) rows.push_back(row);
+    const Neighbor row = scored(state_.metric, query, id, vector);
+    if (row.similarity > kNoScore) rows.push_back(row);
   }
   return rows;
 }

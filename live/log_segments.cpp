@@ -41,10 +41,11 @@ Result<std::vector<SegmentPtr>> add_log_segment(IndexState& state, size_t stored
   const auto id_of = [](const auto& at) { return at.first->ids()[static_cast<size_t>(at.second)]; };
   std::sort(joined.begin(), joined.end(), [&](const auto& a, const auto& b) { return id_of(a) < id_of(b); });
   if (!joined.empty()) {
-    SegmentBuilder builder(state.dims, std::ssize(joined));
+    const CodingPtr coding = joined.front().first->coding();
+    SegmentBuilder builder(state.dims, std::ssize(joined), coding);
     for (const auto& [from, row] : joined) builder.copy(*from, row);
-    GLOVE_ASSIGN_OR_RETURN(SegmentPtr whole,
-                           Segment::parse(builder.finish(), std::ssize(joined), state.dims, kLogSegment));
+    GLOVE_ASSIGN_OR_RETURN(SegmentPtr whole, Segment::parse(builder.finish(), std::ssize(joined), state.dims,
+                                                            kLogSegment, {}, coding));
     parts.push_back({std::move(whole), {}});
     sizes.push_back({std::ssize(joined), 0});
   }

@@ -90,6 +90,7 @@ Result<CodeLevel> OutlineReader::read_row(int64_t row) {
   GLOVE_ASSIGN_OR_RETURN(const bool found, rows_.read_indexed(state_, static_cast<int32_t>(row), vector_));
   const double norm_squared =
       found ? exact_dot(vector_.data(), vector_.data(), static_cast<int64_t>(vector_.size())) : 0;
+  // Only the rows of lists, which are compared by cosine, are read so.
   if (!(norm_squared > 0) || static_cast<int64_t>(vector_.size()) != dims) {
     lost_rows_.push_back(static_cast<int32_t>(row));
     return CodeLevel();

@@ -69,7 +69,9 @@ Error wrong_length(const std::string& name, size_t bytes, int64_t rows, int64_t 
 
 int64_t segment_bytes(int64_t rows, int64_t dims, PlaneKind planes) {
   return code_bytes(rows, dims) + rows * static_cast<int64_t>(sizeof(int64_t) + 2 * sizeof(float)) +
-         (planes == PlaneKind::kNone ? 0 : PlaneArrayPlaces(rows, dims).end) +
+         (planes == PlaneKind::kShifted ? rows * static_cast<int64_t>(2 * sizeof(float)) : 0) +
+         (planes == PlaneKind::kPlanes || planes == PlaneKind::kSigned ? PlaneArrayPlaces(rows, dims).end
+                                                                       : 0) +
          (planes == PlaneKind::kSigned ? former_sign_bytes(rows, dims) : 0);
 }
 
@@ -79,8 +81,12 @@ std::pair<int64_t, int64_t> segment_id_bytes(int64_t rows, int64_t dims) {
 }
 
 Segment::Segment(HugePageBuffer<char> bytes, CodeBlocks blocks, int64_t rows, int64_t dims,
-                 const ListsPtr& lists)
-    : bytes_(std::move(bytes)), blocks_(std::move(blocks)), rows_(rows), dims_(dims) {
+                 const ListsPtr& lists, CodingPtr coding)
+    : bytes_(std::move(bytes)),
+      blocks_(std::move(blocks)),
+      rows_(rows),
+      dims_(dims),
+      coding_(std::move(coding)) {
   const auto count = static_cast<size_t>(rows);
   const char* place = bytes_.data();
   level_.bits = 8;
@@ -94,6 +100,12 @@ Segment::Segment(HugePageBuffer<char> bytes, CodeBlocks blocks, int64_t rows, in
   place += level_.scales.size_bytes();
   level_.residuals = {reinterpret_cast<const float*>(place), count};
   place += level_.residuals.size_bytes();
+  if (coding_ != nullptr) {
+    level_.along = {reinterpret_cast<const float*>(place), count};
+    place += level_.along.size_bytes();
+    level_.lengths = {reinterpret_cast<const float*>(place), count};
+    place += level_.lengths.size_bytes();
+  }
   if (lists != nullptr)
     planes_ = std::make_unique<SegmentPlanes>(
         std::span(place, bytes_.size() - static_cast<size_t>(place - bytes_.data())), rows, lists);
@@ -104,9 +116,18 @@ Segment::~Segment() {
   if (is_outline()) CodeCache::instance().forget(*this);
 }
 
+uint32_t checksum_of(const CodingPtr& coding) {
+  uint32_t checksum = 0;
+  if (coding == nullptr) return checksum;
+  for (const std::vector<float>* const half : {&coding->shift.mean, &coding->shift.direction})
+    checksum = crc32_continue(
+        checksum, std::span(reinterpret_cast<const char*>(half->data()), half->size() * sizeof(float)));
+  return checksum;
+}
+
 uint32_t Segment::checksum() const {
   if (is_outline()) return blocks_.checksum;
-  return crc32_continue(planes_ == nullptr ? 0 : planes_->lists()->checksum(), bytes_);
+  return crc32_continue(planes_ == nullptr ? checksum_of(coding_) : planes_->lists()->checksum(), bytes_);
 }
 
 // True if the codes are zero wherever there is no component: past the last one of each row, and past the last
@@ -128,25 +149,34 @@ bool Segment::padding_is_zero() const {
   return true;
 }
 
-// Returns what is wrong with the ids, scales and residuals; empty if nothing is.
+// Returns what is wrong with the ids and the numbers of rows; empty if nothing is.
 std::string Segment::fault_of_rows() const {
   const auto not_above = [](int64_t id, int64_t next) { return next <= id; };
   if (std::adjacent_find(ids_.begin(), ids_.end(), not_above) != ids_.end())
     return "has ids that are not in ascending order";
+  // A row that is too long for shifted codes has a residual of NaN.
+  const auto usable_residual = [this](float residual) {
+    return usable(residual) || (coding_ != nullptr && std::isnan(residual));
+  };
   if (!std::all_of(level_.scales.begin(), level_.scales.end(), usable) ||
-      !std::all_of(level_.residuals.begin(), level_.residuals.end(), usable))
-    return "has a scale or a residual that is negative, NaN or infinite";
+      !std::all_of(level_.residuals.begin(), level_.residuals.end(), usable_residual) ||
+      !std::all_of(level_.lengths.begin(), level_.lengths.end(), usable))
+    return "has a scale, a residual or a length that is negative, NaN or infinite";
+  if (!std::all_of(level_.along.begin(), level_.along.end(), [](float one) { return std::isfinite(one); }))
+    return "has a number along the mean that is NaN or infinite";
   return {};
 }
 
 Result<SegmentPtr> Segment::parse(HugePageBuffer<char> bytes, int64_t rows, int64_t dims,
-                                  const std::string& name, const ListsPtr& lists) {
+                                  const std::string& name, const ListsPtr& lists, const CodingPtr& coding) {
   GLOVE_REQUIRE(rows >= 1 && rows <= kMaxRows && dims >= 1 && dims <= kMaxDims);
-  GLOVE_REQUIRE(lists == nullptr || lists->dims() == dims);
-  const int64_t expected =
-      segment_bytes(rows, dims, lists == nullptr ? PlaneKind::kNone : PlaneKind::kPlanes);
+  GLOVE_REQUIRE(lists == nullptr || (lists->dims() == dims && coding == nullptr));
+  const int64_t expected = segment_bytes(rows, dims,
+                                         coding != nullptr  ? PlaneKind::kShifted
+                                         : lists != nullptr ? PlaneKind::kPlanes
+                                                            : PlaneKind::kNone);
   if (static_cast<int64_t>(bytes.size()) != expected) return wrong_length(name, bytes.size(), rows, expected);
-  const SegmentPtr segment(new Segment(std::move(bytes), {}, rows, dims, lists));
+  const SegmentPtr segment(new Segment(std::move(bytes), {}, rows, dims, lists, coding));
   if (const std::string fault = segment->fault_of_rows(); !fault.empty()) return corrupt(name, fault);
   if (!segment->padding_is_zero()) return corrupt(name, "has codes where there is no component");
   if (lists != nullptr && !segment->planes()->fault().empty())
@@ -155,14 +185,16 @@ Result<SegmentPtr> Segment::parse(HugePageBuffer<char> bytes, int64_t rows, int6
 }
 
 Result<SegmentPtr> Segment::parse_outline(HugePageBuffer<char> bytes, CodeBlocks blocks, int64_t rows,
-                                          int64_t dims, const std::string& name, const ListsPtr& lists) {
+                                          int64_t dims, const std::string& name, const ListsPtr& lists,
+                                          const CodingPtr& coding) {
   GLOVE_REQUIRE(rows >= 1 && rows <= kMaxRows && dims >= 1 && dims <= kMaxDims);
-  GLOVE_REQUIRE(lists == nullptr || lists->dims() == dims);
-  const int64_t expected = segment_bytes(rows, dims) - code_bytes(rows, dims) +
+  GLOVE_REQUIRE(lists == nullptr || (lists->dims() == dims && coding == nullptr));
+  const auto kind = coding == nullptr ? PlaneKind::kNone : PlaneKind::kShifted;
+  const int64_t expected = segment_bytes(rows, dims, kind) - code_bytes(rows, dims) +
                            (lists == nullptr ? 0 : PlaneArrayPlaces(rows, dims).plane1);
   if (static_cast<int64_t>(bytes.size()) != expected) return wrong_length(name, bytes.size(), rows, expected);
   (void)CodeCache::instance();  // which the destructor needs
-  const SegmentPtr segment(new Segment(std::move(bytes), std::move(blocks), rows, dims, lists));
+  const SegmentPtr segment(new Segment(std::move(bytes), std::move(blocks), rows, dims, lists, coding));
   if (const std::string fault = segment->fault_of_rows(); !fault.empty()) return corrupt(name, fault);
   if (lists != nullptr && !segment->planes()->fault().empty())
     return corrupt(name, segment->planes()->fault());
@@ -180,27 +212,41 @@ bool Segment::has_codes_of(int64_t row, std::span<const float> vector) const {
   GLOVE_REQUIRE(row >= 0 && row < rows_);
   if (static_cast<int64_t>(vector.size()) != dims_) return false;
   const double norm_squared = exact_dot(vector.data(), vector.data(), dims_);
-  if (!(norm_squared > 0) || std::isinf(norm_squared)) return false;  // a component may be NaN or infinite
+  // A component may be NaN or infinite.
+  if (!std::isfinite(norm_squared) || (coding_ == nullptr && !(norm_squared > 0))) return false;
   std::vector<int8_t> codes(static_cast<size_t>(component_groups(dims_) * kTileComponents));
-  float scale = 0;
-  float residual = 0;
-  quantize_row(vector.data(), norm_squared, dims_, codes.data(), kTileComponents, scale, residual);
+  ShiftedRow expected;
+  if (coding_ != nullptr)
+    expected = quantize_shifted_row(coding_->shift, vector.data(), dims_, codes.data(), kTileComponents);
+  else
+    quantize_row(vector.data(), norm_squared, dims_, codes.data(), kTileComponents, expected.scale,
+                 expected.residual);
   for (int64_t group = 0; group < component_groups(dims_); ++group)
     if (std::memcmp(codes.data() + group * kTileComponents,
                     level_.codes.data() + code_index(row, group * kTileComponents, dims_),
                     kTileComponents) != 0)
       return false;
   const auto place = static_cast<size_t>(row);
-  return level_.scales[place] == scale && level_.residuals[place] == residual;
+  const auto is_same = [](float a, float b) {
+    return std::bit_cast<int32_t>(a) == std::bit_cast<int32_t>(b);
+  };
+  return is_same(level_.scales[place], expected.scale) &&
+         is_same(level_.residuals[place], expected.residual) &&
+         (coding_ == nullptr ||
+          (is_same(level_.along[place], expected.along) && is_same(level_.lengths[place], expected.length)));
 }
 
-SegmentBuilder::SegmentBuilder(int64_t dims, int64_t expected_rows) : dims_(dims) {
+SegmentBuilder::SegmentBuilder(int64_t dims, int64_t expected_rows, CodingPtr coding)
+    : dims_(dims), coding_(std::move(coding)) {
   const int64_t most = kMostReserved / segment_bytes(kTileRows, dims) * kTileRows;
   const int64_t rows = std::min({expected_rows, most, kMaxRows});
   codes_.reserve(static_cast<size_t>(segment_bytes(rows, dims)));
   ids_.reserve(static_cast<size_t>(rows));
   scales_.reserve(static_cast<size_t>(rows));
   residuals_.reserve(static_cast<size_t>(rows));
+  if (coding_ == nullptr) return;
+  along_.reserve(static_cast<size_t>(rows));
+  lengths_.reserve(static_cast<size_t>(rows));
 }
 
 int8_t* SegmentBuilder::place_of(int64_t row) {
@@ -221,16 +267,27 @@ int64_t SegmentBuilder::append(std::span<const int64_t> ids) {
   codes_.resize(static_cast<size_t>(code_bytes(rows(), dims_)));
   scales_.resize(ids_.size());
   residuals_.resize(ids_.size());
+  if (coding_ == nullptr) return first;
+  along_.resize(ids_.size());
+  lengths_.resize(ids_.size());
   return first;
 }
 
 void SegmentBuilder::encode(int64_t row, std::span<const float> vector, double norm_squared) {
-  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set() && norm_squared > 0);
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set() && (norm_squared > 0 || coding_ != nullptr));
   GLOVE_REQUIRE(row >= 0 && std::ssize(vector) == dims_);
   int8_t* const place = place_of(row);
   // The quantiser leaves what follows the last component as it is.
   std::memset(place + (component_groups(dims_) - 1) * kGroupStride, 0, kTileComponents);
   // Not through [], which may look at the sizes that append() changes.
+  if (coding_ != nullptr) {
+    const ShiftedRow coded = quantize_shifted_row(coding_->shift, vector.data(), dims_, place, kGroupStride);
+    *(scales_.data() + row) = coded.scale;
+    *(residuals_.data() + row) = coded.residual;
+    *(along_.data() + row) = coded.along;
+    *(lengths_.data() + row) = coded.length;
+    return;
+  }
   quantize_row(vector.data(), norm_squared, dims_, place, kGroupStride, *(scales_.data() + row),
                *(residuals_.data() + row));
 }
@@ -241,6 +298,7 @@ void SegmentBuilder::add(int64_t id, std::span<const float> vector, double norm_
 
 void SegmentBuilder::copy(const Segment& segment, int64_t row) {
   GLOVE_REQUIRE(segment.dims() == dims_ && row >= 0 && row < segment.rows() && !segment.is_outline());
+  GLOVE_REQUIRE((segment.coding() == nullptr) == (coding_ == nullptr));
   const auto from_row = static_cast<size_t>(row);
   const int64_t to_row = append(segment.ids().subspan(from_row, 1));
   int8_t* const place = place_of(to_row);
@@ -249,6 +307,9 @@ void SegmentBuilder::copy(const Segment& segment, int64_t row) {
     std::memcpy(place + group * kGroupStride, from + group * kGroupStride, kTileComponents);
   scales_[static_cast<size_t>(to_row)] = segment.level().scales[from_row];
   residuals_[static_cast<size_t>(to_row)] = segment.level().residuals[from_row];
+  if (coding_ == nullptr) return;
+  along_[static_cast<size_t>(to_row)] = segment.level().along[from_row];
+  lengths_[static_cast<size_t>(to_row)] = segment.level().lengths[from_row];
 }
 
 HugePageBuffer<char> SegmentBuilder::finish() {
@@ -257,11 +318,14 @@ HugePageBuffer<char> SegmentBuilder::finish() {
     for (int64_t group = 0; group < component_groups(dims_); ++group)
       std::memset(place_of(row) + group * kGroupStride, 0, kTileComponents);
   HugePageBuffer<char> bytes = std::move(codes_);
-  bytes.reserve(static_cast<size_t>(segment_bytes(rows(), dims_)));
+  bytes.reserve(static_cast<size_t>(
+      segment_bytes(rows(), dims_, coding_ == nullptr ? PlaneKind::kNone : PlaneKind::kShifted)));
   append_bytes(bytes, ids_);
   append_bytes(bytes, scales_);
   append_bytes(bytes, residuals_);
-  *this = SegmentBuilder(dims_);
+  append_bytes(bytes, along_);
+  append_bytes(bytes, lengths_);
+  *this = SegmentBuilder(dims_, 0, coding_);
   return bytes;
 }
 

@@ -15,6 +15,7 @@
 #include "live/loaded_bytes.h"
 #include "live/segment_planes.h"
 #include "model/model_part.h"
+#include "model/shifted_codes.h"
 
 namespace glove::live {
 
@@ -29,22 +30,26 @@ struct CodeBlocks {
 
 // Immutable; any thread may use it. Its bytes are, little-endian and without gaps: the codes in the tiles of
 // model/quantize.h, the ids (int64, ascending), the scales and the residuals (float32); and those of
-// PlaneArrayPlaces if its rows are in lists. An outline is a segment whose codes are not in memory, nor the
+// PlaneArrayPlaces if its rows are in lists, or `along` and `length` of each row (float32) if its codes are
+// shifted. An outline is a segment whose codes are not in memory, nor the
 // codes of its planes.
 class Segment {
  public:
   // Takes the bytes of a segment, whose rows are in `lists` unless that is null. It is an error, kCorrupt, if
   // they cannot be those of `rows` rows of `dims` dimensions; `name` begins its message. REQUIRES: rows >= 1,
-  // dims >= 1, and neither is above the limits of model/limits.h; the lists have `dims` dimensions.
+  // dims >= 1, and neither is above the limits of model/limits.h; the lists have `dims` dimensions, as the
+  // coding, and there is only one of both.
   static Result<std::shared_ptr<const Segment>> parse(HugePageBuffer<char> bytes, int64_t rows, int64_t dims,
-                                                      const std::string& name, const ListsPtr& lists = {});
+                                                      const std::string& name, const ListsPtr& lists = {},
+                                                      const CodingPtr& coding = {});
 
   // Makes an outline. `bytes` are those of a segment from its ids on, up to plane one. Errors and
   // requirements as for parse().
   static Result<std::shared_ptr<const Segment>> parse_outline(HugePageBuffer<char> bytes, CodeBlocks blocks,
                                                               int64_t rows, int64_t dims,
                                                               const std::string& name,
-                                                              const ListsPtr& lists = {});
+                                                              const ListsPtr& lists = {},
+                                                              const CodingPtr& coding = {});
   ~Segment();
   Segment(const Segment&) = delete;
   Segment& operator=(const Segment&) = delete;
@@ -56,6 +61,13 @@ class Segment {
   const CodeBlocks& blocks() const { return blocks_; }
   // The codes of an outline are empty.
   const CodeLevel& level() const { return level_; }
+  // Null if the rows are compared by cosine.
+  const CodingPtr& coding() const { return coding_; }
+  PlaneKind kind() const {
+    return coding_ != nullptr   ? PlaneKind::kShifted
+           : planes_ != nullptr ? PlaneKind::kPlanes
+                                : PlaneKind::kNone;
+  }
   // Null if the rows are in no lists. Those of an outline have no plane.
   const SegmentPlanes* planes() const { return planes_.get(); }
   // Those in memory.
@@ -72,7 +84,8 @@ class Segment {
   bool has_codes_of(int64_t row, std::span<const float> vector) const;
 
  private:
-  Segment(HugePageBuffer<char> bytes, CodeBlocks blocks, int64_t rows, int64_t dims, const ListsPtr& lists);
+  Segment(HugePageBuffer<char> bytes, CodeBlocks blocks, int64_t rows, int64_t dims, const ListsPtr& lists,
+          CodingPtr coding);
   std::string fault_of_rows() const;
   bool padding_is_zero() const;
 
@@ -81,6 +94,7 @@ class Segment {
   int64_t rows_;
   int64_t dims_;
   std::span<const int64_t> ids_;
+  CodingPtr coding_;
   CodeLevel level_;
   std::unique_ptr<const SegmentPlanes> planes_;
   LoadedBytes loaded_;
@@ -88,6 +102,9 @@ class Segment {
 
 // Segments are shared by the connections of a process.
 using SegmentPtr = std::shared_ptr<const Segment>;
+
+// The checksum of the shift of a segment's codes, which its own continues; 0 for cosine.
+uint32_t checksum_of(const CodingPtr& coding);
 
 // The number of bytes of a segment, in lists or not.
 int64_t segment_bytes(int64_t rows, int64_t dims, PlaneKind planes = PlaneKind::kNone);
@@ -99,14 +116,14 @@ std::pair<int64_t, int64_t> segment_id_bytes(int64_t rows, int64_t dims);
 // encode() says.
 class SegmentBuilder {
  public:
-  // `expected_rows`: how many rows memory is reserved for, within reason.
-  explicit SegmentBuilder(int64_t dims, int64_t expected_rows = 0);
+  // `expected_rows`: how many rows memory is reserved for, within reason. `coding`: null for cosine.
+  explicit SegmentBuilder(int64_t dims, int64_t expected_rows = 0, CodingPtr coding = {});
 
   // Appends a row. REQUIRES: the float environment; id is above the earlier ones; the vector has `dims`
-  // finite components and norm_squared = D(x, x) > 0; rows() < kMaxRows.
+  // finite components and norm_squared = D(x, x), above 0 for cosine; rows() < kMaxRows.
   void add(int64_t id, std::span<const float> vector, double norm_squared);
 
-  // Appends a row of another segment of the same dimensions.
+  // Appends a row of another segment of the same dimensions, with the same codes.
   void copy(const Segment& segment, int64_t row);
 
   // The two halves of add(), for several threads: append() makes rows whose codes are not defined until
@@ -131,6 +148,8 @@ class SegmentBuilder {
   std::vector<int64_t> ids_;
   std::vector<float> scales_;
   std::vector<float> residuals_;
+  CodingPtr coding_;
+  std::vector<float> along_, lengths_;  // if there is a coding
 };
 
 // The connections of a process share segments, so that each is read and kept once. Returns the segment with

@@ -26,7 +26,7 @@ SegmentEncoder::SegmentEncoder(SegmentBuilder& builder)
       helpers_(usable_cores() - 1, [this] { encode_next(); }) {}
 
 void SegmentEncoder::add(int64_t id, std::span<const float> vector, double norm_squared) {
-  GLOVE_REQUIRE(std::ssize(vector) == builder_.dims() && norm_squared > 0);
+  GLOVE_REQUIRE(std::ssize(vector) == builder_.dims() && norm_squared >= 0);
   GLOVE_REQUIRE(batch_->ids.empty() || id > batch_->ids.back());
   batch_->ids.push_back(id);
   batch_->vectors.insert(batch_->vectors.end(), vector.begin(), vector.end());

@@ -19,9 +19,10 @@ constexpr int64_t kMostLists = 65536;
 
 // What a segment has for the rows that are in lists.
 enum class PlaneKind : uint8_t {
-  kNone,    // they are in none
-  kPlanes,  // two planes
-  kSigned,  // and a third one behind them, which an earlier version wrote and nobody reads
+  kNone,     // they are in none
+  kPlanes,   // two planes
+  kSigned,   // and a third one behind them, which an earlier version wrote and nobody reads
+  kShifted,  // they are in none, and their codes are shifted (model/shifted_codes.h)
 };
 
 // The centroids of the lists of an index, which its segments share. Immutable; any thread may use them. Their

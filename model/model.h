@@ -20,6 +20,7 @@
 namespace glove {
 
 class MappedFile;
+struct Coding;
 
 // The location of bytes in an open file, so that a backend can read them with pread() into its own buffers
 // instead of touching the map page by page.
@@ -57,6 +58,7 @@ class Model {
     std::shared_ptr<const StoredComponents> components;
     // How texts are encoded, if this is a static embedding model. Null: it is a model of words.
     StoredTokenizerPtr tokenizer;
+    std::shared_ptr<const Coding> coding;  // null: rows are compared by cosine
   };
 
   // `owner` keeps the memory of the parts and the vocabulary alive (a map or a heap block). REQUIRES: the
@@ -75,6 +77,8 @@ class Model {
   std::span<const ModelPart> parts() const { return parts_; }
   const Vocabulary& vocabulary() const { return vocabulary_; }
   const Source& source() const { return source_; }
+  // Whether the codes are shifted (model/shifted_codes.h). No other copies than those of 8 bits are then.
+  bool is_shifted() const { return source_.coding != nullptr; }
   const std::string& path() const { return source_.path; }
   // Returns the map from vectors of the model that this one was derived from, or nullptr if it was not.
   const RowMap* derivation() const { return source_.derivation.get(); }

@@ -19,6 +19,9 @@ struct CodeLevel {
   std::span<const int8_t> codes;     // the bytes of the tiles of quantize.h, or of nibbles.h
   std::span<const float> scales;     // [rows]
   std::span<const float> residuals;  // [rows]
+  // Of codes that are shifted (model/shifted_codes.h), [rows] each; otherwise empty.
+  std::span<const float> along = {};
+  std::span<const float> lengths = {};
 };
 
 struct RecallTable;  // lists/recall_table.h

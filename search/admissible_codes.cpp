@@ -24,9 +24,13 @@ AdmissibleCodes::AdmissibleCodes(const Model& model, const RowMask& mask) : rows
   codes_.resize(static_cast<size_t>(code_bytes(rows, model.dims())));
   scales_.resize(rows_.size());
   residuals_.resize(rows_.size());
+  if (model.is_shifted()) {
+    along_.resize(rows_.size());
+    lengths_.resize(rows_.size());
+  }
   part_.rows = rows;
   part_.dims = model.dims();
-  part_.levels = {{.bits = 8, .codes = codes_, .scales = scales_, .residuals = residuals_}};
+  part_.levels = {{8, codes_, scales_, residuals_, along_, lengths_}};
 }
 
 Result<AdmissibleCodesPtr> AdmissibleCodes::copy(const Model& model, const RowMask& mask, int threads,
@@ -53,6 +57,9 @@ void AdmissibleCodes::copy_tile(const Model& model, int64_t tile) {
     from[i] = level.codes.data() + code_index(row, 0, part.dims);
     scales_[first + i] = level.scales[static_cast<size_t>(row)];
     residuals_[first + i] = level.residuals[static_cast<size_t>(row)];
+    if (along_.empty()) continue;
+    along_[first + i] = level.along[static_cast<size_t>(row)];
+    lengths_[first + i] = level.lengths[static_cast<size_t>(row)];
   }
   int8_t* to = codes_.data() + code_index(tile * kTileRows, 0, part_.dims);
   for (int64_t group = 0; group < component_groups(part_.dims); ++group, to += kGroupBytes) {

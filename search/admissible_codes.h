@@ -39,6 +39,7 @@ class AdmissibleCodes {
   HugePageBuffer<int8_t> codes_;
   std::vector<float> scales_;
   std::vector<float> residuals_;
+  std::vector<float> along_, lengths_;  // of codes that are shifted
   ModelPart part_;
 };
 

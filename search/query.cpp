@@ -8,6 +8,7 @@
 #include "base/float_environment.h"
 #include "base/require.h"
 #include "model/exact_dot.h"
+#include "model/shifted_codes.h"
 #include "search/expression.h"
 
 namespace glove {
@@ -50,10 +51,16 @@ Result<MaybeQuery> query_from_terms(const Model& model, std::span<const Term> te
 
 }  // namespace
 
-MaybeQuery make_query(std::vector<float> vector, std::vector<int32_t> excluded) {
+QuantizedQuery query_codes(const Model& model, const Query& query, int32_t max_code) {
+  const CodingPtr& coding = model.source().coding;
+  return coding != nullptr ? quantize_shifted_query(coding->metric, coding->shift, query.vector, max_code)
+                           : quantize_query(query.vector, query.norm_squared, max_code);
+}
+
+MaybeQuery make_query(std::vector<float> vector, std::vector<int32_t> excluded, RowMetric metric) {
   GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
   const double norm_squared = exact_dot(vector.data(), vector.data(), static_cast<int64_t>(vector.size()));
-  if (!(norm_squared > 0)) return std::nullopt;
+  if (metric == RowMetric::kCosine && !(norm_squared > 0)) return std::nullopt;
   std::sort(excluded.begin(), excluded.end());
   excluded.erase(std::unique(excluded.begin(), excluded.end()), excluded.end());
   return Query{std::move(vector), norm_squared, std::move(excluded)};

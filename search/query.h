@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,7 +11,9 @@
 
 #include "base/cancel.h"
 #include "base/status.h"
+#include "model/metric.h"
 #include "model/model.h"
+#include "model/quantized_query.h"
 #include "search/row_mask.h"
 
 namespace glove {
@@ -20,14 +23,18 @@ constexpr double kNoSimilarity = -2.0;
 
 // The relation's order: descending similarity, then ascending id.
 struct Neighbor {
-  int64_t id;  // of a row of the model; in a live index, the key of a row of the user's table
-  double similarity;
+  int64_t id;         // of a row of the model; in a live index, the key of a row of the user's table
+  double similarity;  // or another score (model/metric.h)
 };
+
+// The same of any score.
+constexpr double kNoScore = -std::numeric_limits<double>::infinity();
+
 inline bool ranks_before(const Neighbor& a, const Neighbor& b) {
   return a.similarity != b.similarity ? a.similarity > b.similarity : a.id < b.id;
 }
 
-// A query resolved against one model. norm_squared > 0, and every component is finite.
+// A query resolved against one model. Every component is finite, and norm_squared > 0 for cosine.
 struct Query {
   std::vector<float> vector;      // [dims]
   double norm_squared = 0;        // D(q, q)
@@ -35,12 +42,16 @@ struct Query {
   RowMaskPtr among = nullptr;     // the rows that the answer may have; null: all
 };
 
+// Returns the codes of a query for scans of a model's codes of 8 bits. REQUIRES: as for quantize_query().
+QuantizedQuery query_codes(const Model& model, const Query& query, int32_t max_code);
+
 // nullopt if the query has no rows, because of an unknown word or a zero vector.
 using MaybeQuery = std::optional<Query>;
 
-// The query of a finite vector that omits these rows; nullopt for a zero vector. REQUIRES: the float
-// environment.
-MaybeQuery make_query(std::vector<float> vector, std::vector<int32_t> excluded = {});
+// The query of a finite vector that omits these rows; nullopt for a zero vector, which has no cosine.
+// REQUIRES: the float environment.
+MaybeQuery make_query(std::vector<float> vector, std::vector<int32_t> excluded = {},
+                      RowMetric metric = RowMetric::kCosine);
 
 // An error names the first component of the vector, called `what`, that is NaN or infinite.
 Status check_finite(std::span<const float> vector, std::string_view what);

@@ -13,12 +13,19 @@ constexpr float kBatchSlack = 0x1p-19f;
 constexpr int64_t kTogetherBytes = 14 << 10;
 constexpr int64_t kMostTogether = 8;
 
-// A query's part of the inequality.
+// A query's part of the inequality. Of codes that are shifted, the terms of ShiftBound add
+//
+//   along * along(row) + length * length(row) + square * length(row)^2
+//
+// whose slack the query's bound has (model/shifted_codes.h).
 struct BatchLimit {
-  BatchLimit(const QueryBound& bound, float threshold)
-      : offset(bound.error_offset),
-        scale(1 / bound.inverse_scale),
-        slope(bound.error_slope * scale * (1 + kBatchSlack)) {
+  BatchLimit(const QuantizedQuery& query, float threshold)
+      : offset(query.bound.error_offset + query.shift.base),
+        scale(1 / query.bound.inverse_scale),
+        slope(query.bound.error_slope * scale * (1 + kBatchSlack)),
+        along(query.shift.along * scale),
+        length(query.shift.length_slope * scale),
+        square((query.shift.square_slope - query.shift.square) * scale) {
     update(threshold);
   }
 
@@ -30,6 +37,9 @@ struct BatchLimit {
   float offset;  // of the error
   float scale;
   float slope;
+  float along;
+  float length;
+  float square;
   float base;
 };
 
@@ -52,6 +62,21 @@ HWY_INLINE bool rules_out(const BatchLimit& limit, const int32_t* sums, const Fl
   return hn::AllTrue(kFloats, ruled_out);
 }
 
+// The same for codes that are shifted.
+HWY_INLINE bool rules_out_shifted(const BatchLimit& limit, const int32_t* sums, const Tile& tile) {
+  for (int row = 0; row < kTileRows; row += kFloatLanes) {
+    const FloatVector lengths = hn::LoadU(kFloats, tile.lengths + row);
+    const FloatVector coded =
+        hn::MulAdd(hn::ConvertTo(kFloats, hn::Load(kInts, sums + row)), hn::LoadU(kFloats, tile.scales + row),
+                   hn::Mul(hn::Set(kFloats, limit.slope), hn::LoadU(kFloats, tile.residuals + row)));
+    const FloatVector value = hn::MulAdd(
+        hn::MulAdd(hn::Set(kFloats, limit.square), lengths, hn::Set(kFloats, limit.length)), lengths,
+        hn::MulAdd(hn::Set(kFloats, limit.along), hn::LoadU(kFloats, tile.along + row), coded));
+    if (!hn::AllTrue(kFloats, hn::Lt(value, hn::Set(kFloats, limit.base)))) return false;
+  }
+  return true;
+}
+
 // Offers those rows of a tile that the limits of `count` queries do not rule out.
 HWY_NOINLINE void compare(const Tile& tile, const int32_t* sums, int count, const QuantizedQuery* queries,
                           BatchLimit* limits, Collector* collectors) {
@@ -63,7 +88,9 @@ HWY_NOINLINE void compare(const Tile& tile, const int32_t* sums, int count, cons
     residuals[i] = hn::LoadU(kFloats, tile.residuals + i * kFloatLanes);
   }
   for (int q = 0; q < count; ++q, sums += kTileRows) {
-    if (HWY_LIKELY(rules_out(limits[q], sums, scales, residuals, std::make_index_sequence<kVectors>())))
+    if (tile.along != nullptr
+            ? rules_out_shifted(limits[q], sums, tile)
+            : HWY_LIKELY(rules_out(limits[q], sums, scales, residuals, std::make_index_sequence<kVectors>())))
       continue;
     offer_tile(tile, sums, queries[q], collectors[q]);
     limits[q].update(collectors[q].threshold());
@@ -90,8 +117,7 @@ void scan_batch(const ModelPart& part, const CodeLevel& level, int64_t first_til
   const int64_t together = std::clamp<int64_t>(kTogetherBytes / (groups * kTileStride), 1, kMostTogether);
   std::vector<BatchLimit> limits;
   limits.reserve(queries.size());
-  for (size_t q = 0; q < queries.size(); ++q)
-    limits.emplace_back(queries[q].bound, collectors[q].threshold());
+  for (size_t q = 0; q < queries.size(); ++q) limits.emplace_back(queries[q], collectors[q].threshold());
   for (int64_t first = first_tile; first < last_tile; first += together) {
     const int64_t count = std::min(together, last_tile - first);
     EdgeRows edge;

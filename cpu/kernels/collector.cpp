@@ -38,7 +38,9 @@ void Collector::offer(int32_t row, float estimate, float error) {
   if (among_ != nullptr && !among_->admits(id)) return;
   if (std::binary_search(excluded_.begin(), excluded_.end(), id)) return;
   const float lower = estimate - error;
-  const float upper = estimate + error;
+  // NaN is of a damaged file, or a row that is too long for its codes.
+  const float upper =
+      std::isnan(estimate + error) ? std::numeric_limits<float>::infinity() : estimate + error;
   if (candidates_.size() >= drop_at_) drop_ruled_out_candidates();
   candidates_.push_back({id, upper});
   unshared_.push_back(lower);

@@ -82,6 +82,8 @@ struct Tile {
   const float* scales;     // [kTileRows]
   const float* residuals;  // [kTileRows]
   int32_t first_id;
+  const float* along = nullptr;    // [kTileRows] if the codes are shifted (model/shifted_codes.h)
+  const float* lengths = nullptr;  // the same
 };
 
 // Returns a bit per lane of the mask.
@@ -93,6 +95,19 @@ HWY_INLINE uint32_t lanes_of(Mask mask) {
   return bytes[0] | uint32_t{bytes[1]} << 8 | uint32_t{bytes[2]} << 16 | uint32_t{bytes[3]} << 24;
 }
 
+// Adds what ShiftBound says to the estimates and errors of kFloatLanes rows.
+HWY_INLINE void add_shift(const Tile& tile, int row, const ShiftBound& shift, FloatVector& estimates,
+                          FloatVector& errors) {
+  const FloatVector along = hn::LoadU(kFloats, tile.along + row);
+  const FloatVector lengths = hn::LoadU(kFloats, tile.lengths + row);
+  const FloatVector squares = hn::Mul(lengths, lengths);
+  estimates = hn::Add(hn::NegMulAdd(hn::Set(kFloats, shift.square), squares,
+                                    hn::MulAdd(along, hn::Set(kFloats, shift.along), estimates)),
+                      hn::Set(kFloats, shift.base));
+  errors = hn::MulAdd(hn::Set(kFloats, shift.square_slope), squares,
+                      hn::MulAdd(lengths, hn::Set(kFloats, shift.length_slope), errors));
+}
+
 // Offers those of kFloatLanes rows whose upper bound reaches the threshold. Evaluates QueryBound's estimate()
 // and error() with vectors.
 HWY_INLINE void filter(const Tile& tile, int row, IntVector sums, const QuantizedQuery& query,
@@ -100,10 +115,11 @@ HWY_INLINE void filter(const Tile& tile, int row, IntVector sums, const Quantize
   const FloatVector scales = hn::LoadU(kFloats, tile.scales + row);
   const FloatVector residuals = hn::LoadU(kFloats, tile.residuals + row);
   const QueryBound& bound = query.bound;
-  const FloatVector estimates =
+  FloatVector estimates =
       hn::Mul(hn::ConvertTo(kFloats, sums), hn::Mul(scales, hn::Set(kFloats, bound.inverse_scale)));
-  const FloatVector errors =
+  FloatVector errors =
       hn::MulAdd(residuals, hn::Set(kFloats, bound.error_slope), hn::Set(kFloats, bound.error_offset));
+  if (tile.along != nullptr) add_shift(tile, row, query.shift, estimates, errors);
   const auto ruled_out = hn::Lt(hn::Add(estimates, errors), hn::Set(kFloats, collector.threshold()));
   if (HWY_LIKELY(hn::AllTrue(kFloats, ruled_out))) return;
   HWY_ALIGN float estimate[kFloatLanes];
@@ -228,6 +244,8 @@ HWY_NOINLINE void scan_tile(const Tile& tile, int64_t groups, const int8_t* pack
 struct EdgeRows {
   float scales[kTileRows];
   float residuals[kTileRows];
+  float along[kTileRows];
+  float lengths[kTileRows];
 };
 
 // Returns tile number `tile` of the part, whose rows have `words` words of four bytes. If rows are missing in
@@ -239,12 +257,20 @@ Tile tile_of(const ModelPart& part, const CodeLevel& level, int64_t words, int64
   const int8_t* codes = level.codes.data() + tile * words * kTileStride;
   const float* scales = level.scales.data() + first_row;
   const float* residuals = level.residuals.data() + first_row;
-  if (first_row + kTileRows <= part.rows) return {codes, scales, residuals, first_id};
+  const bool is_shifted = !level.along.empty();
+  const float* along = is_shifted ? level.along.data() + first_row : nullptr;
+  const float* lengths = is_shifted ? level.lengths.data() + first_row : nullptr;
+  if (first_row + kTileRows <= part.rows) return {codes, scales, residuals, first_id, along, lengths};
   std::fill_n(edge.scales, kTileRows, 0.0f);
   std::fill_n(edge.residuals, kTileRows, std::numeric_limits<float>::infinity());
   std::copy_n(scales, part.rows - first_row, edge.scales);
   std::copy_n(residuals, part.rows - first_row, edge.residuals);
-  return {codes, edge.scales, edge.residuals, first_id};
+  if (!is_shifted) return {codes, edge.scales, edge.residuals, first_id};
+  std::fill_n(edge.along, kTileRows, 0.0f);
+  std::fill_n(edge.lengths, kTileRows, 0.0f);
+  std::copy_n(along, part.rows - first_row, edge.along);
+  std::copy_n(lengths, part.rows - first_row, edge.lengths);
+  return {codes, edge.scales, edge.residuals, first_id, edge.along, edge.lengths};
 }
 
 #include "cpu/kernels/batch_scan-inl.h"
@@ -292,6 +318,7 @@ extern const ScanKernel kScan = {Dot::kMaxQueryCode, Dot::kChunkProducts, pack, 
 extern constexpr Kernels kKernels = {.name = GLOVE_KERNELS_NAME,
                                      .single_query = &GLOVE_KERNELS_ONE,
                                      .batch = &kScan,
+                                     .batch_shifted = &kScan,
                                      .coarse = &kCoarse,
                                      .planes = &kPlanes,
                                      .list_products = list_products,

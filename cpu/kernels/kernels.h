@@ -189,8 +189,9 @@ using ConvolveRows = void(const Convolution& task, int64_t i, int64_t first, int
 // The loops of one instruction set. The functions keep no state and may run on any thread.
 struct Kernels {
   std::string_view name;
-  const ScanKernel* single_query;  // bound by memory
-  const ScanKernel* batch;         // bound by arithmetic
+  const ScanKernel* single_query;   // bound by memory
+  const ScanKernel* batch;          // bound by arithmetic
+  const ScanKernel* batch_shifted;  // the same for codes that are shifted (model/shifted_codes.h)
   const CoarseKernel* coarse;
   const PlaneKernel* planes;
 

@@ -38,8 +38,10 @@ void scan(const ModelPart& part, const CodeLevel& level, int64_t first_tile, int
       const int64_t end = std::min(first_row + kTileRows, part.rows);
       for (int64_t row = first_row; row < end; ++row) {
         const float sum = static_cast<float>(sums[row - first_row]);
-        const float estimate = query.bound.estimate(sum, level.scales[static_cast<size_t>(row)]);
-        const float error = query.bound.error(level.residuals[static_cast<size_t>(row)]);
+        const auto place = static_cast<size_t>(row);
+        float estimate = query.bound.estimate(sum, level.scales[place]);
+        float error = query.bound.error(level.residuals[place]);
+        if (!level.along.empty()) query.shift.add(level.along[place], level.lengths[place], estimate, error);
         if (!(estimate + error < collectors[q].threshold()))
           collectors[q].offer(static_cast<int32_t>(part.first_row + row), estimate, error);
       }
@@ -226,6 +228,7 @@ constexpr MomentKernels kMoment = {add_row, center_row, update_gram};
 const Kernels kScalarKernels = {.name = "scalar",
                                 .single_query = &kScan,
                                 .batch = &kScan,
+                                .batch_shifted = &kScan,
                                 .coarse = &kCoarse,
                                 .planes = &kPlanes,
                                 .list_products = list_products,

@@ -41,7 +41,12 @@ Status for_pieces_of(std::span<const ModelPart> parts, size_t number, PartReader
     piece.first_row = part.first_row + first;
     piece.rows = last - first;
     piece.dims = part.dims;
-    piece.levels = {{8, codes, level.scales.subspan(begin, count), level.residuals.subspan(begin, count)}};
+    CodeLevel& codes8 = piece.levels.emplace_back(
+        CodeLevel{8, codes, level.scales.subspan(begin, count), level.residuals.subspan(begin, count)});
+    if (!level.along.empty()) {
+      codes8.along = level.along.subspan(begin, count);
+      codes8.lengths = level.lengths.subspan(begin, count);
+    }
     GLOVE_RETURN_IF_ERROR(scan(PartChunks::Chunk{piece, 0, piece.rows}));
   }
   return {};

@@ -108,8 +108,7 @@ class Vectors final : public LastLevel {
 class Bounds final : public LastLevel {
  public:
   Bounds(const ScanContext& context, const SearchRequest& request)
-      : LastLevel(context, request),
-        codes_(quantize_query(query().vector, query().norm_squared, kEstimateQueryCode)) {}
+      : LastLevel(context, request), codes_(query_codes(context.model, query(), kEstimateQueryCode)) {}
 
   void fetch(int64_t row) const override {
     const ModelPart& part = context_.model.part_of(row);
@@ -184,7 +183,7 @@ struct Piece {
 Codes8::Codes8(const ScanContext& context, const Query& query)
     : kernel_(*context.kernels.single_query),
       query_(query),
-      codes_(quantize_query(query.vector, query.norm_squared, kernel_.max_query_code)) {
+      codes_(query_codes(context.model, query, kernel_.max_query_code)) {
   kernel_.pack({&codes_, 1}, component_groups(context.model.dims()), packed_);
 }
 

@@ -54,7 +54,9 @@ class BatchScan {
   BatchScan(const ScanContext& context, std::span<const SearchRequest> requests, const AdmissibleCodes* copy)
       : context_(context),
         copy_(copy),
-        kernel_(requests.size() == 1 ? *context.kernels.single_query : *context.kernels.batch),
+        kernel_(requests.size() == 1         ? *context.kernels.single_query
+                : context.model.is_shifted() ? *context.kernels.batch_shifted
+                                             : *context.kernels.batch),
         requests_(requests),
         scan_queries_(requests.size()),
         collectors_(static_cast<size_t>(context.threads)) {
@@ -122,7 +124,7 @@ class BatchScan {
       const int64_t last = std::min(count, (chunk + 1) * kQuantizedAtOnce);
       for (auto i = static_cast<size_t>(chunk * kQuantizedAtOnce); i < static_cast<size_t>(last); ++i) {
         const Query& query = *requests_[i].query;
-        scan_queries_[i] = quantize_query(query.vector, query.norm_squared, kernel_.max_query_code);
+        scan_queries_[i] = query_codes(context_.model, query, kernel_.max_query_code);
       }
     };
     const int64_t chunks = (count + kQuantizedAtOnce - 1) / kQuantizedAtOnce;

@@ -78,7 +78,7 @@ Result<bool> CodeReader::read_planes(const live::Segment& segment, int64_t id, i
 
 Result<live::SegmentPtr> read_outline(Connection& connection, const IndexDefinition& index,
                                       const SegmentRecord& record, int64_t dims, const live::ListsPtr& lists,
-                                      int64_t most) {
+                                      const CodingPtr& coding, int64_t most) {
   const int64_t codes = code_bytes(record.rows, dims);
   live::CodeBlocks blocks;
   blocks.tiles =
@@ -86,7 +86,7 @@ Result<live::SegmentPtr> read_outline(Connection& connection, const IndexDefinit
   const int64_t block = code_bytes(blocks.tiles * kTileRows, dims);
   SegmentBytes reader(connection, index, record, dims);
   HugePageBuffer<char> bytes;
-  uint32_t checksum = checksum_of(lists);
+  uint32_t checksum = checksum_of(lists, coding);
   for (int64_t first = 0; first < codes; first += block) {
     bytes.clear();
     GLOVE_RETURN_IF_ERROR(reader.append(first, std::min(first + block, codes), bytes));
@@ -95,7 +95,9 @@ Result<live::SegmentPtr> read_outline(Connection& connection, const IndexDefinit
   }
   HugePageBuffer<char> rest;
   const live::PlaneArrayPlaces places(record.rows, dims);
-  int64_t at = live::segment_bytes(record.rows, dims) + (record.in_lists() ? places.plane1 : 0);
+  int64_t at = live::segment_bytes(record.rows, dims,
+                                   coding == nullptr ? live::PlaneKind::kNone : live::PlaneKind::kShifted) +
+               (record.in_lists() ? places.plane1 : 0);
   GLOVE_RETURN_IF_ERROR(reader.append(codes, at, rest));
   checksum = crc32_continue(checksum, rest);
   if (record.in_lists()) {
@@ -117,7 +119,7 @@ Result<live::SegmentPtr> read_outline(Connection& connection, const IndexDefinit
   blocks.planes = record.planes();
   if (!has_checksum(record, checksum)) return wrong_checksum(index, record);
   auto outline = live::Segment::parse_outline(std::move(rest), std::move(blocks), record.rows, dims,
-                                              name_of(record), lists);
+                                              name_of(record), lists, coding);
   if (!outline.ok()) return damaged_index(index, outline.error().message);
   return outline;
 }

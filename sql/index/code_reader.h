@@ -33,10 +33,10 @@ class CodeReader final : public live::CodeSource {
   std::optional<SegmentBytes> bytes_;  // of the segment that was read last
 };
 
-// Reads the outline of a segment, in these lists if it is in any, and checks all of its bytes. Its blocks are
-// a small part of `most` bytes.
+// Reads the outline of a segment, in these lists if it is in any, with this coding, and checks all of its
+// bytes. Its blocks are a small part of `most` bytes.
 Result<live::SegmentPtr> read_outline(Connection& connection, const IndexDefinition& index,
                                       const SegmentRecord& record, int64_t dims, const live::ListsPtr& lists,
-                                      int64_t most);
+                                      const CodingPtr& coding, int64_t most);
 
 }  // namespace glove::sql

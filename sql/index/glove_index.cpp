@@ -11,13 +11,13 @@
 //
 //   CREATE TABLE doc_vec(id INTEGER, similarity REAL, rank INTEGER, query TEXT HIDDEN, k INTEGER HIDDEN,
 //                        backend TEXT HIDDEN, recall REAL HIDDEN, among BLOB HIDDEN, evidence TEXT HIDDEN,
-//                        rows_read INTEGER HIDDEN, doc_vec TEXT HIDDEN);
+//                        rows_read INTEGER HIDDEN, distance REAL HIDDEN, doc_vec TEXT HIDDEN);
 //
 // The relation is that of glove_nn over the vectors of the content: every row that has one, ranked by exact
-// cosine similarity, ties by id. The answers are always current: a query searches the segments, leaves out
-// what the log names, and scores the logged rows as they are now. Only the commands write
-// (sql/index/index_commands.h). sql/index/index_schema.h has the tables and triggers. Without a query the
-// rows come in the order of their keys, with NULL in place of what depends on one.
+// cosine similarity or another metric, ties by id. The answers are always current: a query searches the
+// segments, leaves out what the log names, and scores the logged rows as they are now. Only the commands
+// write (sql/index/index_commands.h). sql/index/index_schema.h has the tables and triggers. Without a query
+// the rows come in the order of their keys, with NULL in place of what depends on one.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -47,11 +47,12 @@ namespace glove::sql {
 namespace {
 
 constexpr std::array<nn::Column, kIndexColumns.size()> kMeanings = {
-    nn::kNeighbor, nn::kSimilarity, nn::kRank,  nn::kExpr,     nn::kK,
-    nn::kBackend,  nn::kRecall,     nn::kAmong, nn::kEvidence, nn::kRowsRead};
+    nn::kNeighbor, nn::kSimilarity, nn::kRank,     nn::kExpr,     nn::kK,       nn::kBackend,
+    nn::kRecall,   nn::kAmong,      nn::kEvidence, nn::kRowsRead, nn::kDistance};
 constexpr std::array<const char*, kIndexColumns.size()> kTypes = {
-    "INTEGER",     "REAL",        "INTEGER",     "TEXT HIDDEN", "INTEGER HIDDEN",
-    "TEXT HIDDEN", "REAL HIDDEN", "BLOB HIDDEN", "TEXT HIDDEN", "INTEGER HIDDEN"};
+    "INTEGER",     "REAL",        "INTEGER",     "TEXT HIDDEN",    "INTEGER HIDDEN", "TEXT HIDDEN",
+    "REAL HIDDEN", "BLOB HIDDEN", "TEXT HIDDEN", "INTEGER HIDDEN", "REAL HIDDEN"};
+constexpr size_t kDistancePlace = kIndexColumns.size() - 1;
 constexpr int kInputs = 5;
 static_assert(kMostKeyColumns == nn::kMostKeyParts);
 constexpr const char* kHowToAsk = "WHERE query = ? AND k = 10";
@@ -134,7 +135,7 @@ Result<MaybeQuery> index_query(const IndexDefinition& index, ContentRows& rows, 
     GLOVE_ASSIGN_OR_RETURN(const bool found, rows.encode_query(query.bytes, vector));
     if (!found) return MaybeQuery();
   }
-  return dims == 0 ? MaybeQuery() : make_query(std::move(vector));
+  return dims == 0 ? MaybeQuery() : make_query(std::move(vector), {}, index.metric);
 }
 
 // The columns of an index: kIndexColumns, where those of another key stand in the place of the first.
@@ -144,11 +145,22 @@ struct IndexColumns {
       names.push_back(index.key[i].name.c_str());
       meanings.push_back(static_cast<nn::Column>(nn::kKeyPart + i));
     }
-    const size_t first = index.has_key_table ? 1 : 0;
-    names.insert(names.end(), kIndexColumns.begin() + first, kIndexColumns.end());
-    meanings.insert(meanings.end(), kMeanings.begin() + first, kMeanings.end());
+    for (const size_t i : places_of(index)) {
+      names.push_back(kIndexColumns[i]);
+      meanings.push_back(kMeanings[i]);
+    }
     query = static_cast<int>(std::find(meanings.begin(), meanings.end(), nn::kExpr) - meanings.begin());
   }
+  // Those of kIndexColumns that the index has, in declared order.
+  static std::vector<size_t> places_of(const IndexDefinition& index) {
+    std::vector<size_t> places;
+    for (size_t i = index.has_key_table ? 1 : 0; i < kIndexColumns.size(); ++i) {
+      const bool is_l2 = index.metric == RowMetric::kL2;
+      if (!is_l2 || i != kDistancePlace) places.push_back(is_l2 && i == 1 ? kDistancePlace : i);
+    }
+    return places;
+  }
+
   std::vector<const char*> names;
   std::vector<nn::Column> meanings;
   int query = 0;  // the first input
@@ -195,9 +207,11 @@ class LiveIndex final : public nn::RankedTable, private nn::RowKeys {
       for (const KeyColumn& key : index_.key)
         columns +=
             concat(quoted_name(key.name), " ", key.type, " COLLATE ", quoted_name(key.collation), ", ");
-    for (size_t i = index_.has_key_table ? 1 : 0; i < kIndexColumns.size(); ++i) {
+    for (const size_t i : IndexColumns::places_of(index_)) {
       const bool is_taken = sqlite3_stricmp(kIndexColumns[i], index_.name.c_str()) == 0;
-      columns += concat(kIndexColumns[i], is_taken ? "_of_the_search " : " ", kTypes[i], ", ");
+      const bool is_shown = i == kDistancePlace && index_.metric == RowMetric::kL2;
+      columns +=
+          concat(kIndexColumns[i], is_taken ? "_of_the_search " : " ", is_shown ? "REAL" : kTypes[i], ", ");
     }
     return concat("CREATE TABLE x(", columns, quoted_name(index_.name), " TEXT HIDDEN)");
   }
@@ -331,6 +345,7 @@ class LiveIndex final : public nn::RankedTable, private nn::RowKeys {
     size_ = {static_cast<double>(rows) + static_cast<double>(state.changed->ids.size()),
              static_cast<double>(state.dims)};
     source.name = index_.name;
+    source.metric = index_.metric;
     if (const auto seen = store_.seen(statement()); seen && enabled(nn::kCache)) keep_ranks(*seen, source);
     source.resolve = [this, dims = state.dims](const nn::Inputs& inputs, const InterruptCheck& stopped) {
       if (!inputs.has(nn::kExpr))

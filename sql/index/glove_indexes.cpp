@@ -143,6 +143,11 @@ Result<IndexContent> content_of(Connection& connection, const FoundIndex& found)
   });
 }
 
+vtab::SnapshotValue metric_of(const FoundIndex& found) {
+  if (!found.problem.ok()) return nullptr;
+  return std::string(metric_name(found.definition.metric));
+}
+
 // An index that a command changes is not read, because that could wait for the command.
 vtab::SnapshotRow row_at_work(const FoundIndex& found, const std::string& work) {
   vtab::SnapshotRow row;
@@ -150,6 +155,7 @@ vtab::SnapshotRow row_at_work(const FoundIndex& found, const std::string& work) 
   row.resize(7);
   vtab::append(row, std::string(), work, nullptr);
   vtab::add_audits(row, {});
+  row.push_back(metric_of(found));
   return row;
 }
 
@@ -175,6 +181,7 @@ vtab::SnapshotRow row_of(Connection& connection, const FoundIndex& found) {
   const AuditedRecall audited = recall == nullptr ? AuditedRecall() : recall->audit().all();
   row.push_back(audited.audits == 0 ? vtab::SnapshotValue() : vtab::SnapshotValue(audited.promised));
   vtab::add_audits(row, audited);
+  row.push_back(metric_of(found));
   return row;
 }
 
@@ -183,7 +190,7 @@ struct GloveIndexes {
   static constexpr const char* kSchema =
       "CREATE TABLE glove_indexes(schema TEXT, name TEXT, rows INTEGER, segments INTEGER, dead INTEGER,"
       " logged INTEGER, bytes INTEGER, backend TEXT, state TEXT, recall REAL, measured REAL,"
-      " measured_low REAL, measured_high REAL, audits INTEGER)";
+      " measured_low REAL, measured_high REAL, audits INTEGER, metric TEXT)";
 
   static Result<std::vector<vtab::SnapshotRow>> rows(Connection& connection) {
     GLOVE_ASSIGN_OR_RETURN(const auto indexes, indexes_of(connection.db()));

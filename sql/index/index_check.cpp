@@ -55,7 +55,7 @@ class ContentCheck {
     const auto place = std::lower_bound(living_.begin(), living_.end(), row.id,
                                         [](const LivingRow& at, int64_t wanted) { return at.id < wanted; });
     const bool indexed = place != living_.end() && place->id == row.id;
-    if (indexed != (row.found == RowVector::kVector && row.norm_squared > 0))
+    if (indexed != (row.found == RowVector::kVector && live::is_in_relation(index_.metric, row.norm_squared)))
       return std::string(indexed ? "has no vector, but the index has one"
                                  : "has a vector, but the index has none");
     if (indexed && !place->stored->segment->has_codes_of(place->row, row.vector))

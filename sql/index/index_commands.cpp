@@ -40,13 +40,15 @@ int64_t living_rows_of(const std::vector<StoredSegment>& segments) {
 // The vectors of an index of texts go to the database at once, so that memory holds only the codes.
 class NewSegment {
  public:
-  // `id` is that of the segment. `expected_rows`: how many rows memory is reserved for. The references must
-  // outlive the object.
-  NewSegment(const IndexDefinition& index, VectorStore& vectors, int64_t id, int64_t expected_rows)
+  // `id` is that of the segment. `expected_rows`: how many rows memory is reserved for. `coding`: that of the
+  // index; null if there is none yet, or for cosine. The references must outlive the object.
+  NewSegment(const IndexDefinition& index, VectorStore& vectors, int64_t id, int64_t expected_rows,
+             CodingPtr coding = {})
       : index_(index),
         vectors_(vectors),
         id_(id),
         expected_rows_(expected_rows),
+        coding_(std::move(coding)),
         writer_(vectors, id),
         digests_(vectors, id, kFirstDigestBlock) {}
 
@@ -65,13 +67,25 @@ class NewSegment {
   Result<live::SegmentPtr> finish();
 
  private:
+  void begin(int64_t dims);
+  void encode_sample(int64_t dims);
+
   const IndexDefinition& index_;
   VectorStore& vectors_;
   int64_t id_;
   int64_t expected_rows_;
   int64_t rows_ = 0;
+  CodingPtr coding_;
   std::optional<live::SegmentBuilder> builder_;
   std::optional<live::SegmentEncoder> encoder_;  // for add()
+  // The first rows, which the coding of the index is made of.
+  struct Sample {
+    std::vector<int64_t> ids;
+    std::vector<float> vectors;
+    std::vector<double> norms_squared;
+  };
+  static constexpr size_t kSampledRows = 1024;
+  Sample sample_;
   struct Readers {
     VectorReader vectors, digests;
   };
@@ -83,24 +97,48 @@ class NewSegment {
 Status NewSegment::add(const ContentRows& rows, const ContentRow& row) {
   GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
   if (row.found == RowVector::kInvalid && !index_.skip_invalid) return rows.fault_of_row(row.id, row.fault);
-  if (row.found != RowVector::kVector || !(row.norm_squared > 0)) return {};
-  if (!builder_) {
-    builder_.emplace(static_cast<int64_t>(row.vector.size()), expected_rows_);
-    encoder_.emplace(*builder_);
-  }
+  if (row.found != RowVector::kVector || !live::is_in_relation(index_.metric, row.norm_squared)) return {};
+  const auto dims = static_cast<int64_t>(row.vector.size());
+  const bool is_sampled = !builder_ && index_.metric != RowMetric::kCosine && coding_ == nullptr;
+  if (!builder_ && !is_sampled) begin(dims);
   if (rows_ >= kMaxRows)
     return rows.fault_of_row(
         row.id, "has no place in the index, which can have at most " + std::to_string(kMaxRows) + " rows");
-  encoder_->add(row.id, row.vector, row.norm_squared);
+  if (is_sampled) {
+    sample_.ids.push_back(row.id);
+    sample_.vectors.insert(sample_.vectors.end(), row.vector.begin(), row.vector.end());
+    sample_.norms_squared.push_back(row.norm_squared);
+    if (sample_.ids.size() == kSampledRows) encode_sample(dims);
+  } else {
+    encoder_->add(row.id, row.vector, row.norm_squared);
+  }
   ++rows_;
   if (!index_.is_text) return {};
   GLOVE_RETURN_IF_ERROR(digests_.add(stored_digest(row.digest)));
   return writer_.add(row.vector);
 }
 
+void NewSegment::begin(int64_t dims) {
+  builder_.emplace(dims, expected_rows_, coding_);
+  encoder_.emplace(*builder_);
+}
+
+void NewSegment::encode_sample(int64_t dims) {
+  coding_ = std::make_shared<const Coding>(Coding{index_.metric, shift_of(sample_.vectors, dims)});
+  begin(dims);
+  const auto width = static_cast<size_t>(dims);
+  for (size_t i = 0; i < sample_.ids.size(); ++i)
+    encoder_->add(sample_.ids[i], std::span(sample_.vectors).subspan(i * width, width),
+                  sample_.norms_squared[i]);
+  sample_ = {};
+}
+
 Status NewSegment::copy(const StoredSegment& from, int64_t row) {
   GLOVE_REQUIRE(from.segment != nullptr);
-  if (!builder_) builder_.emplace(from.segment->dims(), expected_rows_);
+  if (!builder_) {
+    coding_ = from.segment->coding();
+    builder_.emplace(from.segment->dims(), expected_rows_, coding_);
+  }
   builder_->copy(*from.segment, row);
   ++rows_;
   if (!index_.is_text) return {};
@@ -122,9 +160,10 @@ Result<live::SegmentPtr> NewSegment::finish() {
   GLOVE_REQUIRE(rows() > 0);
   GLOVE_RETURN_IF_ERROR(digests_.finish());
   GLOVE_RETURN_IF_ERROR(writer_.finish());
+  if (!sample_.ids.empty()) encode_sample(std::ssize(sample_.vectors) / std::ssize(sample_.ids));
   if (encoder_) encoder_->finish();
   const int64_t dims = builder_->dims();
-  return live::Segment::parse(builder_->finish(), rows_, dims, "a new segment");
+  return live::Segment::parse(builder_->finish(), rows_, dims, "a new segment", {}, coding_);
 }
 
 Status IndexCommands::create() {
@@ -254,7 +293,8 @@ Status IndexCommands::move_log(std::vector<StoredSegment>& segments, int64_t log
   if (logged > 0)
     for (StoredSegment& stored : segments)
       GLOVE_RETURN_IF_ERROR(store_.segments().load_ids(stored, rows_.dims()));
-  NewSegment fresh(index_, vectors_, next_id(segments), logged);
+  GLOVE_ASSIGN_OR_RETURN(CodingPtr coding, store_.segments().coding(rows_.dims()));
+  NewSegment fresh(index_, vectors_, next_id(segments), logged, std::move(coding));
   GLOVE_RETURN_IF_ERROR(rows_.read_logged([&](const ContentRow& row) -> Status {
     for (StoredSegment& stored : segments) stored.kill_id(row.id);
     return fresh.add(rows_, row);

@@ -115,14 +115,19 @@ Status set_argument(IndexDefinition& index, std::string_view key, const std::str
     index.check = value == "yes";
   } else if (key == "lists") {
     return set_lists(index, value);
+  } else if (key == "metric") {
+    const std::optional<RowMetric> metric = metric_named(value);
+    if (!metric)
+      return index_error(index, concat("metric must be ", kMetricNames, ", but is ", quoted_value(value)));
+    index.metric = *metric;
   } else if (key == "certainty") {
     index.has_certainty = true;
   } else {
     return index_error(
         index,
         "there is no argument " + quoted_value(key) +
-            "; the arguments are: content, rowid, vector, text, model, options, dims, invalid, check, lists "
-            "(an existing index with another one was made by a newer extension, and needs it)");
+            "; the arguments are: content, rowid, vector, text, model, options, dims, invalid, check, "
+            "lists, metric (an existing index with another one was made by a newer extension, and needs it)");
   }
   return {};
 }
@@ -143,6 +148,9 @@ Status check_complete(const IndexDefinition& index) {
     return index_error(index, "options are those of a model; give model as well");
   if (index.check && index.is_text)
     return index_error(index, "check='yes' checks vectors, but every text is a text; leave check out");
+  if (index.metric != RowMetric::kCosine && index.lists > 0)
+    return index_error(index, concat("lists are of rows that are compared by 'cosine', not by '",
+                                     metric_name(index.metric), "'; leave lists out"));
   if (index.key.size() > kMostKeyColumns)
     return index_error(index, concat("rowid names ", index.key.size(), " columns; a key may have at most ",
                                      kMostKeyColumns));
@@ -213,6 +221,7 @@ Result<IndexDefinition> parse_index_definition(std::span<const char* const> argu
     GLOVE_RETURN_IF_ERROR(set_argument(index, key, unquoted(trimmed(text.substr(equals + 1)))));
   }
   GLOVE_RETURN_IF_ERROR(check_complete(index));
+  if (index.metric != RowMetric::kCosine) index.lists = 0;
   return index;
 }
 

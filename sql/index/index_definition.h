@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "model/metric.h"
 
 namespace glove::sql {
 
@@ -36,6 +37,7 @@ struct IndexDefinition {
   bool check = false;          // triggers refuse what can be seen to be no vector of the index
   bool skip_invalid = false;   // rows with an invalid vector are left out, rather than an error at sync
   int64_t lists = kAutoLists;  // how many; 0: none
+  RowMetric metric = RowMetric::kCosine;
   bool has_certainty = false;  // an argument of earlier versions, which does nothing
 
   static constexpr int64_t kAutoLists = -1;
@@ -69,8 +71,10 @@ struct IndexConfig {
 };
 
 // The columns of an index in declared order, before the one that takes commands, which has the index's name.
-inline constexpr std::array<const char*, 10> kIndexColumns = {
-    "id", "similarity", "rank", "query", "k", "backend", "recall", "among", "evidence", "rows_read"};
+// An index by 'l2' has no similarity; its distance stands in that place.
+inline constexpr std::array<const char*, 11> kIndexColumns = {"id",       "similarity", "rank",    "query",
+                                                              "k",        "backend",    "recall",  "among",
+                                                              "evidence", "rows_read",  "distance"};
 
 // The error of an index whose definition or tables are not as they must be: "NAME: REST".
 Error index_error(const IndexDefinition& index, const std::string& rest);
@@ -97,6 +101,7 @@ Status check_name(const IndexDefinition& index);
 // invalid   'error' or 'skip'            what sync does about a row with an invalid vector
 // check     'yes' or 'no'                whether an INSERT or UPDATE of a wrong vector is an error
 // lists     'auto', 'none' or 1 to 65536 how many lists the rows are put in
+// metric    'cosine', 'dot' or 'l2'      how rows are compared
 // certainty of earlier versions          nothing
 //
 // The message of an error names the offender and what is allowed.

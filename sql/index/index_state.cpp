@@ -151,6 +151,7 @@ Result<IndexStore::CommittedState> IndexStore::stored_state(const IndexConfig& c
   CommittedState read{0, 0, config, 0, {}, {}};
   live::IndexState& state = read.state;
   state.dims = config.dims;
+  state.metric = index_.metric;
   state.log = config.log;
   state.changed = std::make_shared<live::ChangedRows>();
   GLOVE_ASSIGN_OR_RETURN(auto stored, segments_.list(state.dims));
@@ -260,8 +261,8 @@ Status IndexStore::add_changed(CommittedState& to, std::vector<int64_t> ids, con
     const bool kept = i < former.ids.size() && former.ids[i] == id;
     if (std::ranges::binary_search(ids, id)) {
       if (reading.among == nullptr || reading.among->contains(id))
-        GLOVE_RETURN_IF_ERROR(reading.rows.read_row(id, [&add](const ContentRow& row) -> Status {
-          if (row.found == RowVector::kVector && row.norm_squared > 0)
+        GLOVE_RETURN_IF_ERROR(reading.rows.read_row(id, [this, &add](const ContentRow& row) -> Status {
+          if (row.found == RowVector::kVector && live::is_in_relation(index_.metric, row.norm_squared))
             add(row.id, row.vector, row.norm_squared);
           return {};
         }));
@@ -284,17 +285,22 @@ Result<std::optional<live::SegmentPtr>> IndexStore::encode(std::span<const int64
   ContentRows& rows = reading.rows;
   if (live::SegmentPtr found = live::find_segment(reading.key)) return std::optional(std::move(found));
   const auto has_room = [&](int64_t count) {
-    return segments_.has_room(live::segment_bytes(count, std::max<int64_t>(rows.dims(), 1)));
+    return segments_.has_room(live::segment_bytes(
+        count, std::max<int64_t>(rows.dims(), 1),
+        index_.metric == RowMetric::kCosine ? live::PlaneKind::kNone : live::PlaneKind::kShifted));
   };
   GLOVE_ASSIGN_OR_RETURN(bool room, has_room(std::ssize(ids)));
   if (!room) return std::optional<live::SegmentPtr>();
+  CodingPtr coding;
   std::optional<live::SegmentBuilder> builder;
   std::optional<live::SegmentEncoder> encoder;
   for (const int64_t id : ids)
     GLOVE_RETURN_IF_ERROR(rows.read_row(id, [&](const ContentRow& row) -> Status {
-      if (row.found != RowVector::kVector || !(row.norm_squared > 0)) return {};
+      if (row.found != RowVector::kVector || !live::is_in_relation(index_.metric, row.norm_squared))
+        return {};
       if (!builder) {
-        builder.emplace(std::ssize(row.vector), std::ssize(ids));
+        GLOVE_ASSIGN_OR_RETURN(coding, segments_.coding_of_log(std::ssize(row.vector)));
+        builder.emplace(std::ssize(row.vector), std::ssize(ids), coding);
         encoder.emplace(*builder);
       }
       encoder->add(row.id, row.vector, row.norm_squared);
@@ -305,8 +311,8 @@ Result<std::optional<live::SegmentPtr>> IndexStore::encode(std::span<const int64
   const int64_t count = builder->rows();
   GLOVE_ASSIGN_OR_RETURN(room, has_room(count));  // the dimensions are known now
   if (!room) return std::optional<live::SegmentPtr>();
-  GLOVE_ASSIGN_OR_RETURN(live::SegmentPtr segment,
-                         live::Segment::parse(builder->finish(), count, rows.dims(), live::kLogSegment));
+  GLOVE_ASSIGN_OR_RETURN(live::SegmentPtr segment, live::Segment::parse(builder->finish(), count, rows.dims(),
+                                                                        live::kLogSegment, {}, coding));
   if (!reading.key.empty()) segment = live::share_segment(reading.key, std::move(segment));
   return std::optional(std::move(segment));
 }

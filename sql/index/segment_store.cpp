@@ -46,8 +46,8 @@ std::string name_of(const SegmentRecord& record) {
   return "the segment " + std::to_string(record.id);
 }
 
-uint32_t checksum_of(const live::ListsPtr& lists) {
-  return lists == nullptr ? 0 : lists->checksum();
+uint32_t checksum_of(const live::ListsPtr& lists, const CodingPtr& coding) {
+  return lists == nullptr ? live::checksum_of(coding) : lists->checksum();
 }
 
 bool has_checksum(const SegmentRecord& record, uint32_t checksum) {
@@ -160,8 +160,9 @@ Status SegmentStore::load_for_search(StoredSegment& stored, int64_t dims) {
   if (stored.record.in_lists()) {
     GLOVE_ASSIGN_OR_RETURN(in_lists, lists(dims));
   }
+  GLOVE_ASSIGN_OR_RETURN(const CodingPtr coded, coding_of(stored.record, dims));
   GLOVE_ASSIGN_OR_RETURN(stored.segment,
-                         read_outline(connection_, index_, stored.record, dims, in_lists, most));
+                         read_outline(connection_, index_, stored.record, dims, in_lists, coded, most));
   stored.segment = live::share_segment(outline_key(shared_key(stored.record, dims)), stored.segment);
   return {};
 }
@@ -188,6 +189,16 @@ Result<HugePageBuffer<char>> SegmentStore::read_bytes(const SegmentRecord& recor
   return bytes;
 }
 
+// Returns how a segment is coded. An error if that is not as the index says.
+Result<CodingPtr> SegmentStore::coding_of(const SegmentRecord& record, int64_t dims) {
+  const bool is_shifted = record.planes() == live::PlaneKind::kShifted;
+  GLOVE_ASSIGN_OR_RETURN(CodingPtr coded, coding(dims));
+  if (is_shifted != (coded != nullptr))
+    return damaged(name_of(record) + " has not the codes that the metric '" +
+                   std::string(metric_name(index_.metric)) + "' needs");
+  return coded;
+}
+
 Result<live::SegmentPtr> SegmentStore::read(const SegmentRecord& record, int64_t dims) {
   live::ListsPtr in_lists;
   if (record.in_lists()) {
@@ -196,12 +207,13 @@ Result<live::SegmentPtr> SegmentStore::read(const SegmentRecord& record, int64_t
   GLOVE_ASSIGN_OR_RETURN(
       HugePageBuffer<char> bytes,
       read_bytes(record, dims, 0, live::segment_bytes(record.rows, dims, record.planes())));
-  if (!has_checksum(record, crc32_continue(checksum_of(in_lists), bytes)))
+  GLOVE_ASSIGN_OR_RETURN(const CodingPtr coded, coding_of(record, dims));
+  if (!has_checksum(record, crc32_continue(checksum_of(in_lists, coded), bytes)))
     return wrong_checksum(index_, record);
   // Without what an earlier version wrote behind the planes.
-  const auto used = record.in_lists() ? live::PlaneKind::kPlanes : live::PlaneKind::kNone;
-  bytes.resize(static_cast<size_t>(live::segment_bytes(record.rows, dims, used)));
-  auto segment = live::Segment::parse(std::move(bytes), record.rows, dims, name_of(record), in_lists);
+  if (record.in_lists())
+    bytes.resize(static_cast<size_t>(live::segment_bytes(record.rows, dims, live::PlaneKind::kPlanes)));
+  auto segment = live::Segment::parse(std::move(bytes), record.rows, dims, name_of(record), in_lists, coded);
   if (!segment.ok()) return damaged(segment.error().message);
   return segment;
 }
@@ -238,9 +250,9 @@ Status SegmentStore::check_length(size_t bytes) const {
 }
 
 Status SegmentStore::add(int64_t id, const live::SegmentPtr& segment) {
-  const auto planes = segment->planes() == nullptr ? live::PlaneKind::kNone : live::PlaneKind::kPlanes;
+  if (segment->coding() != nullptr) GLOVE_RETURN_IF_ERROR(keep_shift(*segment));
   SegmentRecord record{id, std::string(16, '\0'), segment->rows(),
-                       segment->checksum() + SegmentRecord::flags(planes)};
+                       segment->checksum() + SegmentRecord::flags(segment->kind())};
   sqlite3_randomness(static_cast<int>(record.uuid.size()), record.uuid.data());
   OwnStatement insert;
   GLOVE_RETURN_IF_ERROR(prepare(
@@ -299,6 +311,43 @@ Result<live::ListsPtr> SegmentStore::lists(int64_t dims) {
 
 Status SegmentStore::set_lists(const live::Lists& lists) {
   return replace_blocks(kListsNumber, lists.bytes());
+}
+
+Result<CodingPtr> SegmentStore::coding(int64_t dims) {
+  if (index_.metric == RowMetric::kCosine) return CodingPtr();
+  HugePageBuffer<char> bytes;
+  const auto most = 2 * static_cast<size_t>(dims) * sizeof(float);
+  GLOVE_ASSIGN_OR_RETURN(const bool fits, read_numbered(kShiftNumber, most, bytes));
+  if (fits && bytes.empty()) return CodingPtr();
+  Coding coding{index_.metric, {}};
+  if (fits && bytes.size() == most) {
+    for (std::vector<float>* const half : {&coding.shift.mean, &coding.shift.direction}) {
+      half->resize(static_cast<size_t>(dims));
+      std::memcpy(half->data(), bytes.data() + (half == &coding.shift.mean ? 0 : most / 2), most / 2);
+    }
+  }
+  if (const std::string fault = fault_of_shift(coding.shift, dims); !fault.empty())
+    return damaged("the mean of its rows " + fault);
+  if (coding_ == nullptr || coding_->shift != coding.shift)
+    coding_ = std::make_shared<const Coding>(std::move(coding));
+  return coding_;
+}
+
+Result<CodingPtr> SegmentStore::coding_of_log(int64_t dims) {
+  GLOVE_ASSIGN_OR_RETURN(CodingPtr stored, coding(dims));
+  if (stored != nullptr || index_.metric == RowMetric::kCosine) return stored;
+  return CodingPtr(std::make_shared<const Coding>(Coding{index_.metric, no_shift(dims)}));
+}
+
+// Writes the shift of a segment unless it is there already.
+Status SegmentStore::keep_shift(const live::Segment& segment) {
+  GLOVE_ASSIGN_OR_RETURN(const CodingPtr stored, coding(segment.dims()));
+  const Shift& shift = segment.coding()->shift;
+  if (stored != nullptr && stored->shift == shift) return {};
+  std::vector<float> both = shift.mean;
+  both.insert(both.end(), shift.direction.begin(), shift.direction.end());
+  return replace_blocks(kShiftNumber,
+                        {reinterpret_cast<const char*>(both.data()), both.size() * sizeof(float)});
 }
 
 Status SegmentStore::replace_blocks(int64_t number, std::span<const char> bytes) {

@@ -32,6 +32,9 @@ constexpr int64_t kListsNumber = 0;
 // each.
 constexpr int64_t kRecallNumber = -1;
 constexpr int64_t kQueriesNumber = -2;
+// The same of the block that has the shift of the codes, if rows are not compared by cosine: mean and
+// direction (model/shifted_codes.h), float32 [2, dims].
+constexpr int64_t kShiftNumber = -3;
 
 // Returns the error of an index whose tables have something impossible. It names 'rebuild'.
 Error damaged_index(const IndexDefinition& index, const std::string& what);
@@ -41,16 +44,19 @@ struct SegmentRecord {
   int64_t id = 0;
   std::string uuid;
   int64_t rows = 0;
-  int64_t crc = 0;  // live::Segment::checksum(), plus kInLists if there are planes, and kSigned
+  int64_t crc = 0;  // live::Segment::checksum(), plus kInLists if there are planes, and kSigned; or kShifted
 
   static constexpr int64_t kInLists = int64_t{1} << 32;
   static constexpr int64_t kSigned = int64_t{1} << 33;
+  static constexpr int64_t kShifted = int64_t{1} << 34;
   static int64_t flags(live::PlaneKind planes) {
+    if (planes == live::PlaneKind::kShifted) return kShifted;
     return (planes == live::PlaneKind::kNone ? 0 : kInLists) +
            (planes == live::PlaneKind::kSigned ? kSigned : 0);
   }
   bool in_lists() const { return (crc & kInLists) != 0; }
   live::PlaneKind planes() const {
+    if ((crc & kShifted) != 0) return live::PlaneKind::kShifted;
     return !in_lists()            ? live::PlaneKind::kNone
            : (crc & kSigned) == 0 ? live::PlaneKind::kPlanes
                                   : live::PlaneKind::kSigned;
@@ -59,8 +65,8 @@ struct SegmentRecord {
 
 // Names the segment in messages.
 std::string name_of(const SegmentRecord& record);
-// Returns the checksum that those of segments in the lists continue; 0 if there are none.
-uint32_t checksum_of(const live::ListsPtr& lists);
+// Returns the checksum that those of segments in these lists, or with this coding, continue.
+uint32_t checksum_of(const live::ListsPtr& lists, const CodingPtr& coding);
 // Whether the segment was stored with this checksum.
 bool has_checksum(const SegmentRecord& record, uint32_t checksum);
 // Returns the error of a segment whose bytes are not those that were stored.
@@ -128,6 +134,11 @@ class SegmentStore {
   // Writes lists in place of those that there are. No segment may be in these.
   Status set_lists(const live::Lists& lists);
 
+  // Returns how the rows are compared and coded: null for cosine, or if no segment has been written yet.
+  Result<CodingPtr> coding(int64_t dims);
+  // The same for logged rows, of which there may be some before the first segment.
+  Result<CodingPtr> coding_of_log(int64_t dims);
+
   // Returns the calibration with this checksum; null, which is logged, if it is damaged.
   Result<live::IndexRecallPtr> recall(int64_t dims, uint32_t checksum);
   // The same if the process has it; null otherwise.
@@ -160,6 +171,8 @@ class SegmentStore {
   // Leaves the bytes of the blocks with this number in place of a segment's id in `bytes`. Returns false if
   // they are not blocks of up to `most` bytes.
   Result<bool> read_numbered(int64_t number, size_t most, HugePageBuffer<char>& bytes);
+  Result<CodingPtr> coding_of(const SegmentRecord& record, int64_t dims);
+  Status keep_shift(const live::Segment& segment);
   Error damaged(const std::string& what) const { return damaged_index(index_, what); }
 
   Connection& connection_;
@@ -167,6 +180,7 @@ class SegmentStore {
   OwnStatement segments_, dead_;
   std::vector<live::SegmentPtr> written_;  // since the last list(); shared under their keys
   live::ListsPtr lists_;                   // that lists() has returned last, which segments share
+  CodingPtr coding_;                       // that coding() has returned last
   live::IndexRecallPtr recall_;            // that recall() has returned last
   std::string recall_key_;
 };

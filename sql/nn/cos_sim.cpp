@@ -6,6 +6,9 @@
 //   SELECT cos_sim(x'0000803f00000000', '[1, 1]');     -- or a JSON array; two vectors need no model
 //
 // Returns NULL if a or b is NULL, a word that the model lacks, or a zero vector.
+//
+// dot_product(a, b [, model]) and l2_distance(a, b [, model]) take the same arguments, and a zero vector,
+// too.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -15,7 +18,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/float_environment.h"
 #include "model/exact_dot.h"
+#include "model/metric.h"
 #include "model/model.h"
 #include "sql/adapter/arguments.h"
 #include "sql/register.h"
@@ -25,6 +30,10 @@
 namespace glove::sql {
 namespace {
 
+constexpr std::string_view name_of(RowMetric metric) {
+  return metric == RowMetric::kCosine ? "cos_sim" : metric == RowMetric::kDot ? "dot_product" : "l2_distance";
+}
+
 // An argument as a vector. If the argument is a constant, SQLite keeps the operand between the rows of a
 // statement (sqlite3_set_auxdata).
 struct Operand {
@@ -32,7 +41,7 @@ struct Operand {
   uint64_t own_changes = 0;       // Connection::own_changes() when the model was found
   std::vector<float> given;       // a vector's components
   std::span<const float> vector;  // empty for a word that the model lacks, and for x''
-  double norm_squared = 0;        // 0: unknown word or zero vector, so the cosine is NULL
+  double norm_squared = 0;        // 0: unknown word or zero vector, which has no cosine
   bool unknown_word = false;
 };
 
@@ -51,15 +60,15 @@ Result<double> dot(std::span<const float> a, std::span<const float> b, const Int
 }
 
 // Returns nullptr if the value is a word.
-Result<std::unique_ptr<Operand>> operand_of_vector(sqlite3_value* value, std::string_view name,
-                                                   const InterruptCheck& interrupted) {
+Result<std::unique_ptr<Operand>> operand_of_vector(sqlite3_value* value, std::string_view function,
+                                                   std::string_view name, const InterruptCheck& interrupted) {
   if (!is_blob(value) && !begins_like_array(text_of(value))) return std::unique_ptr<Operand>();
   auto operand = std::make_unique<Operand>();
   GLOVE_ASSIGN_OR_RETURN(const bool is_vector,
-                         read_vector(value, "cos_sim", name, operand->given, interrupted));
+                         read_vector(value, function, name, operand->given, interrupted));
   if (!is_vector) return std::unique_ptr<Operand>();
   if (is_blob(value) && has_widened_floats(operand->given))
-    return invalid_value("cos_sim", name, " looks like a BLOB of float64; convert it to float32");
+    return invalid_value(function, name, " looks like a BLOB of float64; convert it to float32");
   operand->vector = operand->given;
   GLOVE_ASSIGN_OR_RETURN(operand->norm_squared, dot(operand->vector, operand->vector, interrupted));
   return operand;
@@ -77,16 +86,24 @@ std::unique_ptr<Operand> operand_of_word(sqlite3_value* value, const ModelPtr& m
   return operand;
 }
 
-// Returns the cosine of two operands; nullopt means NULL.
-Result<std::optional<double>> cosine(const Operand& a, const Operand& b, const InterruptCheck& interrupted) {
+// Returns what the function returns of two operands; nullopt means NULL.
+Result<std::optional<double>> compare(RowMetric metric, const Operand& a, const Operand& b,
+                                      const InterruptCheck& interrupted) {
   if (a.unknown_word || b.unknown_word) return std::optional<double>();
   if (a.vector.size() != b.vector.size())
     return Error{ErrorCode::kInvalidArgument,
-                 "cos_sim: the arguments must have the same number of components, but have " +
+                 std::string(name_of(metric)) +
+                     ": the arguments must have the same number of components, but have " +
                      std::to_string(a.vector.size()) + " and " + std::to_string(b.vector.size())};
-  if (!(a.norm_squared > 0) || !(b.norm_squared > 0)) return std::optional<double>();
+  const ScopedFloatEnvironment float_environment;
+  if (metric == RowMetric::kL2)
+    return std::optional<double>(
+        exact_distance(a.vector.data(), b.vector.data(), static_cast<int64_t>(a.vector.size())));
+  const bool has_cosine = a.norm_squared > 0 && b.norm_squared > 0;
+  if (metric == RowMetric::kCosine && !has_cosine) return std::optional<double>();
   GLOVE_ASSIGN_OR_RETURN(const double product, dot(a.vector, b.vector, interrupted));
-  return std::optional<double>(cosine_from_dots(product, a.norm_squared, b.norm_squared));
+  return std::optional<double>(
+      metric == RowMetric::kDot ? product : cosine_from_dots(product, a.norm_squared, b.norm_squared));
 }
 
 void destroy_operand(void* operand) {
@@ -111,14 +128,14 @@ struct Operands {
   std::array<const Operand*, 2> used{};
 
   // Makes the operands that are vectors and were not kept. Returns true if that leaves a word.
-  Result<bool> find_vectors(sqlite3_context* context, Arguments arguments,
+  Result<bool> find_vectors(sqlite3_context* context, Arguments arguments, std::string_view function,
                             const InterruptCheck& interrupted) {
     constexpr const char* kNames[] = {"the first argument", "the second argument"};
     bool has_word = false;
     for (size_t i = 0; i < 2; ++i) {
       const auto* kept = static_cast<const Operand*>(sqlite3_get_auxdata(context, static_cast<int>(i)));
       if (kept == nullptr) {
-        GLOVE_ASSIGN_OR_RETURN(fresh[i], operand_of_vector(arguments[i], kNames[i], interrupted));
+        GLOVE_ASSIGN_OR_RETURN(fresh[i], operand_of_vector(arguments[i], function, kNames[i], interrupted));
         used[i] = fresh[i].get();
       } else if (kept->model == nullptr) {
         used[i] = kept;
@@ -151,26 +168,28 @@ struct Operands {
   }
 };
 
-Status cos_sim(sqlite3_context* context, Arguments arguments) {
+template <RowMetric kMetric>
+Status compare_values(sqlite3_context* context, Arguments arguments) {
   if (is_null(arguments[0]) || is_null(arguments[1])) return Status();  // the result is NULL by default
 
   InterruptPoller poller(sqlite3_context_db_handle(context));
   const InterruptCheck interrupted = poller;
   Operands operands;
-  GLOVE_ASSIGN_OR_RETURN(const bool has_word, operands.find_vectors(context, arguments, interrupted));
+  GLOVE_ASSIGN_OR_RETURN(const bool has_word,
+                         operands.find_vectors(context, arguments, name_of(kMetric), interrupted));
   const bool names_model = arguments.size() > 2 && !is_null(arguments[2]);
   ModelPtr model;
   if (has_word && !names_model) model = kept_model(context);
   if (model != nullptr) {
     GLOVE_RETURN_IF_ERROR(check_health(*model, connection_of(context).db()));
   } else if (has_word || names_model) {
-    GLOVE_ASSIGN_OR_RETURN(model, model_argument(context, arguments, 2, "cos_sim"));
+    GLOVE_ASSIGN_OR_RETURN(model, model_argument(context, arguments, 2, name_of(kMetric)));
   }
   operands.find_words(context, arguments, model);
 
-  GLOVE_ASSIGN_OR_RETURN(const std::optional<double> similarity,
-                         cosine(*operands.used[0], *operands.used[1], interrupted));
-  if (similarity) sqlite3_result_double(context, *similarity);
+  GLOVE_ASSIGN_OR_RETURN(const std::optional<double> found,
+                         compare(kMetric, *operands.used[0], *operands.used[1], interrupted));
+  if (found) sqlite3_result_double(context, *found);
   operands.keep(context);
   return Status();
 }
@@ -184,7 +203,16 @@ int register_cos_sim(sqlite3* db, Engine& engine) {
   // the models of the process and the first use may open $GLOVE_MODEL. An untrusted schema must not call it,
   // which trusted_schema=OFF enforces. Not DIRECTONLY, because it writes nothing and opens only the file that
   // the user named, so views and triggers of a trusted schema may use it.
-  return register_scalar_function<cos_sim>(db, engine, "cos_sim", 2, 3, SQLITE_DETERMINISTIC);
+  using M = RowMetric;
+  int rc = register_scalar_function<compare_values<M::kCosine>>(db, engine, name_of(M::kCosine).data(), 2, 3,
+                                                                SQLITE_DETERMINISTIC);
+  if (rc == SQLITE_OK)
+    rc = register_scalar_function<compare_values<M::kDot>>(db, engine, name_of(M::kDot).data(), 2, 3,
+                                                           SQLITE_DETERMINISTIC);
+  if (rc == SQLITE_OK)
+    rc = register_scalar_function<compare_values<M::kL2>>(db, engine, name_of(M::kL2).data(), 2, 3,
+                                                          SQLITE_DETERMINISTIC);
+  return rc;
 }
 
 }  // namespace glove::sql

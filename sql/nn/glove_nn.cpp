@@ -35,7 +35,7 @@ class GloveNn final : public nn::RankedTable {
   static constexpr const char* kSchema =
       "CREATE TABLE glove_nn(neighbor TEXT, similarity REAL, rank INTEGER, word TEXT HIDDEN, "
       "expr TEXT HIDDEN, k INTEGER HIDDEN, model TEXT HIDDEN, backend TEXT HIDDEN, recall REAL HIDDEN, "
-      "among BLOB HIDDEN, evidence TEXT HIDDEN, rows_read INTEGER HIDDEN)";
+      "among BLOB HIDDEN, evidence TEXT HIDDEN, rows_read INTEGER HIDDEN, distance REAL HIDDEN)";
 
   explicit GloveNn(Connection& connection)
       : RankedTable(connection, nn::kNnColumns), caches_(connection.engine()) {}

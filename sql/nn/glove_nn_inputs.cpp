@@ -103,7 +103,7 @@ class FilterCallReader {
       key_is_in_ = argument.relation == Relation::kIn;
       return {};
     }
-    if (argument.column >= kFirstInput) return read_input(argument, value);
+    if (argument.column >= kFirstInput && argument.column < kEvidence) return read_input(argument, value);
     read_range(argument, value);
     return {};
   }
@@ -277,6 +277,9 @@ class FilterCallReader {
     if (argument.column == kSimilarity) {
       if (at_most) range.highest = std::min(range.highest, number);
       if (at_least) range.lowest = std::max(range.lowest, number);
+    } else if (argument.column == kDistance) {
+      if (at_most) range.farthest = std::min(range.farthest, number);
+      if (at_least) range.nearest = std::max(range.nearest, number);
     } else {
       if (at_most) set_last_rank(range, number);
       if (at_least) set_first_rank(range, number);

@@ -62,10 +62,13 @@ struct Inputs {
 
 // The conditions on rows that can save work. SQLite checks each of them again.
 struct RowRange {
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
   int64_t first_rank = 1;
   int64_t last_rank = std::numeric_limits<int64_t>::max();
-  double lowest = -2;  // similarity
-  double highest = 2;
+  double lowest = -kInfinity;  // similarity
+  double highest = kInfinity;
+  double nearest = -kInfinity;  // distance
+  double farthest = kInfinity;
   bool nothing = false;  // some condition is never true
 
   bool has_last_rank() const { return last_rank != std::numeric_limits<int64_t>::max(); }

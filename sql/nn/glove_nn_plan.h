@@ -30,6 +30,7 @@ enum Column : int {
   kAmong,
   kEvidence,
   kRowsRead,
+  kDistance,
   kColumns,
   kRowid = kColumns,  // of an index, where it tells a row's key (FilterCall)
   kKeyPart            // of an index with keys (RankedColumns): the first column of the key; the others follow
@@ -87,7 +88,7 @@ enum Pushdown : uint32_t {
   kNeighborEqual = 1 << 0,    // neighbor_equal:  neighbor = ?
   kNeighborIn = 1 << 1,       // neighbor_in:     neighbor IN (...)
   kRankRange = 1 << 2,        // rank:        rank <, <=, =, >=, > ?
-  kSimilarityRange = 1 << 3,  // similarity:  similarity <, <=, =, >=, > ?
+  kSimilarityRange = 1 << 3,  // similarity:  similarity <, <=, =, >=, > ?, and the same of distance
   kLimitHint = 1 << 4,        // limit:       LIMIT and OFFSET size the first piece
   kOrder = 1 << 5,            // order:       ORDER BY is consumed
   kBatch = 1 << 6,            // batch:       IN over an input arrives whole
@@ -127,6 +128,7 @@ struct Argument {
 //   id= id[] rowid= rowid[]                          of an index: as neighbor
 //   key1= key2= ... key1[]                           of an index with keys: all columns of the key
 //   rank= rank<= rank>= similarity= <= >=            a bound, or a strict bound: SQLite checks again
+//   distance= distance<= distance>=                  the same
 //   limit offset                                     a hint for the size of the first piece
 //
 // Each input occurs at most once; neighbor, rank and similarity may occur any number of times.

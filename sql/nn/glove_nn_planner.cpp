@@ -200,7 +200,7 @@ class Planner {
   bool asks_nothing() const {
     const auto needs_query = [this](const auto& used) {
       const int meaning = columns_.meaning_of(used.iColumn);
-      return meaning == kSimilarity || meaning == kRank;
+      return meaning == kSimilarity || meaning == kDistance || meaning == kRank;
     };
     return asked_ == 0 && unseen_ == 0 &&
            std::none_of(info_->aConstraint, info_->aConstraint + info_->nConstraint, needs_query) &&
@@ -249,7 +249,7 @@ class Planner {
     for (int i = 0; i < info_->nConstraint; ++i) {
       const auto& [unnamed, op, usable, unused] = constraint(i);
       const int column = meaning_of(i);
-      if (!usable || (column != kRank && column != kSimilarity)) continue;
+      if (!usable || (column != kRank && column != kSimilarity && column != kDistance)) continue;
       if (!enabled(column == kRank ? kRankRange : kSimilarityRange)) continue;
       const std::optional<Relation> relation = range_relation(op);
       if (!relation || (*relation == Relation::kEqual && vtab::may_be_in(info_, i))) continue;
@@ -304,7 +304,7 @@ class Planner {
       }
       const int meaning = columns_.meaning_of(column);
       if (meaning == kRank) return !descending;
-      return meaning == kSimilarity && descending && only_rank_follows(i + 1);
+      return meaning == (descending ? kSimilarity : kDistance) && only_rank_follows(i + 1);
     }
     return info_->nOrderBy > 0 && next_batch() < 0;
   }
@@ -343,7 +343,7 @@ class Planner {
     for (const Argument& argument : plan_.arguments) {
       const int index = index_of(argument);
       sqlite3_value* value = literal(index);
-      if (argument.column == kSimilarity) rows /= 4;
+      if (argument.column == kSimilarity || argument.column == kDistance) rows /= 4;
       if (argument.column != kRank || argument.relation == Relation::kAtLeast || value == nullptr) continue;
       rows = std::min(rows, argument.relation == Relation::kEqual ? 1.0 : sqlite3_value_double(value));
     }

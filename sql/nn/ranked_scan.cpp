@@ -119,8 +119,10 @@ RankedScan::Strategy RankedScan::choose_strategy() const {
 
 // Compares the current row with the range.
 RankedScan::Verdict RankedScan::judge() const {
-  if (row_.rank > range_.last_rank || row_.neighbor.similarity < range_.lowest) return Verdict::kEnd;
-  if (row_.neighbor.similarity > range_.highest) return Verdict::kSkip;
+  const double distance = distance_of(source_.metric, row_.neighbor.similarity);
+  if (row_.rank > range_.last_rank || row_.neighbor.similarity < range_.lowest || distance > range_.farthest)
+    return Verdict::kEnd;
+  if (row_.neighbor.similarity > range_.highest || distance < range_.nearest) return Verdict::kSkip;
   if (ids_ && !std::binary_search(ids_->begin(), ids_->end(), row_.neighbor.id)) return Verdict::kSkip;
   return Verdict::kTake;
 }

@@ -40,6 +40,7 @@ struct RankedSource {
   std::function<Result<MaybeQuery>(const Inputs& inputs, const InterruptCheck& interrupted)> resolve;
   // The model whose words the rows are; null if the ids are keys of the user's table.
   ModelSearchersPtr words;
+  RowMetric metric = RowMetric::kCosine;
   Caches* caches = nullptr;  // of a model; nullptr: caching is disabled
   Hints* hints = nullptr;
   RankCache* ranks = nullptr;  // of an index, as the running statement sees it; nullptr: none are kept

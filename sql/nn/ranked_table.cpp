@@ -219,6 +219,8 @@ bool RankedCursor::column_buffered(sqlite3_context* context, int index) noexcept
     sqlite3_result_int64(context, scan.neighbor().id);
   } else if (column == kSimilarity) {
     sqlite3_result_double(context, scan.neighbor().similarity);
+  } else if (column == kDistance) {
+    sqlite3_result_double(context, distance_of(source_.metric, scan.neighbor().similarity));
   } else if (column == kRank && scan.known_rank() > 0) {
     sqlite3_result_int64(context, scan.known_rank());
   } else if (column == kEvidence) {

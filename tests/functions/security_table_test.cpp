@@ -62,6 +62,8 @@ constexpr Object kObjects[] = {
     {"glove_recall", "glove_recall('tiny', 'king', 1, 1)", Works::kNowhere},
     {"glove_repair", "glove_repair('doc_vec')", Works::kNowhere},
     {"cos_sim", "cos_sim('king', 'queen')", Works::kEverywhere},
+    {"dot_product", "dot_product('king', 'queen')", Works::kEverywhere},
+    {"l2_distance", "l2_distance('king', 'queen')", Works::kEverywhere},
     {"glove_vec", "glove_vec('king')", Works::kEverywhere},
     {"glove_text_vec", "glove_text_vec('king')", Works::kEverywhere},
     {"glove_expand", "glove_expand('king', 1)", Works::kEverywhere},

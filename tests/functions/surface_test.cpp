@@ -32,6 +32,8 @@ TEST(Surface, Functions) {
   const Rows expected = {
       {"cos_sim", "2", "s", "2048"},
       {"cos_sim", "3", "s", "2048"},
+      {"dot_product", "2", "s", "2048"},
+      {"dot_product", "3", "s", "2048"},
       {"glove_atax", "1", "s", "2048"},
       {"glove_atax", "2", "s", "2048"},
       {"glove_config", "1", "s", "524288"},
@@ -69,6 +71,8 @@ TEST(Surface, Functions) {
       {"glove_vec", "1", "s", "2048"},
       {"glove_vec", "2", "s", "2048"},
       {"glove_version", "0", "s", "0"},
+      {"l2_distance", "2", "s", "2048"},
+      {"l2_distance", "3", "s", "2048"},
   };
   EXPECT_EQ(difference(sorted(with_glove.rows(kFunctions)), sorted(plain.rows(kFunctions))), expected);
 }
@@ -94,7 +98,7 @@ std::string columns_of(const std::string& table) {
 TEST(Surface, ColumnsOfGloveNn) {
   EXPECT_EQ(columns_of("glove_nn"),
             "neighbor TEXT, similarity REAL, rank INTEGER, +word TEXT, +expr TEXT, +k INTEGER, +model TEXT, "
-            "+backend TEXT, +recall REAL, +among BLOB, +evidence TEXT, +rows_read INTEGER");
+            "+backend TEXT, +recall REAL, +among BLOB, +evidence TEXT, +rows_read INTEGER, +distance REAL");
 }
 
 TEST(Surface, ColumnsAndObjectsOfAGloveIndex) {
@@ -105,7 +109,7 @@ TEST(Surface, ColumnsAndObjectsOfAGloveIndex) {
   EXPECT_EQ(connection.value("SELECT group_concat(iif(hidden, '+', '') || name || ' ' || type, ', ') "
                              "FROM pragma_table_xinfo('doc_vec')"),
             "id INTEGER, similarity REAL, rank INTEGER, +query TEXT, +k INTEGER, +backend TEXT, "
-            "+recall REAL, +among BLOB, +evidence TEXT, +rows_read INTEGER, +doc_vec TEXT");
+            "+recall REAL, +among BLOB, +evidence TEXT, +rows_read INTEGER, +distance REAL, +doc_vec TEXT");
   EXPECT_EQ(connection.value("SELECT group_concat(name) FROM (SELECT name FROM sqlite_master WHERE name GLOB "
                              "'doc_vec_*' ORDER BY name)"),
             "doc_vec_block,doc_vec_config,doc_vec_dead,doc_vec_delete,doc_vec_insert,"
@@ -120,7 +124,7 @@ TEST(Surface, ColumnsOfGloveIndexes) {
   EXPECT_EQ(columns_of("glove_indexes"),
             "schema TEXT, name TEXT, rows INTEGER, segments INTEGER, dead INTEGER, logged INTEGER, bytes "
             "INTEGER, backend TEXT, state TEXT, recall REAL, measured REAL, measured_low REAL, measured_high "
-            "REAL, audits INTEGER");
+            "REAL, audits INTEGER, metric TEXT");
 }
 
 TEST(Surface, ColumnsOfGloveModels) {
@@ -139,7 +143,7 @@ TEST(Surface, ColumnsOfGloveStats) {
             "model TEXT, backend TEXT, device TEXT, kind TEXT, queries INTEGER, k INTEGER, "
             "rows_scanned INTEGER, bytes_scanned INTEGER, candidates INTEGER, resolve_us REAL, scan_us REAL, "
             "select_us REAL, rescore_us REAL, total_us REAL, words_per_ms REAL, recall REAL, measured REAL, "
-            "measured_low REAL, measured_high REAL, audits INTEGER");
+            "measured_low REAL, measured_high REAL, audits INTEGER, plan TEXT");
 }
 
 TEST(Surface, ColumnsOfGloveKmeans) {

@@ -154,6 +154,14 @@ class Index(unittest.TestCase):
             index.search([2, 0], rows="dicts")
         self.assertEqual(index.search([2, 0], 1, columns=["size"], rows="dicts"), [{"id": 3, "similarity": 1.0, "size": 1}])
 
+    def test_distances_and_inner_products(self):
+        vectors = [[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]]
+        docs = self.glove.index(self.conn, "doc", [1, 2, 3], vectors, {"title": ["a", "b", "c"]}, metric="l2")
+        self.assertEqual(docs.search([3.0, 4.0], 2), [(2, 0.0, "b"), (1, 5.0, "a")])
+        self.assertEqual(docs.search([6.0, 9.0], 1, where="title < 'c'", rows="dicts"), [{"id": 2, "distance": math.sqrt(34), "title": "b"}])
+        factors = self.glove.index(self.conn, "factor", [1, 2, 3], vectors, metric="dot")
+        self.assertEqual(factors.search([1.0, 1.0], 1), [(3, 14.0)])
+
     def test_values_of_columns(self):
         numpy, pandas = optional("numpy"), optional("pandas")
         day = datetime.date(2024, 2, 29)

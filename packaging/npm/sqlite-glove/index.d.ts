@@ -64,6 +64,7 @@ export interface SearchOptions {
 
 /** A row of the answer. Integers beyond 2^53 are bigints, or all if the connection returns bigints. */
 export interface Found {
+  /** Of an index with metric='l2', `distance` stands in its place. */
   similarity: number;
   [column: string]: unknown;
 }

@@ -319,11 +319,12 @@ class Index {
 
   #sql(kind, shown, where, inputs, byName) {
     if (where !== undefined) checkWhere(where);
-    if (shown.includes('similarity')) {
-      throw new TypeError("the table has a column 'similarity', which would take the place of the answer's; name the columns to return " +
+    const known = columnsOf(this.db, this.name);
+    const score = known.includes('distance') && !known.includes('similarity') ? 'distance' : 'similarity';
+    if (shown.includes(score)) {
+      throw new TypeError(`the table has a column '${score}', which would take the place of the answer's; name the columns to return ` +
                           'without it');
     }
-    const known = columnsOf(this.db, this.name);
     for (const name of inputs) {
       if (known.length && name !== 'limit' && !known.includes(name)) {
         throw new TypeError(`search() has no input '${name}'; those of the index are recall and backend. Conditions on ` +
@@ -342,7 +343,7 @@ class Index {
       joined = ` CROSS JOIN (SELECT ${inner} FROM ${table} WHERE (${where})) t ON t.${key} = v.id`;
     }
     if (kind === 'among') conditions.unshift(`v.among = (SELECT glove_keys(${id}) FROM ${table} WHERE (${where}))`);
-    const columns = [`v.id AS ${id}`, 'v.similarity', ...shown.map((name) => `t.${quoted(name)}`)].join(', ');
+    const columns = [`v.id AS ${id}`, `v.${score}`, ...shown.map((name) => `t.${quoted(name)}`)].join(', ');
     return `SELECT ${columns} FROM ${quoted(this.name)} v${joined} WHERE ${conditions.join(' AND ')} ORDER BY v.rank` +
            (kind === 'near' ? ` LIMIT ${mark('limit')}` : '');
   }

@@ -275,6 +275,7 @@ class Index:
                         "; name the one with the vectors, vector='COLUMN', or for an index of texts vector=None" if column == vector else "")))
         self.columns: List[str] = [column for column in known if column not in (id, vector)]
         self._statements: Dict[Any, str] = {}
+        self._score_column = ""
 
     def __repr__(self) -> str:
         return f"Index({self.table!r}, name={self.name!r}, id={self.id!r}, vector={self.vector!r})"
@@ -296,7 +297,7 @@ class Index:
                columns: Optional[Sequence[str]] = None, rows: str = "tuples", **options: Any) -> Any:
         """Returns the k rows nearest to a vector or, with a model, to a text; best first.
 
-        Each row has the id, the similarity, and `columns` (all but the vector). `where` is an SQL expression over the columns of
+        Each row has the id, the similarity (the distance if the index has metric="l2"), and `columns` (all but the vector). `where` is an SQL expression over the columns of
         the table, and `params` are its values; rows that do not match cost no place. It is part of the statement, so it must not
         come from people whom you do not trust. `among` is an iterable of the ids that may be found. `options` are further inputs
         of the index, such as recall and backend; with `where` the answer is exact, whatever recall is. `rows` is "tuples", "dicts"
@@ -310,8 +311,9 @@ class Index:
         asked = query if isinstance(query, str) else _blob(query)
         if asked is None:
             raise TypeError(f"the query is {query!r}; it must be a vector or, with a model, a text")
-        if rows != "tuples" and "similarity" in shown:
-            raise ValueError("the table has a column 'similarity', which would take the place of the answer's; ask for tuples, or name the "
+        score = self._score()
+        if rows != "tuples" and score in shown:
+            raise ValueError(f"the table has a column {score!r}, which would take the place of the answer's; ask for tuples, or name the "
                              "columns to return without it")
         k = _count(k)
         inputs = {"query": asked, "k": k, **{name: value for name, value in options.items() if value is not None}}
@@ -320,11 +322,17 @@ class Index:
         found = self._search(shown, where, params, inputs, k)
         if rows == "tuples":
             return found
-        names = [self.id, "similarity", *shown]
+        names = [self.id, score, *shown]
         if rows == "dicts":
             return [dict(zip(names, row)) for row in found]
         import pandas
         return pandas.DataFrame(found, columns=names)
+
+    def _score(self) -> str:
+        if not self._score_column:
+            known = _columns_of(self.conn, self.name)
+            self._score_column = "distance" if "distance" in known and "similarity" not in known else "similarity"
+        return self._score_column
 
     def _search(self, shown: Sequence[str], where: Optional[str], params: Params, inputs: Dict[str, Any],
                 k: int) -> List[Tuple[Any, ...]]:
@@ -368,7 +376,7 @@ class Index:
         place = {name: ":glove_" + name if by_name else "?" for name in inputs}
         limit = f" LIMIT {place.pop('limit')}" if kind == "near" else ""
         conditions = [f"v.{_quoted(name)} {'<=' if name == 'rank' else '='} {mark}" for name, mark in place.items()]
-        columns = ", ".join([f"v.{id}" if self.id == "id" else f"v.id AS {id}", "v.similarity", *("t." + _quoted(name) for name in shown)])
+        columns = ", ".join([f"v.{id}" if self.id == "id" else f"v.id AS {id}", "v." + self._score(), *("t." + _quoted(name) for name in shown)])
         joined = f" JOIN {table} t ON t.{id} = v.id" if shown else ""
         if kind == "near":
             inner = ", ".join(_quoted(name) for name in shown)

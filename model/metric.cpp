@@ -1,0 +1,52 @@
+#include "model/metric.h"
+
+#include <cmath>
+
+#include "base/float_environment.h"
+#include "base/require.h"
+#include "model/exact_dot.h"
+
+namespace glove {
+namespace {
+
+constexpr std::string_view kNames[] = {"cosine", "dot", "l2"};
+
+}  // namespace
+
+std::string_view metric_name(RowMetric metric) {
+  return kNames[static_cast<size_t>(metric)];
+}
+
+std::optional<RowMetric> metric_named(std::string_view name) {
+  for (const RowMetric metric : {RowMetric::kCosine, RowMetric::kDot, RowMetric::kL2})
+    if (metric_name(metric) == name) return metric;
+  return std::nullopt;
+}
+
+double exact_distance(const float* a, const float* b, int64_t dims) {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
+  constexpr int kLanes = 8;
+  double squares[kLanes] = {};
+  int64_t j = 0;
+  for (; j + kLanes <= dims; j += kLanes)
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const double difference = static_cast<double>(a[j + lane]) - static_cast<double>(b[j + lane]);
+      const double square = difference * difference;
+      squares[lane] += square;
+    }
+  for (; j < dims; ++j) {
+    const double difference = static_cast<double>(a[j]) - static_cast<double>(b[j]);
+    const double square = difference * difference;
+    squares[j % kLanes] += square;
+  }
+  return std::sqrt(sum_of_lanes(squares));
+}
+
+double exact_score(RowMetric metric, const float* query, double query_norm_squared, const float* row,
+                   double row_norm_squared, int64_t dims) {
+  if (metric == RowMetric::kL2) return -exact_distance(query, row, dims);
+  const double dot = exact_dot(query, row, dims);
+  return metric == RowMetric::kDot ? dot : cosine_from_dots(dot, query_norm_squared, row_norm_squared);
+}
+
+}  // namespace glove

@@ -1,0 +1,36 @@
+// How rows are compared with a query, and what their scores are, to the last bit (docs/exactness.md).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace glove {
+
+// A score ranks rows, the greatest first: the cosine similarity; the inner product; minus the Euclidean
+// distance.
+enum class RowMetric : uint8_t { kCosine, kDot, kL2 };
+
+// "cosine", "dot" or "l2".
+std::string_view metric_name(RowMetric metric);
+std::optional<RowMetric> metric_named(std::string_view name);
+
+// The list of names for messages.
+constexpr const char* kMetricNames = "'cosine', 'dot' or 'l2'";
+
+// Returns sqrt(E), where E is D of docs/format.md with the squares of the differences in place of the
+// products: difference, square and sum are each rounded to double, and never fused. REQUIRES: the float
+// environment; [dims] finite numbers each.
+double exact_distance(const float* a, const float* b, int64_t dims);
+
+// Returns the score of a row. `dot` is D(q, x), and norms are D(q, q) and D(x, x); for kL2 only the vectors
+// count. REQUIRES: as above; for kCosine both norms are above 0.
+double exact_score(RowMetric metric, const float* query, double query_norm_squared, const float* row,
+                   double row_norm_squared, int64_t dims);
+
+// What the column `distance` shows of a score: 1 - similarity, minus the inner product, or the distance.
+inline double distance_of(RowMetric metric, double score) {
+  return metric == RowMetric::kCosine ? 1 - score : -score;
+}
+
+}  // namespace glove
