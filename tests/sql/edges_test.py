@@ -26,7 +26,7 @@ class Edges(unittest.TestCase):
         self.db.execute("BEGIN")
         self.vectors = {i: [self.random.gauss(0, 1) for _ in range(DIMS)] for i in range(1, ROWS + 1)}
         for i, vector in self.vectors.items():
-            self.db.execute("INSERT INTO doc VALUES (?, ?, ?)", (i, self.blob(vector), self.random.choice((-2.0, 0.3, 0.9))))
+            self.db.execute("INSERT INTO doc VALUES (?, ?, ?)", (i, self.blob(vector), 0.9 if i <= 20 else self.random.choice((-2.0, 0.3, 0.9))))
         self.db.execute("COMMIT")
         self.db.execute("CREATE VIRTUAL TABLE doc_vec USING glove_index(content='doc', rowid='id', vector='vec')")
         self.asked = self.blob([self.random.gauss(0, 1) for _ in range(DIMS)])
@@ -152,6 +152,18 @@ class Edges(unittest.TestCase):
             rank = self.ranked.index(id) + 1
             with self.subTest(rank=rank):
                 self.assertEqual(self.rows("SELECT rank, rows_read FROM doc_vec WHERE query = ? AND id = ?", self.asked, id), [(rank, ROWS)])
+
+    def test_recall_of_an_index_without_lists_whose_codes_are_not_in_memory(self):
+        self.addCleanup(self.db.execute, "SELECT glove_config('index_memory', ?)", self.db.execute("SELECT glove_config('index_memory')").fetchone())
+        self.rows("SELECT id FROM doc_vec WHERE query = ? AND k = 3", self.asked)
+        device = self.rows("SELECT backend, device FROM glove_stats LIMIT 1")
+        self.db.execute("SELECT glove_config('index_memory', 1)")
+        self.db.execute("DROP TABLE doc_vec")
+        self.db.execute("CREATE VIRTUAL TABLE doc_vec USING glove_index(content='doc', rowid='id', vector='vec')")
+        for k in (3, 10):
+            found = self.rows("SELECT id, evidence, rows_read FROM doc_vec WHERE query = ? AND k = ? AND recall = 0.9", self.asked, k)
+            self.assertEqual(found, [(id, "proof", ROWS) for id in self.ranked[:k]])
+            self.assertEqual(self.rows("SELECT backend, device FROM glove_stats LIMIT 1"), device)
 
     def test_a_limit_of_the_connection_that_is_too_low(self):
         self.db.setlimit(sqlite3.SQLITE_LIMIT_COLUMN, 2)
