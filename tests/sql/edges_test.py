@@ -140,6 +140,45 @@ class Edges(unittest.TestCase):
                     self.rows("SELECT id FROM doc_vec WHERE query = ?", self.asked)
                 self.db.execute("ROLLBACK")
 
+    def test_lists_of_dead_rows_that_do_not_fit(self):
+        for segment, bits, says in ((99, b"\0", "it has a list of dead rows of the segment 99"),
+                                    (1, b"\0", "the list of dead rows of the segment 1 does not fit its 2000 rows")):
+            with self.subTest(segment):
+                self.db.execute("BEGIN")
+                self.db.execute("INSERT INTO doc_vec_dead(segment, bits) VALUES (?, ?)", (segment, bits))
+                with self.assertRaisesRegex(sqlite3.Error, says):
+                    self.rows("SELECT id FROM doc_vec WHERE query = ?", self.asked)
+                self.db.execute("ROLLBACK")
+
+    def test_a_fingerprint_in_an_index_of_vectors(self):
+        self.db.execute("UPDATE doc_vec_config SET value = 'x' WHERE key = 'fingerprint'")
+        with self.assertRaisesRegex(sqlite3.Error, "doc_vec is damaged: it has the fingerprint"):
+            self.rows("SELECT id FROM doc_vec WHERE query = ?", self.asked)
+
+    def test_a_model_of_other_dimensions(self):
+        self.db.execute("CREATE TABLE word(word, vector)")
+        self.db.execute("INSERT INTO word VALUES ('a', '[1, 2, 3]')")
+        self.db.execute("SELECT glove_load_table('other', 'SELECT word, vector FROM word')")
+        self.addCleanup(self.db.execute, "SELECT glove_unload('other')")
+        self.db.execute("CREATE VIRTUAL TABLE with_model USING glove_index(content='doc', rowid='id', vector='vec', model='other')")
+        with self.assertRaisesRegex(sqlite3.Error, "3 dimensions, but the index has 4; load a model of 4 dimensions under this name"):
+            self.rows("SELECT id FROM with_model WHERE query = 'a'")
+
+    def test_a_vector_of_more_components_than_any_index_has(self):
+        self.db.execute("INSERT INTO doc(vec) VALUES (zeroblob(4 * 65537))")
+        with self.assertRaisesRegex(sqlite3.Error, "has a vector of 65537 components; the most is 65536"):
+            self.db.execute("INSERT INTO doc_vec(doc_vec) VALUES ('sync')")
+
+    def test_an_unknown_pushdown(self):
+        os.environ["GLOVE_NN_DISABLE"] = "rank,ranks"
+        self.addCleanup(os.environ.pop, "GLOVE_NN_DISABLE")
+        other = sqlite3.connect(":memory:")
+        self.addCleanup(other.close)
+        other.enable_load_extension(True)
+        other.load_extension(EXTENSION)
+        with self.assertRaisesRegex(sqlite3.Error, "GLOVE_NN_DISABLE contains the unknown pushdown 'ranks'; the pushdowns are: neighbor_equal, "):
+            other.execute("SELECT * FROM glove_nn WHERE word = 'a'")
+
     def test_a_rebuild_of_another_content(self):
         for change, says in (("ALTER TABLE doc RENAME COLUMN vec TO other", "the table 'doc' has no column 'vec', which the argument vector names"),
                              ("DROP TABLE doc", "there is no table 'doc' in the schema main, where the index is")):
