@@ -134,8 +134,10 @@ class Session {
             "CREATE VIRTUAL TABLE doc_vec USING glove_index(content='doc', rowid='id', vector='vec', dims=3" +
             lists + ")"))
       return false;
-    if (!execute("CREATE TEMP TABLE snapshot AS SELECT word AS id, vec FROM doc WHERE vec IS NOT NULL;"
-                 "SELECT glove_load_table('statements', 'SELECT id, vec FROM snapshot')"))
+    if (!execute(
+            "CREATE TEMP TABLE snapshot AS SELECT word AS id, vec FROM doc WHERE vec IS NOT NULL UNION ALL "
+            "SELECT 'w0', X'0000803F0000803F00000000';"
+            "SELECT glove_load_table('statements', 'SELECT id, vec FROM snapshot')"))
       return false;
     for (int i = grammar_.choices().below(12); i > 0; --i)
       if (!execute(grammar_.filled("INSERT INTO note(grp, body) VALUES ({n}, {text})"))) return false;
