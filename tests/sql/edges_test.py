@@ -204,6 +204,13 @@ class Edges(unittest.TestCase):
             self.assertEqual(found, [(id, "proof", ROWS) for id in self.ranked[:k]])
             self.assertEqual(self.rows("SELECT backend, device FROM glove_stats LIMIT 1"), device)
 
+    def test_a_segment_that_is_longer_than_the_connection_allows(self):
+        for id in range(5000, 5200):
+            self.db.execute("INSERT INTO doc(id, vec) VALUES (?, ?)", (id, self.asked))
+        self.db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 3000)
+        with self.assertRaisesRegex(sqlite3.Error, "the command must write a BLOB of 4096 bytes, but SQLITE_LIMIT_LENGTH of this connection is 3000"):
+            self.db.execute("INSERT INTO doc_vec(doc_vec) VALUES ('sync')")
+
     def test_a_limit_of_the_connection_that_is_too_low(self):
         self.db.setlimit(sqlite3.SQLITE_LIMIT_COLUMN, 2)
         with self.assertRaisesRegex(sqlite3.Error, "; SQLITE_LIMIT_COLUMN of this connection is 2; raise the limit, or use a connection"):
