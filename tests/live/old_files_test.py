@@ -19,7 +19,7 @@ import fixture
 
 EXTENSION = CONVERT = None
 FILES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "files")
-MODELS = ("56877df", "63b4be03", "1c37435f")
+MODELS = ("56877df", "c3de047", "63b4be03", "1c37435f")
 DATABASES = MODELS[1:]
 DIMS = 256  # of the files with signs
 SIGNED, IN_LISTS = 3, 1  # the flags of a segment's checksum

@@ -49,6 +49,18 @@ TEST_F(AnswerCacheTest, FindsExactlyWhatWasAsked) {
   EXPECT_EQ(cache.find({*other, query(1), 5, "auto"}), nullptr);
 }
 
+TEST_F(AnswerCacheTest, GivesItsShareOfTheBudgetBack) {
+  CacheBudget& budget = test_.engine.cache_budget();
+  {
+    AnswerCache first(test_.engine), second(test_.engine);
+    for (AnswerCache* const cache : {&first, &second}) cache->insert(key(1), rows(5));
+    EXPECT_LT(budget.share(), CacheBudget::kDefaultBytes);
+    EXPECT_GT(budget.used(), 0u);
+  }
+  EXPECT_EQ(budget.share(), CacheBudget::kDefaultBytes);
+  EXPECT_EQ(budget.used(), 0u);
+}
+
 TEST_F(AnswerCacheTest, ForgetsTheLeastRecentlyUsed) {
   AnswerCache cache(test_.engine, 10000);
   for (int i = 0; i < 100; ++i) {

@@ -1,0 +1,228 @@
+"""Conditions, commands and messages at their edges: edges_test.py GLOVE_SO
+
+Each case is one that a changed bound or condition of the planner, of RankedScan or of an index would answer otherwise, while all
+other tests pass (tests/mutants). Rows are compared with those of a scan.
+"""
+import os
+import random
+import sqlite3
+import struct
+import sys
+import unittest
+
+EXTENSION = sys.argv.pop(1)
+SEED = int(os.environ.get("GLOVE_TEST_SEED") or random.randrange(1 << 30))
+ROWS, DIMS = 2000, 4
+
+
+class Edges(unittest.TestCase):
+    def setUp(self):
+        self.random = random.Random(SEED)
+        self.db = sqlite3.connect(":memory:", isolation_level=None)
+        self.addCleanup(self.db.close)
+        self.db.enable_load_extension(True)
+        self.db.load_extension(EXTENSION)
+        self.db.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, vec BLOB, least REAL)")
+        self.db.execute("BEGIN")
+        self.vectors = {i: [self.random.gauss(0, 1) for _ in range(DIMS)] for i in range(1, ROWS + 1)}
+        for i, vector in self.vectors.items():
+            self.db.execute("INSERT INTO doc VALUES (?, ?, ?)", (i, self.blob(vector), 0.9 if i <= 20 else self.random.choice((-2.0, 0.3, 0.9))))
+        self.db.execute("COMMIT")
+        self.db.execute("CREATE VIRTUAL TABLE doc_vec USING glove_index(content='doc', rowid='id', vector='vec')")
+        self.asked = self.blob([self.random.gauss(0, 1) for _ in range(DIMS)])
+        self.ranked = self.rows("SELECT id FROM doc ORDER BY cos_sim(vec, ?) DESC, id", self.asked)
+
+    def run(self, result=None):
+        with self.subTest(seed=SEED):
+            return super().run(result)
+
+    @staticmethod
+    def blob(vector):
+        return struct.pack(f"<{len(vector)}f", *vector)
+
+    def rows(self, sql, *values):
+        found = self.db.execute(sql, values).fetchall()
+        return [row[0] for row in found] if found and len(found[0]) == 1 else found
+
+    def load_model(self):
+        self.db.execute("SELECT glove_load_table('edges', 'SELECT ''w'' || id, vec FROM doc ORDER BY id')")
+        self.addCleanup(self.db.execute, "SELECT glove_unload('edges')")
+
+    def test_a_bound_that_differs_from_row_to_row(self):
+        """Lookups by key remember the other values of a call, numbers as well."""
+        wanted = self.rows("SELECT id FROM doc WHERE cos_sim(vec, ?) >= least ORDER BY id", self.asked)
+        for columns in ("v.id", "v.id, v.rank"):
+            found = self.db.execute(f"SELECT {columns} FROM doc d CROSS JOIN doc_vec v ON v.id = d.id AND v.query = ? AND v.similarity >= d.least "
+                                    "ORDER BY d.id", (self.asked,)).fetchall()
+            self.assertEqual([row[0] for row in found], wanted)
+
+    def test_some_rows_in_the_order_of_their_ranks(self):
+        some = [1, 5, 9, 33, 77, 500, 1500, 1999]
+        wanted = [(id, rank) for rank, id in enumerate(self.ranked, 1) if id in some]
+        for k in (ROWS, 1000):
+            for _ in range(6):  # kept ranks answer the later ones
+                found = self.rows(f"SELECT id, rank FROM doc_vec WHERE query = ? AND k = {k} AND id IN (1, 5, 9, 33, 77, 500, 1500, 1999) ORDER BY rank", self.asked)
+                self.assertEqual(found, [row for row in wanted if row[1] <= k])
+
+    def test_the_last_rank_of_some_words(self):
+        self.load_model()
+        last = 1500
+        words = [f"w{self.ranked[rank - 1]}" for rank in (1, 2, last - 1, last, last + 1)]
+        for _ in range(6):
+            found = self.rows(f"SELECT neighbor, rank FROM glove_nn WHERE model = 'edges' AND expr = ? AND rank <= {last} AND neighbor IN (?, ?, ?, ?, ?) "
+                              "ORDER BY rank", self.asked, *words)
+            self.assertEqual(found, list(zip(words, (1, 2, last - 1, last))))
+            found = self.rows(f"SELECT neighbor FROM glove_nn WHERE model = 'edges' AND expr = ? AND rank >= 2 AND rank <= {last} AND neighbor IN (?, ?, ?, ?, ?) "
+                              "ORDER BY rank", self.asked, *words)
+            self.assertEqual(found, words[1:4])
+
+    def test_a_row_by_its_rowid(self):
+        for id in (self.ranked[0], self.ranked[7], ROWS):
+            with self.subTest(id):
+                self.assertEqual(self.rows("SELECT id, rank FROM doc_vec WHERE query = ? AND rowid = ?", self.asked, id), [(id, self.ranked.index(id) + 1)])
+                self.assertEqual(self.rows("SELECT id FROM doc_vec WHERE query = ? AND rowid IN (?, -5)", self.asked, id), [id])
+        self.assertEqual(self.rows("SELECT id FROM doc_vec WHERE query = ? AND rowid = 5 AND id = 6", self.asked), [])
+        for _ in range(2):  # that a search met nothing of row 6 is nothing to remember
+            self.assertEqual(self.rows("SELECT id FROM doc_vec WHERE query = ? AND id = 6 AND rowid = 6", self.asked), [6])
+
+    def test_many_keys_in_no_order(self):
+        keys = list(range(-30_000, 30_000))
+        self.random.shuffle(keys)
+        blob = struct.pack(f"<{len(keys)}q", *keys)
+        for among in (blob, str(keys)):
+            self.assertEqual(self.rows("SELECT id FROM doc_vec WHERE query = ? AND k = 9 AND among = ?", self.asked, among), self.ranked[:9])
+
+    def test_a_query_that_only_looks_like_a_number(self):
+        for query, shown in (("e5", "the text 'e5'"), ("-", "the text '-'"), ("1e5", "1e5"), ("12", "12"), ("", "the text ''"), ("1x", "the text '1x'")):
+            with self.subTest(query), self.assertRaisesRegex(sqlite3.Error, f"the query is {shown}, but the index has no model to make a vector of it"):
+                self.rows("SELECT id FROM doc_vec WHERE query = ?", query)
+
+    def test_k_is_no_range(self):
+        self.load_model()
+        for operator in ("<", "<=", ">", ">="):
+            with self.subTest(operator), self.assertRaisesRegex(sqlite3.Error, "k is an input, so it must be a value and not a range"):
+                self.rows(f"SELECT neighbor FROM glove_nn WHERE expr = ? AND model = 'edges' AND k {operator} 3", self.asked)
+
+    def test_an_order_by_an_input_that_was_not_given(self):
+        self.load_model()
+        with self.assertRaisesRegex(sqlite3.Error, "k"):
+            self.rows("SELECT neighbor FROM glove_nn WHERE expr = ? AND model = 'edges' ORDER BY k, rank", self.asked)
+        self.assertEqual(self.rows("SELECT id FROM doc_vec WHERE query = ? AND k = 3 ORDER BY k, query, rank", self.asked), self.ranked[:3])
+
+    def test_the_text_of_among_is_shown_whole_up_to_60_characters(self):
+        for length, end in ((60, "x\""), (61, "x\"...")):
+            with self.assertRaisesRegex(sqlite3.Error, "is the text \"x{60}\"" + ("" if length == 60 else r"\.\.\.") + ";"):
+                self.rows("SELECT id FROM doc_vec WHERE query = ? AND among = ?", self.asked, "x" * length)
+
+    def test_statistics_have_the_rows_of_a_search_without_k(self):
+        self.assertEqual(self.rows("SELECT id FROM doc_vec WHERE query = ?", self.asked), self.ranked)
+        self.assertEqual(self.rows("SELECT k FROM glove_stats LIMIT 1"), [ROWS])
+
+    def test_formats_of_other_versions(self):
+        rebuild = "INSERT INTO .doc_vec.\\(.doc_vec.\\) VALUES \\('rebuild'\\)"
+        for version, says in ((0, f"version 0, but this extension reads version 1; run {rebuild}, which makes the index again"),
+                              (9, "version 9, but this extension reads no later one than 4; use the newer extension that wrote it, or drop the index")):
+            with self.subTest(version):
+                self.db.execute("UPDATE doc_vec_config SET value = ? WHERE key = 'version'", (version,))
+                with self.assertRaisesRegex(sqlite3.Error, says):
+                    self.rows("SELECT id FROM doc_vec WHERE query = ?", self.asked)
+
+    def test_segments_with_more_rows_than_an_index_can_have(self):
+        self.db.execute("INSERT INTO doc VALUES (5000, ?, 0)", (self.asked,))
+        self.db.execute("INSERT INTO doc_vec(doc_vec) VALUES ('sync')")
+        self.assertEqual(self.rows("SELECT id FROM doc_vec_segment"), [1, 2])
+        for rows, which, says in ((1 << 32, 1, "the segment 1 has 4294967296 rows"), (0, 2, "the segment 2 has 0 rows"),
+                                  (2_147_483_000, 0, "the segment 2 has 2147483000 rows")):  # both together
+            with self.subTest(says):
+                self.db.execute("BEGIN")
+                self.db.execute("UPDATE doc_vec_segment SET rows = ? WHERE ? IN (0, id)", (rows, which))
+                with self.assertRaisesRegex(sqlite3.Error, says):
+                    self.rows("SELECT id FROM doc_vec WHERE query = ?", self.asked)
+                self.db.execute("ROLLBACK")
+
+    def test_lists_of_dead_rows_that_do_not_fit(self):
+        for segment, bits, says in ((99, b"\0", "it has a list of dead rows of the segment 99"),
+                                    (1, b"\0", "the list of dead rows of the segment 1 does not fit its 2000 rows")):
+            with self.subTest(segment):
+                self.db.execute("BEGIN")
+                self.db.execute("INSERT INTO doc_vec_dead(segment, bits) VALUES (?, ?)", (segment, bits))
+                with self.assertRaisesRegex(sqlite3.Error, says):
+                    self.rows("SELECT id FROM doc_vec WHERE query = ?", self.asked)
+                self.db.execute("ROLLBACK")
+
+    def test_a_fingerprint_in_an_index_of_vectors(self):
+        self.db.execute("UPDATE doc_vec_config SET value = 'x' WHERE key = 'fingerprint'")
+        with self.assertRaisesRegex(sqlite3.Error, "doc_vec is damaged: it has the fingerprint"):
+            self.rows("SELECT id FROM doc_vec WHERE query = ?", self.asked)
+
+    def test_a_model_of_other_dimensions(self):
+        self.db.execute("CREATE TABLE word(word, vector)")
+        self.db.execute("INSERT INTO word VALUES ('a', '[1, 2, 3]')")
+        self.db.execute("SELECT glove_load_table('other', 'SELECT word, vector FROM word')")
+        self.addCleanup(self.db.execute, "SELECT glove_unload('other')")
+        self.db.execute("CREATE VIRTUAL TABLE with_model USING glove_index(content='doc', rowid='id', vector='vec', model='other')")
+        with self.assertRaisesRegex(sqlite3.Error, "3 dimensions, but the index has 4; load a model of 4 dimensions under this name"):
+            self.rows("SELECT id FROM with_model WHERE query = 'a'")
+
+    def test_a_vector_of_more_components_than_any_index_has(self):
+        self.db.execute("INSERT INTO doc(vec) VALUES (zeroblob(4 * 65537))")
+        with self.assertRaisesRegex(sqlite3.Error, "has a vector of 65537 components; the most is 65536"):
+            self.db.execute("INSERT INTO doc_vec(doc_vec) VALUES ('sync')")
+
+    def test_an_unknown_pushdown(self):
+        os.environ["GLOVE_NN_DISABLE"] = "rank,ranks"
+        self.addCleanup(os.environ.pop, "GLOVE_NN_DISABLE")
+        other = sqlite3.connect(":memory:")
+        self.addCleanup(other.close)
+        other.enable_load_extension(True)
+        other.load_extension(EXTENSION)
+        with self.assertRaisesRegex(sqlite3.Error, "GLOVE_NN_DISABLE contains the unknown pushdown 'ranks'; the pushdowns are: neighbor_equal, "):
+            other.execute("SELECT * FROM glove_nn WHERE word = 'a'")
+
+    def test_a_rebuild_of_another_content(self):
+        for change, says in (("ALTER TABLE doc RENAME COLUMN vec TO other", "the table 'doc' has no column 'vec', which the argument vector names"),
+                             ("DROP TABLE doc", "there is no table 'doc' in the schema main, where the index is")):
+            self.db.execute(change)
+            with self.subTest(change), self.assertRaisesRegex(sqlite3.Error, says):
+                self.db.execute("INSERT INTO doc_vec(doc_vec) VALUES ('rebuild')")
+
+    def test_rows_that_a_search_has_read_for_one_row(self):
+        for id in (self.ranked[0], self.ranked[1500]):
+            rank = self.ranked.index(id) + 1
+            with self.subTest(rank=rank):
+                self.assertEqual(self.rows("SELECT rank, rows_read FROM doc_vec WHERE query = ? AND id = ?", self.asked, id), [(rank, ROWS)])
+
+    def test_recall_of_an_index_without_lists_whose_codes_are_not_in_memory(self):
+        self.addCleanup(self.db.execute, "SELECT glove_config('index_memory', ?)", self.db.execute("SELECT glove_config('index_memory')").fetchone())
+        self.rows("SELECT id FROM doc_vec WHERE query = ? AND k = 3", self.asked)
+        device = self.rows("SELECT backend, device FROM glove_stats LIMIT 1")
+        self.db.execute("SELECT glove_config('index_memory', 1)")
+        self.db.execute("DROP TABLE doc_vec")
+        self.db.execute("CREATE VIRTUAL TABLE doc_vec USING glove_index(content='doc', rowid='id', vector='vec')")
+        for k in (3, 10):
+            found = self.rows("SELECT id, evidence, rows_read FROM doc_vec WHERE query = ? AND k = ? AND recall = 0.9", self.asked, k)
+            self.assertEqual(found, [(id, "proof", ROWS) for id in self.ranked[:k]])
+            self.assertEqual(self.rows("SELECT backend, device FROM glove_stats LIMIT 1"), device)
+
+    def test_a_segment_that_is_longer_than_the_connection_allows(self):
+        for id in range(5000, 5200):
+            self.db.execute("INSERT INTO doc(id, vec) VALUES (?, ?)", (id, self.asked))
+        self.db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 3000)
+        with self.assertRaisesRegex(sqlite3.Error, "the command must write a BLOB of 4096 bytes, but SQLITE_LIMIT_LENGTH of this connection is 3000"):
+            self.db.execute("INSERT INTO doc_vec(doc_vec) VALUES ('sync')")
+
+    def test_a_limit_of_the_connection_that_is_too_low(self):
+        self.db.setlimit(sqlite3.SQLITE_LIMIT_COLUMN, 2)
+        with self.assertRaisesRegex(sqlite3.Error, "; SQLITE_LIMIT_COLUMN of this connection is 2; raise the limit, or use a connection"):
+            self.rows("SELECT id FROM doc_vec WHERE query = ?", self.asked)
+
+    def test_an_error_of_the_content_names_no_limit(self):
+        self.db.execute("ALTER TABLE doc RENAME COLUMN vec TO other")
+        with self.assertRaises(sqlite3.Error) as caught:
+            self.rows("SELECT id FROM doc_vec WHERE query = ?", self.asked)
+        self.assertNotIn("LIMIT", str(caught.exception))
+        self.assertNotRegex(str(caught.exception), "disk I/O error")
+
+
+if __name__ == "__main__":
+    unittest.main()
