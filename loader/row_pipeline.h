@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "loader/read_options.h"
 #include "loader/row_reader.h"
-#include "model/row_transform.h"
+#include "loader/row_transform.h"
 
 namespace glove {
 

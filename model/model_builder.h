@@ -37,9 +37,9 @@ class ModelBuilder {
   // Keeps every row, as ModelAssembler::keep_every_row() says. REQUIRES: there are no rows.
   void keep_every_row();
 
-  // Appends a block of rows that have been checked and derived (model/row_transform.h). The first row of each
-  // word is kept. Returns an error if there are more rows than a model may have. REQUIRES: `dims` is that of
-  // the earlier rows, and none of them has an integer key.
+  // Appends a block of rows that have been checked and derived (loader/row_transform.h). The first row of
+  // each word is kept. Returns an error if there are more rows than a model may have. REQUIRES: `dims` is
+  // that of the earlier rows, and none of them has an integer key.
   Status append(int64_t dims, const RowBlock& rows, const DerivedRows& derived);
 
   int64_t rows() const;             // rows kept

@@ -9,7 +9,7 @@
 #include "base/require.h"
 #include "base/x86_features.h"
 #include "model/exact_dot.h"
-#include "model/round_up.h"
+#include "model/quantize.h"
 
 namespace glove {
 namespace {

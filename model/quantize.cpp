@@ -10,7 +10,6 @@
 #include "base/require.h"
 #include "base/x86_features.h"
 #include "model/exact_dot.h"
-#include "model/round_up.h"
 
 namespace glove {
 namespace {

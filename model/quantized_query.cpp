@@ -8,7 +8,7 @@
 #include "base/float_environment.h"
 #include "base/require.h"
 #include "base/x86_features.h"
-#include "model/round_up.h"
+#include "model/quantize.h"
 
 namespace glove {
 namespace {

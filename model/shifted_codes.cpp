@@ -7,7 +7,6 @@
 #include "base/float_environment.h"
 #include "base/require.h"
 #include "model/quantize.h"
-#include "model/round_up.h"
 
 namespace glove {
 namespace {

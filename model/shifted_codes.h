@@ -36,6 +36,7 @@ struct Coding {
 };
 using CodingPtr = std::shared_ptr<const Coding>;  // null: by cosine, of unit vectors
 
+// Returns the metric of a coding.
 inline RowMetric metric_of(const CodingPtr& coding) {
   return coding == nullptr ? RowMetric::kCosine : coding->metric;
 }

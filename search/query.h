@@ -30,6 +30,7 @@ struct Neighbor {
 // The same of any score.
 constexpr double kNoScore = -std::numeric_limits<double>::infinity();
 
+// Returns whether a row comes before another one.
 inline bool ranks_before(const Neighbor& a, const Neighbor& b) {
   return a.similarity != b.similarity ? a.similarity > b.similarity : a.id < b.id;
 }

@@ -14,7 +14,7 @@
 #include "model/exact_dot.h"
 #include "model/nibbles.h"
 #include "model/quantized_query.h"
-#include "model/round_up.h"
+#include "model/quantize.h"
 #include "tests/loader/random.h"
 #include "tests/search/random_model.h"
 

@@ -12,7 +12,7 @@
 
 #include "base/float_environment.h"
 #include "model/exact_dot.h"
-#include "model/row_transform.h"
+#include "loader/row_transform.h"
 #include "tests/loader/random.h"
 #include "tests/model/parts.h"
 

@@ -1,4 +1,4 @@
-#include "model/row_transform.h"
+#include "loader/row_transform.h"
 
 #include <algorithm>
 #include <cmath>
