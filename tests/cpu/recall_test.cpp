@@ -285,7 +285,7 @@ class ApproximateSearch : public ::testing::Test {
 };
 
 TEST_F(ApproximateSearch, EveryNumberOfThreadsCalibratesAlike) {
-  if (test::kShare != 1) GTEST_SKIP() << "a second calibration takes a sanitizer minutes";
+  if (test::kShortShare != 1) GTEST_SKIP() << "a second calibration takes a second, and a sanitizer minutes";
   const ScopedFloatEnvironment environment;
   const auto backend = make_cpu_backend({.target = {}, .threads = 1});
   const auto searcher = backend->open(listed_, {}).value();

@@ -150,19 +150,20 @@ def check_examples(options):
     documents = [os.path.join(options.project, name) for name in ("README.md", "tests/docs/errors.md")]
     documents += sorted(glob.glob(os.path.join(options.project, "docs", "*.md")))
     failures = 0
-    for document in documents:
-        folder = tempfile.mkdtemp(prefix="glove-docs-")
-        try:
+    with tempfile.TemporaryDirectory(prefix="glove-docs-") as shared:
+        model = os.path.join(shared, "glove.safetensors")
+        subprocess.run([options.convert, "--quiet", os.path.join(options.project, SAMPLE), model], check=True)
+        installed.install(options.project, options.extension, os.path.join(shared, "python"))
+        # One process per document, because models and settings belong to the process.
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("GLOVE_")}
+        environment["PYTHONPATH"] = os.path.join(shared, "python")
+        for document in documents:
+            folder = os.path.join(shared, os.path.basename(document))
+            os.mkdir(folder)
             os.symlink(options.extension, os.path.join(folder, "glove.so"))
-            subprocess.run([options.convert, "--quiet", os.path.join(options.project, SAMPLE),
-                            os.path.join(folder, "glove.safetensors")], check=True)
-            # One process per document, because models and settings belong to the process.
-            environment = {name: value for name, value in os.environ.items() if not name.startswith("GLOVE_")}
-            installed.install(options.project, options.extension, os.path.join(folder, "python"))
-            environment["PYTHONPATH"] = os.path.join(folder, "python")
+            shutil.copy(model, folder)
             failures += subprocess.run([sys.executable, os.path.abspath(__file__), "document", "--document", document],
                                        cwd=folder, env=environment, check=False).returncode != 0
-        finally:
             shutil.rmtree(folder)
     return failures
 

@@ -6,19 +6,12 @@
 namespace glove::testing {
 namespace {
 
-// Around (2, 1), four times as wide along the first axis; "nothing" has no direction.
-constexpr const char* kCross =
-    "east 6 1\n"
-    "west -2 1\n"
-    "north 2 2\n"
-    "south 2 0\n"
-    "nothing 0 0\n";
-
 class MapTable : public ::testing::Test {
  protected:
   void SetUp() override {
     unload_all(connection);
-    connection.rows("SELECT glove_load(" + sql_text(folder.write("cross.txt", kCross)) + ", 'cross')");
+    connection.rows("SELECT glove_load(" + sql_text(folder.write("cross.txt", kCrossAndNothing)) +
+                    ", 'cross')");
   }
   void TearDown() override { unload_all(connection); }
 

@@ -18,6 +18,14 @@ constexpr const char* kTinyModel =
     "Paris 0 3 4\n"
     "paris 0 4 3\n";
 
+// Around (2, 1), four times as wide along the first axis; "nothing" has no direction.
+constexpr const char* kCrossAndNothing =
+    "east 6 1\n"
+    "west -2 1\n"
+    "north 2 2\n"
+    "south 2 0\n"
+    "nothing 0 0\n";
+
 // A connection, with the tiny model loaded as 'tiny' and nothing else.
 class TinyModelTest : public ::testing::Test {
  protected:

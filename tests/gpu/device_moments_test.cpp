@@ -107,7 +107,7 @@ TEST_F(DeviceMomentsTest, ADeviceThatIsLostIsAnErrorAndStaysLost) {
   EXPECT_FALSE(device().hold_rows(set.points(), {}).ok());
 }
 
-std::string logged;
+std::string messages_logged;
 
 TEST_F(DeviceMomentsTest, TheCpuTakesOverUnderAuto) {
   make();
@@ -115,8 +115,8 @@ TEST_F(DeviceMomentsTest, TheCpuTakesOverUnderAuto) {
   const ModelPtr m = model(1000, 30, Rows::kGaussian);
   const PointSet set = PointSet::first_rows(m, 1000);
   ASSERT_TRUE(open(m).ok());
-  logged.clear();
-  engine_->log().set_sink([](const std::string& message) { logged += message; });
+  messages_logged.clear();
+  engine_->log().set_sink([](const std::string& message) { messages_logged += message; });
   const AnalysisBackends named = {&backend(), nullptr};
   const AnalysisBackends automatic = {&backend(), engine_->backends().all().back().get()};
   std::string answered;
@@ -128,12 +128,12 @@ TEST_F(DeviceMomentsTest, TheCpuTakesOverUnderAuto) {
   const auto wanted = compute(automatic);
   ASSERT_TRUE(wanted.ok());
   EXPECT_EQ(answered, "cuda");
-  EXPECT_EQ(logged, "");
+  EXPECT_EQ(messages_logged, "");
   knobs_.lost = true;
   const auto got = compute(automatic);
   ASSERT_TRUE(got.ok()) << got.error().message;
   EXPECT_EQ(answered, "cpu");
-  EXPECT_EQ(logged, "backend 'cuda' cannot compute: fake: lost");
+  EXPECT_EQ(messages_logged, "backend 'cuda' cannot compute: fake: lost");
   EXPECT_EQ(got.value().vectors, wanted.value().vectors);
   EXPECT_EQ(compute(named).error().message, "fake: lost");
 }

@@ -370,8 +370,8 @@ def run_all(options):
 def test_stand_ins(options):
     """Returns whether the correct stand-in passes and every wrong one is found."""
     options.forms = ["blob", "json"]
-    failures = []
-    for name in [stand_ins.CORRECT, *stand_ins.WRONG]:
+    failures, short = [], "GLOVE_TEST_SHORT" in os.environ
+    for name in [stand_ins.CORRECT, *list(stand_ins.WRONG)[::5 if short else 1]]:
         options.stand_in, found = name, None
         for number in range(200):
             try:
@@ -379,7 +379,7 @@ def test_stand_ins(options):
             except Wrong as wrong:
                 found = number, wrong
                 break
-            if name == stand_ins.CORRECT and number == 7:
+            if name == stand_ins.CORRECT and number == (1 if short else 7):
                 break
         print("%s: %s" % (name, "found in sequence %d" % found[0] if found else "not found; the last sequence: %s" % counts), flush=True)
         if (found is None) != (name == stand_ins.CORRECT):

@@ -1,7 +1,7 @@
 // Mutates the schema and the tables of indexes at random, as the author of a hostile file can, and uses the
 // indexes: an error or an answer, never a crash, a loop without end, or a wrong answer of an index beside.
 //
-//   GLOVE_TEST_RUNS   how many databases, 300 by default
+//   GLOVE_TEST_RUNS   how many databases, 300 by default, and 60 in the short form
 //   GLOVE_TEST_SEED   that of the first, 1 by default; the next ones have the next numbers
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -20,6 +20,7 @@
 
 #include "tests/forked_child.h"
 #include "tests/functions/connection.h"
+#include "tests/share.h"
 
 namespace glove::testing {
 namespace {
@@ -125,7 +126,7 @@ const std::vector<std::string> kMutations = {
     "PRAGMA writable_schema = RESET",
     "PRAGMA writable_schema = ON; DELETE FROM sqlite_master WHERE name = 'S'; PRAGMA writable_schema = RESET",
 };
-const std::vector<std::string> kUses = {
+const std::vector<std::string> kUsesOfIndexes = {
     "SELECT * FROM I WHERE query = Q",
     "SELECT * FROM I WHERE query = Q AND k = 2",
     "SELECT * FROM I WHERE query = Q AND k = 1",
@@ -201,7 +202,7 @@ class Scenario {
   void play() {
     for (int64_t i = pick(3); i >= 0; --i)
       if (run(filled(one_of(kMutations)))) ++shared_.mutations;
-    for (int i = 0; i < 10; ++i) run(filled(one_of(kUses))) ? ++shared_.successes : ++shared_.errors;
+    for (int i = 0; i < 10; ++i) run(filled(one_of(kUsesOfIndexes))) ? ++shared_.successes : ++shared_.errors;
     run("ROLLBACK");
     check_beside();
     for (const char* const table : {"v", "t", "moved"}) run("DROP TABLE " + std::string(table));
@@ -279,7 +280,7 @@ class Scenario {
     if (self.depth_ == 3 || ++self.calls_ > 20) return;
     ++self.depth_;
     Rows rows;
-    self.connection_.run(self.filled(self.one_of(self.pick(2) == 0 ? kUses : kTriggered)), rows);
+    self.connection_.run(self.filled(self.one_of(self.pick(2) == 0 ? kUsesOfIndexes : kTriggered)), rows);
     --self.depth_;
   }
 
@@ -320,7 +321,7 @@ uint64_t number_of(const char* variable, uint64_t otherwise) {
 TEST(SchemaMutations, DoNoHarm) {
   setenv("GLOVE_CPU_FIRST_LEVEL", "coarsest", 0);  // so that searches read the planes of so few rows
   const uint64_t seed = number_of("GLOVE_TEST_SEED", 1);
-  const uint64_t end = seed + number_of("GLOVE_TEST_RUNS", 300);
+  const uint64_t end = seed + number_of("GLOVE_TEST_RUNS", 300 / test::kShortStep);
   void* const memory =
       mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(memory, MAP_FAILED);

@@ -35,14 +35,14 @@ ModelPtr random_model(std::mt19937_64& random, int64_t rows, int64_t dims, KeyTy
   return builder.finish().value();
 }
 
-Result<ModelPtr> open_verified(const std::string& path) {
+Result<ModelPtr> open_shards_verified(const std::string& path) {
   OpenOptions options;
   options.verify = true;
   return open_model(path, options);
 }
 
 std::string error_of(const std::string& path, bool verify = false) {
-  const auto opened = verify ? open_verified(path) : open_model(path);
+  const auto opened = verify ? open_shards_verified(path) : open_model(path);
   return opened.ok() ? "ok" : opened.error().message;
 }
 
@@ -80,7 +80,7 @@ TEST(Shards, OpenAsTheWholeModel) {
         ASSERT_TRUE(saved.ok()) << saved.error().message;
         EXPECT_EQ(saved.value().index_path, directory.path("m.safetensors.index.json"));
         EXPECT_EQ(directory.entries().size(), static_cast<size_t>(shards + 1));
-        const auto opened = open_verified(saved.value().index_path);
+        const auto opened = open_shards_verified(saved.value().index_path);
         ASSERT_TRUE(opened.ok()) << opened.error().message;
         EXPECT_EQ(opened.value()->parts().size(), static_cast<size_t>(shards));
         EXPECT_EQ(opened.value()->source().format, "glove-shards");
@@ -101,7 +101,7 @@ TEST(Shards, KeepTheCommonComponentsOfTheWhole) {
       std::make_shared<StoredComponents>(StoredComponents{0.0001, 96, 1, {0.5f, -1, 0.25f, 3, 4}});
   const Model whole({rows->parts().front()}, rows->vocabulary(), source, rows);
   ASSERT_TRUE(save_shards(whole, directory.path("m"), 3, 0, {}).ok());
-  const ModelPtr joined = open_verified(directory.path("m.safetensors.index.json")).value();
+  const ModelPtr joined = open_shards_verified(directory.path("m.safetensors.index.json")).value();
   ASSERT_NE(joined->source().components, nullptr);
   EXPECT_EQ(joined->source().components->vectors, source.components->vectors);
   EXPECT_EQ(joined->source().components->words, 96);
@@ -116,7 +116,7 @@ TEST(Shards, EachIsAModelOfItsRows) {
   ASSERT_TRUE(save_shards(*whole, directory.path("m.safetensors"), 3, 0, {}).ok());
   int64_t first = 0;
   for (const std::string name : {"1", "2", "3"}) {
-    const auto shard = open_verified(directory.path("m-0000" + name + "-of-00003.safetensors"));
+    const auto shard = open_shards_verified(directory.path("m-0000" + name + "-of-00003.safetensors"));
     ASSERT_TRUE(shard.ok()) << shard.error().message;
     for (int64_t row = 0; row < shard.value()->words(); ++row) {
       EXPECT_EQ(shard.value()->vocabulary().word(row), whole->vocabulary().word(first + row));
@@ -144,7 +144,7 @@ TEST(Shards, TheConverterWritesAndReadsThem) {
   EXPECT_GT(report.value().counts.duplicates, 0);
   EXPECT_EQ(report.value().path, directory.path("m.safetensors.index.json"));
   const ModelPtr whole = open_model(directory.path("whole.safetensors")).value();
-  expect_same_rows(*open_verified(report.value().path).value(), *whole);
+  expect_same_rows(*open_shards_verified(report.value().path).value(), *whole);
   // Shards are an input, too.
   ASSERT_TRUE(convert(report.value().path, directory.path("back.safetensors"), {}).ok());
   EXPECT_TRUE(TemporaryDirectory::read(directory.path("back.safetensors")) ==

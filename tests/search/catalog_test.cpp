@@ -11,6 +11,7 @@
 #include "tests/forked_child.h"
 #include "tests/search/temporary_model.h"
 #include "tests/search/test_engine.h"
+#include "tests/share.h"
 
 namespace glove {
 namespace {
@@ -218,7 +219,7 @@ TEST_F(CatalogTest, AForkedChildFindsNothingLocked) {
   threads.emplace_back([&] {
     while (!stop) (void)test_.engine.settings().set("threads", "1");
   });
-  for (int i = 0; i < 200; ++i)
+  for (int i = 0; i < 200 / test::kShortStep; ++i)
     ASSERT_TRUE(holds_in_forked_child([&] {
       test_.engine.statistics().record({});
       return catalog_.find("m").ok() && test_.engine.settings().set("threads", "2").ok() &&

@@ -157,7 +157,9 @@ class Joins(unittest.TestCase):
                 for name, begin, _, sql in self.forms("doc_vec", "second_vec", self.over_index):
                     plan = [row[3] for row in self.rows("EXPLAIN QUERY PLAN " + sql, {A: b"", B: b""}, db)]
                     with self.subTest(name, analyzed=analyzed, sqlite=sqlite3.sqlite_version, plan=plan):
-                        self.assertTrue(plan[0].startswith(begin), plan)
+                        # With SQLite 3.53 a rank that is only selected is looked up in what one search has kept, by another key.
+                        looked_up = name == "the rank only selected" and "key1=" in str(plan)
+                        self.assertTrue(plan[0].startswith(begin) or looked_up, plan)
                         if begin not in ("", "SCAN v"):
                             self.assertTrue(any(step.startswith("SCAN") and self.PUSHED in step for step in plan), plan)
             # From now on the table knows how many rows it has.

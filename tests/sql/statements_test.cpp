@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/loader/random.h"
+#include "tests/share.h"
 #include "tests/sql/statement_check.h"
 
 namespace glove::testing {
@@ -15,7 +16,7 @@ namespace {
 TEST(Statements, FindTheRowsOfAScan) {
   GLOVE_TRACE_SEED();
   const char* const given = std::getenv("GLOVE_SQL_SESSIONS");
-  const int sessions = given != nullptr ? std::atoi(given) : 150;
+  const int sessions = given != nullptr ? std::atoi(given) : static_cast<int>(150 / test::kShortStep);
   std::mt19937_64 random = random_source();
   for (int session = 0; session < sessions; ++session) {
     std::vector<uint8_t> choices(200 + random() % 800);

@@ -14,7 +14,7 @@
 namespace glove::test {
 namespace {
 
-constexpr int64_t kRows = 400;
+constexpr int64_t kSentenceRows = 400;
 constexpr double kA = 1e-3;
 
 struct Case {
@@ -23,22 +23,23 @@ struct Case {
 };
 
 Case make_case(int64_t dims, std::mt19937_64& random) {
-  Case made{make_model(gaussian(kRows, dims, random)), nullptr};
+  Case made{make_model(gaussian(kSentenceRows, dims, random)), nullptr};
   made.common = std::make_shared<const CommonComponents>(
-      derive_common_components(*make_analysis(), made.model, WordWeights::of_rank(kRows, kA), {}).value());
+      derive_common_components(*make_analysis(), made.model, WordWeights::of_rank(kSentenceRows, kA), {})
+          .value());
   return made;
 }
 
 SentenceEncoder encoder_of(const Case& made, int64_t components, TokenizerOptions options = {}) {
-  return {std::make_shared<const WordIndex>(made.model->vocabulary()), WordWeights::of_rank(kRows, kA),
-          made.common, components, options};
+  return {std::make_shared<const WordIndex>(made.model->vocabulary()),
+          WordWeights::of_rank(kSentenceRows, kA), made.common, components, options};
 }
 
 // The definition in sentence_encoder.h.
 std::vector<float> reference(const Case& made, const std::vector<int64_t>& ids, int64_t components) {
   const auto dims = static_cast<size_t>(made.model->dims());
   double harmonic = 0;
-  for (int64_t rank = 1; rank <= kRows; ++rank) harmonic += 1 / static_cast<double>(rank);
+  for (int64_t rank = 1; rank <= kSentenceRows; ++rank) harmonic += 1 / static_cast<double>(rank);
   std::vector<double> sum(dims);
   for (const int64_t id : ids)
     for (size_t j = 0; j < dims; ++j) {
@@ -69,7 +70,7 @@ TEST(SentenceEncoder, HasTheBitsOfTheReference) {
       std::vector<int64_t> ids;
       for (uint64_t i = random() % 30 + 1; i > 0; --i) {
         if (random() % 4 == 0) text += "unknown, ";
-        ids.push_back(static_cast<int64_t>(random() % kRows));
+        ids.push_back(static_cast<int64_t>(random() % kSentenceRows));
         text += (random() % 2 ? "W" : "w") + std::to_string(ids.back()) + (random() % 2 ? " " : "-");
       }
       const int64_t components = std::min<int64_t>(made.common->count, static_cast<int64_t>(random() % 8));
@@ -132,10 +133,10 @@ TEST(SentenceEncoder, LongVectorsAreAnError) {
 TEST(WordIndex, FindsWhatTheVocabularyFinds) {
   SCOPED_TRACE(seed_text());
   std::mt19937_64 random = make_random(67);
-  const ModelPtr model = make_model(gaussian(kRows, 1, random));
+  const ModelPtr model = make_model(gaussian(kSentenceRows, 1, random));
   const WordIndex index(model->vocabulary());
   for (int round = 0; round < 2000; ++round) {
-    const std::string word = "w" + std::to_string(random() % (2 * kRows));
+    const std::string word = "w" + std::to_string(random() % (2 * kSentenceRows));
     EXPECT_EQ(index.find(model->vocabulary(), word), model->vocabulary().find_exact(word)) << word;
   }
   EXPECT_EQ(index.find(model->vocabulary(), ""), std::nullopt);

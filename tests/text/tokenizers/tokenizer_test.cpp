@@ -213,7 +213,7 @@ TEST(StaticEncoders, AllocateNothingOnceWarm) {
 // A text of one word, or of marks in descending order of their classes, takes time in proportion to its
 // length.
 std::vector<std::string> long_texts() {
-  constexpr size_t kBytes = 600'000 / test::kShare;
+  const size_t kBytes = static_cast<size_t>(600'000 / test::kShortShare);
   std::string letters, marks;
   for (size_t i = 0; i < kBytes; ++i) letters += static_cast<char>('a' + i * i % 13);
   for (size_t i = 0; i < kBytes / 3; ++i) marks += i % 2 == 0 ? "\u0301" : "\u0323";
@@ -352,7 +352,8 @@ TEST(Tokenizers, RefuseWhatIsNoTokenizer) {
   EXPECT_EQ(error(R"([{"a":[1,-2.5,null],"b":"c"},[]])"),
             R"(t.json: the file must be an object, and not '[{"a":[1,-2.5,null],"b":"c"},[]]')");
   EXPECT_EQ(error(std::string("{}\0", 3)), "t.json: malformed JSON at byte 3: download tokenizer.json again");
-  EXPECT_EQ(error(R"({"version":"1.0","version":"2"})"), "t.json: the file has the version '2': only 1.0 is supported");
+  EXPECT_EQ(error(R"({"version":"1.0","version":"2"})"),
+            "t.json: the file has the version '2': only 1.0 is supported");
   const std::string deep = std::string(1'000'000, '[');
   EXPECT_EQ(error(deep), "t.json: the JSON is nested deeper than 64 levels, so it is no tokenizer.json");
   EXPECT_EQ(error("{\"normalizer\":" + deep),
@@ -464,7 +465,7 @@ TEST(Tokenizers, SurviveDamagedCharsmaps) {
   const std::string whole = charsmap;
   const std::vector<std::string> texts = golden_texts();
   uint32_t random = 35;
-  for (int round = 0; round < 300 / test::kShare; ++round) {
+  for (int round = 0; round < 300 / test::kShortShare; ++round) {
     std::string damaged = whole;
     for (int i = 0; i < 40; ++i) {
       random = random * 1664525 + 1013904223;
