@@ -30,7 +30,7 @@ double exact_score(RowMetric metric, const float* query, double query_norm_squar
 
 // What the column `distance` shows of a score: 1 - similarity, minus the inner product, or the distance.
 inline double distance_of(RowMetric metric, double score) {
-  return metric == RowMetric::kCosine ? 1 - score : -score;
+  return (metric == RowMetric::kCosine ? 1.0 : 0.0) - score;
 }
 
 }  // namespace glove

@@ -21,6 +21,12 @@ constexpr double kTinyProduct = 127.0 * 32767 * kTiny;
 // Covers the roundings of a comparison in float32, as a share of the terms' magnitudes.
 constexpr double kSlack = 0x1p-18;
 
+// Covers the roundings of sums of `dims` products or squares in double, those of a score (D and E of
+// docs/format.md) and of the sums below, as a share of the sum of their magnitudes.
+double sum_slack(int64_t dims) {
+  return static_cast<double>(dims + 8) * 0x1p-51;
+}
+
 double difference(const Shift& shift, std::span<const float> vector, size_t j) {
   return static_cast<double>(vector[j]) - static_cast<double>(shift.mean[j]);
 }
@@ -116,10 +122,10 @@ ShiftedRow quantize_shifted_row(const Shift& shift, const float* x, int64_t dims
     missed += miss * miss;
     missed_along += miss * h;
   }
-  row.length = round_up_to_float(length * (1 + 0x1p-40) + kTiny);
+  row.length = round_up_to_float(length * (1 + 0x1p-36) + kTiny);
   const double longest = static_cast<double>(row.length);
   const double residual =
-      std::max({std::sqrt(missed) * (1 + 0x1p-40), std::fabs(missed_along) / kAlongShare,
+      std::max({std::sqrt(missed) * (1 + 0x1p-36), std::fabs(missed_along) / kAlongShare,
                 std::sqrt(coded_squares) - longest, std::fabs(static_cast<double>(row.along)) - longest});
   row.residual = round_up_to_float(std::max(residual, 0.0) + length * 0x1p-40 + kTiny);
   return row;
@@ -130,11 +136,12 @@ QuantizedQuery quantize_shifted_query(RowMetric metric, const Shift& shift, std:
   GLOVE_REQUIRE(metric != RowMetric::kCosine && shift.mean.size() == query.size());
   const bool is_l2 = metric == RowMetric::kL2;
   std::vector<float> vector(query.begin(), query.end());
-  double squares = 0, along_h = 0, base = 0;
+  double squares = 0, along_h = 0, base = 0, mean_squares = 0;
   for (size_t j = 0; j < vector.size(); ++j) {
     base += static_cast<double>(query[j]) * shift.mean[j];
     if (is_l2) vector[j] = static_cast<float>(difference(shift, query, j));
     squares += static_cast<double>(vector[j]) * vector[j];
+    mean_squares += static_cast<double>(shift.mean[j]) * shift.mean[j];
     along_h += static_cast<double>(vector[j]) * shift.direction[j];
   }
   const double length = std::sqrt(squares);
@@ -142,19 +149,22 @@ QuantizedQuery quantize_shifted_query(RowMetric metric, const Shift& shift, std:
   result.codes.resize(static_cast<size_t>(component_groups(shift.dims()) * kTileComponents));
   result.scale = 1;
   ShiftBound& bound = result.shift;
-  if (!(length <= kMostLength) || !(std::fabs(base) <= kMostLength * kMostLength)) {  // rules out no row
+  const double factor = (is_l2 ? 2 : 1) * length;
+  const double longest = length * std::sqrt(mean_squares);  // |base| at most
+  const auto rules_out_none = [&] {
     result.bound = {1, static_cast<float>(kTiny), 0};
     bound.base = std::numeric_limits<float>::quiet_NaN();
     return result;
-  }
+  };
+  if (!(length <= kMostLength) || !(longest <= kMostLength * kMostLength)) return rules_out_none();
   double missed = 0, across = 0;
   const double h_squared = direction_squared(shift);
   if (length > 0) {
     result = quantize_query(vector, squares, max_code);
     missed = static_cast<double>(result.bound.error_offset);
     across = std::sqrt(std::max(0.0, 1 - along_h * along_h / squares / h_squared));
+    if (factor / result.scale < kTiny) return rules_out_none();
   }
-  const double factor = (is_l2 ? 2 : 1) * length;
   bound.along = static_cast<float>((is_l2 ? 2 : 1) * along_h);
   bound.square = is_l2 ? 1 : 0;
   bound.base = is_l2 ? 0 : static_cast<float>(base);
@@ -164,16 +174,18 @@ QuantizedQuery quantize_shifted_query(RowMetric metric, const Shift& shift, std:
   result.bound.error_slope =
       round_up_to_float(factor * (std::min(1.0, across + 2 * kAlongShare) + 2 * missed + kSlack) + kTiny);
   result.bound.error_offset =
-      round_up_to_float(std::fabs(base) * kSlack + static_cast<double>(shift.dims()) * kTinyProduct);
+      round_up_to_float(std::fabs(base) * kSlack + (is_l2 ? squares : longest) * sum_slack(shift.dims()) +
+                        static_cast<double>(shift.dims()) * kTinyProduct);
   return result;
 }
 
 double bound_of_score(RowMetric metric, const Shift& shift, std::span<const float> query, double score) {
-  if (metric != RowMetric::kL2) return score - std::fabs(score) * 0x1p-40;
+  const double slack = 0x1p-40 + sum_slack(shift.dims());
+  if (metric != RowMetric::kL2) return score - std::fabs(score) * slack;
   double squares = 0;
   for (size_t j = 0; j < query.size(); ++j)
     squares += difference(shift, query, j) * difference(shift, query, j);
-  return squares - score * score - (squares + score * score) * 0x1p-40;
+  return squares - score * score - (squares + score * score) * slack;
 }
 
 }  // namespace glove

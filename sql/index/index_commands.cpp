@@ -163,6 +163,8 @@ Status IndexCommands::move_log(std::vector<StoredSegment>& segments, int64_t log
     for (StoredSegment& stored : segments)
       GLOVE_RETURN_IF_ERROR(store_.segments().load_ids(stored, rows_.dims()));
   GLOVE_ASSIGN_OR_RETURN(CodingPtr coding, store_.segments().coding(rows_.dims()));
+  if (index_.metric != RowMetric::kCosine && coding == nullptr && !segments.empty())
+    return damaged_index(index_, "the mean of its rows is gone");
   NewSegment fresh(index_, vectors_, next_id(segments), logged, std::move(coding));
   GLOVE_RETURN_IF_ERROR(rows_.read_logged([&](const ContentRow& row) -> Status {
     for (StoredSegment& stored : segments) stored.kill_id(row.id);

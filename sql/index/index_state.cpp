@@ -133,7 +133,7 @@ Result<std::optional<IndexStore::LogChanges>> IndexStore::changes_since(std::spa
   GLOVE_RETURN_IF_ERROR(run.for_each([&]() -> Status {
     const LogEntry entry{run.integer(0), run.integer(1), run.integer(2)};
     // Those that are not returned have the number 0.
-    while (at != log.end() && at->place < entry.place) grew = grew && (at++)->again == 0;
+    for (; at != log.end() && at->place < entry.place; ++at) grew = grew && at->again == 0;
     const bool known = at != log.end() && at->place == entry.place;
     ends_alike = ends_alike || (known && at + 1 == log.end());
     grew = grew && (known || ends_alike) && (!known || (at->id == entry.id && at->again <= entry.again));

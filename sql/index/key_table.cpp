@@ -67,13 +67,14 @@ std::string has_entry(const IndexDefinition& index, const std::string& row) {
   });
 }
 
-// OR IGNORE would yield to the conflict clause of the statement that fires the trigger; ON CONFLICT does not. A
-// key with a NULL takes the largest id, which is a conflict, or 0 in an empty table. INSERT ... SELECT from the
-// same table would take a temporary one.
+// OR IGNORE would yield to the conflict clause of the statement that fires the trigger; ON CONFLICT does not.
+// A key with a NULL takes the largest id, which is a conflict, or 0 in an empty table. INSERT ... SELECT from
+// the same table would take a temporary one.
 std::string enter_statement(const IndexDefinition& index, const std::string& row) {
   const std::string table = quoted_name(index.name + "_key");
-  return "INSERT INTO " + table + "(id, " + entries(index) + ") VALUES (ifnull((SELECT max(id) FROM " + table +
-         "), 0) + (" + is_whole(index, row) + "), " + key_values(index, row) + ") ON CONFLICT DO NOTHING; ";
+  return "INSERT INTO " + table + "(id, " + entries(index) + ") VALUES (ifnull((SELECT max(id) FROM " +
+         table + "), 0) + (" + is_whole(index, row) + "), " + key_values(index, row) +
+         ") ON CONFLICT DO NOTHING; ";
 }
 
 Status KeyTable::prepare(OwnStatement& statement, const std::string& sql) {

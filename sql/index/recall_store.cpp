@@ -42,10 +42,10 @@ Result<live::IndexRecallPtr> SegmentStore::recall(int64_t dims, uint32_t checksu
   if (found == nullptr) {
     GLOVE_ASSIGN_OR_RETURN(found, read_recall(dims, checksum));
     if (found == nullptr) {
-      connection_.engine().log().write_once(
-          key, index_.name +
-                   ": its calibration for approximate answers is damaged or of an older version, so that all are exact; run " +
-                   index_.command("merge"));
+      connection_.engine().log().write_once(key, index_.name +
+                                                     ": its calibration for approximate answers is damaged "
+                                                     "or of an older version, so that all are exact; run " +
+                                                     index_.command("merge"));
       return live::IndexRecallPtr();
     }
     found = live::share_recall(key, found);

@@ -259,8 +259,8 @@ Status SegmentStore::add(int64_t id, const live::SegmentPtr& segment) {
       insert, "INSERT INTO " + index_.object("_segment") + "(id, uuid, rows, crc) VALUES (?, ?, ?, ?)"));
   GLOVE_RETURN_IF_ERROR(
       OwnStatement::Run(insert).bind(id).bind_blob(record.uuid).bind(record.rows).bind(record.crc).finish());
-  GLOVE_RETURN_IF_ERROR(write_blocks(id, segment->bytes()));
-  GLOVE_ASSIGN_OR_RETURN(const bool room, has_room(0));  // it is counted already
+  GLOVE_RETURN_IF_ERROR(replace_blocks(id, segment->bytes()));  // those of a segment that is gone
+  GLOVE_ASSIGN_OR_RETURN(const bool room, has_room(0));         // it is counted already
   if (room && static_cast<int64_t>(segment->bytes().size()) <= kMostKeptBytes)
     written_.push_back(live::share_segment(shared_key(record, segment->dims()), segment));
   return {};

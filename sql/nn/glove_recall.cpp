@@ -130,13 +130,14 @@ class RecallRows {
     return found && columns.integer(0) == 3;
   }
 
-  // Returns an expression for the key of a row, whose columns stand before `similarity`.
+  // Returns an expression for the key of a row, whose columns stand before `similarity` or, by l2,
+  // `distance`.
   static Result<std::string> key_of_index(sqlite3* db, std::string_view name) {
     OwnQuery columns(db, kFunction, "SELECT name FROM pragma_table_xinfo(?) ORDER BY cid", name);
     std::string key;
     while (true) {
       GLOVE_ASSIGN_OR_RETURN(const bool more, columns.next());
-      if (!more || columns.text(0) == "similarity") return key;
+      if (!more || columns.text(0) == "similarity" || columns.text(0) == "distance") return key;
       key += (key.empty() ? "quote(" : " || ',' || quote(") + quoted_name(columns.text(0)) + ")";
     }
   }

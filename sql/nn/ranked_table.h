@@ -81,6 +81,12 @@ class RankedTable {
   int64_t used_cursors_ = 0;  // that are open, and were used by xFilter
 };
 
+// A list of rows without a query.
+struct RowList {
+  std::vector<int64_t> ids;
+  size_t next = 0;
+};
+
 // One scan of such a table, which outlives it.
 class RankedCursor {
  public:
@@ -124,12 +130,7 @@ class RankedCursor {
   RankedSource source_;             // of the call and the setting
   size_t next_setting_ = 0;         // of the call
   std::optional<RankedScan> scan_;  // of the setting before; refers to the call and the source
-  // A list of rows without a query.
-  struct List {
-    std::vector<int64_t> ids;
-    size_t next = 0;
-  };
-  std::optional<List> list_;
+  std::optional<RowList> list_;
   bool is_used_ = false;
   bool at_end_ = true;
   vtab::ScanRowids rowids_, among_rowids_;

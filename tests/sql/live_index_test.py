@@ -80,6 +80,30 @@ class LiveTest(unittest.TestCase):
 
 
 class Rows(LiveTest):
+    def test_a_key_that_is_logged_again_between_two_queries(self):
+        self.fill(3)
+        self.create()
+        self.command("sync")
+        for first in ("INSERT OR IGNORE INTO doc VALUES (0, 'again', NULL)", "INSERT INTO doc VALUES (-1, 'minus', NULL)"):
+            self.db.execute(first)
+            self.db.executemany("INSERT INTO doc VALUES (?, ?, ?)", [(100 + i, first + str(i), self.vector()) for i in range(2)])
+            query = self.vector()
+            self.assertEqual(self.db.execute("SELECT id, similarity, rank FROM doc_vec WHERE query = ?", (query,)).fetchall(), self.brute(query))
+            self.db.execute("UPDATE doc SET embedding = ? WHERE id IN (0, -1)", (self.vector(),))
+            self.assertEqual(self.db.execute("SELECT id, similarity, rank FROM doc_vec WHERE query = ?", (query,)).fetchall(), self.brute(query))
+            self.db.execute("DELETE FROM doc WHERE id >= 100")
+            self.command("sync")
+
+    def test_blocks_of_a_segment_that_is_gone(self):
+        self.fill(4)
+        self.create()
+        self.db.execute("DELETE FROM doc_vec_segment")
+        self.db.execute("INSERT INTO doc VALUES (1000, 'new', ?)", (self.vector(),))
+        self.command("sync")
+        self.command("rebuild")
+        query = self.vector()
+        self.assertEqual(self.db.execute("SELECT id, similarity, rank FROM doc_vec WHERE query = ?", (query,)).fetchall(), self.brute(query))
+
     def test_an_empty_table_answers_and_follows(self):
         self.create()
         self.assertEqual(self.db.execute("SELECT * FROM doc_vec(?)", (blob(1, 2),)).fetchall(), [])

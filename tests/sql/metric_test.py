@@ -160,6 +160,30 @@ class MetricTest(unittest.TestCase):
         self.assertEqual(answers[0], answers[1])
         self.assertEqual(answers[0][0][1], 0.0)
 
+    def test_scores_that_only_rounding_tells_apart(self):
+        self.db.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, embedding)")
+        self.fill(iter([[float(i * 37 % 401), 0.0] for i in range(1, 401)]), 400)
+        self.create("l2")
+        self.compare("l2", blob(1e17, 1e17), 3)
+        self.db.executescript("DROP TABLE v; DELETE FROM doc")
+        self.fill(iter([[self.random.gauss(0, 1e-17) for _ in range(100)] for _ in range(500)]), 500)
+        self.create("l2")
+        for _ in range(10):
+            self.compare("l2", blob(*(self.random.gauss(0, 0.1) for _ in range(100))), 3)
+        self.db.executescript("DROP TABLE v; DELETE FROM doc")
+        self.fill(iter([[i * 1e7, i * 37 % 101 * 1e7] for i in range(1, 401)]), 400)
+        self.create("dot")
+        for query in (blob(1e-38, 0), blob(-1e-35, 1e-36), blob(0, 1e-30)):
+            self.compare("dot", query, 3)
+
+    def test_recall_is_measured(self):
+        self.db.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, embedding)")
+        self.fill(self.rows("near", 4), 10)
+        for metric in ("dot", "l2"):
+            self.create(metric, metric)
+            measured = self.db.execute(f"SELECT json_extract(glove_recall('{metric}', embedding, 2, 0.9), '$.mean') FROM doc").fetchone()
+            self.assertEqual(measured, (1.0,))
+
     def test_what_is_refused(self):
         self.db.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, embedding)")
         self.fill(self.rows("near", 4), 10)
@@ -182,6 +206,10 @@ class MetricTest(unittest.TestCase):
             self.db.execute("UPDATE v_block SET data = ? WHERE segment = -3", (data,))
             with self.assertRaisesRegex(Exception, "v is damaged"):
                 self.db.execute("INSERT INTO v(v) VALUES ('integrity-check')")
+        self.db.execute("DELETE FROM v_block WHERE segment = -3")
+        self.fill(self.rows("far", 6), 5, 100)
+        with self.assertRaisesRegex(Exception, "v is damaged: the mean of its rows is gone; run"):
+            self.db.execute("INSERT INTO v(v) VALUES ('sync')")
         self.db.execute("INSERT INTO v(v) VALUES ('rebuild')")
         self.compare("l2", query, 10)
 
