@@ -61,7 +61,7 @@ std::vector<int64_t> ids_among(const live::IndexState& state, std::span<const in
     bool found = std::ranges::binary_search(state.changed->ids, id);
     for (size_t i = 0; state.parts != nullptr && i < state.parts->segments().size() && !found; ++i) {
       const std::span<const int64_t> all = state.parts->segments()[i]->ids();
-      const auto at = std::ranges::lower_bound(all, id);
+      const auto at = std::lower_bound(all.begin(), all.end(), id);
       found = at != all.end() && *at == id &&
               !std::ranges::binary_search(
                   state.hidden, static_cast<int32_t>(state.parts->first_row(i) + (at - all.begin())));
