@@ -283,7 +283,7 @@ class LiveIndex final : public nn::RankedTable, private nn::RowKeys {
 
   Status list_rows(const std::optional<std::vector<int64_t>>& wanted, std::vector<int64_t>& ids) override {
     GLOVE_RETURN_IF_ERROR(check_schema());
-    GLOVE_ASSIGN_OR_RETURN(const live::IndexState state, store_.state(rows_, nullptr));
+    GLOVE_ASSIGN_OR_RETURN(const live::IndexState state, store_.state(rows_, nullptr, store_.seen(statement())));
     ids = wanted ? ids_among(state, *wanted) : all_ids(state);
     size_.rows = wanted ? size_.rows : static_cast<double>(ids.size());
     if (!index_.has_key_table || (wanted && wanted->size() <= 1)) return {};
@@ -340,13 +340,14 @@ class LiveIndex final : public nn::RankedTable, private nn::RowKeys {
                     nn::RankedSource& source) override {
     GLOVE_RETURN_IF_ERROR(check_schema());
     const KeySetPtr keys = call.among() == nullptr ? nullptr : call.among()->keys();
-    GLOVE_ASSIGN_OR_RETURN(live::IndexState state, store_.state(rows_, keys.get()));
+    const std::optional<SeenState> seen = store_.seen(statement());
+    GLOVE_ASSIGN_OR_RETURN(live::IndexState state, store_.state(rows_, keys.get(), seen));
     const int64_t rows = state.parts == nullptr ? 0 : state.parts->model().words();
     size_ = {static_cast<double>(rows) + static_cast<double>(state.changed->ids.size()),
              static_cast<double>(state.dims)};
     source.name = index_.name;
     source.metric = index_.metric;
-    if (const auto seen = store_.seen(statement()); seen && enabled(nn::kCache)) keep_ranks(*seen, source);
+    if (seen && enabled(nn::kCache)) keep_ranks(*seen, source);
     source.resolve = [this, dims = state.dims](const nn::Inputs& inputs, const InterruptCheck& stopped) {
       if (!inputs.has(nn::kExpr))
         return Result(MaybeQuery());  // NULL, as of a row without a vector in a join

@@ -104,17 +104,26 @@ live::IndexState IndexStore::remembering(const CommittedState& committed) {
   return state;
 }
 
-Result<live::IndexState> IndexStore::state(ContentRows& rows, const KeySet* among) {
-  const std::optional<uint32_t> version = committed_version();
-  if (version && committed_ && committed_->version == *version) {
+Result<live::IndexState> IndexStore::state(ContentRows& rows, const KeySet* among,
+                                           const std::optional<SeenState>& sees) {
+  const bool is_committed = sees && sees->statement == 0;
+  if (is_committed && committed_ && committed_->version == sees->version) {
     GLOVE_RETURN_IF_ERROR(rows.begin(committed_->state.dims, committed_->config));
     former_parts_.reset();
     return remembering(*committed_);
   }
+  if (uncommitted_ && uncommitted_->seen == sees) {
+    GLOVE_RETURN_IF_ERROR(rows.begin(uncommitted_->state.dims, uncommitted_->config));
+    return uncommitted_->state;
+  }
+  uncommitted_.reset();
   GLOVE_ASSIGN_OR_RETURN(const IndexConfig stored_config, config());
+  const auto version = is_committed ? std::optional(sees->version) : std::nullopt;
   Result<live::IndexState> all = read_state(stored_config, {rows, nullptr, version});
   if (!all.ok() && all.error().code != ErrorCode::kInterrupted && among != nullptr)
     return read_state(stored_config, {rows, among, std::nullopt});
+  if (all.ok() && sees && !is_committed && all.value().changed->vectors.size() <= kMostKeptComponents)
+    uncommitted_ = {*sees, stored_config, all.value()};
   return all;
 }
 

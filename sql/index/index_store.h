@@ -64,10 +64,12 @@ class IndexStore {
 
   // Returns what a statement searches: the segments and the log, with the vectors of the logged rows or
   // segments of them. Begins the use of `rows`. Reads no table of the index if the last state was that of the
-  // same committed version of the database, and only what was logged since if it was one of the same log. If
-  // a logged row cannot be read, the state has only those logged rows that have a key of `among`; it is an
-  // error if there is no such set, or one of these cannot be read either.
-  Result<live::IndexState> state(ContentRows& rows, const KeySet* among);
+  // same committed version of the database or, in a transaction that has written, that of the same statement,
+  // and only what was logged since if it was one of the same log. If a logged row cannot be read, the state
+  // has only those logged rows that have a key of `among`; it is an error if there is no such set, or one of
+  // these cannot be read either. `sees` is what seen() returns for the statement.
+  Result<live::IndexState> state(ContentRows& rows, const KeySet* among,
+                                 const std::optional<SeenState>& sees);
 
   // How many rows of the segments searches of this connection have found to be gone from the user's table,
   // since the last command.
@@ -147,6 +149,12 @@ class IndexStore {
   live::PartSetPtr former_parts_;
 
   std::optional<CommittedState> committed_;
+  struct UncommittedState {
+    SeenState seen;
+    IndexConfig config;
+    live::IndexState state;
+  };
+  std::optional<UncommittedState> uncommitted_;  // what the last statement saw, if it saw no commit
 };
 
 }  // namespace glove::sql

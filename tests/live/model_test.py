@@ -36,7 +36,7 @@ STEPS_PER_SEQUENCE = 150
 SHRINK_SECONDS = 30
 # What a statement may answer at any time.
 ORDINARY = re.compile(r"constraint failed|is locked|no such savepoint|within a transaction|no transaction is active|cannot VACUUM|"
-                      r"cannot commit|datatype mismatch|no such module: glove_index|unsafe use of virtual table|integer overflow|database or disk is full|cannot start|SQL statements in progress|string or blob too big|cannot change into wal")
+                      r"cannot commit|datatype mismatch|no such module: glove_index|unsafe use of virtual table|integer overflow|database or disk is full|cannot start|SQL statements in progress|too many levels of trigger recursion|string or blob too big|cannot change into wal")
 
 
 class Wrong(Exception):

@@ -865,6 +865,26 @@ class Files(LiveTest):
         db.set_trace_callback(None)
         return any("doc_vec_log" in statement for statement in statements)
 
+    def test_the_log_is_read_once_per_statement_of_a_transaction_that_wrote(self):
+        self.fill(1200)
+        self.create()
+        self.db.execute("BEGIN")
+        for n in range(3):
+            self.db.execute("UPDATE doc SET embedding = ? WHERE id % 5 = ?", (self.vector(), n))
+            query, statements = self.vector(), []
+            self.db.set_trace_callback(statements.append)
+            ranks = self.db.execute("SELECT d.id, (SELECT max(v.rank) FROM doc_vec v WHERE v.query = ?1 AND v.id = d.id) FROM doc d ORDER BY 2", (query,)).fetchall()
+            self.db.set_trace_callback(None)
+            self.assertLess(sum("doc_vec_log" in statement for statement in statements), 10)
+            self.assertEqual([id for id, rank in ranks if rank], [id for id, in self.db.execute("SELECT id FROM doc_vec(?, 2000) ORDER BY rank", (query,))])
+            self.db.execute("SAVEPOINT s")
+            self.db.execute("UPDATE doc SET embedding = NULL WHERE id = (SELECT id FROM doc_vec(?, 1))", (query,))
+            self.expect_current()
+            self.db.execute("ROLLBACK TO s")
+            self.expect_current()
+        self.db.execute("COMMIT")
+        self.expect_current()
+
     def test_the_log_is_read_once_per_commit(self):
         for journal in ("delete", "wal"):
             self.db.execute(f"PRAGMA journal_mode = {journal}")
