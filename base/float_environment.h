@@ -7,7 +7,6 @@
 #if defined(__SSE__) || defined(__x86_64__)
 #include <xmmintrin.h>
 
-#include "base/require.h"
 #endif
 
 namespace glove {

@@ -4,7 +4,6 @@
 #include <memory>
 #include <utility>
 
-#include "analysis/analysis.h"
 #include "base/file.h"
 #include "base/file_calls.h"
 #include "base/float_environment.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <exception>
 #include <new>
-#include <string>
 #include <string_view>
 
 #include "base/concat.h"

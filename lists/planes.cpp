@@ -1,7 +1,6 @@
 #include "lists/planes.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
 #include <span>

@@ -2,7 +2,6 @@
 // process.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>

@@ -1,7 +1,6 @@
 #include "live/outline_reader.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "lists/planes.h"
 #include "live/loaded_bytes.h"

@@ -4,7 +4,6 @@
 #include <system_error>
 #include <utility>
 
-#include "base/concat.h"
 #include "base/crc32.h"
 #include "base/utf8.h"
 

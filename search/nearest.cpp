@@ -8,7 +8,6 @@
 #include "base/require.h"
 #include "base/timer.h"
 #include "model/exact_dot.h"
-#include "search/engine.h"
 #include "search/searcher_choice.h"
 
 namespace glove {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "base/status.h"
-#include "search/backend.h"
 #include "search/query.h"
 
 namespace glove {

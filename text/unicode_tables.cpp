@@ -1,9 +1,7 @@
 #include "text/unicode_tables.h"
 
-#include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "text/packed_numbers.h"
 

@@ -2,10 +2,8 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
-#include <vector>
 
 #include "base/file_calls.h"
-#include "base/mutex.h"
 #include "base/system_calls.h"
 #include "base/windows/windows.h"
 

@@ -1,7 +1,6 @@
 #include "cpu/search/coarse_search.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "base/thread_pool.h"

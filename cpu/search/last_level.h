@@ -7,7 +7,6 @@
 #include <span>
 #include <vector>
 
-#include "base/mutex.h"
 #include "cpu/kernels/collector.h"
 #include "cpu/kernels/kernels.h"
 #include "cpu/search/part_chunks.h"

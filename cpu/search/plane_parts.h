@@ -7,7 +7,6 @@
 
 #include "cpu/kernels/kernels.h"
 #include "cpu/search/scan.h"
-#include "search/candidates.h"
 
 namespace glove::cpu {
 

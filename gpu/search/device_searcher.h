@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <span>
-#include <utility>
 
 #include "gpu/residency/arena.h"
 #include "gpu/residency/device_masks.h"

@@ -2,7 +2,6 @@
 // searcher returns candidates, as Searcher::search() describes for a model without vectors.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>

@@ -2,7 +2,6 @@
 #include "loader/static_model.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <cstring>
 #include <memory>

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/status.h"
-#include "loader/byte_stream.h"
 #include "loader/input.h"
 #include "loader/row_reader.h"
 

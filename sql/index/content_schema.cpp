@@ -2,10 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
-#include <string_view>
-#include <utility>
 
-#include "base/concat.h"
 #include "sql/adapter/sql_tokens.h"
 
 namespace glove::sql {

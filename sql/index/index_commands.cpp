@@ -1,16 +1,12 @@
 #include "sql/index/index_commands.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <numeric>
 
-#include "base/float_environment.h"
-#include "base/require.h"
 #include "base/utf8.h"
 #include "live/merge_rule.h"
 #include "live/segment.h"
-#include "model/limits.h"
 #include "sql/adapter/own_statement.h"
 #include "sql/index/content_schema.h"
 #include "sql/index/index_schema.h"

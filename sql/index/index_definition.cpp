@@ -1,7 +1,6 @@
 #include "sql/index/index_definition.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <string_view>
 #include <utility>

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/status.h"
-#include "live/list_maker.h"
 #include "sql/adapter/connection.h"
 #include "sql/index/index_definition.h"
 #include "sql/index/index_store.h"

@@ -1,7 +1,6 @@
 #include "sql/index/index_progress.h"
 
 #include <map>
-#include <utility>
 
 #include "base/mutex.h"
 #include "base/system_calls.h"

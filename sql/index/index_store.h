@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "base/cancel.h"
 #include "live/live_search.h"
 #include "sql/adapter/connection.h"
 #include "sql/adapter/own_statement.h"

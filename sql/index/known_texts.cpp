@@ -1,7 +1,6 @@
 #include "sql/index/known_texts.h"
 
 #include <algorithm>
-#include <utility>
 #include "base/float_environment.h"
 #include "base/require.h"
 

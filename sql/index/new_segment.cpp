@@ -2,7 +2,6 @@
 
 #include <array>
 #include <string>
-#include <utility>
 
 #include "base/float_environment.h"
 #include "base/require.h"

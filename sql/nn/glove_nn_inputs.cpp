@@ -1,10 +1,8 @@
 #include "sql/nn/glove_nn_inputs.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
-#include "base/float_from_chars.h"
 #include "base/json.h"
 #include "base/require.h"
 #include "base/utf8.h"
@@ -14,7 +12,6 @@
 #include "sql/adapter/input_numbers.h"
 #include "sql/adapter/inputs.h"
 #include "sql/adapter/interrupt.h"
-#include "sql/values/row_vector.h"
 
 namespace glove::sql::nn {
 namespace {

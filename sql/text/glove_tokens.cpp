@@ -7,7 +7,6 @@
 // token that its rules drop; glove_text_vec skips it.
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 

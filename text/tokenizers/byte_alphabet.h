@@ -1,7 +1,6 @@
 // The alphabet of byte-level encodings: each byte as a printable character, as GPT-2 spells it.
 #pragma once
 
-#include <array>
 #include <string>
 #include <string_view>
 

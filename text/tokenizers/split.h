@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
 
 #include "base/status.h"
 #include "text/tokenizers/json.h"

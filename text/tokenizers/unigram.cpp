@@ -1,9 +1,7 @@
 // Unigram: the segmentation of a piece whose tokens have the largest sum of scores, by Viterbi's algorithm.
 #include <algorithm>
-#include <array>
 #include <limits>
 
-#include "base/utf8.h"
 #include "text/tokenizers/byte_tokens.h"
 #include "text/tokenizers/model.h"
 #include "text/tokenizers/unicode.h"
