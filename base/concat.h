@@ -54,8 +54,8 @@ class TextPiece {
 
 // concat(), out of line.
 [[gnu::cold]] std::string concat_pieces(std::span<const TextPiece> pieces);
-// The same for invalid_argument().
-[[gnu::cold]] Error invalid_argument_pieces(std::span<const TextPiece> pieces);
+// The same for make_error().
+[[gnu::cold]] Error error_of_pieces(ErrorCode code, std::span<const TextPiece> pieces);
 
 // Returns the pieces one after the other.
 template <class... Pieces>
@@ -68,11 +68,17 @@ std::string concat(const Pieces&... pieces) {
 // in s.
 std::string counted(int64_t count, std::string_view plural);
 
-// An error about an argument, with such a message.
+// An error with such a message.
+template <class... Pieces>
+Error make_error(ErrorCode code, const Pieces&... pieces) {
+  const TextPiece list[] = {TextPiece(pieces)...};
+  return error_of_pieces(code, list);
+}
+
+// The same about an argument.
 template <class... Pieces>
 Error invalid_argument(const Pieces&... pieces) {
-  const TextPiece list[] = {TextPiece(pieces)...};
-  return invalid_argument_pieces(list);
+  return make_error(ErrorCode::kInvalidArgument, pieces...);
 }
 
 }  // namespace glove

@@ -43,8 +43,8 @@ std::string counted(int64_t count, std::string_view plural) {
   return concat(count, ' ', plural);
 }
 
-Error invalid_argument_pieces(std::span<const TextPiece> pieces) {
-  return {ErrorCode::kInvalidArgument, concat_pieces(pieces)};
+Error error_of_pieces(ErrorCode code, std::span<const TextPiece> pieces) {
+  return {code, concat_pieces(pieces)};
 }
 
 }  // namespace glove

@@ -352,9 +352,8 @@ Result<bool> check_header(const std::string& path, const SafetensorsHeader& head
   const std::string_view stored = header.metadata_value(kHeaderChecksumKey);
   const std::string computed = header_checksum(raw);
   if (stored.empty() || stored != computed)
-    return Error{ErrorCode::kCorrupt, path + ": the header's checksum is " + computed +
-                                          ", but the header says '" + escaped(stored) +
-                                          "'; the file is damaged"};
+    return make_error(ErrorCode::kCorrupt, path, ": the header's checksum is ", computed,
+                      ", but the header says '", escaped(stored), "'; the file is damaged");
   return has_tokenizer;
 }
 

@@ -4,6 +4,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/concat.h"
 #include "base/crc32.h"
 #include "base/utf8.h"
 
@@ -22,11 +23,9 @@ Result<bool> has_tokenizer_version(const std::string& source, std::string_view v
     return Error{ErrorCode::kCorrupt,
                  source + ": the metadata key '" + std::string(kVersionKey) + "' is missing or no version"};
   if (major != kWordFormatMajor && major != kTokenizerFormatMajor)
-    return Error{ErrorCode::kCorrupt, source + ": the file has format version " + escaped(version) +
-                                          ", but this build reads the versions " +
-                                          std::to_string(kWordFormatMajor) + " and " +
-                                          std::to_string(kTokenizerFormatMajor) +
-                                          "; convert the original again, or use a newer build"};
+    return make_error(ErrorCode::kCorrupt, source, ": the file has format version ", escaped(version),
+                      ", but this build reads the versions ", kWordFormatMajor, " and ",
+                      kTokenizerFormatMajor, "; convert the original again, or use a newer build");
   return major == kTokenizerFormatMajor;
 }
 

@@ -25,12 +25,11 @@ namespace {
 
 Result<ModelPtr> read_to_heap(const Input& input, const Format& format, const OpenOptions& options) {
   if (options.verify)
-    return Error{
-        ErrorCode::kInvalidArgument,
-        input.path() + (format.name == "glove-model"
-                            ? ": a compressed model file cannot be verified; decompress it first"
-                            : ": only a model file can be verified, and this is " + std::string(format.name) +
-                                  "; make a model file of it with glove-convert first")};
+    return invalid_argument(
+        input.path(), format.name == "glove-model"
+                          ? ": a compressed model file cannot be verified; decompress it first"
+                          : ": only a model file can be verified, and this is " + std::string(format.name) +
+                                "; make a model file of it with glove-convert first");
   GLOVE_ASSIGN_OR_RETURN(const std::unique_ptr<RowReader> reader, format.open(input, options.read));
   PipelineOptions pipeline;
   pipeline.threads = options.threads;

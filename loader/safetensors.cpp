@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/concat.h"
 #include "base/json.h"
 #include "base/utf8.h"
 
@@ -144,9 +145,8 @@ Status place_tensors(const std::string& source, HeaderHandler& handler, int64_t 
     covered = end;
   }
   if (covered > data_bytes)
-    return {ErrorCode::kCorrupt, source + ": the file ends early: its header describes " +
-                                     std::to_string(covered) + " bytes of tensors, but " +
-                                     std::to_string(data_bytes) + " follow it"};
+    return make_error(ErrorCode::kCorrupt, source, ": the file ends early: its header describes ", covered,
+                      " bytes of tensors, but ", data_bytes, " follow it");
   if (covered < data_bytes && file_bytes >= 0)
     return {ErrorCode::kCorrupt, source + ": offset " + std::to_string(header.data_offset + covered) +
                                      ": bytes after the last tensor"};
@@ -209,8 +209,7 @@ Result<SafetensorsHeader> read_safetensors_header(const std::string& source, Byt
   std::string bytes(kLengthBytes, '\0');
   GLOVE_ASSIGN_OR_RETURN(const size_t got, stream.read(bytes));
   if (got < kLengthBytes)
-    return Error{ErrorCode::kCorrupt,
-                 source + ": the file ends early: it has " + std::to_string(got) + " bytes"};
+    return make_error(ErrorCode::kCorrupt, source, ": the file ends early: it has ", got, " bytes");
   const uint64_t length = header_length(bytes);
   if (length > kMaxHeaderBytes)
     return corrupt_header(source, "would have " + std::to_string(length) + " bytes; the most is " +

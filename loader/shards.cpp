@@ -101,9 +101,8 @@ Status append_words(const Model& shard, const InterruptCheck& interrupted, Joine
     const std::string_view word = words.word(id);
     // Offsets that are damaged may overlap.
     if ((word.empty() && shard.source().tokenizer == nullptr) || word.size() > end - joined.word_bytes.size())
-      return {ErrorCode::kCorrupt, shard.path() + ": the tensor '" + std::string(kWordOffsets) + "' at row " +
-                                       std::to_string(id + 1) +
-                                       " gives the word an impossible length; the file is damaged"};
+      return make_error(ErrorCode::kCorrupt, shard.path(), ": the tensor '", kWordOffsets, "' at row ",
+                        id + 1, " gives the word an impossible length; the file is damaged");
     joined.word_bytes.insert(joined.word_bytes.end(), word.begin(), word.end());
     joined.word_offsets.push_back(static_cast<int64_t>(joined.word_bytes.size()));
   }

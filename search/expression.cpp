@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/concat.h"
 #include "base/float_from_chars.h"
 #include "base/utf8.h"
 
@@ -49,8 +50,9 @@ bool is_operator(const Token& token) {
 constexpr const char* kPostfixRule = "an expression that ends in an operator is read as postfix";
 
 // "expression 'king man': <problem>".
-Error parse_error(std::string_view text, const std::string& problem) {
-  return {ErrorCode::kInvalidArgument, "expression " + quote_expression(text) + ": " + problem};
+template <class... Pieces>
+Error parse_error(std::string_view text, const Pieces&... problem) {
+  return invalid_argument("expression ", quote_expression(text), ": ", problem...);
 }
 
 std::string describe(const Token& token) {
@@ -128,8 +130,7 @@ class ExpressionTokenizer {
       ++at_;
     }
     if (poll_.stopped()) return interrupted_error();
-    return parse_error(
-        text_, "the quote at byte " + std::to_string(start + 1) + " is never closed; add a closing quote");
+    return parse_error(text_, "the quote at byte ", start + 1, " is never closed; add a closing quote");
   }
 
   // Returns the character that begins there, with all its bytes.
@@ -200,10 +201,9 @@ class InfixParser {
     if (tokens_[at_].kind == TokenKind::kNumber) {
       const Token& number = take();
       if (tokens_[at_].kind != TokenKind::kTimes)
-        return parse_error(text_, "the number " + describe(number) + " is not followed by '*'; write " +
-                                      std::string(number.text) +
-                                      " * and a word to use it as a weight, or \"" +
-                                      std::string(number.text) + "\" to use it as a word");
+        return parse_error(text_, "the number ", describe(number), " is not followed by '*'; write ",
+                           number.text, " * and a word to use it as a weight, or \"", number.text,
+                           "\" to use it as a word");
       weight *= *number_of(number);
       take();
     }

@@ -41,9 +41,8 @@ Result<MaybeQuery> query_from_terms(const Model& model, std::span<const Term> te
   std::vector<float> vector(sum.size());
   for (size_t j = 0; j < sum.size(); ++j) {
     if (!(std::fabs(sum[j]) < kFloatOverflow))
-      return Error{ErrorCode::kInvalidArgument, "expression " + quote_expression(text) + ": component " +
-                                                    std::to_string(j + 1) +
-                                                    " of its vector overflows float32; use smaller weights"};
+      return invalid_argument("expression ", quote_expression(text), ": component ", j + 1,
+                              " of its vector overflows float32; use smaller weights");
     vector[j] = static_cast<float>(sum[j]);
   }
   return make_query(std::move(vector), std::move(ids));
@@ -91,11 +90,10 @@ std::string float64_remedy(int64_t components, int64_t dims) {
 Result<MaybeQuery> query_for_vector(const Model& model, std::span<const std::byte> blob) {
   const size_t dims = static_cast<size_t>(model.dims());
   if (blob.size() != dims * sizeof(float))
-    return Error{ErrorCode::kInvalidArgument,
-                 "the vector has " + counted(static_cast<int64_t>(blob.size()), "bytes") + "; the model's " +
-                     std::to_string(dims) + " dimensions need " + std::to_string(dims * sizeof(float)) +
-                     " (float32, little-endian)" +
-                     float64_remedy(static_cast<int64_t>(blob.size() / sizeof(float)), model.dims())};
+    return invalid_argument("the vector has ", counted(static_cast<int64_t>(blob.size()), "bytes"),
+                            "; the model's ", dims, " dimensions need ", dims * sizeof(float),
+                            " (float32, little-endian)",
+                            float64_remedy(static_cast<int64_t>(blob.size() / sizeof(float)), model.dims()));
   std::vector<float> vector(dims);
   std::memcpy(vector.data(), blob.data(), blob.size());
   return query_for_vector(model, std::move(vector));
@@ -105,10 +103,9 @@ Result<MaybeQuery> query_for_vector(const Model& model, std::vector<float> vecto
   ScopedFloatEnvironment float_environment;
   GLOVE_RETURN_IF_ERROR(check_finite(vector, "the vector"));
   if (static_cast<int64_t>(vector.size()) != model.dims())
-    return Error{ErrorCode::kInvalidArgument, "the vector has " + std::to_string(vector.size()) +
-                                                  (vector.size() == 1 ? " component" : " components") +
-                                                  ", but the model has " + std::to_string(model.dims()) +
-                                                  " dimensions"};
+    return invalid_argument("the vector has ", vector.size(),
+                            vector.size() == 1 ? " component" : " components", ", but the model has ",
+                            model.dims(), " dimensions");
   return make_query(std::move(vector), {});
 }
 
@@ -125,9 +122,8 @@ Result<MaybeQuery> query_for_word_and_expression(const Model& model, std::string
   ScopedFloatEnvironment float_environment;
   GLOVE_ASSIGN_OR_RETURN(std::vector<Term> terms, parse_expression(expression, interrupted));
   if (!starts_with_operator(expression))
-    return Error{ErrorCode::kInvalidArgument,
-                 "expression " + quote_expression(expression) +
-                     " must start with '+' or '-' when word is given too; or leave word out"};
+    return invalid_argument("expression ", quote_expression(expression),
+                            " must start with '+' or '-' when word is given too; or leave word out");
   terms.insert(terms.begin(), Term{1.0, std::string(word)});
   return query_from_terms(model, terms, expression, interrupted);
 }

@@ -1,4 +1,5 @@
 #include "search/settings.h"
+#include "base/concat.h"
 #include "base/utf8.h"
 
 #include <charconv>
@@ -55,8 +56,7 @@ Result<int64_t> parse_bytes(std::string_view value, const char* of_zero) {
   }
   const std::optional<int64_t> number = parse_count(value);
   if (!number || *number > (INT64_MAX >> shift))
-    return Error{ErrorCode::kInvalidArgument,
-                 std::string("a number of bytes such as 1000000, 512M or 4G, or 0 for ") + of_zero};
+    return invalid_argument("a number of bytes such as 1000000, 512M or 4G, or 0 for ", of_zero);
   return *number << shift;
 }
 
@@ -138,8 +138,7 @@ Result<Settings::Key> Settings::find_key(std::string_view key) {
     if (key == kRows[i].key) return static_cast<Key>(i);
     names += (i ? ", " : "") + std::string(kRows[i].key);
   }
-  return Error{ErrorCode::kInvalidArgument,
-               "there is no setting " + quoted_value(key) + "; the settings are: " + names};
+  return invalid_argument("there is no setting ", quoted_value(key), "; the settings are: ", names);
 }
 
 Result<int64_t> Settings::value(Key key) {

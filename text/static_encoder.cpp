@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/concat.h"
 #include "base/utf8.h"
 #include "model/exact_dot.h"
 
@@ -59,9 +60,8 @@ Result<TokenizerContent> read_tokenizer(const std::string& source, std::string_v
     GLOVE_RETURN_IF_ERROR(poll.check());
     tokens.emplace_back(tokenizer->token(id));
     if (tokenizer->token(id).data() == nullptr)
-      return Error{ErrorCode::kCorrupt,
-                   source + ": no token has the id " + std::to_string(id) + ", but the largest id is " +
-                       std::to_string(tokenizer->vocabulary_size() - 1) + "; each id must have a token"};
+      return make_error(ErrorCode::kCorrupt, source, ": no token has the id ", id, ", but the largest id is ",
+                        tokenizer->vocabulary_size() - 1, "; each id must have a token");
   }
   if (const auto unknown = tokenizer->unknown_id(); unknown && tokenizer->token(*unknown).empty())
     return Error{ErrorCode::kInvalidArgument,
@@ -83,19 +83,16 @@ Result<std::shared_ptr<const StaticEncoder>> StaticEncoder::make(const Model& mo
                                                                  const InterruptCheck& interrupted) {
   const StoredTokenizerPtr& stored = model.source().tokenizer;
   if (stored->json.empty() || stored->tokens != model.words())
-    return Error{ErrorCode::kInvalidArgument,
-                 model.path() +
-                     ": this is one shard of a model with a tokenizer, which encodes no texts; load "
-                     "the index of all shards"};
+    return invalid_argument(model.path(),
+                            ": this is one shard of a model with a tokenizer, which encodes no texts; load "
+                            "the index of all shards");
   std::shared_ptr<const Tokenizer> tokenizer = stored->parsed;
   if (tokenizer == nullptr) {
     GLOVE_ASSIGN_OR_RETURN(tokenizer, Tokenizer::parse(stored->json, model.path(), interrupted));
   }
   if (static_cast<int64_t>(tokenizer->vocabulary_size()) != stored->tokens)
-    return Error{ErrorCode::kCorrupt, model.path() + ": the tokenizer has " +
-                                          std::to_string(tokenizer->vocabulary_size()) +
-                                          " tokens, but there are " + std::to_string(stored->tokens) +
-                                          " rows; the file is damaged"};
+    return make_error(ErrorCode::kCorrupt, model.path(), ": the tokenizer has ", tokenizer->vocabulary_size(),
+                      " tokens, but there are ", stored->tokens, " rows; the file is damaged");
   if (!std::ranges::all_of(stored->weights, [](double weight) { return std::isfinite(weight); }))
     return Error{ErrorCode::kCorrupt,
                  model.path() + ": a weight of a token is NaN or infinite; the file is damaged"};

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <memory>
 
+#include "base/concat.h"
 #include "gpu/analysis/cuda_analysis.h"
 #include "gpu/device/cuda_error.h"
 #include "gpu/device/cuda_memory.h"
@@ -138,8 +139,7 @@ Result<DeviceBlock> CudaDevice::allocate(int64_t bytes) {
   const cudaError_t error = cudaMalloc(&data, static_cast<size_t>(bytes));
   if (error == cudaErrorMemoryAllocation) {
     static_cast<void>(cudaGetLastError());
-    return Error{ErrorCode::kOutOfMemory,
-                 info_.name + " could not give " + std::to_string(bytes) + " bytes of its memory"};
+    return make_error(ErrorCode::kOutOfMemory, info_.name, " could not give ", bytes, " bytes of its memory");
   }
   GLOVE_RETURN_IF_ERROR(cuda_status(error, "allocating device memory"));
   return DeviceBlock(this, static_cast<std::byte*>(data), bytes);
@@ -241,10 +241,9 @@ Result<DeviceShape> shape_of(int number, const DeviceInfo& info) {
   const cudaError_t error = device_shape(number, &shape);
   if (error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction) {
     static_cast<void>(cudaGetLastError());
-    return Error{ErrorCode::kUnavailable, "this build has no code for " + info.name +
-                                              " (compute capability " +
-                                              std::to_string(info.compute_capability / 10) + "." +
-                                              std::to_string(info.compute_capability % 10) + ")"};
+    return make_error(ErrorCode::kUnavailable, "this build has no code for ", info.name,
+                      " (compute capability ", info.compute_capability / 10, ".",
+                      info.compute_capability % 10, ")");
   }
   GLOVE_RETURN_IF_ERROR(cuda_status(error, "preparing the scan"));
   return shape;
@@ -257,10 +256,9 @@ Error no_device(cudaError_t error) {
     int driver = 0;
     static_cast<void>(cudaDriverGetVersion(&driver));
     if (driver == 0) return {ErrorCode::kUnavailable, "there is no NVIDIA driver on this machine"};
-    return {ErrorCode::kUnavailable, "the NVIDIA driver supports CUDA " + std::to_string(driver / 1000) +
-                                         "." + std::to_string(driver % 1000 / 10) +
-                                         ", and this build needs CUDA " +
-                                         std::to_string(CUDART_VERSION / 1000) + "; install a newer driver"};
+    return make_error(ErrorCode::kUnavailable, "the NVIDIA driver supports CUDA ", driver / 1000, ".",
+                      driver % 1000 / 10, ", and this build needs CUDA ", CUDART_VERSION / 1000,
+                      "; install a newer driver");
   }
   if (error == cudaErrorNoDevice || error == cudaSuccess)
     return {ErrorCode::kUnavailable, "the NVIDIA driver shows no device (is CUDA_VISIBLE_DEVICES set?)"};

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "base/concat.h"
+
 namespace glove::gpu {
 namespace {
 
@@ -67,11 +69,9 @@ Result<std::vector<std::shared_ptr<SharedDevice>>> DeviceSet::chosen() {
   if (chosen >> devices_.size() != 0) {
     size_t missing = devices_.size();
     while ((chosen >> missing & 1) == 0) ++missing;
-    return Error{ErrorCode::kInvalidArgument,
-                 "the setting 'devices' names device " + std::to_string(missing) +
-                     ", which does not exist; " +
-                     (devices_.size() == 1 ? "the only device is " : "the devices are ") +
-                     numbers_below(devices_.size())};
+    return invalid_argument("the setting 'devices' names device ", missing, ", which does not exist; ",
+                            devices_.size() == 1 ? "the only device is " : "the devices are ",
+                            numbers_below(devices_.size()));
   }
   std::vector<std::shared_ptr<SharedDevice>> devices;
   for (size_t i = 0; i < devices_.size(); ++i)

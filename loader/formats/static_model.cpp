@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/concat.h"
 #include "base/file_calls.h"
 #include "base/json.h"
 #include "base/utf8.h"
@@ -104,9 +105,8 @@ Result<bool> has_normalize_module(const std::string& path) {
     const std::string& type = config.types[i];
     const bool normalize = type.ends_with(".Normalize");
     if (type.ends_with(".StaticEmbedding") ? i != 0 : !normalize || i == 0)
-      return Error{ErrorCode::kInvalidArgument,
-                   path + ": module " + std::to_string(i) + " is of the type " + quoted_value(type) +
-                       ", which is not supported there; StaticEmbedding and then Normalize are"};
+      return invalid_argument(path, ": module ", i, " is of the type ", quoted_value(type),
+                              ", which is not supported there; StaticEmbedding and then Normalize are");
     normalizes = normalizes || normalize;
   }
   return normalizes;
@@ -313,9 +313,8 @@ Result<std::unique_ptr<RowReader>> open_table(Tensors& tensors, EncodingRules ru
   GLOVE_ASSIGN_OR_RETURN(tokenizer->normalize, read_normalization(folder, rules));
   GLOVE_ASSIGN_OR_RETURN(memory->json, read_file(tensors.tokenizer, kMostTokenizerBytes, "a tokenizer"));
   if (!options.read_tokenizer)
-    return Error{
-        ErrorCode::kInvalidArgument,
-        tensors.tokenizer + ": this program reads no tokenizers; convert the model with glove-convert"};
+    return invalid_argument(tensors.tokenizer,
+                            ": this program reads no tokenizers; convert the model with glove-convert");
   GLOVE_ASSIGN_OR_RETURN(TokenizerContent content,
                          options.read_tokenizer(tensors.tokenizer, memory->json, tensors.interrupted));
   tokenizer->tokens = tensors.tokens = std::ssize(content.tokens);
@@ -357,10 +356,9 @@ Result<bool> sniff_static_model(const Input& input, const ReadOptions& options) 
 
 Result<std::unique_ptr<RowReader>> open_static_model(const Input& input, const ReadOptions& options) {
   if (!input.is_plain())
-    return Error{ErrorCode::kInvalidArgument,
-                 input.path() +
-                     ": the vectors of a static embedding model must not be compressed; unpack the "
-                     "folder first"};
+    return invalid_argument(input.path(),
+                            ": the vectors of a static embedding model must not be compressed; unpack the "
+                            "folder first");
   GLOVE_ASSIGN_OR_RETURN(SafetensorsHeader header, read_safetensors_header(input.path(), *input.file()));
   Tensors tensors{input.path(), input.file(), std::move(header), input.interrupt_check()};
   for (const auto& [name, rules] : {std::pair(kModel2VecTable, EncodingRules::kModel2Vec),

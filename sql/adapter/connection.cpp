@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "base/concat.h"
 #include "base/mutex.h"
 #include "base/utf8.h"
 #include "sql/adapter/interrupt.h"
@@ -64,10 +65,9 @@ Result<CatalogEntry> Connection::find_in(CatalogSnapshotPtr& models, std::option
   }
   if (const CatalogEntry* const entry = models->find(name)) return *entry;
   if (others > 0 && name && engine_.catalog().snapshot()->find(name) != nullptr)
-    return Error{ErrorCode::kNotFound,
-                 "the model " + quoted_value(*name) +
-                     " was loaded after a statement that is still open on this connection; finalize or "
-                     "reset that statement to use the model"};
+    return make_error(ErrorCode::kNotFound, "the model ", quoted_value(*name),
+                      " was loaded after a statement that is still open on this connection; finalize or "
+                      "reset that statement to use the model");
   return models->missing(name);
 }
 

@@ -135,24 +135,22 @@ Status ContentRows::choose_model(const std::string& stored) {
   }
   ShortList names;
   for (const CatalogEntry& model : models->entries()) names.add(model.name);
-  return {ErrorCode::kInvalidArgument, index_.name +
-                                           ": model may be left out only while one model is loaded; "
-                                           "name the one that makes the vectors of the texts, as in model='" +
-                                           models->entries().front().name +
-                                           "'; these are loaded: " + names.text()};
+  return index_error(index_,
+                     "model may be left out only while one model is loaded; "
+                     "name the one that makes the vectors of the texts, as in model='",
+                     models->entries().front().name, "'; these are loaded: ", names.text());
 }
 
 Status ContentRows::check_fingerprint(const std::string& expected_fingerprint) const {
   const std::string found = fingerprint();
   if (found == expected_fingerprint) return {};
   if (!index_.is_text)
-    return damaged_index(index_, "it has the fingerprint " + quoted_value(expected_fingerprint) +
-                                     " of a model, but its vectors are in '" + index_.content + "'");
-  return {ErrorCode::kInvalidArgument,
-          index_.name + ": the model '" + model_name_ + "' has the fingerprint " + found +
-              ", but the vectors of the index were made by one with " + expected_fingerprint +
-              "; load that model under this name, or run " + index_.command("rebuild") +
-              " to adopt this one"};
+    return damaged_index(index_, "it has the fingerprint ", quoted_value(expected_fingerprint),
+                         " of a model, but its vectors are in '", index_.content, "'");
+  return index_error(index_, "the model '", model_name_, "' has the fingerprint ", found,
+                     ", but the vectors of the index were made by one with ", expected_fingerprint,
+                     "; load that model under this name, or run ", index_.command("rebuild"),
+                     " to adopt this one");
 }
 
 std::string ContentRows::fingerprint() const {
@@ -174,13 +172,11 @@ Status ContentRows::find_model() {
   model_ = entry.value().model;
   if (index_.is_text && dims_ == 0) dims_ = model_->dims();
   if (dims_ == 0 || dims_ == model_->dims()) return {};
-  return {
-      ErrorCode::kInvalidArgument,
-      index_.name + ": the model '" + model_name_ + "' has " + std::to_string(model_->dims()) +
-          " dimensions, but the index has " + std::to_string(dims_) + "; load a model of " +
-          std::to_string(dims_) + " dimensions under this name" +
-          (index_.is_text && index_.dims == 0 ? ", or run " + index_.command("rebuild") + " to adopt this one"
-                                              : "")};
+  return index_error(
+      index_, "the model '", model_name_, "' has ", model_->dims(), " dimensions, but the index has ", dims_,
+      "; load a model of ", dims_, " dimensions under this name",
+      index_.is_text && index_.dims == 0 ? ", or run " + index_.command("rebuild") + " to adopt this one"
+                                         : "");
 }
 
 Status ContentRows::find_encoder() {

@@ -99,16 +99,14 @@ Status check_kind(sqlite3* db, const IndexDefinition& index) {
   OwnQuery run = master_query(db, index, "type, sql LIKE 'CREATE VIRTUAL%'", kTableOrView, index.content);
   GLOVE_ASSIGN_OR_RETURN(const bool found, run.next());
   if (!found)
-    return index_error(index,
-                       "there is no table '" + index.content + "' in the schema " + index.schema +
-                           ", where the index is; the content of an index must be a table of its own schema");
+    return index_error(index, "there is no table '", index.content, "' in the schema ", index.schema,
+                       ", where the index is; the content of an index must be a table of its own schema");
   if (run.text(0) == "view")
-    return index_error(index, "'" + index.content +
-                                  "' is a view; only a table's changes can be followed, so index its table");
+    return index_error(index, "'", index.content,
+                       "' is a view; only a table's changes can be followed, so index its table");
   if (run.integer(1) != 0)
-    return index_error(
-        index,
-        "'" + index.content + "' is a virtual table, which cannot have triggers; index an ordinary table");
+    return index_error(index, "'", index.content,
+                       "' is a virtual table, which cannot have triggers; index an ordinary table");
   return {};
 }
 
@@ -117,19 +115,18 @@ Status check_key(sqlite3* db, const IndexDefinition& index, const std::vector<Co
   std::string names;
   for (const KeyColumn& column : index.key) {
     if (find_column(columns, column.name) == nullptr)
-      return index_error(index,
-                         table + "has no column '" + column.name + "', which the argument rowid names");
+      return index_error(index, table, "has no column '", column.name, "', which the argument rowid names");
     names += (names.empty() ? "" : ", ") + column.name;
   }
   GLOVE_ASSIGN_OR_RETURN(const bool suits, index.has_key_table ? is_unique(db, index, columns)
                                                                : is_integer_key(db, index, columns));
   if (suits) return {};
   if (!index.has_key_table)
-    return index_error(index, table + "has the column '" + names +
-                                  "', but it is not its INTEGER PRIMARY KEY, as it was when it was indexed");
-  return index_error(index, table + "may have several rows with the same value of '" + names +
-                                "'; rowid must name all columns of a PRIMARY KEY or of a UNIQUE index. Other "
-                                "rowids do not identify rows, because VACUUM may change them");
+    return index_error(index, table, "has the column '", names,
+                       "', but it is not its INTEGER PRIMARY KEY, as it was when it was indexed");
+  return index_error(index, table, "may have several rows with the same value of '", names,
+                     "'; rowid must name all columns of a PRIMARY KEY or of a UNIQUE index. Other "
+                     "rowids do not identify rows, because VACUUM may change them");
 }
 
 }  // namespace
@@ -166,9 +163,8 @@ Result<std::vector<ContentColumn>> checked_columns(sqlite3* db, const IndexDefin
   GLOVE_RETURN_IF_ERROR(check_key(db, index, columns));
   for (const std::string& name : index.columns)
     if (find_column(columns, name) == nullptr)
-      return index_error(index, "the table '" + index.content + "' has no column '" + name +
-                                    "', which the argument " + (index.is_text ? "text" : "vector") +
-                                    " names");
+      return index_error(index, "the table '", index.content, "' has no column '", name,
+                         "', which the argument ", index.is_text ? "text" : "vector", " names");
   return columns;
 }
 
@@ -180,11 +176,11 @@ Error changed_content(sqlite3* db, const IndexDefinition& index, const Error& pr
   if (table.ok() && view.ok() && !table.value() && !view.value()) {
     const std::string missing = "there is no table '" + index.content + "' in the schema " + index.schema;
     if (indexed.empty())  // SQLite drops a table's triggers with it
-      return index_error(index, missing + "; it was dropped since it was indexed: create it again and " +
-                                    rebuild + ", or drop the index");
-    return index_error(index, missing + "; it was renamed to '" + indexed +
-                                  "' since it was indexed: give it its old name again, or drop the index and "
-                                  "create it for that table");
+      return index_error(index, missing, "; it was dropped since it was indexed: create it again and ",
+                         rebuild, ", or drop the index");
+    return index_error(index, missing, "; it was renamed to '", indexed,
+                       "' since it was indexed: give it its old name again, or drop the index and "
+                       "create it for that table");
   }
   return {problem.code, problem.message +
                             "; the table was changed since it was indexed: change it back and " + rebuild +

@@ -138,13 +138,12 @@ Result<std::vector<StoredSegment>> IndexCommands::checked_segments(const IndexCo
     GLOVE_ASSIGN_OR_RETURN(stored.segment, store_.segments().read(stored.record, config.dims));
     GLOVE_ASSIGN_OR_RETURN(const bool has_planes, check_planes(*stored.segment, connection_));
     if (!has_planes)
-      return damaged_index(index_, name_of(stored.record) + " has planes that are not those of its codes");
+      return damaged_index(index_, name_of(stored.record), " has planes that are not those of its codes");
   }
   const std::vector<LivingRow> living = living_rows(segments);
   const auto twice = std::adjacent_find(living.begin(), living.end(),
                                         [](const LivingRow& a, const LivingRow& b) { return a.id == b.id; });
-  if (twice != living.end())
-    return damaged_index(index_, "two segments have the row " + std::to_string(twice->id));
+  if (twice != living.end()) return damaged_index(index_, "two segments have the row ", twice->id);
   return segments;
 }
 

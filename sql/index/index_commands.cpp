@@ -219,7 +219,7 @@ Status IndexCommands::join(std::vector<StoredSegment>& segments, const std::vect
     GLOVE_RETURN_IF_ERROR(progress_->set_and_poll("joining segments, row", static_cast<int64_t>(i + 1),
                                                   static_cast<int64_t>(places.size())));
     if (i > 0 && places[i].id == places[i - 1].id)
-      return damaged_index(index_, "two segments have the row " + std::to_string(places[i].id));
+      return damaged_index(index_, "two segments have the row ", places[i].id);
     GLOVE_RETURN_IF_ERROR(whole.copy(segments[places[i].segment], places[i].row));
   }
   return {};

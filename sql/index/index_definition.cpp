@@ -58,8 +58,7 @@ Status set_dims(IndexDefinition& index, const std::string& value) {
   const char* const end = value.data() + value.size();
   const auto [stop, code] = std::from_chars(value.data(), end, index.dims);
   if (code == std::errc() && stop == end && index.dims >= 1 && index.dims <= kMaxDims) return {};
-  return index_error(index, "dims must be an integer from 1 to " + std::to_string(kMaxDims) + ", but is " +
-                                quoted_value(value));
+  return index_error(index, "dims must be an integer from 1 to ", kMaxDims, ", but is ", quoted_value(value));
 }
 
 Status set_lists(IndexDefinition& index, const std::string& value) {
@@ -68,8 +67,8 @@ Status set_lists(IndexDefinition& index, const std::string& value) {
   const bool is_number = code == std::errc() && stop == end;
   if (is_number && index.lists >= 1 && index.lists <= live::kMostLists) return {};
   if (value != "auto" && value != "none")
-    return index_error(index, "lists must be 'auto', 'none' or an integer from 1 to " +
-                                  std::to_string(live::kMostLists) + ", but is " + quoted_value(value));
+    return index_error(index, "lists must be 'auto', 'none' or an integer from 1 to ", live::kMostLists,
+                       ", but is ", quoted_value(value));
   index.lists = value == "auto" ? IndexDefinition::kAutoLists : 0;
   return {};
 }
@@ -106,11 +105,11 @@ Status set_argument(IndexDefinition& index, std::string_view key, const std::str
     return set_dims(index, value);
   } else if (key == "invalid") {
     if (value != "error" && value != "skip")
-      return index_error(index, "invalid must be 'error' or 'skip', but is " + quoted_value(value));
+      return index_error(index, "invalid must be 'error' or 'skip', but is ", quoted_value(value));
     index.skip_invalid = value == "skip";
   } else if (key == "check") {
     if (value != "yes" && value != "no")
-      return index_error(index, "check must be 'yes' or 'no', but is " + quoted_value(value));
+      return index_error(index, "check must be 'yes' or 'no', but is ", quoted_value(value));
     index.check = value == "yes";
   } else if (key == "lists") {
     return set_lists(index, value);
@@ -123,10 +122,9 @@ Status set_argument(IndexDefinition& index, std::string_view key, const std::str
     index.has_certainty = true;
   } else {
     return index_error(
-        index,
-        "there is no argument " + quoted_value(key) +
-            "; the arguments are: content, rowid, vector, text, model, options, dims, invalid, check, "
-            "lists, metric (an existing index with another one was made by a newer extension, and needs it)");
+        index, "there is no argument ", quoted_value(key),
+        "; the arguments are: content, rowid, vector, text, model, options, dims, invalid, check, "
+        "lists, metric (an existing index with another one was made by a newer extension, and needs it)");
   }
   return {};
 }
@@ -141,8 +139,7 @@ Status check_complete(const IndexDefinition& index) {
                               : no_key              ? "rowid"
                               : no_column           ? "vector or text"
                                                     : nullptr;
-  if (missing != nullptr)
-    return index_error(index, missing + (" must be given; write " + std::string(kExample)));
+  if (missing != nullptr) return index_error(index, missing, " must be given; write ", kExample);
   if (!index.options.empty() && !index.has_model())
     return index_error(index, "options are those of a model; give model as well");
   if (index.check && index.is_text)
@@ -157,10 +154,6 @@ Status check_complete(const IndexDefinition& index) {
 }
 
 }  // namespace
-
-Error index_error(const IndexDefinition& index, const std::string& rest) {
-  return {ErrorCode::kInvalidArgument, index.name + ": " + rest};
-}
 
 Status check_list_dims(const IndexDefinition& index, int64_t dims) {
   if (dims > live::kMostListDims)
@@ -212,10 +205,10 @@ Result<IndexDefinition> parse_index_definition(std::span<const char* const> argu
     const std::string_view text = argument;
     const size_t equals = text.find('=');
     if (equals == std::string_view::npos)
-      return index_error(index, quoted_value(trimmed(text)) + " is not an argument; write " + kExample);
+      return index_error(index, quoted_value(trimmed(text)), " is not an argument; write ", kExample);
     const std::string_view key = trimmed(text.substr(0, equals));
     if (std::find(given.begin(), given.end(), key) != given.end())
-      return index_error(index, std::string(key) + " is given more than once; give it once");
+      return index_error(index, key, " is given more than once; give it once");
     given.push_back(key);
     GLOVE_RETURN_IF_ERROR(set_argument(index, key, unquoted(trimmed(text.substr(equals + 1)))));
   }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/concat.h"
 #include "base/status.h"
 #include "model/metric.h"
 
@@ -77,7 +78,17 @@ inline constexpr std::array<const char*, 11> kIndexColumns = {"id",       "simil
                                                               "evidence", "rows_read",  "distance"};
 
 // The error of an index whose definition or tables are not as they must be: "NAME: REST".
-Error index_error(const IndexDefinition& index, const std::string& rest);
+template <class... Pieces>
+Error index_error(const IndexDefinition& index, const Pieces&... pieces) {
+  return invalid_argument(index.name, ": ", pieces...);
+}
+
+// Returns the error of an index whose tables have something impossible. It names 'rebuild'.
+template <class... Pieces>
+Error damaged_index(const IndexDefinition& index, const Pieces&... pieces) {
+  return make_error(ErrorCode::kCorrupt, index.name, " is damaged: ", pieces..., "; run ",
+                    index.command("rebuild"));
+}
 
 // An error if vectors of `dims` dimensions cannot be in the lists that the index asks for.
 Status check_list_dims(const IndexDefinition& index, int64_t dims);

@@ -67,14 +67,14 @@ Status check_table(sqlite3* db, const IndexDefinition& index, const ShadowTable&
   const std::string rebuild = "run " + index.command("rebuild") + ", which makes it again";
   OwnQuery run = master_query(db, index, "type, sql", kTableOrView, name);
   GLOVE_ASSIGN_OR_RETURN(const bool exists, run.next());
-  if (!exists) return index_error(index, "its table '" + name + "' was dropped; " + rebuild);
+  if (!exists) return index_error(index, "its table '", name, "' was dropped; ", rebuild);
   const std::string create = "CREATE TABLE " + quoted_name(name);
   const std::string found = without_count(run.text(1));
   if (found == create + without_count(columns_of_table(index, table))) return {};
   if (table.former_columns != nullptr && found == create + table.former_columns) return {};
   const std::string kind = run.text(0) == "view" ? "VIEW " : "TABLE ";
-  return index_error(index, "'" + name + "' is not the table that the index has made; run DROP " + kind +
-                                index.object(table.suffix) + ", and then " + rebuild);
+  return index_error(index, "'", name, "' is not the table that the index has made; run DROP ", kind,
+                     index.object(table.suffix), ", and then ", rebuild);
 }
 
 // True of an index of texts, unless it is of format version 1, which had no table for them. REQUIRES: there
@@ -100,10 +100,10 @@ Status check_has_no_trigger(sqlite3* db, const IndexDefinition& index, const cha
   OwnQuery run = master_query(db, index, "name", "type = 'trigger' AND tbl_name = ? COLLATE NOCASE", log);
   GLOVE_ASSIGN_OR_RETURN(const bool found, run.next());
   if (!found) return {};
-  return index_error(index, "there is a trigger '" + std::string(run.text(0)) + "' on its table '" + log +
-                                "', which may keep changes from being logged; run DROP TRIGGER " +
-                                quoted_name(index.schema) + "." + quoted_name(run.text(0)) + ", and then " +
-                                index.command("rebuild"));
+  return index_error(index, "there is a trigger '", run.text(0), "' on its table '", log,
+                     "', which may keep changes from being logged; run DROP TRIGGER ",
+                     quoted_name(index.schema), ".", quoted_name(run.text(0)), ", and then ",
+                     index.command("rebuild"));
 }
 
 // Returns a column of sqlite_master for the triggers that exist of kTriggers; empty: there is none.
@@ -144,12 +144,11 @@ Status check_triggers(sqlite3* db, const IndexDefinition& index, const std::vect
   if (uncounting == kTriggers.size() || first_other(TriggerForm::kFormer) == kTriggers.size()) return {};
   const size_t i = counts ? std::max(uncounting, first_other(TriggerForm::kCounting)) : uncounting;
   if (i < kTriggers.size())
-    return index_error(index, "the trigger '" + index.name + kTriggers[i] + "' on '" + index.content +
-                                  "' was " + (texts[i].empty() ? "dropped" : "changed") +
-                                  ", so the index may have missed changes; run SELECT glove_repair('" +
-                                  (index.schema == "main" ? "" : index.schema + ".") + index.name + "') or " +
-                                  index.command("rebuild") +
-                                  ", which make the triggers again and read every row");
+    return index_error(index, "the trigger '", index.name, kTriggers[i], "' on '", index.content, "' was ",
+                       texts[i].empty() ? "dropped" : "changed",
+                       ", so the index may have missed changes; run SELECT glove_repair('",
+                       index.schema == "main" ? "" : index.schema + ".", index.name, "') or ",
+                       index.command("rebuild"), ", which make the triggers again and read every row");
   return {};
 }
 
@@ -171,9 +170,9 @@ Status check_trigger_names(sqlite3* db, const IndexDefinition& index) {
     const std::string name = index.name + kTriggers[i];
     GLOVE_ASSIGN_OR_RETURN(const bool exists, has_object(db, index, "trigger", name));
     if (exists)
-      return index_error(index, "there is already a trigger '" + name +
-                                    "', a name that the index needs for its own; choose another name for the "
-                                    "index, or drop the trigger");
+      return index_error(index, "there is already a trigger '", name,
+                         "', a name that the index needs for its own; choose another name for the "
+                         "index, or drop the trigger");
   }
   return {};
 }
@@ -253,10 +252,9 @@ Status create_triggers(sqlite3* db, const IndexDefinition& index) {
     const std::string name = index.name + kTriggers[i];
     GLOVE_ASSIGN_OR_RETURN(const bool made, has_object(db, index, "trigger", name));
     if (!made)
-      return index_error(index,
-                         "the trigger '" + name + "' on '" + index.content +
-                             "' was not made, because the authorizer of this connection ignores CREATE "
-                             "TRIGGER (SQLITE_IGNORE); let it allow the triggers of the index");
+      return index_error(index, "the trigger '", name, "' on '", index.content,
+                         "' was not made, because the authorizer of this connection ignores CREATE "
+                         "TRIGGER (SQLITE_IGNORE); let it allow the triggers of the index");
   }
   return {};
 }

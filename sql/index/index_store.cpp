@@ -59,17 +59,16 @@ Result<IndexConfig> IndexStore::config() {
   const bool may_have_lists = version == kVersionOfLists || version == kFormerVersionOfSigns;
   if (!may_have_lists && config.lists) config.lists = std::min(*config.lists, int64_t{0});
   if (version != expected && !may_have_lists)
-    return Error{
-        ErrorCode::kCorrupt,
-        index_.name + " has the format version " + std::to_string(version) + ", but this extension reads " +
-            (version < expected ? "version " + std::to_string(expected)
-                                : "no later one than " + std::to_string(kFormerVersionOfSigns)) +
-            "; " +
-            (version < expected ? "run " + index_.command("rebuild") + ", which makes the index again"
-                                : "use the newer extension that wrote it, or drop the index and "
-                                  "create it again")};
+    return make_error(
+        ErrorCode::kCorrupt, index_.name, " has the format version ", version, ", but this extension reads ",
+        version < expected ? "version " + std::to_string(expected)
+                           : "no later one than " + std::to_string(kFormerVersionOfSigns),
+        "; ",
+        version < expected ? "run " + index_.command("rebuild") + ", which makes the index again"
+                           : "use the newer extension that wrote it, or drop the index and "
+                             "create it again");
   if (config.dims < 0 || config.dims > kMaxDims)
-    return damaged_index(index_, "it has " + std::to_string(config.dims) + " dimensions");
+    return damaged_index(index_, "it has ", config.dims, " dimensions");
   return config;
 }
 

@@ -67,8 +67,8 @@ Status NewSegment::copy(const StoredSegment& from, int64_t row) {
   GLOVE_RETURN_IF_ERROR(digests_.add(digest.empty() ? std::span<const float>(kNone) : digest));
   GLOVE_ASSIGN_OR_RETURN(const auto vector, reader.vectors.read(from.record.id, row));
   if (!from.segment->has_codes_of(row, vector))
-    return damaged_index(index_, "the segment " + std::to_string(from.record.id) +
-                                     " lacks the vector that belongs to its row " + std::to_string(row));
+    return damaged_index(index_, "the segment ", from.record.id, " lacks the vector that belongs to its row ",
+                         row);
   return writer_.add(vector);
 }
 

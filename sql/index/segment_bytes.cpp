@@ -57,9 +57,8 @@ Status SegmentBytes::go_to(int64_t number) {
   Result<bool> more = run_->next();
   Status status = more.status();
   if (more.ok())
-    status = more.value()
-                 ? check_block()
-                 : damaged_index(index_, name_of(record_) + " has no block number " + std::to_string(number));
+    status = more.value() ? check_block()
+                          : damaged_index(index_, name_of(record_), " has no block number ", number);
   if (!status.ok()) run_.reset();
   return status;
 }
@@ -69,8 +68,7 @@ int64_t SegmentBytes::size_of(int64_t number) const {
 }
 
 Error SegmentBytes::wrong_block(int64_t number) const {
-  return damaged_index(
-      index_, name_of(record_) + " has a block that does not belong to it, number " + std::to_string(number));
+  return damaged_index(index_, name_of(record_), " has a block that does not belong to it, number ", number);
 }
 
 Status SegmentBytes::check_block() {

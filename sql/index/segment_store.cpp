@@ -55,11 +55,7 @@ bool has_checksum(const SegmentRecord& record, uint32_t checksum) {
 }
 
 Error wrong_checksum(const IndexDefinition& index, const SegmentRecord& record) {
-  return damaged_index(index, name_of(record) + " does not have the checksum that was stored with it");
-}
-
-Error damaged_index(const IndexDefinition& index, const std::string& what) {
-  return {ErrorCode::kCorrupt, index.name + " is damaged: " + what + "; run " + index.command("rebuild")};
+  return damaged_index(index, name_of(record), " does not have the checksum that was stored with it");
 }
 
 std::span<const int64_t> StoredSegment::row_ids() const {
@@ -104,9 +100,9 @@ Result<std::vector<StoredSegment>> SegmentStore::records() {
     record = {run.integer(0), std::string(reinterpret_cast<const char*>(uuid.data()), uuid.size()),
               run.integer(2), run.integer(3)};
     if (record.rows < 1 || record.rows > kMaxRows - rows)
-      return damaged(name_of(record) + " has " + std::to_string(record.rows) + " rows");
+      return damaged_index(index_, name_of(record), " has ", record.rows, " rows");
     if (record.id < 1 || record.id >= kMostSegmentIds - 2)  // a command makes two more
-      return damaged("it has a segment with the number " + std::to_string(record.id));
+      return damaged_index(index_, "it has a segment with the number ", record.id);
     rows += record.rows;
     return {};
   }));
@@ -122,7 +118,7 @@ std::string SegmentStore::shared_key(const SegmentRecord& record, int64_t dims) 
 
 Result<std::vector<StoredSegment>> SegmentStore::list(int64_t dims) {
   GLOVE_ASSIGN_OR_RETURN(auto segments, records());
-  if (dims == 0 && !segments.empty()) return damaged("it has segments, but no dimensions");
+  if (dims == 0 && !segments.empty()) return damaged_index(index_, "it has segments, but no dimensions");
   for (StoredSegment& stored : segments) stored.segment = live::find_segment(shared_key(stored.record, dims));
   written_.clear();
   GLOVE_RETURN_IF_ERROR(read_dead(segments));
@@ -194,8 +190,8 @@ Result<CodingPtr> SegmentStore::coding_of(const SegmentRecord& record, int64_t d
   const bool is_shifted = record.planes() == live::PlaneKind::kShifted;
   GLOVE_ASSIGN_OR_RETURN(CodingPtr coded, coding(dims));
   if (is_shifted != (coded != nullptr))
-    return damaged(name_of(record) + " has not the codes that the metric '" +
-                   std::string(metric_name(index_.metric)) + "' needs");
+    return damaged_index(index_, name_of(record), " has not the codes that the metric '",
+                         metric_name(index_.metric), "' needs");
   return coded;
 }
 
@@ -214,7 +210,7 @@ Result<live::SegmentPtr> SegmentStore::read(const SegmentRecord& record, int64_t
   if (record.in_lists())
     bytes.resize(static_cast<size_t>(live::segment_bytes(record.rows, dims, live::PlaneKind::kPlanes)));
   auto segment = live::Segment::parse(std::move(bytes), record.rows, dims, name_of(record), in_lists, coded);
-  if (!segment.ok()) return damaged(segment.error().message);
+  if (!segment.ok()) return damaged_index(index_, segment.error().message);
   return segment;
 }
 
@@ -227,13 +223,13 @@ Status SegmentStore::read_dead(std::vector<StoredSegment>& segments) {
     const auto segment = std::find_if(segments.begin(), segments.end(),
                                       [id](const StoredSegment& stored) { return stored.record.id == id; });
     if (segment == segments.end())
-      return damaged("it has a list of dead rows of the segment " + std::to_string(id) +
-                     ", which does not exist");
+      return damaged_index(index_, "it has a list of dead rows of the segment ", id,
+                           ", which does not exist");
     const auto rows = static_cast<size_t>(segment->record.rows);
     if (bits.size() != (rows + 7) / 8 ||
         (rows % 8 != 0 && std::to_integer<unsigned>(bits.back()) >> (rows % 8) != 0))
-      return damaged("the list of dead rows of the segment " + std::to_string(id) + " does not fit its " +
-                     std::to_string(rows) + " rows");
+      return damaged_index(index_, "the list of dead rows of the segment ", id, " does not fit its ", rows,
+                           " rows");
     segment->dead.assign(reinterpret_cast<const char*>(bits.data()), bits.size());
     return {};
   });
@@ -243,10 +239,9 @@ Status SegmentStore::check_length(size_t bytes) const {
   constexpr size_t kRowBytes = 100;  // of a row beside its BLOB, at most
   const int limit = sqlite3_limit(connection_.db(), SQLITE_LIMIT_LENGTH, -1);
   if (bytes + kRowBytes <= static_cast<size_t>(limit)) return {};
-  return {ErrorCode::kInvalidArgument,
-          index_.name + ": the command must write a BLOB of " + std::to_string(bytes) +
-              " bytes, but SQLITE_LIMIT_LENGTH of this connection is " + std::to_string(limit) +
-              "; raise this limit, or use a connection that has a higher one"};
+  return index_error(index_, "the command must write a BLOB of ", bytes,
+                     " bytes, but SQLITE_LIMIT_LENGTH of this connection is ", limit,
+                     "; raise this limit, or use a connection that has a higher one");
 }
 
 Status SegmentStore::add(int64_t id, const live::SegmentPtr& segment) {
@@ -300,11 +295,11 @@ Result<live::ListsPtr> SegmentStore::lists(int64_t dims) {
   GLOVE_ASSIGN_OR_RETURN(
       const bool fits,
       read_numbered(kListsNumber, static_cast<size_t>(live::Lists::most_bytes(dims)), bytes));
-  if (!fits) return damaged("its lists have a block that does not belong to them");
+  if (!fits) return damaged_index(index_, "its lists have a block that does not belong to them");
   if (lists_ != nullptr && lists_->dims() == dims && std::ranges::equal(lists_->bytes(), bytes))
     return lists_;
   auto lists = live::Lists::parse(std::move(bytes), dims, "its lists");
-  if (!lists.ok()) return damaged(lists.error().message);
+  if (!lists.ok()) return damaged_index(index_, lists.error().message);
   lists_ = lists.value();
   return lists_;
 }
@@ -327,7 +322,7 @@ Result<CodingPtr> SegmentStore::coding(int64_t dims) {
     }
   }
   if (const std::string fault = fault_of_shift(coding.shift, dims); !fault.empty())
-    return damaged("the mean of its rows " + fault);
+    return damaged_index(index_, "the mean of its rows ", fault);
   if (coding_ == nullptr || coding_->shift != coding.shift)
     coding_ = std::make_shared<const Coding>(std::move(coding));
   return coding_;

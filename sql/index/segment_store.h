@@ -36,9 +36,6 @@ constexpr int64_t kQueriesNumber = -2;
 // direction (model/shifted_codes.h), float32 [2, dims].
 constexpr int64_t kShiftNumber = -3;
 
-// Returns the error of an index whose tables have something impossible. It names 'rebuild'.
-Error damaged_index(const IndexDefinition& index, const std::string& what);
-
 // A row of NAME_segment.
 struct SegmentRecord {
   int64_t id = 0;
@@ -173,7 +170,6 @@ class SegmentStore {
   Result<bool> read_numbered(int64_t number, size_t most, HugePageBuffer<char>& bytes);
   Result<CodingPtr> coding_of(const SegmentRecord& record, int64_t dims);
   Status keep_shift(const live::Segment& segment);
-  Error damaged(const std::string& what) const { return damaged_index(index_, what); }
 
   Connection& connection_;
   const IndexDefinition& index_;

@@ -91,10 +91,9 @@ Result<std::optional<double>> compare(RowMetric metric, const Operand& a, const 
                                       const InterruptCheck& interrupted) {
   if (a.unknown_word || b.unknown_word) return std::optional<double>();
   if (a.vector.size() != b.vector.size())
-    return Error{ErrorCode::kInvalidArgument,
-                 std::string(name_of(metric)) +
-                     ": the arguments must have the same number of components, but have " +
-                     std::to_string(a.vector.size()) + " and " + std::to_string(b.vector.size())};
+    return invalid_argument(name_of(metric),
+                            ": the arguments must have the same number of components, but have ",
+                            a.vector.size(), " and ", b.vector.size());
   const ScopedFloatEnvironment float_environment;
   if (metric == RowMetric::kL2)
     return std::optional<double>(

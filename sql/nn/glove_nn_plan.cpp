@@ -110,10 +110,9 @@ Result<Pushdowns> read_pushdowns(const char* disabled) {
       known = true;
     }
     if (!known)
-      return Error{ErrorCode::kInvalidArgument, "GLOVE_NN_DISABLE contains the unknown pushdown '" +
-                                                    std::string(name) +
-                                                    "'; the pushdowns are: neighbor_equal, neighbor_in, "
-                                                    "rank, similarity, limit, order, batch, cache"};
+      return invalid_argument("GLOVE_NN_DISABLE contains the unknown pushdown '", name,
+                              "'; the pushdowns are: neighbor_equal, neighbor_in, "
+                              "rank, similarity, limit, order, batch, cache");
   }
   return pushdowns;
 }

@@ -29,9 +29,8 @@ Error two_queries(const ExprValue& expr, bool is_vector, bool has_k) {
                             (expr.blob ? "BLOB" : "JSON array") +
                             ", which is a complete query; omit word: WHERE expr = ? AND k = 10");
   if (!has_k && is_whole_number(expr.bytes))
-    return invalid_argument("the second argument, expr, is the number " + expr.bytes +
-                            ", but k is the third argument; write glove_nn('king', NULL, " + expr.bytes +
-                            ")");
+    return invalid_argument("the second argument, expr, is the number ", expr.bytes,
+                            ", but k is the third argument; write glove_nn('king', NULL, ", expr.bytes, ")");
   return invalid_argument("word and expr are both given, but expr " + quote_expression(expr.bytes) +
                           " does not start with an operator; write glove_nn('king', '- man + woman')");
 }

@@ -121,16 +121,14 @@ Result<bool> uses_tokenizer(const Model& model, const TextOptions& options, std:
   const bool has_tokenizer = model.source().tokenizer != nullptr;
   const bool uses = options.method ? *options.method == Method::kTokenizer : has_tokenizer;
   if (uses && !has_tokenizer)
-    return invalid_value(function,
-                         "the model from " + model.path() +
-                             " has no tokenizer for the option \"method\":\"tokenizer\"; omit it, or "
-                             "use \"words\"");
+    return invalid_value(function, "the model from ", model.path(),
+                         " has no tokenizer for the option \"method\":\"tokenizer\"; omit it, or "
+                         "use \"words\"");
   if (uses && options.for_words)
     return invalid_value(function,
                          "the options \"a\", \"components\", \"weights\" and \"lower_case\" are for "
-                         "encoding by words, but the model from " +
-                             model.path() +
-                             " encodes by its tokenizer; omit them, or add \"method\":\"words\"");
+                         "encoding by words, but the model from ",
+                         model.path(), " encodes by its tokenizer; omit them, or add \"method\":\"words\"");
   return uses;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "base/concat.h"
 #include "base/utf8.h"
 
 namespace glove::sql {
@@ -68,9 +69,8 @@ Result<WordsByDistance> words_by_distance(const Vocabulary& vocabulary, std::str
                                           const InterruptCheck& interrupted) {
   Distances distances(word);
   if (distances.characters() > kMostComparedCharacters)
-    return Error{ErrorCode::kInvalidArgument,
-                 "like has " + std::to_string(distances.characters()) + " characters, but at most " +
-                     std::to_string(kMostComparedCharacters) + " are compared; give a shorter word"};
+    return invalid_argument("like has ", distances.characters(), " characters, but at most ",
+                            kMostComparedCharacters, " are compared; give a shorter word");
   InterruptPoll poll(interrupted);
   std::vector<uint16_t> of_word(static_cast<size_t>(vocabulary.size()));
   for (size_t id = 0; id < of_word.size(); ++id) {

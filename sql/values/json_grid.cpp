@@ -61,8 +61,7 @@ Result<Grid> parse_grid(std::string_view json, std::string_view object, std::str
   GridHandler handler(name);
   GLOVE_ASSIGN_OR_RETURN(const bool is_json, read_json(json, handler, interrupted));
   if (!is_json || !handler.is_array)
-    return invalid_value(object,
-                         "the " + std::string(name) + " must be a JSON array of rows, such as [[1,2],[3,4]]");
+    return invalid_value(object, "the ", name, " must be a JSON array of rows, such as [[1,2],[3,4]]");
   if (!handler.fault.empty()) return invalid_value(object, handler.fault);
   return std::move(handler.grid);
 }

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/concat.h"
 #include "base/json.h"
 #include "base/utf8.h"
 
@@ -121,9 +122,8 @@ void append_json(const Json& json, std::string& text) {
 Result<Json> parse_json(std::string_view text, const JsonSource& source) {
   const std::string& file = source.file;
   if (text.size() > kMostBytes) {
-    return Error{ErrorCode::kCorrupt, file + ": a tokenizer.json of " + std::to_string(text.size()) +
-                                          " bytes is too long: at most " + std::to_string(kMostBytes) +
-                                          " are read"};
+    return make_error(ErrorCode::kCorrupt, file, ": a tokenizer.json of ", text.size(),
+                      " bytes is too long: at most ", kMostBytes, " are read");
   }
   if (depth_of(text) > kMostDepth)
     return Error{ErrorCode::kCorrupt, file + ": the JSON is nested deeper than " +
@@ -132,9 +132,8 @@ Result<Json> parse_json(std::string_view text, const JsonSource& source) {
   GLOVE_ASSIGN_OR_RETURN(const bool is_json, read_json(text, builder, [&] { return source.poll.stop(); }));
   if (is_json) return std::move(builder.root);
   if (builder.is_too_large) {
-    return Error{
-        ErrorCode::kCorrupt,
-        file + ": the JSON has a number beyond the range of a double: download tokenizer.json again"};
+    return make_error(ErrorCode::kCorrupt, file,
+                      ": the JSON has a number beyond the range of a double: download tokenizer.json again");
   }
   const size_t position = builder.error_position > 0 ? builder.error_position : text.find('\0') + 1;
   return Error{ErrorCode::kCorrupt, file + ": malformed JSON at byte " + std::to_string(position) +
