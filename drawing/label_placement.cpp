@@ -63,8 +63,7 @@ bool LabelPlacement::visit_cells(const PixelBox& box, Visit visit) const {
 
 bool LabelPlacement::is_free(const PixelBox& box) const {
   return visit_cells(box, [&](size_t cell) {
-    return std::none_of(cells_[cell].begin(), cells_[cell].end(),
-                        [&](const PixelBox& other) { return other.overlaps(box); });
+    return std::ranges::none_of(cells_[cell], [&](const PixelBox& other) { return other.overlaps(box); });
   });
 }
 

@@ -50,8 +50,7 @@ struct SharedRecalls {
   static constexpr size_t kMost = 256;  // the oldest that nobody holds is forgotten
 
   Entry& entry(const std::string& key) GLOVE_REQUIRES(mutex) {
-    const auto found =
-        std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) { return entry.key == key; });
+    const auto found = std::ranges::find_if(entries, [&](const Entry& entry) { return entry.key == key; });
     if (found != entries.end()) return *found;
     const auto unused = std::find_if(entries.begin(), entries.end(),
                                      [](const Entry& entry) { return entry.recall.expired(); });

@@ -151,8 +151,7 @@ std::pair<size_t, int64_t> PartSet::place_of(int32_t row) const {
 }
 
 bool PartSet::has_outlines() const {
-  return std::any_of(segments().begin(), segments().end(),
-                     [](const SegmentPtr& segment) { return segment->is_outline(); });
+  return std::ranges::any_of(segments(), [](const SegmentPtr& segment) { return segment->is_outline(); });
 }
 
 void hide_row(IndexState& state, int32_t row) {

@@ -34,8 +34,7 @@ Result<std::vector<SegmentPtr>> add_log_segment(IndexState& state, size_t stored
   for (const size_t i : segments_to_join(sizes)) {
     const SegmentPtr& from = parts[i].segment;
     for (int64_t row = 0; row < from->rows(); ++row)
-      if (!std::binary_search(parts[i].hidden.begin(), parts[i].hidden.end(), row))
-        joined.emplace_back(from.get(), row);
+      if (!std::ranges::binary_search(parts[i].hidden, row)) joined.emplace_back(from.get(), row);
     sizes[i].rows = 0;
   }
   const auto id_of = [](const auto& at) { return at.first->ids()[static_cast<size_t>(at.second)]; };

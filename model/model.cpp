@@ -25,8 +25,7 @@ Model::Model(std::vector<ModelPart> parts, const Vocabulary& vocabulary, Source 
       id_(next_model_id()) {}
 
 const ModelPart& Model::later_part_of(int64_t row) const {
-  const auto after = std::upper_bound(parts_.begin(), parts_.end(), row,
-                                      [](int64_t id, const ModelPart& part) { return id < part.first_row; });
+  const auto after = std::ranges::upper_bound(parts_, row, {}, &ModelPart::first_row);
   return *(after - 1);
 }
 

@@ -22,8 +22,7 @@ void keep_best(const Query& query, int64_t k, std::vector<Neighbor>& rows) {
   // A damaged model file, which nothing has read before, may contain NaN. Such a row is omitted, because it
   // cannot be ordered.
   std::erase_if(rows, [&query](const Neighbor& row) {
-    return !(row.similarity > kNoSimilarity) ||
-           std::binary_search(query.excluded.begin(), query.excluded.end(), row.id);
+    return !(row.similarity > kNoSimilarity) || std::ranges::binary_search(query.excluded, row.id);
   });
   const auto kept = static_cast<ptrdiff_t>(std::min<int64_t>(k, static_cast<int64_t>(rows.size())));
   if (!std::is_sorted(rows.begin(), rows.end(), ranks_before)) {

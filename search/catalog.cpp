@@ -64,8 +64,7 @@ CatalogSnapshotPtr CatalogSnapshot::with(const std::string& name, ModelSearchers
                                          uint64_t generation) const {
   auto changed = std::make_shared<CatalogSnapshot>(entries_, generation);
   std::vector<CatalogEntry>& entries = changed->entries_;
-  auto entry =
-      std::find_if(entries.begin(), entries.end(), [&](const CatalogEntry& e) { return e.name == name; });
+  auto entry = std::ranges::find_if(entries, [&](const CatalogEntry& e) { return e.name == name; });
   const bool becomes_default = entries.empty() || name == "main";
   if (entry == entries.end()) entry = entries.insert(entry, {name, false, nullptr, nullptr});
   entry->model = searchers->model();

@@ -339,8 +339,7 @@ void CombiningSearcher::pass_lane_on() {
   std::erase_if(line_, [](const WaiterPtr& waiter) { return waiter->gone(); });
   --taken_lanes_;
   if (!has_lane_for(line_.size(), callers_ - 1)) return;  // this thread's caller is leaving
-  const auto next =
-      std::find_if(line_.begin(), line_.end(), [](const WaiterPtr& waiter) { return waiter->lead(); });
+  const auto next = std::ranges::find_if(line_, [](const WaiterPtr& waiter) { return waiter->lead(); });
   if (next == line_.end()) return;
   ++taken_lanes_;
   line_.erase(next);

@@ -8,8 +8,7 @@ namespace glove {
 
 std::shared_ptr<const void> ResultCache::find_any(std::string_view key) {
   const Lock lock(mutex_);
-  const auto found =
-      std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.key == key; });
+  const auto found = std::ranges::find_if(entries_, [&](const Entry& e) { return e.key == key; });
   if (found == entries_.end()) return nullptr;
   entries_.splice(entries_.begin(), entries_, found);
   return found->result;
@@ -18,8 +17,7 @@ std::shared_ptr<const void> ResultCache::find_any(std::string_view key) {
 void ResultCache::add(std::string key, std::shared_ptr<const void> result, int64_t bytes) {
   std::list<Entry> dropped;  // freed after the lock is released
   const Lock lock(mutex_);
-  const auto old =
-      std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.key == key; });
+  const auto old = std::ranges::find_if(entries_, [&](const Entry& e) { return e.key == key; });
   if (old != entries_.end()) {
     bytes_ -= old->bytes;
     dropped.splice(dropped.begin(), entries_, old);

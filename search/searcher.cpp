@@ -34,9 +34,8 @@ void charge(std::span<SearchRequest> requests, const ScanCost& shared) {
 
 SharedInterrupt::SharedInterrupt(std::span<SearchRequest> requests) : requests_(requests) {
   const InterruptCheck* first = requests.empty() ? nullptr : requests.front().interrupted;
-  const bool all_the_same =
-      std::all_of(requests.begin(), requests.end(),
-                  [first](const SearchRequest& request) { return request.interrupted == first; });
+  const bool all_the_same = std::ranges::all_of(
+      requests, [first](const SearchRequest& request) { return request.interrupted == first; });
   if (!all_the_same) own_ = [this] { return poll(); };
   check_ = all_the_same && first != nullptr ? first : &own_;
 }

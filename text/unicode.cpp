@@ -11,8 +11,7 @@ namespace {
 // Returns the range that contains the code point, or nullptr.
 template <class Range>
 const Range* find_range(std::span<const Range> ranges, char32_t code) {
-  const auto after = std::upper_bound(ranges.begin(), ranges.end(), code,
-                                      [](char32_t value, const Range& range) { return value < range.first; });
+  const auto after = std::ranges::upper_bound(ranges, code, {}, &Range::first);
   if (after == ranges.begin()) return nullptr;
   const Range& range = *(after - 1);
   return code <= range.last ? &range : nullptr;

@@ -241,9 +241,8 @@ CoarseSearch::SurvivorIterator CoarseSearch::score_promising(Slot& slot, const M
 void CoarseSearch::score(Slot& slot) {
   const std::vector<int32_t>& excluded = request_.query->excluded;
   if (!excluded.empty())
-    std::erase_if(slot.rows, [&](const Neighbor& row) {
-      return std::binary_search(excluded.begin(), excluded.end(), row.id);
-    });
+    std::erase_if(slot.rows,
+                  [&](const Neighbor& row) { return std::ranges::binary_search(excluded, row.id); });
   if (slot.rows.empty()) return;
   // Without an error: no level of such a search reads a source.
   (void)last_->score(slot.number, slot.rows);

@@ -372,8 +372,7 @@ void ProbeSearch::choose(size_t kept) {
   if (kept_.estimates[kept] < limit_) return;
   const std::vector<int32_t>& excluded = request_.query->excluded;
   const auto row = static_cast<int32_t>(row_at(kept_.positions[kept]));
-  if (row >= 0 && !std::binary_search(excluded.begin(), excluded.end(), row))
-    scored_.push_back({row, kNoSimilarity});
+  if (row >= 0 && !std::ranges::binary_search(excluded, row)) scored_.push_back({row, kNoSimilarity});
 }
 
 // Scores those rows, and raises the threshold.

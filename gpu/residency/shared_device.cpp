@@ -105,8 +105,7 @@ void sort_by_use(std::vector<std::shared_ptr<SharedDevice>>& devices) {
     const int64_t used = device->used_bytes();
     by_use.emplace_back(used, std::move(device));
   }
-  std::stable_sort(by_use.begin(), by_use.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::stable_sort(by_use, [](const auto& a, const auto& b) { return a.first < b.first; });
   for (size_t i = 0; i < devices.size(); ++i) devices[i] = std::move(by_use[i].second);
 }
 

@@ -34,8 +34,7 @@ std::vector<int64_t> equal_shares(int64_t rows, std::span<const int64_t> capacit
   GLOVE_REQUIRE(std::accumulate(capacity.begin(), capacity.end(), int64_t{0}) >= rows);
   std::vector<size_t> smallest_first(capacity.size());
   std::iota(smallest_first.begin(), smallest_first.end(), size_t{0});
-  std::stable_sort(smallest_first.begin(), smallest_first.end(),
-                   [&](size_t a, size_t b) { return capacity[a] < capacity[b]; });
+  std::ranges::stable_sort(smallest_first, [&](size_t a, size_t b) { return capacity[a] < capacity[b]; });
   std::vector<int64_t> shares(capacity.size());
   auto devices = static_cast<int64_t>(capacity.size());
   for (const size_t device : smallest_first) {

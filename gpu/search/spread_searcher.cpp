@@ -36,9 +36,8 @@ double time_of(const ScanCost& cost) {
 void add_side_by_side(std::span<const ScanCost> costs, ScanCost& to) {
   ScanCost all;
   for (const ScanCost& cost : costs) all.add(cost);
-  const auto slowest = std::max_element(costs.begin(), costs.end(), [](const ScanCost& a, const ScanCost& b) {
-    return time_of(a) < time_of(b);
-  });
+  const auto slowest = std::ranges::max_element(
+      costs, [](const ScanCost& a, const ScanCost& b) { return time_of(a) < time_of(b); });
   all.scan_us = slowest->scan_us;
   all.select_us = slowest->select_us;
   all.rescore_us = slowest->rescore_us;

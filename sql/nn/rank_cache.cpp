@@ -30,8 +30,7 @@ Result<KeptRanks> rank_all_rows(ModelSearchers& searchers, const Query& query, c
 }  // namespace
 
 std::optional<size_t> KeptRanks::find(int64_t id) const {
-  const auto row = std::lower_bound(rows.begin(), rows.end(), id,
-                                    [](const Neighbor& each, int64_t wanted) { return each.id < wanted; });
+  const auto row = std::ranges::lower_bound(rows, id, {}, &Neighbor::id);
   if (row == rows.end() || row->id != id) return std::nullopt;
   return static_cast<size_t>(row - rows.begin());
 }
@@ -41,8 +40,7 @@ KeptRanks ranks_by_id(std::span<const Neighbor> rows) {
   kept.ranks.resize(rows.size());
   std::iota(kept.ranks.begin(), kept.ranks.end(), 1);
   const auto row_of = [rows](int32_t rank) -> const Neighbor& { return rows[static_cast<size_t>(rank - 1)]; };
-  std::sort(kept.ranks.begin(), kept.ranks.end(),
-            [&](int32_t a, int32_t b) { return row_of(a).id < row_of(b).id; });
+  std::ranges::sort(kept.ranks, [&](int32_t a, int32_t b) { return row_of(a).id < row_of(b).id; });
   kept.rows.reserve(rows.size());
   for (const int32_t rank : kept.ranks) kept.rows.push_back(row_of(rank));
   return kept;
