@@ -120,6 +120,25 @@ Result<bool> OwnStatement::Run::next() {
   return database_error(sqlite3_db_handle(statement_.statement_), code, statement_.table_);
 }
 
+Result<int64_t> OwnStatement::Run::next_integer() {
+  GLOVE_ASSIGN_OR_RETURN(const bool found, next());
+  return found ? integer(0) : 0;
+}
+
+Result<std::string> OwnStatement::Run::next_text() {
+  GLOVE_ASSIGN_OR_RETURN(const bool found, next());
+  return std::string(found ? text(0) : std::string_view());
+}
+
+Result<std::vector<int64_t>> OwnStatement::Run::integers() {
+  std::vector<int64_t> all;
+  GLOVE_RETURN_IF_ERROR(for_each([&] {
+    all.push_back(integer(0));
+    return Status();
+  }));
+  return all;
+}
+
 std::string_view OwnStatement::Run::text(int column) const {
   return null(column) ? std::string_view() : text_of(value(column));
 }

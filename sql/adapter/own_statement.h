@@ -78,6 +78,12 @@ class OwnStatement {
     Status finish() {
       return for_each([] { return Status(); });
     }
+    // Returns the first column of the next row, as SQLite converts it: 0 or empty for NULL or if there is
+    // none.
+    Result<int64_t> next_integer();
+    Result<std::string> next_text();
+    // Returns the first column of each row that follows.
+    Result<std::vector<int64_t>> integers();
 
     sqlite3_value* value(int column) const { return sqlite3_column_value(statement_.statement_, column); }
     int64_t integer(int column) const { return sqlite3_column_int64(statement_.statement_, column); }

@@ -21,9 +21,8 @@ SegmentRecord record_of(const live::Segment& segment, int64_t id) {
 
 // Whether the index has this segment.
 Result<bool> CodeReader::is_stored(const live::Segment& segment, int64_t id) {
-  return OwnQuery(connection_.db(), index_.name,
-                  "SELECT 1 FROM " + index_.object("_segment") + " WHERE id = ? AND rows = ? AND crc = ?", id,
-                  segment.rows(), record_of(segment, id).crc)
+  return query("SELECT 1 FROM " + index_.object("_segment") + " WHERE id = ? AND rows = ? AND crc = ?", id,
+               segment.rows(), record_of(segment, id).crc)
       .next();
 }
 

@@ -5,16 +5,16 @@
 #include <optional>
 
 #include "live/live_search.h"
-#include "sql/adapter/connection.h"
+#include "sql/index/own_work.h"
 #include "sql/index/segment_bytes.h"
 #include "sql/index/segment_store.h"
 
 namespace glove::sql {
 
 // Belongs to the table object of one connection, which outlives it, like `index`.
-class CodeReader final : public live::CodeSource {
+class CodeReader final : public live::CodeSource, IndexPart {
  public:
-  CodeReader(Connection& connection, const IndexDefinition& index) : connection_(connection), index_(index) {}
+  using IndexPart::IndexPart;
 
   Result<bool> read_codes(const live::Segment& segment, int64_t id, int64_t number,
                           HugePageBuffer<char>& codes) override;
@@ -28,8 +28,6 @@ class CodeReader final : public live::CodeSource {
   Result<bool> found(const live::Segment& segment, int64_t id, const Status& status);
   Result<bool> is_stored(const live::Segment& segment, int64_t id);
 
-  Connection& connection_;
-  const IndexDefinition& index_;
   std::optional<SegmentBytes> bytes_;  // of the segment that was read last
 };
 

@@ -76,25 +76,20 @@ std::string model_fingerprint(Engine& engine, const ModelPtr& model, std::string
 
 }  // namespace
 
-Status ContentRows::prepare() {
+Status ContentRows::prepare_statements() {
   if (logged_.prepared()) return {};
-  sqlite3* const db = connection_.db();
   const std::string id = row_id(index_);
   const std::string from = " FROM " + row_source(index_);
-  GLOVE_RETURN_IF_ERROR(
-      one_.prepare(db, "SELECT " + id + columns("d") + from + " WHERE " + id + " = ?", index_.name));
-  GLOVE_RETURN_IF_ERROR(exists_.prepare(db, "SELECT 1" + from + " WHERE " + id + " = ?", index_.name));
-  GLOVE_RETURN_IF_ERROR(
-      all_.prepare(db, "SELECT " + id + ", 1" + columns("d") + from + " ORDER BY " + id, index_.name));
+  GLOVE_RETURN_IF_ERROR(prepare(one_, "SELECT " + id + columns("d") + from + " WHERE " + id + " = ?"));
+  GLOVE_RETURN_IF_ERROR(prepare(exists_, "SELECT 1" + from + " WHERE " + id + " = ?"));
+  GLOVE_RETURN_IF_ERROR(prepare(all_, "SELECT " + id + ", 1" + columns("d") + from + " ORDER BY " + id));
   const std::string content = " LEFT JOIN " + index_.content_table() + " d ON ";
   const std::string joined =
       index_.has_key_table
           ? " l LEFT JOIN " + index_.object("_key") + " k ON k.id = l.id" + content + is_entry_of_row(index_)
           : " l" + content + id + " = l.id";
-  return logged_.prepare(db,
-                         "SELECT l.id, d." + quoted_name(index_.key.front().name) + " IS NOT NULL" +
-                             columns("d") + " FROM " + index_.object("_log") + joined + " ORDER BY l.id",
-                         index_.name);
+  return prepare(logged_, "SELECT l.id, d." + quoted_name(index_.key.front().name) + " IS NOT NULL" +
+                              columns("d") + " FROM " + index_.object("_log") + joined + " ORDER BY l.id");
 }
 
 Status ContentRows::begin(int64_t dims, const std::string& stored_model) {
@@ -103,7 +98,7 @@ Status ContentRows::begin(int64_t dims, const std::string& stored_model) {
   vectors_read_.reset();
   command_.types.reset();
   if (dims == 0 && index_.dims == 0) command_.types.emplace();
-  GLOVE_RETURN_IF_ERROR(prepare());
+  GLOVE_RETURN_IF_ERROR(prepare_statements());
   GLOVE_RETURN_IF_ERROR(choose_model(stored_model));
   return index_.is_text ? find_encoder() : Status();
 }
@@ -196,7 +191,7 @@ Result<bool> ContentRows::encode_query(std::string_view text, std::vector<float>
                      "array, or create the index with model='...'"};
   }
   if (encoder_ == nullptr) GLOVE_RETURN_IF_ERROR(find_encoder());
-  InterruptPoller poller(connection_.db());
+  InterruptPoller poller(db());
   GLOVE_ASSIGN_OR_RETURN(const bool found, encoder_->encode(*model_, text, scratch_, poller));
   vector = scratch_.vector;
   return found;
@@ -247,7 +242,7 @@ Result<RowVector> ContentRows::encode_row(OwnStatement::Run& run, int first_colu
   }
   GLOVE_ASSIGN_OR_RETURN(const bool known, find_known(run.integer(0)));
   if (known) return RowVector::kVector;
-  InterruptPoller poller(connection_.db());
+  InterruptPoller poller(db());
   const Result<bool> found = encoder_->encode(*model_, row_.text, scratch_, poller);
   if (!found.ok() && found.error().code == ErrorCode::kInterrupted) return found.error();
   if (!found.ok()) {
@@ -267,7 +262,7 @@ Result<RowVector> ContentRows::vector_of(OwnStatement::Run& run, int first_colum
   if (index_.is_text) return encode_row(run, first_column);
   sqlite3_value* const value = run.value(first_column);
   if (is_null(value)) return RowVector::kNone;
-  InterruptPoller poller(connection_.db());
+  InterruptPoller poller(db());
   const Status read = read_row_vector(value, vector_, poller);
   if (command_.types && read.ok() && is_blob(value)) command_.types->add(vector_);
   if (read.ok())
@@ -336,9 +331,8 @@ Status ContentRows::pass_rows(OwnStatement& statement, const std::string& table,
     GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
     if (!more) return {};
     if (total == 0 && timer.microseconds() > kUsBeforeCount) {
-      OwnQuery count(connection_.db(), index_.name, "SELECT count(*) FROM " + table);
-      GLOVE_RETURN_IF_ERROR(count.next());
-      total = std::max<int64_t>(count.integer(0), 1);
+      GLOVE_ASSIGN_OR_RETURN(total, query("SELECT count(*) FROM " + table).next_integer());
+      total = std::max<int64_t>(total, 1);
     }
     if (command_.progress != nullptr) {
       command_.progress->set("row", rows, total);
@@ -393,9 +387,8 @@ Error ContentRows::fault_of_row(int64_t id, const std::string& fault) const {
 std::string ContentRows::remedy_of_length(int64_t length) const {
   if (index_.is_text || index_.dims != 0 || length == 0) return {};
   const std::string column = quoted_name(index_.columns.front());
-  OwnQuery run(
-      connection_.db(), index_.name,
-      "SELECT " + column + " FROM " + index_.content_table() + " WHERE " + column + " NOT NULL LIMIT 1");
+  OwnQuery run = query("SELECT " + column + " FROM " + index_.content_table() + " WHERE " + column +
+                       " NOT NULL LIMIT 1");
   const Result<bool> found = run.next();
   std::vector<float> vector;
   if (!found.ok() || !found.value() || !read_row_vector(run.value(0), vector).ok()) return {};

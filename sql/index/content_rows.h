@@ -11,10 +11,8 @@
 
 #include "live/blake2b.h"
 #include "live/live_search.h"
-#include "sql/adapter/connection.h"
-#include "sql/adapter/own_statement.h"
-#include "sql/index/index_definition.h"
 #include "sql/index/index_progress.h"
+#include "sql/index/own_work.h"
 #include "sql/index/vector_store.h"
 #include "sql/text/text_encoder.h"
 #include "sql/values/blob_type.h"
@@ -42,10 +40,10 @@ struct ContentRow {
 
 // Reads the content as the running statement sees it. Belongs to the table object of one connection, which
 // outlives it, like `index`.
-class ContentRows final : public live::RowSource {
+class ContentRows final : public live::RowSource, IndexPart {
  public:
   ContentRows(Connection& connection, const IndexDefinition& index, VectorStore& vectors)
-      : connection_(connection), index_(index), vectors_(vectors) {}
+      : IndexPart(connection, index), vectors_(vectors) {}
 
   // Must be called before each use in a statement. For an index of texts, finds the model: that of the
   // definition, else the one of this name, else the only one that is loaded. `dims`: those of the index; 0:
@@ -104,7 +102,7 @@ class ContentRows final : public live::RowSource {
   std::string remedy_of_length(int64_t length) const;
 
  private:
-  Status prepare();
+  Status prepare_statements();
   std::string columns(const char* table) const;
   Result<RowVector> vector_of(OwnStatement::Run& run, int first_column);
   Result<RowVector> encode_row(OwnStatement::Run& run, int first_column);
@@ -116,8 +114,6 @@ class ContentRows final : public live::RowSource {
   Status check_fingerprint(const std::string& expected_fingerprint) const;
   Status pass_rows(OwnStatement& statement, const std::string& table, const UseContent& use);
 
-  Connection& connection_;
-  const IndexDefinition& index_;
   VectorStore& vectors_;
   int64_t dims_ = 0;
   OwnStatement one_;

@@ -18,19 +18,10 @@
 namespace glove::sql {
 namespace {
 
-// A row of a segment that is not dead.
-struct LivingRow {
-  int64_t id;
-  const StoredSegment* stored;
-  int64_t row;
-};
-
 std::vector<LivingRow> living_rows(const std::vector<StoredSegment>& segments) {
   std::vector<LivingRow> living;
-  for (const StoredSegment& stored : segments)
-    for (int64_t row = 0; row < stored.record.rows; ++row)
-      if (!stored.is_dead(row)) living.push_back({stored.row_ids()[static_cast<size_t>(row)], &stored, row});
-  std::sort(living.begin(), living.end(), [](const LivingRow& a, const LivingRow& b) { return a.id < b.id; });
+  for (const StoredSegment& stored : segments) append_living(stored, living);
+  std::ranges::sort(living, {}, &LivingRow::id);
   return living;
 }
 
@@ -52,8 +43,7 @@ class ContentCheck {
     while (at_ < living_.size() && living_[at_].id < row.id) unseen_.push_back(living_[at_++].id);
     if (at_ < living_.size() && living_[at_].id == row.id) ++at_;
     if (std::binary_search(logged_.begin(), logged_.end(), row.id)) return std::string();
-    const auto place = std::lower_bound(living_.begin(), living_.end(), row.id,
-                                        [](const LivingRow& at, int64_t wanted) { return at.id < wanted; });
+    const auto place = std::ranges::lower_bound(living_, row.id, {}, &LivingRow::id);
     const bool indexed = place != living_.end() && place->id == row.id;
     if (indexed != (row.found == RowVector::kVector && live::is_in_relation(index_.metric, row.norm_squared)))
       return std::string(indexed ? "has no vector, but the index has one"
@@ -101,7 +91,7 @@ Result<bool> check_planes(const live::Segment& segment, Connection& connection) 
 }  // namespace
 
 Result<std::string> IndexCommands::problem() {
-  const Status checked = check_index(connection_.db(), index_);
+  const Status checked = check_index(db(), index_);
   if (!checked.ok()) return checked.error().message;
   GLOVE_ASSIGN_OR_RETURN(const IndexConfig config, store_.config());
   const auto segments = checked_segments(config);
@@ -141,19 +131,17 @@ Result<std::vector<StoredSegment>> IndexCommands::checked_segments(const IndexCo
       return damaged_index(index_, name_of(stored.record), " has planes that are not those of its codes");
   }
   const std::vector<LivingRow> living = living_rows(segments);
-  const auto twice = std::adjacent_find(living.begin(), living.end(),
-                                        [](const LivingRow& a, const LivingRow& b) { return a.id == b.id; });
+  const auto twice = std::ranges::adjacent_find(living, {}, &LivingRow::id);
   if (twice != living.end()) return damaged_index(index_, "two segments have the row ", twice->id);
   return segments;
 }
 
 Status IndexCommands::repair() {
-  sqlite3* const db = connection_.db();
-  GLOVE_RETURN_IF_ERROR(check_content(db, index_));
-  GLOVE_RETURN_IF_ERROR(create_missing_tables(db, index_));
+  GLOVE_RETURN_IF_ERROR(check_content(db(), index_));
+  GLOVE_RETURN_IF_ERROR(create_missing_tables(db(), index_));
   if (index_.has_key_table) GLOVE_RETURN_IF_ERROR(KeyTable(connection_, index_).add_missing());
-  GLOVE_RETURN_IF_ERROR(drop_triggers(db, index_));
-  GLOVE_RETURN_IF_ERROR(create_triggers(db, index_));
+  GLOVE_RETURN_IF_ERROR(drop_triggers(db(), index_));
+  GLOVE_RETURN_IF_ERROR(create_triggers(db(), index_));
   const Status logged = log_differences();
   if (!logged.ok() && logged.error().code == ErrorCode::kCorrupt) return rebuild();
   GLOVE_RETURN_IF_ERROR(logged);

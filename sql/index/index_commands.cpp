@@ -32,10 +32,9 @@ int64_t living_rows_of(const std::vector<StoredSegment>& segments) {
 }  // namespace
 
 Status IndexCommands::create() {
-  sqlite3* const db = connection_.db();
-  GLOVE_RETURN_IF_ERROR(check_content(db, index_));
-  GLOVE_RETURN_IF_ERROR(check_trigger_names(db, index_));
-  GLOVE_RETURN_IF_ERROR(create_tables(db, index_));
+  GLOVE_RETURN_IF_ERROR(check_content(db(), index_));
+  GLOVE_RETURN_IF_ERROR(check_trigger_names(db(), index_));
+  GLOVE_RETURN_IF_ERROR(create_tables(db(), index_));
   return reported("creating", [this] { return rebuild(); });
 }
 
@@ -67,8 +66,7 @@ Status IndexCommands::run(std::string_view command) {
   Passed passed{command, std::nullopt};
   OwnStatement insert;
   GLOVE_RETURN_IF_ERROR(insert.prepare(
-      connection_.db(), "INSERT INTO " + index_.object("") + "(" + quoted_name(index_.name) + ") SELECT ?",
-      index_.name));
+      db(), "INSERT INTO " + index_.object("") + "(" + quoted_name(index_.name) + ") SELECT ?", index_.name));
   OwnStatement::Run run(insert);
   Status ended = run.bind_pointer(&passed, kPassed).finish();
   if (passed.status.has_value() && !passed.status->ok()) return *passed.status;
@@ -102,7 +100,7 @@ Status IndexCommands::work(std::string_view command) {
     return {ErrorCode::kInvalidArgument, index_.name + ": there is no command " + quoted_value(command) +
                                              "; the commands are: sync, merge, rebuild, repair, "
                                              "integrity-check, calibrate"};
-  GLOVE_RETURN_IF_ERROR(check_index(connection_.db(), index_));
+  GLOVE_RETURN_IF_ERROR(check_index(db(), index_));
   return reported(merge ? "merging" : "syncing", [&] { return sync(merge); });
 }
 
@@ -178,11 +176,11 @@ Status IndexCommands::move_log(std::vector<StoredSegment>& segments, int64_t log
 // Whether segments certainly have rows that the content no longer has: a search has met some, or there are
 // more than the content has rows. Rows of the content without a vector may hide that.
 Result<bool> IndexCommands::has_missing(const std::vector<StoredSegment>& segments) {
-  GLOVE_ASSIGN_OR_RETURN(const bool possible, can_lose_rows(connection_.db(), index_));
+  GLOVE_ASSIGN_OR_RETURN(const bool possible, can_lose_rows(db(), index_));
   if (!possible || store_.gone() > 0) return possible;
-  OwnQuery count(connection_.db(), index_.name, "SELECT count(*) FROM " + index_.content_table());
-  GLOVE_RETURN_IF_ERROR(count.next());
-  return living_rows_of(segments) > count.integer(0);
+  GLOVE_ASSIGN_OR_RETURN(const int64_t rows,
+                         query("SELECT count(*) FROM " + index_.content_table()).next_integer());
+  return living_rows_of(segments) > rows;
 }
 
 // Marks the rows dead that the content no longer has. Their deletion is not in the log if it called no
@@ -202,25 +200,18 @@ Status IndexCommands::kill_missing(StoredSegment& stored) {
 // Adds the living rows of several segments to a new one.
 Status IndexCommands::join(std::vector<StoredSegment>& segments, const std::vector<size_t>& joined,
                            NewSegment& whole) {
-  struct Place {
-    int64_t id;
-    size_t segment;
-    int64_t row;
-  };
-  std::vector<Place> places;
+  std::vector<LivingRow> places;
   for (const size_t i : joined) {
     GLOVE_RETURN_IF_ERROR(store_.segments().load(segments[i], rows_.dims()));
-    for (int64_t row = 0; row < segments[i].record.rows; ++row)
-      if (!segments[i].is_dead(row))
-        places.push_back({segments[i].row_ids()[static_cast<size_t>(row)], i, row});
+    append_living(segments[i], places);
   }
-  std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) { return a.id < b.id; });
+  std::ranges::sort(places, {}, &LivingRow::id);
   for (size_t i = 0; i < places.size(); ++i) {
     GLOVE_RETURN_IF_ERROR(progress_->set_and_poll("joining segments, row", static_cast<int64_t>(i + 1),
                                                   static_cast<int64_t>(places.size())));
     if (i > 0 && places[i].id == places[i - 1].id)
       return damaged_index(index_, "two segments have the row ", places[i].id);
-    GLOVE_RETURN_IF_ERROR(whole.copy(segments[places[i].segment], places[i].row));
+    GLOVE_RETURN_IF_ERROR(whole.copy(*places[i].stored, places[i].row));
   }
   return {};
 }
@@ -272,9 +263,8 @@ Status IndexCommands::write_segments(std::vector<StoredSegment>& segments, const
 }
 
 Status IndexCommands::rebuild() {
-  sqlite3* const db = connection_.db();
-  GLOVE_RETURN_IF_ERROR(check_content(db, index_));
-  GLOVE_RETURN_IF_ERROR(create_missing_tables(db, index_));
+  GLOVE_RETURN_IF_ERROR(check_content(db(), index_));
+  GLOVE_RETURN_IF_ERROR(create_missing_tables(db(), index_));
   if (index_.has_key_table) {
     GLOVE_RETURN_IF_ERROR(KeyTable(connection_, index_).add_missing());
     GLOVE_RETURN_IF_ERROR(KeyTable(connection_, index_).remove_gone());
@@ -303,8 +293,8 @@ Status IndexCommands::rebuild() {
     GLOVE_RETURN_IF_ERROR(lists.put(made));
   }
   GLOVE_RETURN_IF_ERROR(check_lengths({}, made, lists));
-  GLOVE_RETURN_IF_ERROR(drop_triggers(db, index_));
-  GLOVE_RETURN_IF_ERROR(create_triggers(db, index_));
+  GLOVE_RETURN_IF_ERROR(drop_triggers(db(), index_));
+  GLOVE_RETURN_IF_ERROR(create_triggers(db(), index_));
   GLOVE_RETURN_IF_ERROR(store_.clear());
   if (index_.is_text) GLOVE_RETURN_IF_ERROR(vectors_.remove_others(id));
   GLOVE_RETURN_IF_ERROR(store_.set_config(config));

@@ -8,12 +8,11 @@
 
 #include "base/status.h"
 #include "live/segment.h"
-#include "sql/adapter/connection.h"
 #include "sql/index/content_rows.h"
-#include "sql/index/index_definition.h"
 #include "sql/index/index_lists.h"
 #include "sql/index/index_progress.h"
 #include "sql/index/index_store.h"
+#include "sql/index/own_work.h"
 #include "sql/index/vector_store.h"
 
 namespace glove::sql {
@@ -22,12 +21,12 @@ class NewSegment;  // sql/index/index_commands.cpp
 
 // Runs commands in the transaction of the statement that gives them. A command that fails leaves nothing
 // behind.
-class IndexCommands {
+class IndexCommands : IndexPart {
  public:
   // All arguments must outlive the object.
   IndexCommands(Connection& connection, const IndexDefinition& index, IndexStore& store, ContentRows& rows,
                 VectorStore& vectors)
-      : connection_(connection), index_(index), store_(store), rows_(rows), vectors_(vectors) {}
+      : IndexPart(connection, index), store_(store), rows_(rows), vectors_(vectors) {}
 
   // Makes the tables and triggers of a new index, and a segment of the rows that the content has. If it
   // fails, SQLite undoes CREATE VIRTUAL TABLE as a whole.
@@ -79,8 +78,6 @@ class IndexCommands {
   Status kill_missing(StoredSegment& stored);
   Status join(std::vector<StoredSegment>& segments, const std::vector<size_t>& joined, NewSegment& whole);
 
-  Connection& connection_;
-  const IndexDefinition& index_;
   IndexStore& store_;
   ContentRows& rows_;
   VectorStore& vectors_;

@@ -44,7 +44,7 @@ Status IndexLists::train(const live::Segment& segment) {
   const int64_t lists = is_auto ? live::lists_for(segment.rows()) : index_.lists;
   if (!live::suits_lists(segment.rows(), lists)) return {};  // rows were gone without a trace in the log
   GLOVE_ASSIGN_OR_RETURN(Analysis* const analysis, cpu_analysis(connection_));
-  InterruptPoller interrupted(connection_.db());
+  InterruptPoller interrupted(db());
   GLOVE_ASSIGN_OR_RETURN(lists_, live::train_lists(*analysis, segment, lists, interrupted));
   trained_ = !is_auto || lists_->most_k() >= kLeastAutoK;
   config_.lists = trained_ ? lists_->count() : kUselessLists;
@@ -57,7 +57,7 @@ Status IndexLists::put(live::SegmentPtr& segment) {
   if (are_due_ && lists_ == nullptr) GLOVE_RETURN_IF_ERROR(train(*segment));
   if (!live::suits_lists(segment->rows(), config_.lists.value_or(0))) return {};
   GLOVE_ASSIGN_OR_RETURN(Analysis* const analysis, cpu_analysis(connection_));
-  InterruptPoller interrupted(connection_.db());
+  InterruptPoller interrupted(db());
   if (lists_ == nullptr) {
     GLOVE_ASSIGN_OR_RETURN(const live::ListsPtr stored, store_.lists(segment->dims()));
     lists_ = stored;
@@ -76,7 +76,7 @@ Status IndexLists::calibrate(const live::SegmentPtr& segment) {
   if (segment->rows() < live::kLeastCalibratedRows) return {};
   const ScopedFloatEnvironment float_environment;
   GLOVE_ASSIGN_OR_RETURN(const std::vector<Query> own, store_.queries());
-  InterruptPoller interrupted(connection_.db());
+  InterruptPoller interrupted(db());
   GLOVE_ASSIGN_OR_RETURN(const RecallArrays arrays,
                          live::calibrate_segment(connection_.engine(), segment, own, interrupted));
   recall_ = live::IndexRecall::bytes_of(arrays, segment->rows(), *segment->planes()->lists());

@@ -7,9 +7,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "sql/adapter/connection.h"
-#include "sql/index/index_definition.h"
 #include "sql/index/index_store.h"
+#include "sql/index/own_work.h"
 
 namespace glove::sql {
 
@@ -17,12 +16,12 @@ namespace glove::sql {
 Result<Analysis*> cpu_analysis(Connection& connection);
 
 // Lasts for one command. References outlive it.
-class IndexLists {
+class IndexLists : IndexPart {
  public:
   // `config` has the dimensions that the index has after the command. How many lists there are then is
   // written to it.
   IndexLists(Connection& connection, const IndexDefinition& index, SegmentStore& store, IndexConfig& config)
-      : connection_(connection), index_(index), store_(store), config_(config) {}
+      : IndexPart(connection, index), store_(store), config_(config) {}
 
   // Decides whether the command trains lists, given the rows that the index has after it. `joins_all`: it
   // makes one segment of all rows anyway, so that lists of another number can replace those that there are.
@@ -47,8 +46,6 @@ class IndexLists {
   Status train(const live::Segment& segment);
   Status calibrate(const live::SegmentPtr& segment);
 
-  Connection& connection_;
-  const IndexDefinition& index_;
   SegmentStore& store_;
   IndexConfig& config_;
   bool are_due_ = false;

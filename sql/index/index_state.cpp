@@ -77,14 +77,13 @@ std::vector<int64_t> ids_among(const live::IndexState& state, std::span<const in
 // version from changing under it, this connection has written nothing that could still be rolled back, and
 // it does not read what a connection with the same page cache (shared-cache mode) has not committed.
 std::optional<uint32_t> IndexStore::committed_version() {
-  sqlite3* const db = connection_.db();
-  if (!sqlite_has(kSqliteTxnState) || sqlite3_txn_state(db, index_.schema.c_str()) != SQLITE_TXN_READ)
+  if (!sqlite_has(kSqliteTxnState) || sqlite3_txn_state(db(), index_.schema.c_str()) != SQLITE_TXN_READ)
     return std::nullopt;
-  OwnQuery run(db, index_.name, "PRAGMA read_uncommitted");  // SQLite evaluates it when it prepares it
+  OwnQuery run = query("PRAGMA read_uncommitted");  // SQLite evaluates it when it prepares it
   const Result<bool> found = run.next();
   if (!found.ok() || !found.value() || run.integer(0) != 0) return std::nullopt;
   uint32_t version = 0;
-  if (sqlite3_file_control(db, index_.schema.c_str(), SQLITE_FCNTL_DATA_VERSION, &version) != SQLITE_OK)
+  if (sqlite3_file_control(db(), index_.schema.c_str(), SQLITE_FCNTL_DATA_VERSION, &version) != SQLITE_OK)
     return std::nullopt;
   return version;
 }
@@ -217,9 +216,7 @@ Result<live::IndexState> IndexStore::read_state(const IndexConfig& config, Readi
   next->schema_version = schema;
   if (committed_) next->log = std::move(committed_->log);
   for (const LogEntry& entry : fresh->entries) {
-    const auto known =
-        std::lower_bound(next->log.begin(), next->log.end(), entry.place,
-                         [](const LogEntry& each, int64_t place) { return each.place < place; });
+    const auto known = std::ranges::lower_bound(next->log, entry.place, {}, &LogEntry::place);
     if (known == next->log.end())
       next->log.push_back(entry);
     else

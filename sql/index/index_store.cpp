@@ -29,15 +29,9 @@ bool writes(sqlite3* db) {
 
 }  // namespace
 
-Status IndexStore::prepare(OwnStatement& statement, const std::string& sql) {
-  return statement.prepare(connection_.db(), sql, index_.name);
-}
-
 Result<int64_t> IndexStore::schema_version() {
   GLOVE_RETURN_IF_ERROR(prepare(schema_version_, "PRAGMA " + quoted_name(index_.schema) + ".schema_version"));
-  OwnStatement::Run run(schema_version_);
-  GLOVE_ASSIGN_OR_RETURN(const bool found, run.next());
-  return found ? run.integer(0) : 0;
+  return OwnStatement::Run(schema_version_).next_integer();
 }
 
 Result<IndexConfig> IndexStore::config() {
@@ -73,16 +67,13 @@ Result<IndexConfig> IndexStore::config() {
 }
 
 Status IndexStore::set_config(const IndexConfig& config) {
-  OwnQuery write(connection_.db(), index_.name,
-                 "INSERT OR REPLACE INTO " + index_.object("_config") +
-                     " VALUES ('version', ?), ('dims', ?), ('fingerprint', ?)",
-                 config.lists.value_or(0) <= 0 ? format_version(index_) : kVersionOfLists, config.dims,
-                 config.fingerprint);
+  OwnQuery write = query("INSERT OR REPLACE INTO " + index_.object("_config") +
+                             " VALUES ('version', ?), ('dims', ?), ('fingerprint', ?)",
+                         config.lists.value_or(0) <= 0 ? format_version(index_) : kVersionOfLists,
+                         config.dims, config.fingerprint);
   GLOVE_RETURN_IF_ERROR(write.finish());
   const auto set = [this](const char* key, const auto& value) {
-    return OwnQuery(connection_.db(), index_.name,
-                    "INSERT OR REPLACE INTO " + index_.object("_config") + " VALUES ('" + key + "', ?)",
-                    value)
+    return query("INSERT OR REPLACE INTO " + index_.object("_config") + " VALUES ('" + key + "', ?)", value)
         .finish();
   };
   if (config.lists) {
@@ -93,10 +84,7 @@ Status IndexStore::set_config(const IndexConfig& config) {
 }
 
 Result<std::string> IndexStore::stored_model() {
-  OwnQuery run(connection_.db(), index_.name,
-               "SELECT value FROM " + index_.object("_config") + " WHERE key = 'model'");
-  GLOVE_ASSIGN_OR_RETURN(const bool found, run.next());
-  return found ? std::string(run.text(0)) : std::string();
+  return query("SELECT value FROM " + index_.object("_config") + " WHERE key = 'model'").next_text();
 }
 
 Result<std::vector<StoredSegment>> IndexStore::loaded_segments(int64_t dims) {
@@ -150,10 +138,8 @@ void IndexStore::tell_that_sync_is_due(size_t logged) {
 Status IndexStore::clear_log() {
   int64_t number = 0;
   sqlite3_randomness(sizeof(number), &number);
-  GLOVE_RETURN_IF_ERROR(execute(connection_.db(), "DELETE FROM " + index_.object("_log"), index_.name));
-  return OwnQuery(connection_.db(), index_.name,
-                  "INSERT OR REPLACE INTO " + index_.object("_config") + " VALUES ('log', ?)", number)
-      .finish();
+  GLOVE_RETURN_IF_ERROR(execute("DELETE FROM " + index_.object("_log")));
+  return query("INSERT OR REPLACE INTO " + index_.object("_config") + " VALUES ('log', ?)", number).finish();
 }
 
 Status IndexStore::log(std::span<const int64_t> ids) {
@@ -170,19 +156,11 @@ Status IndexStore::clear() {
 }
 
 Result<int64_t> IndexStore::count_logged() {
-  OwnQuery run(connection_.db(), index_.name, "SELECT count(*) FROM " + index_.object("_log"));
-  GLOVE_RETURN_IF_ERROR(run.next());
-  return run.integer(0);
+  return query("SELECT count(*) FROM " + index_.object("_log")).next_integer();
 }
 
 Result<std::vector<int64_t>> IndexStore::logged() {
-  OwnQuery run(connection_.db(), index_.name, "SELECT id FROM " + index_.object("_log") + " ORDER BY id");
-  std::vector<int64_t> ids;
-  GLOVE_RETURN_IF_ERROR(run.for_each([&] {
-    ids.push_back(run.integer(0));
-    return Status();
-  }));
-  return ids;
+  return query("SELECT id FROM " + index_.object("_log") + " ORDER BY id").integers();
 }
 
 // In a transaction that has written, only statements of the same connection change the rows, and none does
@@ -194,10 +172,9 @@ std::optional<SeenState> IndexStore::seen(int64_t statement) {
     seen.version = *version;
     return seen;
   }
-  sqlite3* const db = connection_.db();
   if (transaction_state() != SQLITE_TXN_WRITE || !read_version(seen.version)) return std::nullopt;
   seen.statement = statement;
-  seen.changes = writes(db) ? kNoneLogged : sqlite3_total_changes(db);
+  seen.changes = writes(db()) ? kNoneLogged : sqlite3_total_changes(db());
   if (seen.changes == kNoneLogged && !log_is_empty()) return std::nullopt;
   return seen;
 }
@@ -208,18 +185,16 @@ bool IndexStore::sees_still(const SeenState& seen, int64_t statement) {
   const int transaction = transaction_state();
   if (seen.statement == 0) return transaction == SQLITE_TXN_READ;
   if (seen.statement != statement || transaction != SQLITE_TXN_WRITE) return false;
-  return seen.changes == kNoneLogged ? log_is_empty()
-                                     : seen.changes == sqlite3_total_changes(connection_.db());
+  return seen.changes == kNoneLogged ? log_is_empty() : seen.changes == sqlite3_total_changes(db());
 }
 
 // -1 if SQLite does not tell it.
 int IndexStore::transaction_state() const {
-  return sqlite_has(kSqliteTxnState) ? sqlite3_txn_state(connection_.db(), index_.schema.c_str()) : -1;
+  return sqlite_has(kSqliteTxnState) ? sqlite3_txn_state(db(), index_.schema.c_str()) : -1;
 }
 
 bool IndexStore::read_version(uint32_t& version) const {
-  return sqlite3_file_control(connection_.db(), index_.schema.c_str(), SQLITE_FCNTL_DATA_VERSION, &version) ==
-         SQLITE_OK;
+  return sqlite3_file_control(db(), index_.schema.c_str(), SQLITE_FCNTL_DATA_VERSION, &version) == SQLITE_OK;
 }
 
 // Returns false if that cannot be determined.

@@ -8,10 +8,8 @@
 #include <vector>
 
 #include "live/live_search.h"
-#include "sql/adapter/connection.h"
-#include "sql/adapter/own_statement.h"
 #include "sql/index/content_rows.h"
-#include "sql/index/index_definition.h"
+#include "sql/index/own_work.h"
 #include "sql/index/segment_store.h"
 
 namespace glove::sql {
@@ -40,10 +38,10 @@ struct SeenState {
 };
 
 // Belongs to the table object of one connection, which outlives it, like `index`.
-class IndexStore {
+class IndexStore : IndexPart {
  public:
   IndexStore(Connection& connection, const IndexDefinition& index)
-      : connection_(connection), index_(index), segments_(connection, index) {}
+      : IndexPart(connection, index), segments_(connection, index) {}
 
   // Returns PRAGMA schema_version of the index's schema.
   Result<int64_t> schema_version();
@@ -94,7 +92,6 @@ class IndexStore {
   Result<int64_t> count_logged();
 
  private:
-  Status prepare(OwnStatement& statement, const std::string& sql);
   std::optional<uint32_t> committed_version();
   // A key of the log.
   struct LogEntry {
@@ -136,8 +133,6 @@ class IndexStore {
   int transaction_state() const;
   bool read_version(uint32_t& version) const;
 
-  Connection& connection_;
-  const IndexDefinition& index_;
   SegmentStore segments_;
   OwnStatement schema_version_, config_, any_logged_, log_, counting_log_;
   bool counts_ = false;

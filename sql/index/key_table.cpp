@@ -77,10 +77,6 @@ std::string enter_statement(const IndexDefinition& index, const std::string& row
          ") ON CONFLICT DO NOTHING; ";
 }
 
-Status KeyTable::prepare(OwnStatement& statement, const std::string& sql) {
-  return statement.prepare(connection_.db(), sql, index_.name);
-}
-
 // NOT INDEXED: in the order of the rows, and not of the keys.
 std::string KeyTable::missing_rows() const {
   return " FROM " + index_.content_table() + " d NOT INDEXED WHERE " + is_whole(index_, "d") +
@@ -88,15 +84,12 @@ std::string KeyTable::missing_rows() const {
 }
 
 Status KeyTable::add_missing() {
-  sqlite3* const db = connection_.db();
-  OwnQuery last(db, index_.name, "SELECT ifnull(max(id), 0) FROM " + table());
-  GLOVE_RETURN_IF_ERROR(last.next());
-  int64_t id = last.integer(0);
+  GLOVE_ASSIGN_OR_RETURN(int64_t id, query("SELECT max(id) FROM " + table()).next_integer());
   OwnStatement insert;
   const std::string places = joined(index_, ", ", [](const KeyColumn&, size_t) { return std::string("?"); });
   GLOVE_RETURN_IF_ERROR(
       prepare(insert, "INSERT INTO " + table() + "(id, " + entries(index_) + ") VALUES (?, " + places + ")"));
-  OwnQuery rows(db, index_.name, "SELECT " + key_values(index_, "d") + missing_rows());
+  OwnQuery rows = query("SELECT " + key_values(index_, "d") + missing_rows());
   return rows.for_each([&]() -> Status {
     OwnStatement::Run run(insert);
     run.bind(++id);
@@ -106,36 +99,23 @@ Status KeyTable::add_missing() {
 }
 
 Status KeyTable::remove_gone() {
-  return execute(connection_.db(),
-                 "DELETE FROM " + table() + " AS k WHERE k.id < (SELECT max(id) FROM " + table() +
-                     ") AND NOT EXISTS (SELECT 1 FROM " + index_.content_table() + " d WHERE " +
-                     is_entry_of_row(index_) + ")",
-                 index_.name);
+  return execute("DELETE FROM " + table() + " AS k WHERE k.id < (SELECT max(id) FROM " + table() +
+                 ") AND NOT EXISTS (SELECT 1 FROM " + index_.content_table() + " d WHERE " +
+                 is_entry_of_row(index_) + ")");
 }
 
 Result<std::string> KeyTable::missing_key() {
-  OwnQuery run(connection_.db(), index_.name,
-               "SELECT " + key_shown(index_, "d") + missing_rows() + " LIMIT 1");
-  GLOVE_ASSIGN_OR_RETURN(const bool found, run.next());
-  return found ? std::string(run.text(0)) : std::string();
+  return query("SELECT " + key_shown(index_, "d") + missing_rows() + " LIMIT 1").next_text();
 }
 
 Result<int64_t> KeyTable::null_keys() {
-  OwnQuery run(
-      connection_.db(), index_.name,
-      "SELECT count(*) FROM " + index_.content_table() + " d WHERE NOT (" + is_whole(index_, "d") + ")");
-  GLOVE_RETURN_IF_ERROR(run.next());
-  return run.integer(0);
+  return query("SELECT count(*) FROM " + index_.content_table() + " d WHERE NOT (" + is_whole(index_, "d") +
+               ")")
+      .next_integer();
 }
 
 Result<std::vector<int64_t>> KeyTable::in_order() {
-  OwnQuery run(connection_.db(), index_.name, "SELECT id FROM " + table() + " ORDER BY " + entries(index_));
-  std::vector<int64_t> ids;
-  GLOVE_RETURN_IF_ERROR(run.for_each([&] {
-    ids.push_back(run.integer(0));
-    return Status();
-  }));
-  return ids;
+  return query("SELECT id FROM " + table() + " ORDER BY " + entries(index_)).integers();
 }
 
 // Where the content compares keys by another collation, its own index finds them.
@@ -162,11 +142,7 @@ Result<std::optional<std::vector<int64_t>>> KeyTable::find(std::span<sqlite3_val
       return std::optional<std::vector<int64_t>>();
     run.bind(key[i]);
   }
-  std::vector<int64_t> ids;
-  GLOVE_RETURN_IF_ERROR(run.for_each([&] {
-    ids.push_back(run.integer(0));
-    return Status();
-  }));
+  GLOVE_ASSIGN_OR_RETURN(std::vector<int64_t> ids, run.integers());
   return std::optional(std::move(ids));
 }
 
@@ -200,8 +176,7 @@ Status KeyTable::return_part(sqlite3_context* context, int64_t id, int part) {
 }
 
 Result<std::string> KeyTable::text(int64_t id) {
-  OwnQuery run(connection_.db(), index_.name,
-               "SELECT " + key_shown(index_, "k") + " FROM " + table() + " k WHERE id = ?", id);
+  OwnQuery run = query("SELECT " + key_shown(index_, "k") + " FROM " + table() + " k WHERE id = ?", id);
   GLOVE_ASSIGN_OR_RETURN(const bool found, run.next());
   return found ? std::string(run.text(0)) : std::to_string(id);
 }

@@ -14,9 +14,7 @@
 
 #include "base/cancel.h"
 #include "base/status.h"
-#include "sql/adapter/connection.h"
-#include "sql/adapter/own_statement.h"
-#include "sql/index/index_definition.h"
+#include "sql/index/own_work.h"
 
 namespace glove::sql {
 
@@ -36,9 +34,9 @@ std::string enter_statement(const IndexDefinition& index, const std::string& row
 
 // REQUIRES, for every call: the index has the table. Belongs to the table object of one connection, which
 // outlives it, like `index`.
-class KeyTable {
+class KeyTable : IndexPart {
  public:
-  KeyTable(Connection& connection, const IndexDefinition& index) : connection_(connection), index_(index) {}
+  using IndexPart::IndexPart;
 
   // Enters the keys of the content that are missing, and removes those that it no longer has.
   Status add_missing();
@@ -59,13 +57,10 @@ class KeyTable {
   Result<std::string> text(int64_t id);
 
  private:
-  Status prepare(OwnStatement& statement, const std::string& sql);
   std::string find_statement() const;
   std::string missing_rows() const;
   std::string table() const { return index_.object("_key"); }
 
-  Connection& connection_;
-  const IndexDefinition& index_;
   OwnStatement find_, parts_;
 };
 

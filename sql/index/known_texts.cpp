@@ -1,6 +1,7 @@
 #include "sql/index/known_texts.h"
 
 #include <algorithm>
+
 #include "base/float_environment.h"
 #include "base/require.h"
 
@@ -19,27 +20,18 @@ Status KnownTexts::read_places(const std::string& fingerprint) {
   if (config.fingerprint != fingerprint || config.dims == 0) return {};
   dims_ = config.dims;
   GLOVE_ASSIGN_OR_RETURN(segments_, store_.loaded_segments(dims_));
-  for (size_t i = 0; i < segments_.size(); ++i) {
-    const std::span<const int64_t> ids = segments_[i].row_ids();
-    for (size_t row = 0; row < ids.size(); ++row)
-      if (!segments_[i].is_dead(static_cast<int64_t>(row)))
-        places_.push_back({ids[row], i, static_cast<int64_t>(row)});
-  }
-  std::sort(places_.begin(), places_.end(), [](const Place& a, const Place& b) { return a.id < b.id; });
+  for (const StoredSegment& stored : segments_) append_living(stored, places_);
+  std::ranges::sort(places_, {}, &LivingRow::id);
   return {};
 }
 
 Result<std::span<const float>> KnownTexts::find(int64_t id, const Digest128& digest) {
   GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
   constexpr std::span<const float> kUnknown;
-  const auto place = std::lower_bound(places_.begin(), places_.end(), id,
-                                      [](const Place& one, int64_t wanted) { return one.id < wanted; });
+  const auto place = std::ranges::lower_bound(places_, id, {}, &LivingRow::id);
   if (place == places_.end() || place->id != id) return kUnknown;
-  const StoredSegment& stored = segments_[place->segment];
-  const auto readers = readers_.try_emplace(
-      place->segment,
-      Readers{VectorReader(vectors_, kDigestComponents, kFirstDigestBlock), VectorReader(vectors_, dims_)});
-  Readers& reader = readers.first->second;
+  const StoredSegment& stored = *place->stored;
+  StoredTextReader& reader = readers_.try_emplace(stored.record.id, vectors_, dims_).first->second;
   GLOVE_ASSIGN_OR_RETURN(const auto known, reader.digests.read(stored.record.id, place->row));
   if (known.empty() || digest_of(known) != digest) return kUnknown;
   GLOVE_ASSIGN_OR_RETURN(const auto vector, reader.vectors.read(stored.record.id, place->row));

@@ -28,22 +28,14 @@ class KnownTexts {
   Result<std::span<const float>> find(int64_t id, const Digest128& digest);
 
  private:
-  struct Place {
-    int64_t id;
-    size_t segment;
-    int64_t row;
-  };
-  struct Readers {
-    VectorReader digests, vectors;
-  };
   Status read_places(const std::string& fingerprint);
 
   IndexStore& store_;
   VectorStore& vectors_;
   int64_t dims_ = 0;
   std::vector<StoredSegment> segments_;
-  std::vector<Place> places_;  // by id
-  std::map<size_t, Readers> readers_;
+  std::vector<LivingRow> places_;  // by id
+  std::map<int64_t, StoredTextReader> readers_;
 };
 
 }  // namespace glove::sql

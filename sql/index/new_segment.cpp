@@ -58,10 +58,8 @@ Status NewSegment::copy(const StoredSegment& from, int64_t row) {
   builder_->copy(*from.segment, row);
   ++rows_;
   if (!index_.is_text) return {};
-  const auto found = readers_.try_emplace(
-      from.record.id, Readers{VectorReader(vectors_, from.segment->dims()),
-                              VectorReader(vectors_, kDigestComponents, kFirstDigestBlock)});
-  Readers& reader = found.first->second;
+  StoredTextReader& reader =
+      readers_.try_emplace(from.record.id, vectors_, from.segment->dims()).first->second;
   GLOVE_ASSIGN_OR_RETURN(const auto digest, reader.digests.read(from.record.id, row));
   constexpr std::array<float, kDigestComponents> kNone{};
   GLOVE_RETURN_IF_ERROR(digests_.add(digest.empty() ? std::span<const float>(kNone) : digest));

@@ -65,12 +65,9 @@ class NewSegment {
   };
   static constexpr size_t kSampledRows = 1024;
   Sample sample_;
-  struct Readers {
-    VectorReader vectors, digests;
-  };
 
   VectorWriter writer_, digests_;
-  std::map<int64_t, Readers> readers_;  // by the segment that copy() reads
+  std::map<int64_t, StoredTextReader> readers_;  // by the segment that copy() reads
 };
 
 }  // namespace glove::sql

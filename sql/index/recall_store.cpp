@@ -63,14 +63,12 @@ Status SegmentStore::add_query(std::span<const float> vector) {
   const std::string blocks = index_.object("_block");
   // A number that so many queries would take is one of a table that somebody else has written to.
   constexpr int64_t kMostNumber = int64_t{1} << 53;
-  OwnQuery forged(connection_.db(), index_.name,
-                  "DELETE FROM " + blocks + " WHERE segment = ? AND number NOT BETWEEN 0 AND ?",
-                  kQueriesNumber, kMostNumber);
+  OwnQuery forged = query("DELETE FROM " + blocks + " WHERE segment = ? AND number NOT BETWEEN 0 AND ?",
+                          kQueriesNumber, kMostNumber);
   GLOVE_RETURN_IF_ERROR(forged.finish());
-  OwnQuery last(connection_.db(), index_.name, "SELECT max(number) FROM " + blocks + " WHERE segment = ?",
-                kQueriesNumber);
-  GLOVE_ASSIGN_OR_RETURN(const bool found, last.next());
-  const int64_t number = found ? last.integer(0) + 1 : 1;
+  OwnQuery last = query("SELECT max(number) FROM " + blocks + " WHERE segment = ?", kQueriesNumber);
+  GLOVE_ASSIGN_OR_RETURN(const int64_t largest, last.next_integer());
+  const int64_t number = largest + 1;
   OwnStatement insert;
   GLOVE_RETURN_IF_ERROR(prepare(insert, "INSERT INTO " + blocks + " VALUES (?, ?, ?)"));
   GLOVE_RETURN_IF_ERROR(OwnStatement::Run(insert)
@@ -78,17 +76,16 @@ Status SegmentStore::add_query(std::span<const float> vector) {
                             .bind(number)
                             .bind_blob({reinterpret_cast<const char*>(vector.data()), vector.size_bytes()})
                             .finish());
-  return OwnQuery(connection_.db(), index_.name,
-                  "DELETE FROM " + blocks + " WHERE segment = ? AND number <= ?", kQueriesNumber,
-                  number - static_cast<int64_t>(live::kMostOwnQueries))
+  return query("DELETE FROM " + blocks + " WHERE segment = ? AND number <= ?", kQueriesNumber,
+               number - static_cast<int64_t>(live::kMostOwnQueries))
       .finish();
 }
 
 Result<std::vector<Query>> SegmentStore::queries() {
   std::vector<Query> queries;
-  OwnQuery run(connection_.db(), index_.name,
-               "SELECT data FROM " + index_.object("_block") + " WHERE segment = ? ORDER BY number LIMIT ?",
-               kQueriesNumber, static_cast<int64_t>(live::kMostOwnQueries));
+  OwnQuery run =
+      query("SELECT data FROM " + index_.object("_block") + " WHERE segment = ? ORDER BY number LIMIT ?",
+            kQueriesNumber, static_cast<int64_t>(live::kMostOwnQueries));
   const ScopedFloatEnvironment float_environment;
   GLOVE_RETURN_IF_ERROR(run.for_each([&]() -> Status {
     const auto bytes = run.blob(0);

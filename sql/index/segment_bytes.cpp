@@ -8,19 +8,18 @@ namespace glove::sql {
 
 SegmentBytes::SegmentBytes(Connection& connection, const IndexDefinition& index, const SegmentRecord& record,
                            int64_t dims)
-    : connection_(connection),
-      index_(index),
+    : IndexPart(connection, index),
       record_(record),
       total_(live::segment_bytes(record.rows, dims, record.planes())) {}
 
 Status SegmentBytes::find_block_size() {
   if (block_bytes_ > 0) return {};
-  OwnQuery run(connection_.db(), index_.name,
-               "SELECT length(data) FROM " + index_.object("_block") + " WHERE segment = ? AND number = 0",
-               record_.id);
-  GLOVE_RETURN_IF_ERROR(run.next());
+  OwnQuery run =
+      query("SELECT length(data) FROM " + index_.object("_block") + " WHERE segment = ? AND number = 0",
+            record_.id);
+  GLOVE_ASSIGN_OR_RETURN(const int64_t first_block, run.next_integer());
   const int64_t earlier{kEarlierSegmentBlockBytes};
-  block_bytes_ = run.integer(0) == std::min(total_, earlier) ? earlier : int64_t{kSegmentBlockBytes};
+  block_bytes_ = first_block == std::min(total_, earlier) ? earlier : int64_t{kSegmentBlockBytes};
   return {};
 }
 
@@ -49,7 +48,7 @@ Status SegmentBytes::expect_end() {
 Status SegmentBytes::go_to(int64_t number) {
   if (run_ && number == number_) return {};
   if (!run_ || number != number_ + 1)
-    run_.emplace(connection_.db(), index_.name,
+    run_.emplace(db(), index_.name,
                  "SELECT number, data FROM " + index_.object("_block") +
                      " WHERE segment = ? AND number >= ? ORDER BY number",
                  record_.id, number);
@@ -81,19 +80,18 @@ Status SegmentBytes::check_block() {
 Status SegmentBytes::append_piece(int64_t begin, int64_t end, HugePageBuffer<char>& bytes) {
   if (sqlite3_api->blob_open == nullptr) return append(begin, end, bytes);  // SQLITE_OMIT_INCRBLOB
   GLOVE_RETURN_IF_ERROR(find_block_size());
-  sqlite3* const db = connection_.db();
   for (int64_t at = begin; at < end;) {
     const int64_t number = at / block_bytes_;
-    OwnQuery place(db, index_.name,
-                   "SELECT rowid FROM " + index_.object("_block") + " WHERE segment = ? AND number = ?",
-                   record_.id, number);
+    OwnQuery place =
+        query("SELECT rowid FROM " + index_.object("_block") + " WHERE segment = ? AND number = ?",
+              record_.id, number);
     GLOVE_ASSIGN_OR_RETURN(const bool found, place.next());
     if (!found) return wrong_block(number);
     sqlite3_blob* opened = nullptr;
-    int code = sqlite3_blob_open(db, index_.schema.c_str(), (index_.name + "_block").c_str(), "data",
+    int code = sqlite3_blob_open(db(), index_.schema.c_str(), (index_.name + "_block").c_str(), "data",
                                  place.integer(0), 0, &opened);
     const std::unique_ptr<sqlite3_blob, int (*)(sqlite3_blob*)> blob(opened, sqlite3_blob_close);
-    if (code != SQLITE_OK) return database_error(db, code, index_.name);
+    if (code != SQLITE_OK) return database_error(db(), code, index_.name);
     if (sqlite3_blob_bytes(blob.get()) != size_of(number)) return wrong_block(number);
     const int64_t last = std::min(end, number * block_bytes_ + size_of(number));
     if (last <= at) return wrong_block(number);
@@ -101,7 +99,7 @@ Status SegmentBytes::append_piece(int64_t begin, int64_t end, HugePageBuffer<cha
     bytes.resize(before + static_cast<size_t>(last - at));
     code = sqlite3_blob_read(blob.get(), bytes.data() + before, static_cast<int>(last - at),
                              static_cast<int>(at - number * block_bytes_));
-    if (code != SQLITE_OK) return database_error(db, code, index_.name);
+    if (code != SQLITE_OK) return database_error(db(), code, index_.name);
     at = last;
   }
   return {};

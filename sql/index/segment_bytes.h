@@ -6,15 +6,14 @@
 
 #include "base/huge_pages.h"
 #include "base/status.h"
-#include "sql/adapter/connection.h"
-#include "sql/adapter/own_statement.h"
+#include "sql/index/own_work.h"
 #include "sql/index/segment_store.h"
 
 namespace glove::sql {
 
 // While it exists, a statement of its own may be reading, so it must not outlive the statement that uses it.
 // What it refers to must outlive it. Fast if bytes are read in order.
-class SegmentBytes {
+class SegmentBytes : IndexPart {
  public:
   SegmentBytes(Connection& connection, const IndexDefinition& index, const SegmentRecord& record,
                int64_t dims);
@@ -37,8 +36,6 @@ class SegmentBytes {
   int64_t size_of(int64_t number) const;
   Error wrong_block(int64_t number) const;
 
-  Connection& connection_;
-  const IndexDefinition& index_;
   const SegmentRecord record_;
   const int64_t total_;
   int64_t block_bytes_ = 0;      // of all blocks but the last one; 0: not known yet

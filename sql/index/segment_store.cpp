@@ -78,14 +78,15 @@ void StoredSegment::kill_id(int64_t id) {
   if (found != all.end() && *found == id) kill(found - all.begin());
 }
 
+void append_living(const StoredSegment& stored, std::vector<LivingRow>& living) {
+  for (int64_t row = 0; row < stored.record.rows; ++row)
+    if (!stored.is_dead(row)) living.push_back({stored.row_ids()[static_cast<size_t>(row)], &stored, row});
+}
+
 int64_t StoredSegment::dead_rows() const {
   int64_t count = 0;
   for (const char byte : dead) count += std::popcount(static_cast<unsigned char>(byte));
   return count;
-}
-
-Status SegmentStore::prepare(OwnStatement& statement, const std::string& sql) {
-  return statement.prepare(connection_.db(), sql, index_.name);
 }
 
 Result<std::vector<StoredSegment>> SegmentStore::records() {
@@ -113,7 +114,7 @@ std::string SegmentStore::shared_key(const SegmentRecord& record, int64_t dims) 
   std::string key;
   for (const int64_t number : {record.crc, record.rows, dims, static_cast<int64_t>(record.uuid.size())})
     key += std::to_string(number) + ":";
-  return key + record.uuid + database_place(connection_.db(), index_.schema);
+  return key + record.uuid + database_place(db(), index_.schema);
 }
 
 Result<std::vector<StoredSegment>> SegmentStore::list(int64_t dims) {
@@ -237,7 +238,7 @@ Status SegmentStore::read_dead(std::vector<StoredSegment>& segments) {
 
 Status SegmentStore::check_length(size_t bytes) const {
   constexpr size_t kRowBytes = 100;  // of a row beside its BLOB, at most
-  const int limit = sqlite3_limit(connection_.db(), SQLITE_LIMIT_LENGTH, -1);
+  const int limit = sqlite3_limit(db(), SQLITE_LIMIT_LENGTH, -1);
   if (bytes + kRowBytes <= static_cast<size_t>(limit)) return {};
   return index_error(index_, "the command must write a BLOB of ", bytes,
                      " bytes, but SQLITE_LIMIT_LENGTH of this connection is ", limit,
@@ -274,9 +275,8 @@ Status SegmentStore::write_blocks(int64_t id, std::span<const char> bytes) {
 }
 
 Result<bool> SegmentStore::read_numbered(int64_t number, size_t most, HugePageBuffer<char>& bytes) {
-  OwnQuery run(connection_.db(), index_.name,
-               "SELECT number, data FROM " + index_.object("_block") + " WHERE segment = ? ORDER BY number",
-               number);
+  OwnQuery run = query(
+      "SELECT number, data FROM " + index_.object("_block") + " WHERE segment = ? ORDER BY number", number);
   int64_t blocks = 0;
   bool fits = true;
   GLOVE_RETURN_IF_ERROR(run.for_each([&]() -> Status {
@@ -346,9 +346,8 @@ Status SegmentStore::keep_shift(const live::Segment& segment) {
 }
 
 Status SegmentStore::replace_blocks(int64_t number, std::span<const char> bytes) {
-  GLOVE_RETURN_IF_ERROR(execute(
-      connection_.db(),
-      "DELETE FROM " + index_.object("_block") + " WHERE segment = " + std::to_string(number), index_.name));
+  GLOVE_RETURN_IF_ERROR(
+      execute("DELETE FROM " + index_.object("_block") + " WHERE segment = " + std::to_string(number)));
   return write_blocks(number, bytes);
 }
 
@@ -356,9 +355,7 @@ Status SegmentStore::remove(int64_t id) {
   for (const auto& [table, column] :
        {std::pair("_block", "segment"), {"_dead", "segment"}, {"_segment", "id"}}) {
     GLOVE_RETURN_IF_ERROR(
-        execute(connection_.db(),
-                "DELETE FROM " + index_.object(table) + " WHERE " + column + " = " + std::to_string(id),
-                index_.name));
+        execute("DELETE FROM " + index_.object(table) + " WHERE " + column + " = " + std::to_string(id)));
   }
   return {};
 }
@@ -374,11 +371,9 @@ Status SegmentStore::set_dead(const StoredSegment& stored) {
 Status SegmentStore::clear() {
   written_.clear();
   for (const char* const table : {"_dead", "_segment"})
-    GLOVE_RETURN_IF_ERROR(execute(connection_.db(), "DELETE FROM " + index_.object(table), index_.name));
-  return execute(
-      connection_.db(),
-      "DELETE FROM " + index_.object("_block") + " WHERE segment <> " + std::to_string(kQueriesNumber),
-      index_.name);
+    GLOVE_RETURN_IF_ERROR(execute("DELETE FROM " + index_.object(table)));
+  return execute("DELETE FROM " + index_.object("_block") + " WHERE segment <> " +
+                 std::to_string(kQueriesNumber));
 }
 
 }  // namespace glove::sql

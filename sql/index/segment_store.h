@@ -11,9 +11,7 @@
 #include "base/huge_pages.h"
 #include "live/index_recall.h"
 #include "live/segment.h"
-#include "sql/adapter/connection.h"
-#include "sql/adapter/own_statement.h"
-#include "sql/index/index_definition.h"
+#include "sql/index/own_work.h"
 
 namespace glove::sql {
 
@@ -90,11 +88,19 @@ struct StoredSegment {
   int64_t dead_rows() const;
 };
 
+// A row of a segment that is not dead.
+struct LivingRow {
+  int64_t id;
+  const StoredSegment* stored;
+  int64_t row;
+};
+// Appends those of a segment. REQUIRES: as StoredSegment::row_ids().
+void append_living(const StoredSegment& stored, std::vector<LivingRow>& living);
+
 // Belongs to the table object of one connection, which outlives it, like `index`.
-class SegmentStore {
+class SegmentStore : IndexPart {
  public:
-  SegmentStore(Connection& connection, const IndexDefinition& index)
-      : connection_(connection), index_(index) {}
+  using IndexPart::IndexPart;
 
   // Returns the segments, by ascending id. Those that the process has are loaded.
   Result<std::vector<StoredSegment>> list(int64_t dims);
@@ -157,7 +163,6 @@ class SegmentStore {
   Status clear();
 
  private:
-  Status prepare(OwnStatement& statement, const std::string& sql);
   Result<std::vector<StoredSegment>> records();
   Status read_dead(std::vector<StoredSegment>& segments);
   std::string recall_key(int64_t dims, uint32_t checksum) const;
@@ -171,8 +176,6 @@ class SegmentStore {
   Result<CodingPtr> coding_of(const SegmentRecord& record, int64_t dims);
   Status keep_shift(const live::Segment& segment);
 
-  Connection& connection_;
-  const IndexDefinition& index_;
   OwnStatement segments_, dead_;
   std::vector<live::SegmentPtr> written_;  // since the last list(); shared under their keys
   live::ListsPtr lists_;                   // that lists() has returned last, which segments share

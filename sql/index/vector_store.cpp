@@ -43,10 +43,6 @@ int64_t VectorStore::rows_per_block(int64_t dims) {
   return std::max<int64_t>(1, kBlockBytes / (dims * static_cast<int64_t>(sizeof(float))));
 }
 
-Status VectorStore::prepare(OwnStatement& statement, const std::string& sql) {
-  return statement.prepare(connection_.db(), sql, index_.name);
-}
-
 Status VectorStore::write(int64_t segment, int64_t block, std::span<const float> vectors) {
   GLOVE_REQUIRE(index_.is_text && segment >= 1 && segment <= kMostSegmentIds);
   GLOVE_RETURN_IF_ERROR(
@@ -71,8 +67,7 @@ Status VectorStore::read(int64_t segment, int64_t block, std::vector<float>& vec
 }
 
 Status VectorStore::remove(const std::string& condition) {
-  return execute(connection_.db(), "DELETE FROM " + index_.object("_vector") + " WHERE id " + condition,
-                 index_.name);
+  return execute("DELETE FROM " + index_.object("_vector") + " WHERE id " + condition);
 }
 
 Status VectorStore::remove(int64_t segment) {
@@ -84,16 +79,14 @@ Status VectorStore::remove_others(int64_t segment) {
 }
 
 Result<bool> VectorStore::has_any(int64_t segment) {
-  return OwnQuery(
-             connection_.db(), index_.name,
-             "SELECT 1 FROM " + index_.object("_vector") + " WHERE id " + blocks_of(segment) + " LIMIT 1")
+  return query("SELECT 1 FROM " + index_.object("_vector") + " WHERE id " + blocks_of(segment) + " LIMIT 1")
       .next();
 }
 
 Result<int64_t> VectorStore::unused_segment() {
-  OwnQuery run(connection_.db(), index_.name, "SELECT max(id) >> 32 FROM " + index_.object("_vector"));
-  GLOVE_RETURN_IF_ERROR(run.next());
-  int64_t segment = std::max<int64_t>(run.integer(0), 0) + 1;
+  GLOVE_ASSIGN_OR_RETURN(int64_t segment,
+                         query("SELECT max(id) >> 32 FROM " + index_.object("_vector")).next_integer());
+  segment = std::max<int64_t>(segment, 0) + 1;
   if (segment < kMostSegmentIds - 3) return segment;
   for (segment = 1;; ++segment) {  // ends, because each id that is taken has a row of its own
     GLOVE_ASSIGN_OR_RETURN(const bool taken, has_any(segment));

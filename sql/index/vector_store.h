@@ -12,9 +12,7 @@
 #include <vector>
 
 #include "live/blake2b.h"
-#include "sql/adapter/connection.h"
-#include "sql/adapter/own_statement.h"
-#include "sql/index/index_definition.h"
+#include "sql/index/own_work.h"
 
 namespace glove::sql {
 
@@ -27,10 +25,9 @@ Digest128 digest_of(std::span<const float> stored);
 
 // Belongs to the table object of one connection, which outlives it, like `index`. REQUIRES, for every call:
 // the index is of texts, and ids of segments are from 1 to kMostSegmentIds.
-class VectorStore {
+class VectorStore : IndexPart {
  public:
-  VectorStore(Connection& connection, const IndexDefinition& index)
-      : connection_(connection), index_(index) {}
+  using IndexPart::IndexPart;
 
   // How many vectors a block has; the last one of a segment may have fewer.
   static int64_t rows_per_block(int64_t dims);
@@ -47,12 +44,9 @@ class VectorStore {
   Result<int64_t> unused_segment();
 
  private:
-  Status prepare(OwnStatement& statement, const std::string& sql);
   Status remove(const std::string& condition);
   Result<bool> has_any(int64_t segment);
 
-  Connection& connection_;
-  const IndexDefinition& index_;
   OwnStatement read_, write_;
 };
 
@@ -90,6 +84,13 @@ class VectorReader {
   int64_t segment_ = 0;
   int64_t block_ = -1;
   std::vector<float> vectors_;  // of the block
+};
+
+// Reads what is stored of the rows of one segment of texts.
+struct StoredTextReader {
+  StoredTextReader(VectorStore& store, int64_t dims)
+      : vectors(store, dims), digests(store, kDigestComponents, kFirstDigestBlock) {}
+  VectorReader vectors, digests;
 };
 
 }  // namespace glove::sql
