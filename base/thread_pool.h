@@ -37,17 +37,20 @@ class ThreadPool {
   // rethrown here, after all threads have stopped working.
   bool run(int threads, int64_t chunks, const Work& work, const InterruptCheck& interrupted = {});
 
+  // The same, but an interrupt is an error.
+  static Status for_each(int threads, int64_t chunks, const InterruptCheck& interrupted, const Work& work) {
+    return instance().run(threads, chunks, work, interrupted) ? Status() : interrupted_error();
+  }
+
   // The same for the numbers [0, count) in pieces of `step`, of which the last may be smaller: calls
-  // work(slot, first, last) for each. Errors: an interrupt.
+  // work(slot, first, last) for each.
   template <class PieceWork>
   static Status for_pieces(int threads, int64_t count, int64_t step, const InterruptCheck& interrupted,
                            const PieceWork& work) {
     const auto chunk_work = [&](int slot, int64_t chunk) {
       work(slot, chunk * step, std::min(count, (chunk + 1) * step));
     };
-    if (!instance().run(threads, (count + step - 1) / step, chunk_work, interrupted))
-      return interrupted_error();
-    return {};
+    return for_each(threads, (count + step - 1) / step, interrupted, chunk_work);
   }
 
   ThreadPool(const ThreadPool&) = delete;

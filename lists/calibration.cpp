@@ -146,8 +146,7 @@ Result<PlanesPay> planes_pay(const ModelPart& part, int threads, const Interrupt
     const int64_t row = i * part.rows / queries;
     if (part.norm_squared(row) > 0) left[static_cast<size_t>(i)] = Trial(part, sample, row).run();
   };
-  if (!ThreadPool::instance().run(thread_count(threads), queries, work, interrupted))
-    return interrupted_error();
+  GLOVE_RETURN_IF_ERROR(ThreadPool::for_each(thread_count(threads), queries, interrupted, work));
   const auto rows_in_all = static_cast<double>(queries * std::min(kSampleRows, part.rows));
   const auto codes4 = static_cast<double>(nibble_words(part.dims) * kNibbleWordBytes) + 2 * sizeof(float);
   const auto codes8 = static_cast<double>(component_groups(part.dims) * kTileComponents) + 2 * sizeof(float);

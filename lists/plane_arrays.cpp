@@ -81,12 +81,9 @@ Result<PlaneArrays> make_planes(std::span<const float> vectors, std::span<const 
     norms.push_back(exact_dot(centroid, centroid, dims));
   }
   const Encoding encoding = {vectors, norms_squared, dims, norms, planes};
-  const auto work = [&](int, int64_t piece) {
-    encoding.encode_tiles(piece * kTilesPerPiece, std::min((piece + 1) * kTilesPerPiece, tiles));
-  };
-  const int64_t pieces = (tiles + kTilesPerPiece - 1) / kTilesPerPiece;
-  if (!ThreadPool::instance().run(thread_count(threads), pieces, work, interrupted))
-    return interrupted_error();
+  const auto work = [&](int, int64_t first, int64_t last) { encoding.encode_tiles(first, last); };
+  GLOVE_RETURN_IF_ERROR(
+      ThreadPool::for_pieces(thread_count(threads), tiles, kTilesPerPiece, interrupted, work));
   return planes;
 }
 

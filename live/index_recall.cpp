@@ -87,9 +87,7 @@ class SegmentRows final : public CalibrationRows {
                       &segment_.level().codes[static_cast<size_t>(code_index(row, i, dims()))],
                       kTileComponents);
     };
-    if (!ThreadPool::instance().run(thread_count(0), tile_count(rows()), copy, interrupted))
-      return interrupted_error();
-    return {};
+    return ThreadPool::for_each(thread_count(0), tile_count(rows()), interrupted, copy);
   }
 
   const ModelPart& part() const override { return set_.model().parts().front(); }
@@ -121,9 +119,7 @@ class SegmentRows final : public CalibrationRows {
       score(*request.query, request.rows);
       keep_best(*request.query, request.k, request.rows);
     };
-    if (!ThreadPool::instance().run(thread_count(0), std::ssize(requests), keep_nearest, interrupted))
-      return interrupted_error();
-    return {};
+    return ThreadPool::for_each(thread_count(0), std::ssize(requests), interrupted, keep_nearest);
   }
 
  private:

@@ -55,9 +55,9 @@ class Calibration {
   }
 
   // Measures the queries by their first rows, so many at a time that these take kMostFirstRows in memory,
-  // unless one query has more. Returns false if it was interrupted.
-  bool measure(std::span<const Query> queries, std::span<QueryStart> starts, int threads,
-               const InterruptCheck& interrupted) const {
+  // unless one query has more. Errors: an interrupt.
+  Status measure(std::span<const Query> queries, std::span<QueryStart> starts, int threads,
+                 const InterruptCheck& interrupted) const {
     for (size_t first = 0; first < queries.size();) {
       size_t last = first;
       int64_t rows = 0;
@@ -69,14 +69,12 @@ class Calibration {
       const auto measure_one = [&](int, int64_t i) {
         measure(queries[first + static_cast<size_t>(i)], together[static_cast<size_t>(i)]);
       };
-      ThreadPool& pool = ThreadPool::instance();
-      if (!pool.run(threads, std::ssize(together), fill, interrupted) ||
-          !score(queries.subspan(first, last - first), together, threads, interrupted) ||
-          !pool.run(threads, std::ssize(together), measure_one, interrupted))
-        return false;
+      GLOVE_RETURN_IF_ERROR(ThreadPool::for_each(threads, std::ssize(together), interrupted, fill));
+      GLOVE_RETURN_IF_ERROR(score(queries.subspan(first, last - first), together, threads, interrupted));
+      GLOVE_RETURN_IF_ERROR(ThreadPool::for_each(threads, std::ssize(together), interrupted, measure_one));
       first = last;
     }
-    return true;
+    return {};
   }
 
   RecallTrial finish(const Query& query, const QueryStart& start, std::span<const Neighbor> nearest) const {
@@ -117,9 +115,9 @@ class Calibration {
   }
 
   // Scores the first rows of some queries. Those of a list together, because they are then in the processor's
-  // cache. Returns false if it was interrupted.
-  bool score(std::span<const Query> queries, std::span<QueryStart> starts, int threads,
-             const InterruptCheck& interrupted) const {
+  // cache. Errors: an interrupt.
+  Status score(std::span<const Query> queries, std::span<QueryStart> starts, int threads,
+               const InterruptCheck& interrupted) const {
     struct Reader {
       size_t query;
       size_t begin;  // of the list in its first rows
@@ -136,7 +134,7 @@ class Calibration {
       for (const auto [query, begin] : readers[static_cast<size_t>(list)])
         rows_.score(queries[query], std::span(starts[query].first_rows).subspan(begin, rows_of(list).size()));
     };
-    return ThreadPool::instance().run(threads, lists_.lists(), score_list, interrupted);
+    return ThreadPool::for_each(threads, lists_.lists(), interrupted, score_list);
   }
 
   // Measures the query by the first rows, which were scored, and forgets them.
@@ -268,9 +266,8 @@ Status try_queries(CalibrationRows& rows, const Calibration& calibration, std::s
   const auto start = [&](int, int64_t i) {
     starts[static_cast<size_t>(i)] = calibration.start(queries[static_cast<size_t>(i)]);
   };
-  if (!ThreadPool::instance().run(thread_count(threads), std::ssize(queries), start, interrupted) ||
-      !calibration.measure(queries, starts, thread_count(threads), interrupted))
-    return interrupted_error();
+  GLOVE_RETURN_IF_ERROR(ThreadPool::for_each(thread_count(threads), std::ssize(queries), interrupted, start));
+  GLOVE_RETURN_IF_ERROR(calibration.measure(queries, starts, thread_count(threads), interrupted));
   std::vector<SearchRequest> requests(queries.size());
   for (size_t i = 0; i < queries.size(); ++i) {
     requests[i].query = &queries[i];
@@ -287,9 +284,7 @@ Status try_queries(CalibrationRows& rows, const Calibration& calibration, std::s
     trials[done + number] = calibration.finish(queries[number], starts[number], requests[number].rows);
     trials[done + number].group = groups[number];
   };
-  if (!ThreadPool::instance().run(thread_count(threads), std::ssize(queries), work, interrupted))
-    return interrupted_error();
-  return {};
+  return ThreadPool::for_each(thread_count(threads), std::ssize(queries), interrupted, work);
 }
 
 // Returns the rows that have a direction.
@@ -338,8 +333,8 @@ Result<RecallArrays> calibrate_recall(CalibrationRows& rows, std::span<const Que
   arrays.features.assign(entries * kRecallColumns, 0);
   arrays.found.assign(entries * kRecallSteps, 0);
   const auto fill = [&](int, int64_t which) { fit_recall(trials, static_cast<size_t>(which), arrays); };
-  if (!ThreadPool::instance().run(thread_count(threads), std::ssize(kRecallKs), fill, interrupted))
-    return interrupted_error();
+  GLOVE_RETURN_IF_ERROR(
+      ThreadPool::for_each(thread_count(threads), std::ssize(kRecallKs), interrupted, fill));
   return arrays;
 }
 

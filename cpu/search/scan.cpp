@@ -65,7 +65,7 @@ class BatchScan {
 
   // Errors: an interrupt, and those of the requests' reader.
   Status run(const InterruptCheck& interrupted) {
-    if (!quantize(interrupted)) return interrupted_error();
+    GLOVE_RETURN_IF_ERROR(quantize(interrupted));
     kernel_.pack(scan_queries_, component_groups(context_.model.dims()), packed_);
     if (copy_) return scan(std::span(&copy_->part(), 1), interrupted);
     const std::span<const ModelPart> parts = context_.model.parts();
@@ -112,23 +112,17 @@ class BatchScan {
         bytes_ += scan_bytes(last - first * kTileRows, rows.part.dims);
       });
     };
-    if (!ThreadPool::instance().run(context_.threads, chunks.count(), work, interrupted))
-      return interrupted_error();
-    return {};
+    return ThreadPool::for_each(context_.threads, chunks.count(), interrupted, work);
   }
 
-  bool quantize(const InterruptCheck& interrupted) {
-    const auto count = static_cast<int64_t>(requests_.size());
-    const auto quantize_some = [&](int, int64_t chunk) {
-      const int64_t last = std::min(count, (chunk + 1) * kQuantizedAtOnce);
-      for (auto i = static_cast<size_t>(chunk * kQuantizedAtOnce); i < static_cast<size_t>(last); ++i) {
-        const Query& query = *requests_[i].query;
-        scan_queries_[i] = query_codes(context_.model, query, kernel_.max_query_code);
-      }
+  Status quantize(const InterruptCheck& interrupted) {
+    const auto quantize_some = [&](int, int64_t first, int64_t last) {
+      for (auto i = static_cast<size_t>(first); i < static_cast<size_t>(last); ++i)
+        scan_queries_[i] = query_codes(context_.model, *requests_[i].query, kernel_.max_query_code);
     };
-    const int64_t chunks = (count + kQuantizedAtOnce - 1) / kQuantizedAtOnce;
-    const int threads = chunks < 4 ? 1 : context_.threads;
-    return ThreadPool::instance().run(threads, chunks, quantize_some, interrupted);
+    const int threads = std::ssize(requests_) <= 3 * kQuantizedAtOnce ? 1 : context_.threads;
+    return ThreadPool::for_pieces(threads, std::ssize(requests_), kQuantizedAtOnce, interrupted,
+                                  quantize_some);
   }
 
   // The rows that all requests exclude, if these are the same.
@@ -322,8 +316,7 @@ Status score_all(const ScanContext& context, const Query& query, std::span<doubl
       context.kernels.exact_dots(wide.data(), rows, count, dims, part_dots + first);
     }
   };
-  if (!ThreadPool::instance().run(context.threads, chunks.count(), work, interrupted))
-    return interrupted_error();
+  GLOVE_RETURN_IF_ERROR(ThreadPool::for_each(context.threads, chunks.count(), interrupted, work));
   cost.plan = "vectors";
   cost.rows_scanned += context.model.words();
   cost.rescore_us += timer.lap();

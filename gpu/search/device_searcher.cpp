@@ -21,15 +21,12 @@ constexpr int64_t kRequestsAtOnce = 32;
 Status score_on_host(const Model& model, const Query& query, std::span<double> dots,
                      const InterruptCheck& interrupted) {
   constexpr int64_t kChunkRows = 4096;
-  const auto work = [&](int, int64_t chunk) {
-    const int64_t end = std::min(model.words(), (chunk + 1) * kChunkRows);
-    for (int64_t i = chunk * kChunkRows; i < end; ++i)
+  const auto work = [&](int, int64_t first, int64_t end) {
+    for (int64_t i = first; i < end; ++i)
       dots[static_cast<size_t>(i)] =
           exact_dot(query.vector.data(), model.vector(model.first_row() + i), model.dims());
   };
-  const int64_t chunks = (model.words() + kChunkRows - 1) / kChunkRows;
-  if (!ThreadPool::instance().run(usable_cores(), chunks, work, interrupted)) return interrupted_error();
-  return {};
+  return ThreadPool::for_pieces(usable_cores(), model.words(), kChunkRows, interrupted, work);
 }
 
 // Returns how the parts of a model lie in the tiles of its masks.

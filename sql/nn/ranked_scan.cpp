@@ -276,18 +276,16 @@ Result<std::vector<Result<MaybeQuery>>> RankedScan::resolve_block() const {
   const int threads = source_.words == nullptr ? 1 : thread_count(allowed);
   std::vector<Result<MaybeQuery>> resolved(block_.answers.size(), MaybeQuery());
   ThreadInterrupt interrupt(options_.interrupted);
-  const auto resolve_some = [&](int slot, int64_t chunk) {
+  const auto resolve_some = [&](int slot, int64_t first, int64_t last) {
     Inputs inputs = inputs_;
-    const auto first = static_cast<size_t>(chunk * kResolvedAtOnce);
-    for (size_t i = first; i < std::min<size_t>(resolved.size(), first + kResolvedAtOnce); ++i) {
+    for (auto i = static_cast<size_t>(first); i < static_cast<size_t>(last); ++i) {
       call_.set_query(block_.first_query + i, inputs);
       resolved[i] = source_.resolve(inputs, interrupt.of(slot));
     }
   };
-  const auto chunks = (static_cast<int64_t>(resolved.size()) + kResolvedAtOnce - 1) / kResolvedAtOnce;
   const auto worthwhile = static_cast<int>(1 + resolved.size() / kQueriesPerThread);
-  if (!ThreadPool::instance().run(std::min(worthwhile, threads), chunks, resolve_some, interrupt.of(0)))
-    return interrupted_error();
+  GLOVE_RETURN_IF_ERROR(ThreadPool::for_pieces(std::min(worthwhile, threads), std::ssize(resolved),
+                                               kResolvedAtOnce, interrupt.of(0), resolve_some));
   return resolved;
 }
 
