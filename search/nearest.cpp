@@ -146,43 +146,37 @@ Status run_search(ModelSearchers& searchers, bool few_rows, const SearchOptions&
   return status;
 }
 
-}  // namespace
-
-Result<Answers> nearest(ModelSearchers& searchers, std::span<const Query> queries, int64_t k,
-                        const SearchOptions& options, SearchReport& report) {
+// nearest() and candidates_of(). A pass over all rows answers only if `may_pass`.
+Result<Answers> answers_of(ModelSearchers& searchers, std::span<const Query> queries, int64_t k,
+                           const SearchOptions& options, SearchReport& report, bool may_pass) {
   const Model& model = *searchers.model();
   k = std::min(k, most_rows(model, queries));
   report.queries = static_cast<int64_t>(queries.size());
   report.k = std::max<int64_t>(k, 0);
   if (queries.empty() || k <= 0) return Answers(queries.size());
   Answers answers;
-  const bool few_rows = has_few_rows(*searchers.model(), queries, k);
-  const Status status = run_search(searchers, few_rows, options, report, [&](Searcher& searcher, ScanCost&) {
+  const bool few_rows = has_few_rows(model, queries, k);
+  const bool passes = may_pass && wants_full_pass(model, k);
+  GLOVE_RETURN_IF_ERROR(run_search(searchers, few_rows, options, report, [&](Searcher& searcher, ScanCost&) {
     answers.clear();
     answers.reserve(queries.size());
-    return wants_full_pass(model, k)
-               ? nearest_by_full_pass(searcher, model, queries, k, options, report, answers)
-               : nearest_by_scan(searcher, queries, k, options, report, answers);
-  });
-  if (!status.ok()) return status.error();
+    return passes ? nearest_by_full_pass(searcher, model, queries, k, options, report, answers)
+                  : nearest_by_scan(searcher, queries, k, options, report, answers);
+  }));
   return answers;
+}
+
+}  // namespace
+
+Result<Answers> nearest(ModelSearchers& searchers, std::span<const Query> queries, int64_t k,
+                        const SearchOptions& options, SearchReport& report) {
+  return answers_of(searchers, queries, k, options, report, true);
 }
 
 Result<Answers> candidates_of(ModelSearchers& searchers, std::span<const Query> queries, int64_t k,
                               const SearchOptions& options, SearchReport& report) {
   GLOVE_REQUIRE(k >= 1);
-  k = std::min(k, most_rows(*searchers.model(), queries));
-  report.queries = static_cast<int64_t>(queries.size());
-  report.k = k;
-  if (queries.empty() || k <= 0) return Answers(queries.size());
-  Answers answers;
-  const bool few_rows = has_few_rows(*searchers.model(), queries, k);
-  const Status status = run_search(searchers, few_rows, options, report, [&](Searcher& searcher, ScanCost&) {
-    answers.clear();
-    return nearest_by_scan(searcher, queries, k, options, report, answers);
-  });
-  if (!status.ok()) return status.error();
-  return answers;
+  return answers_of(searchers, queries, k, options, report, false);
 }
 
 Result<std::vector<Neighbor>> score_words(const Model& model, const Query& query,
@@ -206,12 +200,11 @@ Result<OrderedRows> all_rows(ModelSearchers& searchers, const Query& query, cons
   report.queries = 1;
   report.k = model.words();
   std::vector<Neighbor> rows;
-  const Status status =
+  GLOVE_RETURN_IF_ERROR(
       run_search(searchers, false, options, report, [&](Searcher& searcher, ScanCost& cost) -> Status {
         GLOVE_ASSIGN_OR_RETURN(rows, score_every_row(searcher, model, query, options, cost));
         return {};
-      });
-  if (!status.ok()) return status.error();
+      }));
   return OrderedRows(std::move(rows));
 }
 
