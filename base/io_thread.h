@@ -12,8 +12,6 @@ class IoThread {
  public:
   IoThread() = default;
   ~IoThread() { join(); }
-  IoThread(const IoThread&) = delete;
-  IoThread& operator=(const IoThread&) = delete;
 
   // Starts `body`, which must not throw. Debuggers show `name` (at most 15 bytes). Returns false if the
   // system has no more threads or memory; the caller must then do the work itself. REQUIRES: !started()

@@ -53,9 +53,6 @@ class ThreadPool {
     return for_each(threads, (count + step - 1) / step, interrupted, chunk_work);
   }
 
-  ThreadPool(const ThreadPool&) = delete;
-  ThreadPool& operator=(const ThreadPool&) = delete;
-
  private:
   ThreadPool() = default;
   ~ThreadPool() = default;  // only of a pool that has not started a thread
@@ -79,8 +76,6 @@ class ThreadPool::Helpers {
   Helpers(int most, std::function<void()> help);
   // Same as finish(), but never throws.
   ~Helpers();
-  Helpers(const Helpers&) = delete;
-  Helpers& operator=(const Helpers&) = delete;
 
   // Requests `count` more runs of `help`. At most `most` runs are outstanding in addition to those in
   // progress.

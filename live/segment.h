@@ -51,8 +51,6 @@ class Segment {
                                                               const ListsPtr& lists = {},
                                                               const CodingPtr& coding = {});
   ~Segment();
-  Segment(const Segment&) = delete;
-  Segment& operator=(const Segment&) = delete;
 
   int64_t rows() const { return rows_; }
   int64_t dims() const { return dims_; }

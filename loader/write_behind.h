@@ -18,8 +18,6 @@ class WriteBehind {
  public:
   WriteBehind();
   ~WriteBehind();  // discards what has not been written
-  WriteBehind(const WriteBehind&) = delete;
-  WriteBehind& operator=(const WriteBehind&) = delete;
 
   // Queues `bytes` to be written at `offset` of `file` before drain() returns, and updates the checksum *crc
   // with them, in the order of the calls. Leaves an empty buffer in `bytes`. Waits while too much is queued.

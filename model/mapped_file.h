@@ -27,8 +27,6 @@ class MappedFile {
   // `path` is the name that messages use for the file. REQUIRES: the file is not empty.
   static Result<std::shared_ptr<MappedFile>> map(std::string path, std::shared_ptr<const File> file);
   ~MappedFile();
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
 
   std::span<const char> bytes() const { return {static_cast<const char*>(address_), bytes_}; }
   const File& file() const { return *file_; }

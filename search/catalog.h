@@ -109,8 +109,6 @@ class Catalog {
 
   // The engine must outlive the catalogue and every model that it has held.
   explicit Catalog(Engine& engine);
-  Catalog(const Catalog&) = delete;
-  Catalog& operator=(const Catalog&) = delete;
 
   // Sets what reads the tokenizers of static embedding models, for every later opening. REQUIRES: no other
   // call at the same time.

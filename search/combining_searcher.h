@@ -43,8 +43,6 @@ class CombiningSearcher final : public Searcher {
  public:
   explicit CombiningSearcher(std::shared_ptr<Searcher> inner, const CombiningOptions& options = {});
   ~CombiningSearcher() override;
-  CombiningSearcher(const CombiningSearcher&) = delete;
-  CombiningSearcher& operator=(const CombiningSearcher&) = delete;
 
   Status search(std::span<SearchRequest> requests) override;
   Status score_all(const Query& query, std::span<double> dots, const InterruptCheck& interrupted,

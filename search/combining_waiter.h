@@ -28,8 +28,6 @@ class CombiningWaiter {
     interrupted_ = [this] { return gone() || stopped_.load(std::memory_order_relaxed); };
     request_.interrupted = &interrupted_;
   }
-  CombiningWaiter(const CombiningWaiter&) = delete;
-  CombiningWaiter& operator=(const CombiningWaiter&) = delete;
 
   // For the caller: sleeps until it is called, or for as long as an interrupt may go unnoticed.
   Call sleep() {

@@ -16,8 +16,6 @@ namespace glove {
 class Engine {
  public:
   Engine() : settings_(backends_), catalog_(*this) {}
-  Engine(const Engine&) = delete;
-  Engine& operator=(const Engine&) = delete;
 
   Log& log() { return log_; }
   Backends& backends() { return backends_; }

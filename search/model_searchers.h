@@ -24,8 +24,6 @@ class Engine;
 class ModelSearchers {
  public:
   ModelSearchers(Engine& engine, ModelPtr model) : engine_(engine), model_(std::move(model)) {}
-  ModelSearchers(const ModelSearchers&) = delete;
-  ModelSearchers& operator=(const ModelSearchers&) = delete;
 
   Engine& engine() const { return engine_; }
   const ModelPtr& model() const { return model_; }

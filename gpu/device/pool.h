@@ -20,8 +20,6 @@ class Pool {
  public:
   Pool() = default;
   ~Pool() { delete spare_.load(); }
-  Pool(const Pool&) = delete;
-  Pool& operator=(const Pool&) = delete;
 
   // Returns the object to the pool on destruction. REQUIRES: the pool outlives it.
   class Loan {

@@ -27,8 +27,6 @@ class BackgroundUpload {
   BackgroundUpload() = default;
   // Cancels the work and waits for it.
   ~BackgroundUpload();
-  BackgroundUpload(const BackgroundUpload&) = delete;
-  BackgroundUpload& operator=(const BackgroundUpload&) = delete;
 
   // Runs one of these at the first call, and does nothing later: `work`, which must not throw, on a thread of
   // its own, or `refused` on the calling thread if the system has no more threads or the process is exiting.
@@ -73,8 +71,6 @@ class Arena {
 
   // Waits until the background upload has stopped, at the next block boundary. REQUIRES: no search uses it.
   ~Arena();
-  Arena(const Arena&) = delete;
-  Arena& operator=(const Arena&) = delete;
 
   const std::shared_ptr<SharedDevice>& device() const { return device_; }
   int64_t device_bytes() const { return scan_bytes_ + exact_bytes_.load(); }

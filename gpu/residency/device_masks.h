@@ -29,8 +29,6 @@ class SpareBlocks {
  public:
   SpareBlocks(SharedDevice& device, int64_t bytes) : device_(device), bytes_(bytes) {}
   ~SpareBlocks() { device_.count_bytes(-bytes_ * blocks_); }
-  SpareBlocks(const SpareBlocks&) = delete;
-  SpareBlocks& operator=(const SpareBlocks&) = delete;
 
   // REQUIRES: the caller is within SharedDevice::in_turn().
   Result<DeviceBlock> take();

@@ -43,8 +43,6 @@ class Upload {
 
   // Stops reading, and waits for the threads and for copies in progress.
   ~Upload();
-  Upload(const Upload&) = delete;
-  Upload& operator=(const Upload&) = delete;
 
   // Copies all tasks. On success everything is on the device. When it returns, successful or not, no copy is
   // in progress and the files and memory of the tasks are no longer read. Returns kIo if a file ends too

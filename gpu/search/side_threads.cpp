@@ -78,8 +78,6 @@ class SideThreads::Thread {
     change_to(State::kStop);
     thread_->join();
   }
-  Thread(const Thread&) = delete;
-  Thread& operator=(const Thread&) = delete;
 
   Status create() {
     if (thread_->start("glove-device", [this] { loop(); })) return {};

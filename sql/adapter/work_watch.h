@@ -18,8 +18,6 @@ class WorkWatch {
   // `work` begins the messages, such as "glove_map: 5000 words of the model 'glove'".
   WorkWatch(Connection& connection, std::string work)
       : poller_(connection.db()), log_(connection.engine().log(), std::move(work)) {}
-  WorkWatch(const WorkWatch&) = delete;
-  WorkWatch& operator=(const WorkWatch&) = delete;
 
   // Both refer to this object.
   InterruptCheck interrupted() {

@@ -20,8 +20,6 @@ class IndexProgress {
   // `doing` is a word such as "syncing", of static storage. The other arguments must outlive the object.
   IndexProgress(Connection& connection, const IndexDefinition& index, const char* doing);
   ~IndexProgress();
-  IndexProgress(const IndexProgress&) = delete;
-  IndexProgress& operator=(const IndexProgress&) = delete;
 
   // `done` of `total` (0: unknown) rows of `stage`, a string of static storage. Call it for each row.
   void set(const char* stage, int64_t done, int64_t total) {

@@ -92,8 +92,6 @@ class RankedCursor {
  public:
   RankedCursor(RankedTable& table, Connection::Pin& models);
   ~RankedCursor() { table_.used_cursors_ -= is_used_ ? 1 : 0; }
-  RankedCursor(const RankedCursor&) = delete;
-  RankedCursor& operator=(const RankedCursor&) = delete;
 
   Status start(int plan, const char* plan_text, Arguments values);
   Status next();
