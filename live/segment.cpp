@@ -201,12 +201,6 @@ Result<SegmentPtr> Segment::parse_outline(HugePageBuffer<char> bytes, CodeBlocks
   return segment;
 }
 
-std::optional<int64_t> Segment::find(int64_t id) const {
-  const auto found = std::lower_bound(ids_.begin(), ids_.end(), id);
-  if (found == ids_.end() || *found != id) return std::nullopt;
-  return found - ids_.begin();
-}
-
 bool Segment::has_codes_of(int64_t row, std::span<const float> vector) const {
   GLOVE_REQUIRE(ScopedFloatEnvironment::is_set() && !is_outline());
   GLOVE_REQUIRE(row >= 0 && row < rows_);

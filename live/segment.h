@@ -74,9 +74,6 @@ class Segment {
   // centroids.
   uint32_t checksum() const;
 
-  // Returns the row of this id; nullopt if the segment has none.
-  std::optional<int64_t> find(int64_t id) const;
-
   // True if a row has the codes of this vector, which may be anything. REQUIRES: the float environment; this
   // is no outline.
   bool has_codes_of(int64_t row, std::span<const float> vector) const;

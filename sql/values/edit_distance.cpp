@@ -61,10 +61,6 @@ class Distances {
 
 }  // namespace
 
-int64_t edit_distance(std::string_view a, std::string_view b) {
-  return Distances(a).to(b);
-}
-
 Result<WordsByDistance> words_by_distance(const Vocabulary& vocabulary, std::string_view word,
                                           const InterruptCheck& interrupted) {
   Distances distances(word);

@@ -15,12 +15,9 @@ namespace glove::sql {
 // The most characters of a word that others are compared with.
 constexpr size_t kMostComparedCharacters = 256;
 
-// Returns the least number of changes that make one text the other. A change inserts, removes or replaces a
-// character, or swaps two neighbouring ones, and no part of the text is changed twice. Bytes that are not
-// valid UTF-8 are characters of their own.
-int64_t edit_distance(std::string_view a, std::string_view b);
-
-// Words by ascending distance, and equal ones by id.
+// Words by ascending distance, and equal ones by id. A distance is the least number of changes that make one
+// text the other. A change inserts, removes or replaces a character, or swaps two neighbouring ones, and no
+// part of the text is changed twice. Bytes that are not valid UTF-8 are characters of their own.
 struct WordsByDistance {
   std::vector<int32_t> ids;
   std::vector<uint16_t> distances;  // at most kMostDistance, which stands for any greater one
