@@ -135,17 +135,15 @@ Section AddedTokens::widened(const Token& token, Section match, size_t least, st
                              TextWork& work) const {
   const auto is = [&](size_t at, uint16_t flags) { return has(next_code(text, at), flags); };
   if (token.single_word && ((match.begin > 0 && is(previous(text, match.begin), kWord)) ||
-                            (match.end < text.size() && is(match.end, kWord)))) {
+                            (match.end < text.size() && is(match.end, kWord))))
     return {match.begin, match.end, Trie::kNone};
-  }
   if (token.strips_left) {
     while (match.begin > 0 && is(previous(text, match.begin), kWhite) && !work.stop())
       match.begin = previous(text, match.begin);
     match.begin = std::max(match.begin, least);
   }
-  while (token.strips_right && match.end < text.size() && is(match.end, kWhite) && !work.stop()) {
+  while (token.strips_right && match.end < text.size() && is(match.end, kWhite) && !work.stop())
     match.end += length_of(text[match.end]);
-  }
   return match;
 }
 

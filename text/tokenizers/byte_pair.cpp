@@ -62,9 +62,8 @@ class Word {
   }
 
   void append(std::vector<uint32_t>& ids, TextWork& work) const {
-    for (uint32_t i = count_ == 0 ? kNoSymbol : 0; i != kNoSymbol && !work.stop(); i = symbols_[i].next) {
+    for (uint32_t i = count_ == 0 ? kNoSymbol : 0; i != kNoSymbol && !work.stop(); i = symbols_[i].next)
       ids.push_back(symbols_[i].id);
-    }
   }
 
  private:
@@ -140,9 +139,8 @@ class BytePair : public TokenModel {
     }
     if (has_bytes_) bytes_ = ByteTokens(vocabulary_);
     const auto dropout = model.find("dropout");
-    if (dropout && dropout->value().number() != 0.0) {
+    if (dropout && dropout->value().number() != 0.0)
       return dropout->unsupported("makes tokens random, which is not supported: set it to null");
-    }
     return {};
   }
 

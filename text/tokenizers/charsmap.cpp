@@ -51,10 +51,9 @@ Result<Charsmap> Charsmap::read(const JsonField& field) {
     return byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24;
   };
   Charsmap map;
-  if (bytes.size() < 4 || number(0) > bytes.size() - 4 || number(0) < 4) {
+  if (bytes.size() < 4 || number(0) > bytes.size() - 4 || number(0) < 4)
     return field.corrupt("has a precompiled_charsmap of " + std::to_string(bytes.size()) +
                          " bytes, which is truncated");
-  }
   const size_t units = number(0) / 4;
   for (size_t i = 0; i < units; ++i) map.units_.push_back(number(4 + 4 * i));
   map.replacements_ = bytes.substr(4 + 4 * units);
@@ -98,9 +97,8 @@ void Charsmap::append_normalized(std::string_view text, std::string& out, TextWo
   for (size_t begin = 0; begin < text.size() && !work.stop();) {
     if (is_ascii(begin) && is_ascii(begin + 1) && text[begin] != '\r') {  // a cluster of its own
       if (keeps_ascii_[static_cast<unsigned char>(text[begin])] ||
-          !append_replacement(text.substr(begin, 1), out)) {
+          !append_replacement(text.substr(begin, 1), out))
         out += text[begin];
-      }
       if (work.is_too_large(out.size())) return;
       ++begin;
       continue;

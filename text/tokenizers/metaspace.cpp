@@ -13,14 +13,12 @@ class Metaspace : public PreTokenizer {
   [[gnu::cold]] static Result<std::unique_ptr<const PreTokenizer>> read(const JsonField& field) {
     auto made = std::make_unique<Metaspace>();
     GLOVE_ASSIGN_OR_RETURN(made->replacement_, field.string("replacement"));
-    if (made->replacement_.empty() || made->replacement_.size() != length_of(made->replacement_[0])) {
+    if (made->replacement_.empty() || made->replacement_.size() != length_of(made->replacement_[0]))
       return field.corrupt("must have one character as its 'replacement'");
-    }
     GLOVE_ASSIGN_OR_RETURN(const std::string scheme, field.string("prepend_scheme", "always"));
-    if (scheme != "always" && scheme != "first" && scheme != "never") {
+    if (scheme != "always" && scheme != "first" && scheme != "never")
       return field.corrupt("has the prepend_scheme " + quoted_value(scheme) +
                            ": it must be 'always', 'first' or 'never'");
-    }
     GLOVE_ASSIGN_OR_RETURN(const bool adds_space, field.boolean("add_prefix_space", true));
     if (!adds_space && scheme != "never")
       return field.corrupt("has an add_prefix_space that contradicts its prepend_scheme");

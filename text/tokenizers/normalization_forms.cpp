@@ -28,13 +28,11 @@ std::string_view decomposition(char32_t code, bool compatible) {
 char32_t compose(char32_t first, char32_t second) {
   if (!has(second, kComposes)) return 0;
   if (first >= kLeading && first < kLeading + kLeadingCount && second >= kVowels &&
-      second < kVowels + kVowelCount) {
+      second < kVowels + kVowelCount)
     return kSyllables + ((first - kLeading) * kVowelCount + (second - kVowels)) * kTrailingCount;
-  }
   if (first >= kSyllables && first < kSyllablesEnd && (first - kSyllables) % kTrailingCount == 0 &&
-      second > kTrailing && second < kTrailing + kTrailingCount) {
+      second > kTrailing && second < kTrailing + kTrailingCount)
     return first + (second - kTrailing);
-  }
   const auto pairs = compositions();
   const auto found =
       std::lower_bound(pairs.begin(), pairs.end(), std::pair(first, second),

@@ -46,9 +46,8 @@ void strip_accent(char32_t code, std::string& out) {
 // SentencePiece's rules for machine translation.
 void nmt(char32_t code, std::string& out) {
   if ((code >= 1 && code <= 8) || code == 0xb || (code >= 0xe && code <= 0x1f) || code == 0x7f ||
-      code == 0x8f || code == 0x9f) {
+      code == 0x8f || code == 0x9f)
     return;
-  }
   const bool is_space = code == 9 || code == 0xa || code == 0xc || code == 0xd || code == 0x1680 ||
                         (code >= 0x200b && code <= 0x200f) || code == 0x2028 || code == 0x2029 ||
                         code == 0x2581 || code == 0xfeff || code == 0xfffd;

@@ -42,9 +42,8 @@ Result<Pattern> Pattern::read_expression(const JsonField& field, std::string_vie
   const size_t length = length_of(expression[0]);
   const std::string_view atom = expression.substr(0, length), behind = expression.substr(length);
   if (is_escaped ? atom != "s" && atom != "/" && kSpecial.find(atom) == std::string_view::npos
-                 : kSpecial.find(atom) != std::string_view::npos) {
+                 : kSpecial.find(atom) != std::string_view::npos)
     return unsupported;
-  }
   pattern.is_space_ = is_escaped && atom == "s";
   if (!pattern.is_space_) pattern.literal_ = atom;
   if (behind.empty()) return pattern;

@@ -21,12 +21,11 @@ Status PostProcessor::read_processor(const JsonField& field) {
   if (type == "ByteLevel") return {};  // changes positions only
   if (type == "BertProcessing" || type == "RobertaProcessing") return read_around(field);
   if (type == "TemplateProcessing") return read_template(field);
-  if (type != "Sequence") {
+  if (type != "Sequence")
     return field.unsupported(
         "has the type " + quoted_value(type) +
         ", which is not supported: BertProcessing, ByteLevel, RobertaProcessing, Sequence and "
         "TemplateProcessing are");
-  }
   GLOVE_ASSIGN_OR_RETURN(const JsonField list, field.at("processors"));
   return list.each([&](const JsonField& element) { return read_processor(element); });
 }
@@ -91,19 +90,16 @@ Status PostProcessor::read_truncation(const JsonField& field) {
   GLOVE_ASSIGN_OR_RETURN(const uint64_t stride, field.number("stride"));
   GLOVE_ASSIGN_OR_RETURN(const std::string strategy, field.string("strategy"));
   GLOVE_ASSIGN_OR_RETURN(const std::string direction, field.string("direction", "Right"));
-  if (strategy != "LongestFirst" && strategy != "OnlyFirst") {
+  if (strategy != "LongestFirst" && strategy != "OnlyFirst")
     return field.unsupported("has the strategy " + quoted_value(strategy) +
                              ": LongestFirst and OnlyFirst are supported");
-  }
-  if (direction != "Left" && direction != "Right") {
+  if (direction != "Left" && direction != "Right")
     return field.corrupt("has the direction " + quoted_value(direction) + ": it must be Left or Right");
-  }
   const size_t added = before_.size() + after_.size();
-  if (most < added || (most > added && stride >= most - added)) {
+  if (most < added || (most > added && stride >= most - added))
     return field.corrupt("has a max_length of " + std::to_string(most) +
                          ", which must be larger than the stride of " + std::to_string(stride) + " and the " +
                          std::to_string(added) + " special tokens together");
-  }
   most_ids_ = most;
   drops_left_ = direction == "Left";
   return {};

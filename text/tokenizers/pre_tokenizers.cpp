@@ -109,9 +109,8 @@ using Made = std::unique_ptr<const PreTokenizer>;
 
 [[gnu::cold]] Result<Made> read_delimiter(const JsonField& field) {
   GLOVE_ASSIGN_OR_RETURN(const std::string delimiter, field.string("delimiter"));
-  if (delimiter.empty() || delimiter.size() != length_of(delimiter[0])) {
+  if (delimiter.empty() || delimiter.size() != length_of(delimiter[0]))
     return field.corrupt("must have one character as its 'delimiter'");
-  }
   return Made(std::make_unique<Split>(Pattern(delimiter), SplitBehavior::kRemoved, false));
 }
 

@@ -27,9 +27,8 @@ class TrieBuilder {
   uint32_t find_base(const std::vector<unsigned char>& bytes) {
     for (uint32_t slot = first_; slot != Trie::kNone; slot = next_[slot]) {
       const uint32_t base = slot ^ bytes[0];
-      if (std::all_of(bytes.begin(), bytes.end(), [&](unsigned char byte) { return is_free(base ^ byte); })) {
+      if (std::all_of(bytes.begin(), bytes.end(), [&](unsigned char byte) { return is_free(base ^ byte); }))
         return base;
-      }
     }
     const auto block = static_cast<uint32_t>(nodes_.size());
     add_block();
@@ -102,9 +101,8 @@ Trie::Trie(std::vector<Entry> entries, InterruptPoll& poll) {
     if (bytes.empty()) continue;
     builder.place(node, bytes);
     begins.push_back(end);
-    for (size_t i = bytes.size(); i-- > 0;) {
+    for (size_t i = bytes.size(); i-- > 0;)
       pending.push_back({begins[i], begins[i + 1], depth + 1, nodes_[node].base ^ bytes[i]});
-    }
   }
 }
 

@@ -19,10 +19,9 @@ class Unigram : public TokenModel {
     GLOVE_RETURN_IF_ERROR(made->read_scores(model));
     if (model.has("unk_id")) {
       GLOVE_ASSIGN_OR_RETURN(const uint32_t unknown, model.id("unk_id"));
-      if (unknown >= made->scores_.size()) {
+      if (unknown >= made->scores_.size())
         return model.corrupt("has the unk_id " + std::to_string(unknown) + ", but only " +
                              std::to_string(made->scores_.size()) + " tokens in 'vocab'");
-      }
       made->unknown_id_ = unknown;
     }
     GLOVE_ASSIGN_OR_RETURN(const bool byte_fallback, model.boolean("byte_fallback", false));
@@ -64,9 +63,8 @@ class Unigram : public TokenModel {
       GLOVE_RETURN_IF_ERROR(model.poll().check());
       const auto id = static_cast<uint32_t>(scores_.size());
       const Json* pair = entry.pair();
-      if (pair == nullptr || pair[0].as<std::string>() == nullptr || !pair[1].number()) {
+      if (pair == nullptr || pair[0].as<std::string>() == nullptr || !pair[1].number())
         return vocabulary.member(std::to_string(id), entry).must_be("an array of a token and its score");
-      }
       tokens.emplace_back(*pair[0].as<std::string>(), id);
       scores_.push_back(*pair[1].number());
       least = std::min(least, scores_.back());

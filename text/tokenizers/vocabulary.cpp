@@ -14,9 +14,8 @@ TokenVocabulary::TokenVocabulary(std::vector<std::pair<std::string, uint32_t>> t
 }
 
 std::string_view TokenVocabulary::token(uint32_t id) const {
-  if (id < tokens_.size() && tokens_[id].second == id && (id == 0 || tokens_[id - 1].second != id)) {
+  if (id < tokens_.size() && tokens_[id].second == id && (id == 0 || tokens_[id - 1].second != id))
     return tokens_[id].first;
-  }
   const auto found =
       std::lower_bound(tokens_.begin(), tokens_.end(), id,
                        [](const auto& entry, uint32_t wanted) { return entry.second < wanted; });

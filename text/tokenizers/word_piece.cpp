@@ -23,9 +23,8 @@ class WordPiece : public TokenModel {
                 std::vector<uint32_t>& ids) const override {
     const size_t first = ids.size();
     bool known = !is_too_long(piece, work);
-    for (size_t begin = 0; known && begin < piece.size() && !work.stop();) {
+    for (size_t begin = 0; known && begin < piece.size() && !work.stop();)
       known = take_longest(piece, begin, work, ids);
-    }
     if (known) return {};
     ids.resize(first);
     ids.push_back(*unknown_id_);
