@@ -19,8 +19,10 @@ constexpr int kFirstUnreliableOmit = 16;  // SQLite ignores `omit` for constrain
 
 // The first usable constraint of each kind, as an index into aConstraint; -1 if there is none.
 struct Found {
-  int model = -1, like = -1;
-  bool model_unusable = false, like_unusable = false;
+  struct Input {
+    int index = -1;
+    bool unusable = false;  // one of them
+  } model, like;
   int id = -1, id_lower = -1, id_upper = -1;
   int word = -1, word_list = -1, word_lower = -1, word_upper = -1, pattern = -1;
 };
@@ -57,17 +59,10 @@ Found find_constraints(sqlite3_index_info* info, bool utf8) {
   Found found;
   for (int index = 0; index < info->nConstraint; ++index) {
     const auto& constraint = info->aConstraint[index];
-    if (constraint.iColumn == kWordsModel && vtab::gives_input(constraint.op)) {
-      if (constraint.usable)
-        keep_first(found.model, index);
-      else
-        found.model_unusable = true;
-    }
-    if (constraint.iColumn == kWordsLike && vtab::gives_input(constraint.op)) {
-      if (constraint.usable)
-        keep_first(found.like, index);
-      else
-        found.like_unusable = true;
+    if (kWordsInputs.contains(constraint.iColumn) && vtab::gives_input(constraint.op)) {
+      Found::Input& input = constraint.iColumn == kWordsModel ? found.model : found.like;
+      input.unusable = input.unusable || !constraint.usable;
+      if (constraint.usable) keep_first(input.index, index);
     }
     if (!constraint.usable) continue;
     if (constraint.iColumn == kWordsId) find_on_id(found, constraint.op, index);
@@ -93,14 +88,13 @@ class WordsPlanner {
       : info_(info), utf8_(utf8), found_(find_constraints(info, utf8)) {}
 
   Status plan() {
-    if (found_.model < 0 && found_.model_unusable)
-      return vtab::refuse(info_, kWordsRaise,
-                          "glove_words: the model is not known before the words are read; write model = ... "
-                          "as a condition of its own (in an outer join, in the ON clause)");
-    if (found_.like < 0 && found_.like_unusable)
-      return vtab::refuse(info_, kWordsRaise,
-                          "glove_words: like is not known before the words are read; write like = ... as a "
-                          "condition of its own (in an outer join, in the ON clause)");
+    for (const bool model : {true, false})
+      if (const Found::Input& input = model ? found_.model : found_.like; input.index < 0 && input.unusable)
+        return vtab::refuse(
+            info_, kWordsRaise,
+            concat("glove_words: ", model ? "the model" : "like",
+                   " is not known before the words are read; write ", model ? "model" : "like",
+                   " = ... as a condition of its own (in an outer join, in the ON clause)"));
     if (const vtab::InputSet unseen = vtab::unseen_inputs(*info_, kWordsInputs); unseen != 0)
       return vtab::refuse_unseen(
           info_, kWordsInputs, kWordsRaise,
@@ -112,12 +106,12 @@ class WordsPlanner {
 
  private:
   void choose() {
-    if (pass(found_.model, kWordsHasModel)) {
-      info_->aConstraintUsage[found_.model].omit = 1;
-      if (found_.model >= kFirstUnreliableOmit) flags_ |= kWordsModelChecked;
+    if (pass(found_.model.index, kWordsHasModel)) {
+      info_->aConstraintUsage[found_.model.index].omit = 1;
+      if (found_.model.index >= kFirstUnreliableOmit) flags_ |= kWordsModelChecked;
     }
-    if (pass(found_.like, 0)) {
-      info_->aConstraintUsage[found_.like].omit = 1;
+    if (pass(found_.like.index, 0)) {
+      info_->aConstraintUsage[found_.like.index].omit = 1;
       info_->orderByConsumed = ordered_by(kWordsDistance);
       return finish(kByDistance, kCostOfDistance * kAssumedWords, kAssumedWords);
     }
