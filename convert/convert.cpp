@@ -72,9 +72,8 @@ Status add_components(ModelWriter& writer, const ConvertOptions& options) {
     GLOVE_RETURN_IF_ERROR(writer.read_vectors(first, count, vectors));
     return std::span<const float>(vectors);
   };
-  GLOVE_ASSIGN_OR_RETURN(auto components,
+  GLOVE_ASSIGN_OR_RETURN(writer.description().components,
                          derive_stored_components(*options.analysis, rows, options.interrupted));
-  writer.set_components(std::move(components));
   return {};
 }
 
@@ -155,13 +154,13 @@ Result<ConvertReport> convert(const std::string& input_path, const std::string& 
   pipeline.file_bytes = input.bytes_to_read();
   const int64_t max_rows = options.top > 0 ? options.top : kMaxRows + 1;
   ModelAssembler& assembler = writer->assembler();
-  writer->set_key_type(reader->key_type());
+  writer->description().key_type = reader->key_type();
   if (options.lists != 0 && options.shards == 0) {  // the file is written again (write_lists)
     assembler.omit_level4();
     pipeline.transform.omit_level4 = true;
   }
   if (reader->tokenizer() != nullptr) {
-    writer->set_tokenizer(reader->tokenizer());
+    writer->description().tokenizer = reader->tokenizer();
     assembler.keep_every_row();
     pipeline.transform.empty_words = true;
   }

@@ -113,7 +113,7 @@ class Layout {
 
 }  // namespace
 
-struct ModelWriter::State {
+struct ModelWriter::State : ModelDescription {
   static constexpr int64_t kCopiedBytes = int64_t{8} << 20;  // per piece
 
   ReplacementFile output;
@@ -129,12 +129,7 @@ struct ModelWriter::State {
   ModelAssembler assembler;
   Layout layout;
   InterruptCheck interrupted;  // passed to finish()
-  KeyType key_type = KeyType::kText;
-  std::shared_ptr<const RowMap> derivation;
   std::optional<ShardPlace> shard;
-  std::shared_ptr<const StoredComponents> components;
-  std::shared_ptr<const std::vector<double>> counts;
-  StoredTokenizerPtr tokenizer;
   std::optional<PlaneLevel> planes;
 
   // REQUIRES: the spill files are open if `expected_rows` is negative.
@@ -290,29 +285,17 @@ Result<std::unique_ptr<ModelWriter>> ModelWriter::create(const std::string& path
       std::make_unique<State>(std::move(output), std::move(spill8), std::move(spill4), expected_rows, dims)));
 }
 
+ModelDescription& ModelWriter::description() {
+  return *state_;
+}
+
 ModelAssembler& ModelWriter::assembler() {
   return state_->assembler;
 }
 
-void ModelWriter::set_key_type(KeyType type) {
-  state_->key_type = type;
-}
-void ModelWriter::set_derivation(std::shared_ptr<const RowMap> derivation) {
-  state_->derivation = std::move(derivation);
-}
-void ModelWriter::set_components(std::shared_ptr<const StoredComponents> components) {
-  state_->components = std::move(components);
-}
 void ModelWriter::set_planes(const PlaneLevel& planes) {
   state_->planes = planes;
   state_->assembler.omit_level4();
-}
-
-void ModelWriter::set_tokenizer(StoredTokenizerPtr tokenizer) {
-  state_->tokenizer = std::move(tokenizer);
-}
-void ModelWriter::set_counts(std::shared_ptr<const std::vector<double>> counts) {
-  state_->counts = std::move(counts);
 }
 
 Status ModelWriter::read_vectors(int64_t first, int64_t count, Buffer<float>& vectors) {

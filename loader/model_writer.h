@@ -20,6 +20,17 @@
 
 namespace glove {
 
+// What a model file says of the model beside its rows.
+struct ModelDescription {
+  KeyType key_type = KeyType::kText;
+  std::shared_ptr<const RowMap> derivation;
+  std::shared_ptr<const StoredComponents> components;
+  std::shared_ptr<const std::vector<double>> counts;  // one for each row
+  // Makes the file that of a model with a tokenizer, whose rows the assembler must all keep. Null: of a word
+  // model. Of several shards only the first one has the tokenizer's text and weights.
+  StoredTokenizerPtr tokenizer;
+};
+
 // Until commit(), `path` is unchanged and no other file is visible (base/replacement_file.h). commit() makes
 // the new file durable and moves it to `path` in one step. A symbolic link is followed and kept; if `path`
 // exists and is not a regular file, such as /dev/null, an error is returned. Memory: the words and about 100
@@ -36,15 +47,8 @@ class ModelWriter {
   // Returns the destination of the rows.
   ModelAssembler& assembler();
 
-  // What the file says of the model beside its rows. The defaults are text and nullptr. `counts` has one for
-  // each row.
-  void set_key_type(KeyType type);
-  void set_derivation(std::shared_ptr<const RowMap> derivation);
-  void set_components(std::shared_ptr<const StoredComponents> components);
-  void set_counts(std::shared_ptr<const std::vector<double>> counts);
-  // Makes the file that of a model with a tokenizer, whose rows the assembler must all keep. Null: of a word
-  // model. Of several shards only the first one has the tokenizer's text and weights.
-  void set_tokenizer(StoredTokenizerPtr tokenizer);
+  // To be filled in before finish().
+  ModelDescription& description();
   // Writes the rows' lists and planes, and no codes of 4 bits. The arrays outlive finish(), and have one
   // entry for each row. REQUIRES: no row was appended yet.
   void set_planes(const PlaneLevel& planes);

@@ -67,7 +67,8 @@ Result<std::unique_ptr<ModelWriter>> write_rows(const Model& model, int64_t begi
                                                 const std::string& path, const Work& work) {
   GLOVE_ASSIGN_OR_RETURN(std::unique_ptr<ModelWriter> writer,
                          ModelWriter::create(path, end - begin, model.dims()));
-  writer->set_tokenizer(model.source().tokenizer);
+  ModelDescription& description = writer->description();
+  description.tokenizer = model.source().tokenizer;
   if (model.source().tokenizer != nullptr) writer->assembler().keep_every_row();
   if (const ModelPart& part = model.parts().front(); part.planes != nullptr && part.rows == end - begin)
     writer->set_planes(*part.planes);
@@ -79,9 +80,9 @@ Result<std::unique_ptr<ModelWriter>> write_rows(const Model& model, int64_t begi
           append_part(model, part, first - part.first_row, last - part.first_row, writer->assembler(), work));
   }
   GLOVE_RETURN_IF_ERROR(model.health());  // of the rows that were read
-  writer->set_key_type(model.vocabulary().key_type());
-  writer->set_derivation(model.source().derivation);
-  if (begin == 0) writer->set_components(model.source().components);  // of the whole model
+  description.key_type = model.vocabulary().key_type();
+  description.derivation = model.source().derivation;
+  if (begin == 0) description.components = model.source().components;  // of the whole model
   return writer;
 }
 
@@ -181,7 +182,7 @@ Status save_model(const Model& model, const std::string& path, int threads, cons
   GLOVE_RETURN_IF_ERROR(check_replaced(path, replaces));
   GLOVE_ASSIGN_OR_RETURN(const auto writer,
                          write_rows(model, 0, model.words(), path, {threads, interrupted}));
-  writer->set_counts(model.source().counts);
+  writer->description().counts = model.source().counts;
   std::vector<ReplacementFile> files;
   GLOVE_ASSIGN_OR_RETURN(ReplacementFile file, writer->finish(threads, interrupted));
   files.push_back(std::move(file));
