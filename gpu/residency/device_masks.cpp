@@ -78,12 +78,12 @@ void SpareBlocks::give_back(DeviceBlock block) {
   spare_.push_back(std::move(block));
 }
 
-DeviceMasks::DeviceMasks(std::shared_ptr<SharedDevice> device, std::vector<PlacedRows> placed, int64_t tiles)
+DeviceMasks::DeviceMasks(std::shared_ptr<SharedDevice> device, std::vector<PlacedRows> placed)
     : device_(std::move(device)),
       placed_(std::move(placed)),
-      tiles_(tiles),
-      blocks_(shared_on(device_, new SpareBlocks(*device_, tiles * static_cast<int64_t>(sizeof(uint32_t))))) {
-}
+      tiles_(placed_.back().first_tile + tile_count(placed_.back().rows)),
+      blocks_(
+          shared_on(device_, new SpareBlocks(*device_, tiles_ * static_cast<int64_t>(sizeof(uint32_t))))) {}
 
 DeviceMasks::MaskPtr DeviceMasks::find(const RowMaskPtr& among, const std::vector<int32_t>& hidden,
                                        size_t most_left) {

@@ -62,8 +62,8 @@ class DeviceMasks {
   using MaskPtr = std::shared_ptr<const Mask>;
 
   // Tiles that hold none of the rows are never admissible.
-  //   placed  by first tile
-  DeviceMasks(std::shared_ptr<SharedDevice> device, std::vector<PlacedRows> placed, int64_t tiles);
+  //   placed  by first tile, and at least one
+  DeviceMasks(std::shared_ptr<SharedDevice> device, std::vector<PlacedRows> placed);
 
   // Returns a mask of the rows in `among` (null: of all), without hidden ones: all of `hidden` but at most
   // `most_left` rows. Errors: an interrupt, or too little memory.

@@ -39,12 +39,6 @@ std::vector<PlacedRows> placed_parts(std::span<const DevicePart> parts) {
   return placed;
 }
 
-int64_t tiles_of(std::span<const DevicePart> parts) {
-  int64_t tiles = 0;
-  for (const DevicePart& part : parts) tiles += tile_count(part.rows);
-  return tiles;
-}
-
 // Device::propose for all parts, with the model's row ids: each part's candidates contain the part's best
 // rows, so together they contain the model's best rows.
 Status propose_in_parts(Device& device, std::span<const DevicePart> parts, std::span<SearchRequest> requests,
@@ -80,8 +74,7 @@ Status score_in_parts(Device& device, std::span<const DevicePart> parts, const Q
 }  // namespace
 
 DeviceSearcher::DeviceSearcher(std::shared_ptr<Arena> arena)
-    : arena_(std::move(arena)),
-      masks_(arena_->device(), placed_parts(arena_->parts()), tiles_of(arena_->parts())) {}
+    : arena_(std::move(arena)), masks_(arena_->device(), placed_parts(arena_->parts())) {}
 
 Status DeviceSearcher::search(std::span<SearchRequest> requests) {
   const Model& model = *arena_->model();

@@ -5,6 +5,7 @@
 
 #include "base/timer.h"
 #include "gpu/layout/query_codes.h"
+#include "lists/code_estimate.h"
 #include "model/quantize.h"
 
 namespace glove::gpu {
@@ -30,15 +31,8 @@ DeviceMask joined(const DeviceMasks::Mask& mask) {
 // Returns an upper bound of the similarity of a row with the query.
 double upper_bound(const ModelPart& part, int64_t row, const QuantizedQuery& query) {
   const CodeLevel& level = part.level(8);
-  const int8_t* codes = level.codes.data() + code_index(row, 0, part.dims);
-  int32_t sum = 0;
-  for (size_t j = 0; j < query.codes.size(); j += kTileComponents) {
-    for (size_t i = 0; i < kTileComponents; ++i) sum += codes[i] * query.codes[j + i];
-    codes += kTileRows * kTileComponents;
-  }
-  const auto place = static_cast<size_t>(row);
-  return query.bound.estimate(static_cast<float>(sum), level.scales[place]) +
-         query.bound.error(level.residuals[place]);
+  return code_estimate(level, row, part.dims, query) +
+         query.bound.error(level.residuals[static_cast<size_t>(row)]);
 }
 
 }  // namespace
@@ -58,7 +52,7 @@ SegmentSearcher::SegmentSearcher(std::shared_ptr<Arena> arena, ModelPtr model)
   part_ = arena_->first_tiles(tiles);
   part_.mask.rows = model_->words();  // and no padding
   has_foreign_tiles_ = tiles != tiles_of_parts(*model_);
-  masks_.emplace(arena_->device(), std::move(placed), tiles);
+  masks_.emplace(arena_->device(), std::move(placed));
 }
 
 // Replaces the device's candidates by those that a caller may have, with the model's ids and bounds.
