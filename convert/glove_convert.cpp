@@ -29,6 +29,9 @@ constexpr const char* kVersion = GLOVE_VERSION " (" GLOVE_GIT_DESCRIBE ")";
 
 enum ExitCode { kSuccess = 0, kFailure = 1, kUsage = 2 };
 
+using glove::ConvertTask;
+using Text = ConvertTask::Text;
+
 struct Arguments {
   std::string input;
   std::string output;
@@ -36,19 +39,11 @@ struct Arguments {
   std::string vocabulary;
   std::string tensor;
   std::string only_words;
-  int64_t top = 0;
-  int64_t shards = 0;
-  int64_t lists = 0;
-  int threads = 0;
-  bool lower = false;
-  bool normalize = false;
   bool quiet = false;
   bool verify = false;
   bool info = false;
+  ConvertTask task;  // with the numbers and flags of its options
 };
-
-using glove::ConvertTask;
-using Text = ConvertTask::Text;
 
 // What a task has passed to its caller, who may be shown its progress.
 struct Told {
@@ -127,32 +122,34 @@ void describe_arguments(CLI::App& app, Arguments& arguments) {
       ->type_name("FILE");
   app.add_option("--tensor", arguments.tensor, "The tensor of a safetensors file that holds the vectors")
       ->type_name("NAME");
-  app.add_option("--top", arguments.top, "Keep the first N words, which are the most frequent in most files")
+  app.add_option("--top", arguments.task.top,
+                 "Keep the first N words, which are the most frequent in most files")
       ->type_name("N")
       ->check(CLI::Range(int64_t{1}, INT64_MAX))
       ->needs(output);
   app.add_option("--only-words", arguments.only_words, "Keep only the words in this list, one per line")
       ->type_name("FILE")
       ->needs(output);
-  app.add_flag("--lower", arguments.lower,
+  app.add_flag("--lower", arguments.task.lower,
                "Change A-Z in words to a-z; of words that become equal, keep the first")
       ->needs(output);
-  app.add_flag("--normalize", arguments.normalize, "Divide each vector by its length")->needs(output);
-  app.add_option("--shards", arguments.shards,
+  app.add_flag("--normalize", arguments.task.normalize, "Divide each vector by its length")->needs(output);
+  app.add_option("--shards", arguments.task.shards,
                  "Write N files OUT-00001-of-0000N.safetensors with a part of the words each, and the index "
                  "OUT.safetensors.index.json, which opens as one model")
       ->type_name("N")
       ->check(CLI::Range(int64_t{1}, glove::kMaxShards))
       ->needs(output);
   app.add_option_function<std::string>(
-         "--lists", [&arguments](const std::string& text) { arguments.lists = read_lists(text); },
+         "--lists", [&arguments](const std::string& text) { arguments.task.lists = read_lists(text); },
          "Put the words into N lists around centroids, so that a search reads half the bytes where the model "
          "is "
          "larger than the caches; auto chooses N for models of 100,000 words and more")
       ->type_name("N|auto|none")
       ->needs(output)
       ->excludes("--shards");
-  app.add_option("--threads", arguments.threads, "Number of threads; 0: all cores that the process may use")
+  app.add_option("--threads", arguments.task.threads,
+                 "Number of threads; 0: all cores that the process may use")
       ->check(CLI::Range(0, 1024));
   app.add_flag(
       "--verify", arguments.verify,
@@ -178,7 +175,7 @@ bool perform(const Arguments& arguments, const std::string& title, ConvertTask t
   Display display(Display::style_for_stderr(arguments.quiet), title);
   told.display = &display;
   task.version = kVersion;
-  task.threads = arguments.threads;
+  task.threads = arguments.task.threads;
   task.numbers = &told.numbers;
   task.context = &told;
   task.text = [](void* context, Text which, const char* bytes, size_t size) {
@@ -193,7 +190,7 @@ bool perform(const Arguments& arguments, const std::string& title, ConvertTask t
 
 // The work on IN, as the options say that it is read.
 ConvertTask task_for_input(const Arguments& arguments, ConvertTask::Work work) {
-  ConvertTask task;
+  ConvertTask task = arguments.task;
   task.work = work;
   task.input = arguments.input.c_str();
   task.format = arguments.format.c_str();
@@ -244,11 +241,6 @@ int convert(const Arguments& arguments) {
   ConvertTask task = task_for_input(arguments, ConvertTask::Work::kConvert);
   task.output = arguments.output.c_str();
   task.only_words = arguments.only_words.c_str();
-  task.top = arguments.top;
-  task.shards = arguments.shards;
-  task.lists = arguments.lists;
-  task.lower = arguments.lower;
-  task.normalize = arguments.normalize;
   Told told;
   if (!perform(arguments, "reading " + file_name(arguments.input), task, told))
     return fail(told.text(Text::kError));
