@@ -171,8 +171,7 @@ Result<std::optional<std::string_view>> optional_text(Arguments arguments, size_
 
 Result<std::string_view> required_text(Arguments arguments, size_t index, std::string_view function,
                                        std::string_view parameter) {
-  GLOVE_ASSIGN_OR_RETURN(const std::optional<std::string_view> text,
-                         optional_text(arguments, index, function, parameter));
+  GLOVE_ASSIGN_OR_RETURN(const auto text, optional_text(arguments, index, function, parameter));
   if (!text) return invalid_argument(function, ": the ", parameter, " must be text, not NULL");
   return *text;
 }

@@ -12,7 +12,6 @@
 //
 // Models belong to the process and are shared by all connections and threads. If loading fails, the models
 // remain unchanged.
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,10 +26,8 @@ namespace {
 
 Status glove_load(sqlite3_context* context, Arguments arguments) {
   GLOVE_ASSIGN_OR_RETURN(const std::string_view path, required_text(arguments, 0, "glove_load", "path"));
-  GLOVE_ASSIGN_OR_RETURN(const std::optional<std::string_view> name,
-                         optional_text(arguments, 1, "glove_load", "name"));
-  GLOVE_ASSIGN_OR_RETURN(const std::optional<std::string_view> json,
-                         optional_text(arguments, 2, "glove_load", "options"));
+  GLOVE_ASSIGN_OR_RETURN(const auto name, optional_text(arguments, 1, "glove_load", "name"));
+  GLOVE_ASSIGN_OR_RETURN(const auto json, optional_text(arguments, 2, "glove_load", "options"));
   if (path.empty() || path.find('\0') != std::string_view::npos)
     return Status(ErrorCode::kInvalidArgument,
                   "glove_load: the path must not be empty or contain a NUL byte");

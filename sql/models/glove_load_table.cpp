@@ -10,7 +10,6 @@
 // transaction of the caller; the model is a copy and does not reflect later changes. If a word occurs twice,
 // its first row is used.
 #include <cmath>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -120,8 +119,7 @@ Status glove_load_table(sqlite3_context* context, Arguments arguments) {
   constexpr std::string_view kFunction = "glove_load_table";
   GLOVE_ASSIGN_OR_RETURN(const std::string_view name, required_text(arguments, 0, kFunction, "name"));
   GLOVE_ASSIGN_OR_RETURN(const std::string_view sql, required_text(arguments, 1, kFunction, "SQL"));
-  GLOVE_ASSIGN_OR_RETURN(const std::optional<std::string_view> json,
-                         optional_text(arguments, 2, kFunction, "options"));
+  GLOVE_ASSIGN_OR_RETURN(const auto json, optional_text(arguments, 2, kFunction, "options"));
   if (name.empty()) return load_error("the name must not be empty");
   OpenOptions options;
   if (json) {

@@ -10,7 +10,6 @@
 // frequency, without the model's common components (docs/text.md). Returns NULL if the text is NULL, has no
 // word or token of the model, or has a zero vector.
 #include <memory>
-#include <optional>
 #include <string_view>
 
 #include "sql/adapter/arguments.h"
@@ -36,10 +35,8 @@ TextVecState& text_vec_state(sqlite3_context* context) {
 }
 
 Status glove_text_vec(sqlite3_context* context, Arguments arguments) {
-  GLOVE_ASSIGN_OR_RETURN(const std::optional<std::string_view> text,
-                         optional_text(arguments, 0, kTextVec, "text"));
-  GLOVE_ASSIGN_OR_RETURN(const std::optional<std::string_view> options,
-                         optional_text(arguments, 2, kTextVec, "options"));
+  GLOVE_ASSIGN_OR_RETURN(const auto text, optional_text(arguments, 0, kTextVec, "text"));
+  GLOVE_ASSIGN_OR_RETURN(const auto options, optional_text(arguments, 2, kTextVec, "options"));
   if (!text) return Status();
   GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, model_argument(context, arguments, 1, kTextVec));
   TextVecState& state = text_vec_state(context);
