@@ -91,19 +91,13 @@ CatalogSnapshotPtr Catalog::snapshot() const {
   return current_;
 }
 
-Result<CatalogEntry> Catalog::load_entry(const std::string& path, const std::string& name,
-                                         const OpenOptions& options) {
+Result<CatalogEntry> Catalog::load(const std::string& path, const std::string& name,
+                                   const OpenOptions& options) {
   const std::string chosen = name.empty() ? name_of_path(path) : name;
   OpenOptions open = options;
   open.read.read_tokenizer = read_tokenizer_;
   GLOVE_ASSIGN_OR_RETURN(ModelPtr model, open_model(path, open));
   return add(chosen, std::move(model));
-}
-
-Result<std::string> Catalog::load(const std::string& path, const std::string& name,
-                                  const OpenOptions& options) {
-  GLOVE_ASSIGN_OR_RETURN(CatalogEntry entry, load_entry(path, name, options));
-  return std::move(entry.name);
 }
 
 CatalogEntry Catalog::add(const std::string& name, ModelPtr model) {
@@ -168,7 +162,7 @@ Status Catalog::load_from_environment(const InterruptCheck& interrupted) {
   } ending{environment_, false};
   OpenOptions options;
   options.interrupted = interrupted;
-  const Result<std::string> loaded = load(path, "", options);
+  const Result<CatalogEntry> loaded = load(path, "", options);
   ending.opened = loaded.ok();
   if (loaded.ok()) return {};
   if (loaded.error().code == ErrorCode::kInterrupted) return loaded.error();

@@ -105,8 +105,6 @@ class CatalogSnapshot {
 // searchers, until its last user releases it.
 class Catalog {
  public:
-  using Entry = CatalogEntry;
-
   // The engine must outlive the catalogue and every model that it has held.
   explicit Catalog(Engine& engine);
 
@@ -116,10 +114,7 @@ class Catalog {
 
   // Opens `path` and adds it as `name` (if empty: the file's name without directories, .gz and one alphabetic
   // extension). Replaces a model of that name only once the new one is open. On error nothing changes.
-  // Returns the name, or the entry.
-  Result<std::string> load(const std::string& path, const std::string& name, const OpenOptions& options);
-  Result<CatalogEntry> load_entry(const std::string& path, const std::string& name,
-                                  const OpenOptions& options);
+  Result<CatalogEntry> load(const std::string& path, const std::string& name, const OpenOptions& options);
 
   // The same for a model that is already open.
   CatalogEntry add(const std::string& name, ModelPtr model);

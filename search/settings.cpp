@@ -180,13 +180,6 @@ Status Settings::set(std::string_view key, std::string_view text) {
   return {};
 }
 
-std::vector<std::string> Settings::keys() {
-  std::vector<std::string> names;
-  names.reserve(std::size(kRows));
-  for (const Row& row : kRows) names.emplace_back(row.key);
-  return names;
-}
-
 Result<Backend*> Settings::backend() {
   GLOVE_ASSIGN_OR_RETURN(const int64_t number, value(kBackend));
   return number == 0 ? nullptr : backends_.all()[static_cast<size_t>(number - 1)].get();

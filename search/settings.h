@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/mutex.h"
 #include "base/status.h"
@@ -34,7 +33,6 @@ class Settings {
   // unknown key or value lists the valid ones.
   Result<std::string> get(std::string_view key);
   Status set(std::string_view key, std::string_view value);
-  static std::vector<std::string> keys();
 
   // nullptr: auto.
   Result<Backend*> backend();

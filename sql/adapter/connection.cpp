@@ -78,7 +78,7 @@ Result<CatalogEntry> Connection::find(std::optional<std::string_view> name) {
 
 Result<std::string> Connection::load(const std::string& path, const std::string& name,
                                      const OpenOptions& options) {
-  GLOVE_ASSIGN_OR_RETURN(CatalogEntry entry, engine_.catalog().load_entry(path, name, options));
+  GLOVE_ASSIGN_OR_RETURN(CatalogEntry entry, engine_.catalog().load(path, name, options));
   ++own_changes_;
   if (pinned_ != nullptr) pinned_ = pinned_->with(entry.name, entry.searchers, pinned_->generation());
   return std::move(entry.name);

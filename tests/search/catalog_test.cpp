@@ -27,7 +27,7 @@ class CatalogTest : public ::testing::Test {
   }
   std::string load(const std::string& path, const std::string& name = "") {
     const auto loaded = catalog_.load(path, name, {});
-    return loaded.ok() ? loaded.value() : loaded.error().message;
+    return loaded.ok() ? loaded.value().name : loaded.error().message;
   }
   std::string default_name() {
     for (const auto& entry : catalog_.list())
