@@ -10,6 +10,7 @@ import importlib
 import json
 import math
 import os
+import pathlib
 import random
 import sqlite3
 import subprocess
@@ -316,7 +317,8 @@ class Index(unittest.TestCase):
         must_raise(TypeError, "the id 'a' is not an integer", ["a"], [[1]])
         must_raise(TypeError, "the id True", [True], [[1]])
         must_raise(ValueError, "id 2, vector 1", [1, 2], [[1]])
-        must_raise(ValueError, "t 3", [1, 2], [[1], [2]], {"t": "abc"})
+        must_raise(ValueError, "t 3", [1, 2], [[1], [2]], {"t": list("abc")})
+        must_raise(ValueError, "ids has 7 more than once; leave ids out", [7, 8, 7], [[1], [2], [3]])
         must_raise(ValueError, "two columns named 'T'", [1], [[1]], {"t": [1], "T": [2]})
         must_raise(ValueError, "an index needs vectors, or text", [1])
         must_raise(TypeError, "1.5 is not a vector", [1, 2], [1.5, 2])
@@ -341,6 +343,27 @@ class Index(unittest.TestCase):
         for unloaded in (lambda conn: self.glove.index(conn, "doc", vectors=[[1]]), lambda conn: self.glove.Index(conn, "doc")):
             with self.assertRaisesRegex(RuntimeError, r"call sqlite_glove.load\(conn\) first"):
                 unloaded(sqlite3.connect(":memory:"))
+
+    def test_what_new_users_typed_and_what_to_type_instead(self):
+        docs = self.glove.index(self.conn, "doc", [1, 2], [[1, 0], [0, 1]], {"t": ["a", "b"], "file": [pathlib.Path("x/a.md"), None]})
+        self.assertEqual(docs.search([1, 0], 1), [(1, 1.0, "a", os.path.join("x", "a.md"))])
+        long = [0.5] * 1000
+        for part, call in (
+                (r"the column 't' is 'new'; it must have one value for each row, such as \['new'\]$", lambda: docs.add([3, 4, 5], [[1, 1]] * 3, {"t": "new"})),
+                (r"the column 't' is 7; .* such as \[7\]$", lambda: docs.add([3], [[1, 1]], {"t": 7})),
+                (r"the argument ids is 3; .* such as \[3\]$", lambda: docs.add(3, [[1, 1]])),
+                (r"the argument ids is '34'; ", lambda: docs.upsert("34", [[1, 1], [1, 1]])),
+                (r"^nan is not a vector; .*; None stands for a row without a vector$", lambda: docs.add([3, 4], [[1, 1], math.nan])),
+                (r"^'\[0.5, .{,40}\]' is not a vector; .*; parse it, for example by json.loads$", lambda: docs.add([3], [json.dumps(long)])),
+                (r"^the vector \[\[0.5, .{,60} has a component that is not a number; a vector is a sequence", lambda: docs.search([long])),
+                (r"^the column 't' has the value \[0.5, .{,60}, which SQLite cannot store; .* leave their column out", lambda: docs.add([3], [[1, 1]], {"t": [long]})),
+                (r"params=\['en'\]", lambda: docs.search([1, 0], where="t = ?", params="a")),
+                (r"columns=\['title'\]", lambda: docs.search([1, 0], columns="t"))):
+            with self.subTest(part), self.assertRaisesRegex(TypeError, part):
+                call()
+        with self.assertRaisesRegex(ValueError, r"^where is 't = \?', but params has 0 values; params must have one for each \?$"):
+            docs.search([1, 0], where="t = ?")
+        self.assertEqual([row[0] for row in docs.search([1, 0])], [1, 2])
 
     @unittest.skipUnless(optional("numpy"), "there is no NumPy")
     def test_numpy_shapes_types_and_numbers(self):

@@ -1,11 +1,14 @@
 """Tables whose rows can be searched by their vectors or texts: index() makes one, and Index uses one."""
 import array
+import collections
 import contextlib
 import itertools
 import json
 import math
 import operator
+import os
 import re
+import reprlib
 import sys
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Literal, Mapping, Optional, Sequence, Tuple, Union, overload
 
@@ -94,13 +97,26 @@ def _plain(column: str, value: Any) -> Any:
         return bytes(value)
     if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
         return value.item()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
     if isinstance(value, _PLAIN):
         return value
-    raise TypeError(f"the column {column!r} has the value {value!r}, which SQLite cannot store; make it a number, text or bytes, "
+    raise TypeError(f"the column {column!r} has the value {_short(value)}, which SQLite cannot store; make it a number, text or bytes, "
                     "for example by json.dumps. Vectors are an argument of their own: leave their column out of columns")
 
 
+def _short(value: Any) -> str:
+    """The value for a message, in one line even if it is an array or a long text."""
+    return reprlib.repr(value.tolist() if hasattr(value, "tolist") else value)
+
+
+def _no_list(what: str, value: Any) -> TypeError:
+    return TypeError(f"{what} is {_short(value)}; it must have one value for each row, such as [{_short(value)}]")
+
+
 def _column_values(column: str, values: Any) -> List[Any]:
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise _no_list(f"the column {column!r}", values)
     return [value if type(value) in _PLAIN else _plain(column, value) for value in _list(values)]
 
 
@@ -111,6 +127,8 @@ def _column_type(values: List[Any]) -> str:
 
 
 def _ids(ids: Any) -> List[int]:
+    if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
+        raise _no_list("the argument ids", ids)
     found = _list(ids)
     for place, one in enumerate(found):
         if isinstance(one, int) and not isinstance(one, bool):
@@ -156,10 +174,14 @@ def _blob(vector: Any, what: str = "the vector") -> Any:
         return vector
     if hasattr(vector, "__array__"):
         import numpy
-        return None if _is_masked(vector, what) else _reals(numpy.asarray(vector), 1, "a vector has one dimension").tobytes()
+        return None if _is_masked(vector, what) else _reals(numpy.asarray(vector), 1, "a vector has one dimension, as array[0] has").tobytes()
     if isinstance(vector, (str, int, float)) or not isinstance(vector, Iterable):
-        raise TypeError(f"{vector!r} is not a vector; a vector is a sequence of numbers, and vectors have one for each row")
-    floats = array.array("f", vector)
+        remedy = "parse it, for example by json.loads" if isinstance(vector, str) else "None stands for a row without a vector"
+        raise TypeError(f"{_short(vector)} is not a vector; a vector is a sequence of numbers, and vectors have one for each row; {remedy}")
+    try:
+        floats = array.array("f", vector)
+    except TypeError:
+        raise TypeError(f"the vector {_short(vector)} has a component that is not a number; a vector is a sequence of numbers") from None
     if not floats:
         raise ValueError("a vector without components was given; a vector has one component or more")
     if sys.byteorder != "little":
@@ -176,7 +198,7 @@ def _blobs(vectors: Any) -> Sequence[Any]:
         given = numpy.asarray(vectors)
         if given.dtype == object and given.ndim == 1:
             return [_blob(vector) for vector in vectors]
-        given = _reals(given, 2, "vectors have two dimensions, a row for each vector")
+        given = _reals(given, 2, "vectors have two dimensions, a row for each vector, as [vector] has")
         if hasattr(vectors, "filled") and vectors.mask.any():
             return [_blob(vector, f"row {row} of vectors") for row, vector in enumerate(vectors)]
         vectors = given
@@ -307,6 +329,8 @@ class Index:
             raise ValueError(f"rows is {rows!r}; it must be 'tuples', 'dicts' or 'pandas'")
         if where is not None and among is not None:
             raise ValueError("where and among are both given; give one of them")
+        if isinstance(columns, str) or isinstance(params, str):
+            raise TypeError("columns and params are lists: write columns=['title'] and params=['en'] also for one of them")
         shown = self.columns if columns is None else list(columns)
         asked = query if isinstance(query, str) else _blob(query)
         if asked is None:
@@ -362,7 +386,12 @@ class Index:
                 if str(name).startswith("glove_"):
                     raise ValueError(f"params has the name {name!r}, but names that begin with glove_ are the index's own; rename it")
             values = {**params, **{"glove_" + name: value for name, value in inputs.items()}}
-        return list(_execute(self.conn, sql, values))
+        try:
+            return list(_execute(self.conn, sql, values))
+        except Exception as error:
+            if "number of bindings" not in str(error):
+                raise
+            raise ValueError(f"where is {where!r}, but params has {len(params)} values; params must have one for each ?") from error
 
     def _search_sql(self, kind: str, shown: Sequence[str], where: Optional[str], inputs: List[str], by_name: bool) -> str:
         table, id = _quoted(self.table), _quoted(self.id)
@@ -529,6 +558,9 @@ def index(conn: Any, table: str, ids: Any = None, vectors: Any = None, columns: 
     if text is None and vectors is None:
         raise ValueError("an index needs vectors, or text, the names of the columns whose texts a model makes vectors of")
     values = _values(ids, vectors, columns, "id", vector)
+    repeated = [one for one, times in collections.Counter(values.get("id", ())).items() if times > 1]
+    if repeated:
+        raise ValueError(f"ids has {repeated[0]} more than once; leave ids out (None), or give each row an id of its own")
     declared = [f"{_quoted(column)}{_column_type(list(some))}" for column, some in values.items() if column not in ("id", vector)]
     declared = ['"id" INTEGER PRIMARY KEY', *declared, *(['"vector" BLOB'] if vector else [])]
     given = {"content": table, "rowid": "id"}
