@@ -115,7 +115,8 @@ Status check_key(sqlite3* db, const IndexDefinition& index, const std::vector<Co
   std::string names;
   for (const KeyColumn& column : index.key) {
     if (find_column(columns, column.name) == nullptr)
-      return index_error(index, table, "has no column '", column.name, "', which the argument rowid names");
+      return index_error(index, table, "has no column '", column.name,
+                         "'; rowid must name the columns of a PRIMARY KEY or a UNIQUE index");
     names += (names.empty() ? "" : ", ") + column.name;
   }
   GLOVE_ASSIGN_OR_RETURN(const bool suits, index.has_key_table ? is_unique(db, index, columns)
@@ -125,8 +126,8 @@ Status check_key(sqlite3* db, const IndexDefinition& index, const std::vector<Co
     return index_error(index, table, "has the column '", names,
                        "', but it is not its INTEGER PRIMARY KEY, as it was when it was indexed");
   return index_error(index, table, "may have several rows with the same value of '", names,
-                     "'; rowid must name all columns of a PRIMARY KEY or of a UNIQUE index. Other "
-                     "rowids do not identify rows, because VACUUM may change them");
+                     "'; rowid must name all columns of a PRIMARY KEY or of a UNIQUE index ("
+                     "CREATE UNIQUE INDEX makes one), because VACUUM may change other rowids");
 }
 
 }  // namespace

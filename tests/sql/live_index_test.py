@@ -393,9 +393,9 @@ class Definitions(LiveTest):
         self.db.execute("CREATE UNIQUE INDEX of_lower ON some(lower(id))")
         self.db.execute("CREATE VIEW view AS SELECT * FROM doc")
         self.db.execute("CREATE TEMP TABLE elsewhere(id INTEGER PRIMARY KEY, v)")
-        self.expect_refused("the table 'implicit' has no column 'rowid', which the argument rowid names", "content=implicit, rowid='rowid', vector='v'")
+        self.expect_refused("the table 'implicit' has no column 'rowid'; rowid must name the columns of a PRIMARY KEY or a UNIQUE index$", "content=implicit, rowid='rowid', vector='v'")
         for key in ("id", "a", "b", "a, b, id", "a, a", "v"):
-            self.expect_refused(f"the table 'some' may have several rows with the same value of '{key}'; rowid must name all columns of a PRIMARY KEY",
+            self.expect_refused(f"the table 'some' may have several rows with the same value of '{key}'; rowid must name all columns of a PRIMARY KEY or of a UNIQUE index \\(CREATE UNIQUE INDEX makes one\\)",
                                 f"content=some, rowid='{key}', vector='v'")
         self.expect_refused("the key has a column 'rank', but the index has one of this name itself", "content=some, rowid='rank', vector='v'")
         self.expect_refused("rowid names 17 columns; a key may have at most 16", "content=some, rowid='%s', vector='v'" % ",".join("x" * 17))
