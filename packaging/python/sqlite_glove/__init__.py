@@ -59,8 +59,8 @@ def load(conn: Any, *, repair: bool = False) -> None:
         if sqlite3 is None or not isinstance(conn, sqlite3.Connection):
             raise TypeError(f"load() requires a connection of sqlite3, pysqlite3 or apsw, but got {conn!r}")
         raise RuntimeError("This Python's sqlite3 module was built without loadable extensions. Install apsw or "
-                           "pysqlite3-binary and pass a connection of theirs, or use a Python whose sqlite3 has "
-                           "Connection.enable_load_extension.")
+                           "pysqlite3-binary and pass a connection of theirs, or make the environment with a "
+                           "Python that has them, such as Debian's: /usr/bin/python3 -m venv env")
     enable(True)
     try:
         load_extension(loadable_path())
