@@ -365,6 +365,14 @@ class Index(unittest.TestCase):
             docs.search([1, 0], where="t = ?")
         self.assertEqual([row[0] for row in docs.search([1, 0])], [1, 2])
 
+    def test_load_names_a_python_that_has_extensions(self):
+        class Bare(sqlite3.Connection):
+            enable_load_extension = None  # as in Pythons that are built without
+        conn = Bare(":memory:")
+        self.addCleanup(conn.close)
+        with self.assertRaisesRegex(RuntimeError, "without loadable extensions. Install apsw .*: /usr/bin/python3 -m venv env$"):
+            self.glove.load(conn)
+
     @unittest.skipUnless(optional("numpy"), "there is no NumPy")
     def test_numpy_shapes_types_and_numbers(self):
         import numpy
@@ -384,6 +392,10 @@ class Index(unittest.TestCase):
         for wrong in (numpy.eye(2), numpy.array(1.0), numpy.array([1, 1j])):
             with self.subTest(wrong), self.assertRaises((ValueError, TypeError)):
                 docs.search(wrong)
+        with self.assertRaisesRegex(ValueError, r"shape \(1, 2\) was given; a vector has one dimension, as array\[0\] has$"):
+            docs.search(numpy.ones((1, 2)))
+        with self.assertRaisesRegex(ValueError, r"shape \(2,\) was given; vectors have two dimensions, a row for each vector, as \[vector\] has$"):
+            docs.add([9], numpy.ones(2))
         for k in (-1, 1.5, True, None, "1"):
             for where in (None, "1"):
                 with self.subTest(k), self.assertRaisesRegex(ValueError, "it must be a number of rows"):
