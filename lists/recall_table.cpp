@@ -24,6 +24,10 @@ constexpr double kLargestFeature = 4095;  // so that squared distances fit 32 bi
 // several rows differ more, and so do those with few rows to find.
 constexpr double kMarginOfOneRow = 0.1;
 constexpr double kMargin = 0.4;
+// Calibration queries are made of rows, so a query that is far from all rows differs from them: the farther
+// its nearest row is, by kNearestMeasurement, the larger the share.
+constexpr double kMarginOfStrangers = 0.8;
+constexpr double kStrange = 0.5, kStrangest = 0.8;
 // A query that is nearer to a row, by kNearestMeasurement, is that row.
 constexpr double kSameRow = 1e-3;
 // A search that would read a larger share of the rows reads all of them.
@@ -99,6 +103,14 @@ int64_t distance_of(std::vector<Nearest>& nearest, int64_t number) {
   const auto at = nearest.begin() + std::min<int64_t>(number, std::ssize(nearest) - 1);
   std::nth_element(nearest.begin(), at, nearest.end());
   return at->distance;
+}
+
+// Returns the share of the missing rows that a search with a group of calibration queries aims to find.
+double margin_of(int16_t group, int64_t k, const RecallMeasurements& measured) {
+  const double distance = measured.values[kNearestMeasurement];
+  if (distance <= kStrange) return group == kOneRow && k > kFewRows ? kMarginOfOneRow : kMargin;
+  const double strange = std::min((distance - kStrange) / (kStrangest - kStrange), 1.0);
+  return kMargin + strange * (kMarginOfStrangers - kMargin);
 }
 
 // Returns the first step at which the queries with these counts have found so many rows; kRecallSteps if
@@ -182,8 +194,7 @@ int64_t RecallTable::rows_to_read(int which, const RecallMeasurements& measured,
     const bool decides = std::ssize(members) * kRecallGroups >= std::ssize(nearest);
     if (group == kOneRow) is_row = is_row && decides;
     if (!decides || (is_row && (group == kSeveralRows || group == kManyRows))) continue;
-    const double margin = group == kOneRow && k > kFewRows ? kMarginOfOneRow : kMargin;
-    const double share = 1 - (1 - recall) * (1 - margin);
+    const double share = 1 - (1 - recall) * (1 - margin_of(group, k, measured));
     const auto all = static_cast<double>(k * std::ssize(members));
     const int64_t own = first_step(members, share * all);
     // Where no row may be missing, the members cannot say how many more rows others need.

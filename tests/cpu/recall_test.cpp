@@ -222,6 +222,39 @@ TEST(RecallTable, SumsDoNotDecideForARow) {
   EXPECT_EQ(rows_to_read(1, 2, 2e-4), recall_rows(1, 48));
 }
 
+// All calibration queries find one row more with each step. A query near a row needs a tenth of the missing
+// rows in addition; one that is far from all rows needs more, the farther the more, and never more rows for a
+// lower recall.
+TEST(RecallTable, StrangersReadMore) {
+  constexpr size_t kQueries = 64;
+  constexpr int64_t kK = 30;
+  const auto which = static_cast<size_t>(recall_class(kK));
+  RecallArrays arrays;
+  arrays.queries = kQueries;
+  arrays.transform.assign(kRecallKs.size() * kRecallTransform, 0);
+  arrays.features.assign(kRecallKs.size() * kRecallColumns * kQueries, 0);
+  arrays.found.assign(kRecallKs.size() * kQueries * kRecallSteps, 0);
+  for (size_t i = 0; i < kQueries; ++i)
+    for (size_t step = 0; step < kRecallSteps; ++step)
+      arrays.found[(which * kQueries + i) * kRecallSteps + step] =
+          static_cast<int16_t>(std::min<size_t>(step, kK));
+  const auto rows_to_read = [&](double nearest, double recall) {
+    RecallMeasurements measured{};
+    measured.values[kNearestMeasurement] = nearest;
+    return arrays.table().rows_to_read(static_cast<int>(which), measured, recall, int64_t{1} << 30);
+  };
+  EXPECT_EQ(rows_to_read(0.1, 0.5), recall_rows(kK, 17));   // 30 (1 - .5 * .9) = 16.5
+  EXPECT_EQ(rows_to_read(0.51, 0.5), recall_rows(kK, 22));  // 30 (1 - .5 * .587) = 21.2
+  EXPECT_EQ(rows_to_read(0.65, 0.5), recall_rows(kK, 24));  // 30 (1 - .5 * .4) = 24
+  EXPECT_EQ(rows_to_read(0.8, 0.5), recall_rows(kK, 27));   // 30 (1 - .5 * .2) = 27
+  EXPECT_EQ(rows_to_read(1, 0.5), recall_rows(kK, 27));
+  for (double nearest = 0; nearest < 1; nearest += 0.05)
+    for (double recall = 0.5; recall < 0.95; recall += 0.05) {
+      EXPECT_LE(rows_to_read(nearest, recall), rows_to_read(nearest, recall + 0.05));
+      EXPECT_LE(rows_to_read(nearest, recall), rows_to_read(nearest + 0.05, recall));
+    }
+}
+
 // A model with lists and a calibration, and queries of it.
 class ApproximateSearch : public ::testing::Test {
  protected:
