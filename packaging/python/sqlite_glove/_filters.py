@@ -64,6 +64,8 @@ def equal(field: Field, value: Any) -> Condition:
 
 def ordered(field: Field, operator: str, value: Any) -> Condition:
     """Whether the field is <, <=, > or >= the value, and both are texts or both are numbers."""
+    if isinstance(value, (list, tuple, dict)):
+        raise ValueError(f"{value!r} cannot be compared by {operator}; a number or a text can")
     return NEVER if value is None else (_typed(field, operator + " ?", isinstance(value, str)), [value])
 
 

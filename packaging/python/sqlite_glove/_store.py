@@ -1,13 +1,23 @@
 """The table and the index behind a store for a framework: rows with a text as their key, and JSON metadata."""
+import array
 import contextlib
 import json
 import sqlite3
+import sys
 import threading
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from . import load
 from ._filters import ALWAYS, Condition, dumps, metadata
 from ._index import Index, _all_or_nothing, _columns_of, _execute, _literal, _quoted
+
+
+def floats(blob: bytes) -> List[float]:
+    """The components of a vector that a row has."""
+    found = array.array("f", blob)
+    if sys.byteorder != "little":
+        found.byteswap()
+    return found.tolist()
 
 
 class Records:
@@ -22,6 +32,7 @@ class Records:
         self.conn = connection or sqlite3.connect(path, check_same_thread=False)
         self.table, self._lock = table, threading.RLock()
         load(self.conn)
+        self.conn.create_function("glove_lower", 1, lambda text: text.lower() if isinstance(text, str) else text)  # SQLite's knows only ASCII
         known = _columns_of(self.conn, table)
         missing = sorted({"id", "key", "metadata", "vector", *columns} - set(known))
         if known and missing:

@@ -5,13 +5,11 @@
 >>> GloveEmbeddingRetriever(store, top_k=1).run([1, 0.1, 0], filters={"field": "meta.lang", "operator": "==", "value": "en"})
 """
 # mypy: allow-subclassing-any, allow-untyped-decorators
-import array
 import asyncio
 import dataclasses
 import datetime
 import json
 import re
-import sys
 from typing import Any, Dict, List, Mapping, Optional, Union
 
 from haystack import component, default_from_dict, default_to_dict
@@ -21,7 +19,7 @@ from haystack.document_stores.types import DuplicatePolicy, FilterPolicy, apply_
 from haystack.errors import FilterError
 
 from . import _filters as sql
-from ._store import Records
+from ._store import Records, floats
 
 _COLUMNS = ["key", "content", "metadata", "other"]
 _ATTRIBUTES = {field.name for field in dataclasses.fields(Document)}
@@ -68,14 +66,12 @@ def _condition(filter: Mapping[str, Any]) -> sql.Condition:
         if not isinstance(value, list):
             raise FilterError(f"the operator {operator!r} needs a list, but got {value!r}")
         dates = [_compared(field, "=", one) for one in value if _DATE.fullmatch(str(one))]
-        among = sql.any_of([sql.one_of(field, value), *dates])
-        return among if operator == "in" else sql.negation(among)
-    if operator in ("==", "!="):
-        same = _compared(field, "=", value)
-        return same if operator == "==" else sql.negation(same)
-    if operator not in (">", ">=", "<", "<="):
+        found = sql.any_of([sql.one_of(field, value), *dates])
+    elif operator in ("==", "!=", ">", ">=", "<", "<="):
+        found = _compared(field, "=" if operator in ("==", "!=") else operator, value)
+    else:
         raise FilterError(f"a filter has no operator {operator!r}; there are ==, !=, >, >=, <, <=, in and not in")
-    return _compared(field, operator, value)
+    return sql.negation(found) if operator in ("!=", "not in") else found
 
 
 def condition_of(filters: Filters) -> sql.Condition:
@@ -84,11 +80,8 @@ def condition_of(filters: Filters) -> sql.Condition:
 
 
 def _document(row: Mapping[str, Any]) -> Document:
-    embedding = array.array("f", row["vector"] or b"") if "vector" in row else None
-    if embedding and sys.byteorder != "little":
-        embedding.byteswap()
     return Document.from_dict({"id": row["key"], "content": row["content"], "meta": json.loads(row["metadata"]), "score": row.get("score"),
-                               "embedding": embedding.tolist() if embedding else None, **json.loads(row["other"] or "{}")})
+                               "embedding": floats(row["vector"]) if row.get("vector") else None, **json.loads(row["other"] or "{}")})
 
 
 class GloveDocumentStore:
@@ -163,7 +156,7 @@ class GloveDocumentStore:
         """The documents nearest to an embedding; scale_score makes scores of cosines lie between 0 and 1."""
         columns = [*_COLUMNS, "vector"] if return_embedding else _COLUMNS
         found = [_document(row) for row in self.records.search(query_embedding, top_k, condition_of(filters), columns)]
-        return [dataclasses.replace(one, score=(1 + one.score) / 2) for one in found] if scale_score else found
+        return [dataclasses.replace(one, score=(1 + (one.score or 0)) / 2) for one in found] if scale_score else found
 
     async def count_documents_async(self) -> int:
         return await asyncio.to_thread(self.count_documents)
@@ -201,15 +194,9 @@ class GloveEmbeddingRetriever:
         self.filter_policy = FilterPolicy.from_str(filter_policy) if isinstance(filter_policy, str) else filter_policy
 
     def to_dict(self) -> Dict[str, Any]:
-        return dict(default_to_dict(self, document_store=self.document_store.to_dict(), filters=self.filters, top_k=self.top_k,
+        return dict(default_to_dict(self, document_store=self.document_store, filters=self.filters, top_k=self.top_k,
                                     scale_score=self.scale_score, return_embedding=self.return_embedding,
                                     filter_policy=self.filter_policy.value))
-
-    @classmethod
-    def from_dict(cls, data: Dict[str, Any]) -> "GloveEmbeddingRetriever":
-        parameters = {**data["init_parameters"]}
-        parameters["document_store"] = GloveDocumentStore.from_dict(parameters["document_store"])
-        return cls(**parameters)
 
     @component.output_types(documents=List[Document])
     def run(self, query_embedding: List[float], filters: Filters = None, top_k: Optional[int] = None) -> Dict[str, List[Document]]:

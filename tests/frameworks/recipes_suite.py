@@ -1,0 +1,33 @@
+"""The programs of examples/frameworks, each twice, because their files stay; and those of docs/frameworks.md."""
+import os
+import subprocess
+import sys
+
+import pytest
+import sqlite_glove
+
+PROJECT = os.environ["GLOVE_PROJECT"]
+EXAMPLES = os.path.join(PROJECT, "examples/frameworks")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("examples")
+    sample = os.path.join(PROJECT, "examples/data/glove-6b-100d-20k.txt.gz")
+    subprocess.run([os.environ["GLOVE_CONVERT"], "-q", sample, str(made / "glove.safetensors")], check=True)
+    return made
+
+
+@pytest.mark.parametrize("name", sorted(name for name in os.listdir(EXAMPLES) if name.startswith("with_")))
+def test_example(folder, name):
+    for _ in range(2):
+        done = subprocess.run([sys.executable, os.path.join(EXAMPLES, name)], cwd=folder, capture_output=True, text=True, check=False)
+        assert (done.stdout, done.returncode) == ("rain 2022\nwaves 2019\nHeavy rain along the coast.\n", 0), done.stderr
+
+
+def test_document(folder, tmp_path):
+    os.symlink(os.path.join(os.path.dirname(os.path.realpath(sqlite_glove.__file__)), "glove.so"), tmp_path / "glove.so")
+    os.symlink(folder / "glove.safetensors", tmp_path / "glove.safetensors")
+    done = subprocess.run([sys.executable, os.path.join(PROJECT, "tests/docs/test_docs.py"), "document", "--document",
+                           os.path.join(PROJECT, "docs/frameworks.md")], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "skipped" not in done.stdout, done.stdout + done.stderr
