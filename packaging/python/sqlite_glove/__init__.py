@@ -6,11 +6,9 @@
 >>> docs.search(query, 10)
 """
 import array
-import inspect
 import json
 import os
 import sys
-import tempfile
 from typing import Any, Iterable, List, NamedTuple, Optional, Union
 
 from ._index import Index, Progress, _execute, _text, index
@@ -49,6 +47,7 @@ def load(conn: Any, *, repair: bool = False) -> None:
 
     With repair=True, calls repair().
     """
+    import inspect  # here, because it takes longer than the rest of the package
     enable = getattr(conn, "enable_load_extension", None) or getattr(conn, "enableloadextension", None)
     load_extension = getattr(conn, "load_extension", None) or getattr(conn, "loadextension", None)
     if inspect.iscoroutinefunction(enable):
@@ -142,6 +141,7 @@ def load_gensim(conn: Any, vectors: Any, name: str = "gensim") -> str:
 
     The model belongs to the process, like every model: other connections that load the extension see it too.
     """
+    import tempfile
     import numpy
     words = list(vectors.index_to_key)
     for word in words:
