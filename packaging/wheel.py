@@ -78,21 +78,23 @@ def contents(build, platform=platforms.NATIVE):
     return files
 
 
-def record(files):
+def record(files, information=f"{NAME}-{project.VERSION}.dist-info"):
     """RECORD names every file with its hash and size, and itself last, without them."""
     lines = []
     for path, data, _ in files:
         digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
         lines.append(f"{path},sha256={digest},{len(data)}\n")
-    path = f"{NAME}-{project.VERSION}.dist-info/RECORD"
+    path = f"{information}/RECORD"
     return path, ("".join(lines) + f"{path},,\n").encode(), False
 
 
 def write_wheel(build, dist, platform=platforms.NATIVE):
     files = contents(build, platform)
-    files.append(record(files))
-    os.makedirs(dist, exist_ok=True)
-    path = os.path.join(dist, f"{NAME}-{project.VERSION}-py3-none-{platform.wheel}.whl")
+    return write_archive(os.path.join(dist, f"{NAME}-{project.VERSION}-py3-none-{platform.wheel}.whl"), [*files, record(files)])
+
+
+def write_archive(path, files):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name, data, executable in files:
             information = zipfile.ZipInfo(name, time.gmtime(project.EPOCH)[:6])
