@@ -104,11 +104,10 @@ Status check_replaced(const std::string& path, Replaces replaces) {
   if (replaces == Replaces::kAnyFile) return {};
   const auto there = system_calls::status_of(path);
   if (!there || there->kind != system_calls::FileStatus::Kind::kRegular) return {};
-  const Result<File> file = File::open_for_reading(path);
-  if (file.ok()) {
-    const Result<SafetensorsHeader> header = read_safetensors_header(path, file.value());
-    if (header.ok() && is_model_file(header.value())) return {};
-  }
+  GLOVE_ASSIGN_OR_RETURN(const File file, File::open_for_reading(path));
+  const Result<SafetensorsHeader> header = read_safetensors_header(path, file);
+  if (header.ok() && is_model_file(header.value())) return {};
+  if (!header.ok() && header.error().code == ErrorCode::kIo) return header.error();
   return invalid_argument(
       "'", path,
       "' is not a model file, so glove_save does not replace it; choose another path, or pass the "

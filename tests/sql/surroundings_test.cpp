@@ -1,4 +1,5 @@
-// What a process does around a statement: signals that arrive at any time, and clocks that jump.
+// What a process does around a statement: signals that arrive at any time, clocks that jump, and system calls
+// for the extension's own files that fail (tests/live/full_disk_test.cpp fails those of SQLite).
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -7,7 +8,13 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstdarg>
+#include <cstdio>
 #include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,7 +30,18 @@ std::atomic<int> interrupted_calls{0};
 std::atomic<bool> clocks_jump{false};
 std::atomic<int> clock_reads{0};
 
+// The number of the system call for a file that fails with EIO; 0 for none.
+std::atomic<int> failing_call{0};
+std::atomic<int> calls_for_files{0};
+
+bool fail_call() {
+  if (failing_call == 0 || ++calls_for_files != failing_call) return false;
+  errno = EIO;
+  return true;
+}
+
 bool interrupt_call() {
+  if (fail_call()) return true;
   if (!calls_are_interrupted || ++interrupted_calls % 2 == 0) return false;
   errno = EINTR;
   return true;
@@ -84,6 +102,19 @@ class Surroundings : public FaultTest {
     };
   }
 
+  // Empty if there is no such file.
+  static std::string content(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  std::set<std::string> names() const {
+    std::set<std::string> all;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path("")))
+      all.insert(entry.path().filename());
+    return all;
+  }
+
   // Every statement returns the same and leaves the same while disturb() has its effect as without.
   template <class Disturb>
   void expect_no_effect(const Disturb& disturb) {
@@ -135,6 +166,60 @@ TEST_F(Surroundings, ClocksThatJumpChangeNothing) {
   clock_reads = 0;
   expect_no_effect([] { return While(clocks_jump); });
   EXPECT_GT(clock_reads, 10);
+}
+
+// Every call in turn, for statements that read or write files. The error is that of the system; a file that
+// is replaced has its old content or the new one, no other file is left behind, and the statement works
+// again. A call that fails without an error is one that the extension can do without.
+TEST_F(Surroundings, FilesThatCannotBeReadOrWrittenAreErrors) {
+  const std::string path = folder_.path("saved.safetensors");
+  const std::string save = "SELECT glove_save('m', " + sql_text(path) + ") IS NOT NULL";
+  const std::string derive = "SELECT glove_derive('d', '{\"dims\":2}', 'm'); ";
+  const std::string load_saved = "SELECT glove_load(" + sql_text(path) + ", 's'";
+  int errors = 0;
+  for (const Statement& statement : std::vector<Statement>{
+           {"SELECT glove_load(" + model_ + ", 'n')", "", Changes::kProcess},
+           {save, "", Changes::kProcess},
+           {"SELECT glove_save('d', " + sql_text(path) + ") IS NOT NULL", derive + save, Changes::kProcess},
+           {load_saved + ")", save, Changes::kProcess},
+           {load_saved + ", '{\"verify\":true}')", save, Changes::kProcess}}) {
+    SCOPED_TRACE(statement.sql);
+    sqlite3* db = open(statement);
+    const std::string before = state(db), content_before = content(path);
+    const std::string rows = must_run(db, statement.sql);
+    const std::string after = state(db), content_after = content(path);
+    const auto files = names();
+    EXPECT_EQ(sqlite3_close(db), SQLITE_OK);
+    bool failed = true;
+    for (int call = 1; failed && !HasFailure(); ++call) {
+      SCOPED_TRACE("call " + std::to_string(call));
+      db = open(statement);
+      int code = SQLITE_OK;
+      calls_for_files = 0;
+      failing_call = call;
+      const std::string seen_rows = run(db, statement.sql, &code);
+      failing_call = 0;
+      failed = calls_for_files >= call;
+      const std::string message = sqlite3_errmsg(db);
+      const std::string seen = content(path);
+      if (code == SQLITE_OK) {
+        EXPECT_EQ(seen_rows, rows);
+        EXPECT_TRUE(seen == content_after);
+        EXPECT_TRUE(same(state(db), after));
+      } else {
+        ++errors;
+        EXPECT_NE(message.find(": Input/output error"), std::string::npos) << message;
+        EXPECT_TRUE(seen == content_before || seen == content_after) << message;
+        EXPECT_TRUE(same(state(db), before)) << message;
+        EXPECT_EQ(must_run(db, statement.sql), rows) << "again";
+        EXPECT_TRUE(same(state(db), after)) << "again";
+        EXPECT_TRUE(content(path) == content_after) << "again";
+      }
+      EXPECT_EQ(names(), files) << message;
+      EXPECT_EQ(sqlite3_close(db), SQLITE_OK);
+    }
+  }
+  EXPECT_GT(errors, 20);
 }
 
 // As a shell does at Ctrl-C. The statement ends in SQLITE_INTERRUPT, or has its effect. While SQLite makes an
@@ -195,6 +280,22 @@ int ftruncate(int descriptor, off_t bytes) noexcept {
 }
 int fsync(int descriptor) {
   return glove::testing::interrupt_call() ? -1 : static_cast<int>(syscall(SYS_fsync, descriptor));
+}
+int open(const char* path, int flags, ...) {
+  va_list rest;
+  va_start(rest, flags);
+  const unsigned mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(rest, unsigned) : 0;
+  va_end(rest);
+  if (glove::testing::fail_call()) return -1;
+  return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags, mode));
+}
+int linkat(int from_folder, const char* from, int to_folder, const char* to, int flags) noexcept {
+  if (glove::testing::fail_call()) return -1;
+  return static_cast<int>(syscall(SYS_linkat, from_folder, from, to_folder, to, flags));
+}
+int rename(const char* from, const char* to) noexcept {
+  if (glove::testing::fail_call()) return -1;
+  return static_cast<int>(syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
 }
 int clock_gettime(clockid_t clock, timespec* time) noexcept {
   const auto result = static_cast<int>(syscall(SYS_clock_gettime, clock, time));
