@@ -49,7 +49,7 @@ std::unique_ptr<RowReader> read_column_major(std::string source, const MatrixLay
 // Checks that rows x columns > 0 and within the limits of a model. `source` begins the message.
 Status check_matrix(const std::string& source, const MatrixLayout& layout);
 
-// Skips the first `count` bytes of a stream. Returns an error if it has fewer.
+// Skips the first `count` bytes of a stream, or all if it has fewer.
 Status skip_bytes(ByteStream& stream, int64_t count);
 
 }  // namespace glove

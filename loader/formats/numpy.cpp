@@ -81,7 +81,8 @@ Result<NumpyHeader> read_header(const Input& input) {
   header.fortran_order = order.starts_with("True");
   const std::string_view shape = value_of(dictionary, "shape");
   if (!read_shape(shape, header.layout))
-    return corrupt("says the shape is " + escaped(shape.substr(0, shape.find(')') + 1)) +
+    return corrupt("says the shape is " +
+                   escaped(shape.substr(0, std::min(shape.find(')'), shape.size()) + 1)) +
                    "; a matrix (words, dimensions) was expected");
   GLOVE_RETURN_IF_ERROR(check_matrix(input.path(), header.layout));
   return header;
