@@ -199,7 +199,7 @@ def main():
     parser.add_argument("build")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("-R", dest="pattern", default=".")
-    parser.add_argument("-E", dest="without", default=r"^(architecture|docs|packages|examples|instructions)")
+    parser.add_argument("-E", dest="without", default=r"^(architecture|docs|packages\.(?!program)|examples|instructions)")
     parser.add_argument("--missing", metavar="ROOM")
     arguments = parser.parse_args()
     {"run": run, "report": report, "messages": messages}[arguments.what](arguments)

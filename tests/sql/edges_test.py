@@ -7,6 +7,7 @@ import os
 import random
 import sqlite3
 import struct
+import subprocess
 import sys
 import unittest
 
@@ -222,6 +223,32 @@ class Edges(unittest.TestCase):
             self.rows("SELECT id FROM doc_vec WHERE query = ?", self.asked)
         self.assertNotIn("LIMIT", str(caught.exception))
         self.assertNotRegex(str(caught.exception), "disk I/O error")
+
+    def test_a_block_that_is_missing(self):
+        self.addCleanup(self.db.execute, "SELECT glove_config('index_memory', ?)", self.db.execute("SELECT glove_config('index_memory')").fetchone())
+        self.db.execute("DELETE FROM doc_vec_block WHERE number = (SELECT max(number) FROM doc_vec_block)")
+        for memory in ("0", "1"):  # all blocks at once, or one after the other
+            with self.subTest(memory):
+                self.db.execute("SELECT glove_config('index_memory', ?)", (memory,))
+                with self.assertRaisesRegex(sqlite3.Error, "doc_vec is damaged: the segment 1 has no block number"):
+                    self.db.execute("INSERT INTO doc_vec(doc_vec) VALUES ('integrity-check')")
+
+    def test_keys_of_too_few_and_too_many_columns(self):
+        self.assertEqual(len(self.rows(f"SELECT glove_keys({', '.join(['id'] * 16)}) FROM doc")), 1)
+        for count in (0, 17):
+            with self.assertRaisesRegex(sqlite3.Error, f"glove_keys: a key has 1 to 16 columns, but {count} arguments are given"):
+                self.rows(f"SELECT glove_keys({', '.join(['id'] * count)}) FROM doc")
+
+    def test_invalid_is_error_or_skip(self):
+        with self.assertRaisesRegex(sqlite3.Error, "other: invalid must be 'error' or 'skip', but is 'maybe'"):
+            self.db.execute("CREATE VIRTUAL TABLE other USING glove_index(content='doc', rowid='id', vector='vec', invalid='maybe')")
+
+    def test_models_that_no_backend_can_search(self):
+        script = ("import sqlite3, sys; db = sqlite3.connect(':memory:'); db.enable_load_extension(True); db.load_extension(sys.argv[1]); "
+                  "db.execute('SELECT glove_load_table(?, ?)', ('m', \"SELECT 'a', '[1,2]'\")); "
+                  "print(*db.execute('SELECT backend, state, passed_over FROM glove_models').fetchone(), sep='|')")
+        done = subprocess.run([sys.executable, "-c", script, EXTENSION], capture_output=True, text=True, check=True, env={**os.environ, "GLOVE_CPU_TARGET": "none"})
+        self.assertRegex(done.stdout, r"^None\|no backend available\|.*cpu: CPU target 'none' is not one that this machine runs")
 
 
 if __name__ == "__main__":
