@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -239,6 +240,149 @@ TEST_F(BadModelHeader, Checksums) {
   ASSERT_FALSE(opened.ok());
   EXPECT_EQ(opened.error().message, path_ + ": the header's checksum is " + stored +
                                         ", but the header says '" + wrong + "'; the file is damaged");
+}
+
+// A model file of another program: the tensors in any order and type, no checksums but the header's.
+class MinimalModel : public BadInput {
+ protected:
+  struct Part {
+    std::string name, type, shape, data;
+  };
+
+  template <class T>
+  static std::string bytes_of(const std::vector<T>& values) {
+    return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
+  }
+
+  static std::vector<Part> sound() {
+    return {{"vectors", "F32", "[2,2]", floats({1, 2, 3, 4})},
+            {"word_offsets", "I64", "[3]", bytes_of<int64_t>({0, 1, 2})},
+            {"word_bytes", "U8", "[2]", "ab"}};
+  }
+
+  using Metadata = std::vector<std::pair<std::string_view, std::string>>;
+
+  // The data begins `shift` bytes after a multiple of 64.
+  std::string error_with(const std::vector<Part>& parts, const Metadata& metadata = {{kVersionKey, "1.0"}},
+                         size_t shift = 0) const {
+    std::string json = "{\"__metadata__\":{\"" + std::string(kHeaderChecksumKey) + "\":\"00000000\"";
+    for (const auto& [key, value] : metadata) json += ",\"" + std::string(key) + "\":\"" + value + "\"";
+    json += "}";
+    std::string data;
+    for (const Part& part : parts) {
+      json += "," + tensor(part.name, "\"dtype\":\"" + part.type + "\",\"shape\":" + part.shape +
+                                          ",\"data_offsets\":[" + std::to_string(data.size()) + "," +
+                                          std::to_string(data.size() + part.data.size()) + "]");
+      data += part.data;
+    }
+    json += "}";
+    while ((8 + json.size()) % 64 != shift) json += ' ';
+    std::string header = safetensors(json);
+    header.replace(header.find("00000000"), 8, header_checksum(header));
+    const std::string path = directory_.write("m.safetensors", header + data);
+    const auto opened = open_model(path);
+    return opened.ok() ? "none" : opened.error().message.substr(path.size() + 2);
+  }
+};
+
+TEST_F(MinimalModel, ShapesAndTypes) {
+  EXPECT_EQ(error_with(sound()), "none");
+  const auto other = [](const std::string& name) {
+    return "the tensor '" + name +
+           "' has another type or shape than a model of 2 words and 2 dimensions needs";
+  };
+  std::vector<Part> parts = sound();
+  parts[0] = {"vectors", "F32", "[2,0]", ""};
+  EXPECT_EQ(error_with(parts),
+            "the tensor 'vectors' is 2 x 0; a model has 1 to 2147483583 words of 1 to 65536 dimensions");
+  parts[0] = {"vectors", "F32", "[0,2]", ""};
+  EXPECT_EQ(error_with(parts),
+            "the tensor 'vectors' is 0 x 2; a model has 1 to 2147483583 words of 1 to 65536 dimensions");
+  parts = sound();
+  parts[1] = {"word_offsets", "I64", "[2]", bytes_of<int64_t>({0, 1})};
+  EXPECT_EQ(error_with(parts), other("word_offsets"));
+  parts = sound();
+  parts[2].type = "I8";
+  EXPECT_EQ(error_with(parts), other("word_bytes"));
+  for (const Part& part : std::vector<Part>{{"norms_squared", "F32", "[2]", floats({5, 25})},
+                                            {"codes", "I8", "[2]", "ab"},
+                                            {"scales", "F32", "[1]", floats({1})},
+                                            {"residuals", "F64", "[2]", bytes_of<double>({1, 2})},
+                                            {"codes4", "U8", "[2]", "ab"},
+                                            {"sorted_ids", "I32", "[3]", bytes_of<int32_t>({0, 1, 2})},
+                                            {"word_counts", "F32", "[2]", floats({1, 2})}}) {
+    parts = sound();
+    parts.push_back(part);
+    EXPECT_EQ(error_with(parts), other(part.name));
+  }
+  // A tensor that this build does not know is no fault.
+  parts = sound();
+  parts.push_back({"unknown", "BOOL", "[3]", "abc"});
+  EXPECT_EQ(error_with(parts), "none");
+}
+
+TEST_F(MinimalModel, Alignment) {
+  std::vector<Part> parts = sound();
+  std::swap(parts[1], parts[2]);  // behind 2 bytes of words
+  const std::string message = error_with(parts);
+  EXPECT_EQ(message.substr(0, 42), "the tensor 'word_offsets' begins at offset");
+  EXPECT_EQ(message.substr(message.find(',')),
+            ", which its type cannot; write the file again with glove-convert");
+  EXPECT_EQ(error_with(sound(), {{kVersionKey, "1.0"}}, 2).substr(0, 37),
+            "the tensor 'vectors' begins at offset");
+}
+
+// Of version 2: how texts are encoded is checked before the tokenizer itself is read.
+TEST_F(MinimalModel, WithATokenizer) {
+  const auto error = [&](const std::vector<Part>& more, const std::string& encoding,
+                         const std::string& tokens) {
+    std::vector<Part> parts = sound();
+    parts.insert(parts.begin() + 2, more.begin(), more.end());
+    return error_with(parts, {{kVersionKey, "2.0"}, {kEncodingKey, encoding}, {kTokensKey, tokens}});
+  };
+  const std::vector<Part> sound_json = {{"tokenizer", "U8", "[8]", "{\"a\": 1}"}};
+  for (const std::string encoding :
+       {"model2vec", "model2vec,normalize", "static-embedding", "static-embedding,normalize"})
+    EXPECT_EQ(error(sound_json, encoding, "2"), "none");
+  EXPECT_EQ(error(sound_json, "word2vec", "2"),
+            "the metadata key 'glove.encoding' is 'word2vec', which this build does not know");
+  for (const std::string tokens : {"", "0", "-2", "2x", "99999999999999999999"})
+    EXPECT_EQ(error(sound_json, "model2vec", tokens),
+              "the metadata key 'glove.tokens' is '" + tokens + "', but must be a number above 0");
+  EXPECT_EQ(error({}, "model2vec", "2"), "the tensor 'tokenizer' is missing");
+  const std::string wrong = "' has another type or shape than a model of 2 words and 2 dimensions needs";
+  EXPECT_EQ(error({{"tokenizer", "I8", "[8]", "{\"a\": 1}"}}, "model2vec", "2"),
+            "the tensor 'tokenizer" + wrong);
+  std::vector<Part> weighted = sound_json;
+  weighted.push_back({"token_weights", "F64", "[2]", bytes_of<double>({1, 2})});
+  EXPECT_EQ(error(weighted, "model2vec", "2"), "none");
+  EXPECT_EQ(error(weighted, "model2vec", "3"), "the tensor 'token_weights" + wrong);
+}
+
+TEST_F(MinimalModel, Versions) {
+  const std::string none = "the metadata key 'glove.version' is missing or no version";
+  for (const std::string version : {"", "x", "1x", ".1"})
+    EXPECT_EQ(error_with(sound(), {{kVersionKey, version}}), none);
+  for (const std::string version : {"1", "1.", "1.99"})
+    EXPECT_EQ(error_with(sound(), {{kVersionKey, version}}), "none");
+  EXPECT_EQ(error_with(sound(), {{kVersionKey, "0.9"}}),
+            "the file has format version 0.9, but this build reads the versions 1 and 2; convert the "
+            "original again, or use a newer build");
+}
+
+TEST_F(MinimalModel, Derivations) {
+  const auto error = [&](const std::string& derivation, const std::vector<Part>& more) {
+    std::vector<Part> parts = sound();
+    parts.insert(parts.begin() + 1, more.begin(), more.end());
+    return error_with(parts, {{kVersionKey, "1.0"}, {kDerivationKey, derivation}});
+  };
+  const Part mean = {"derivation_mean", "F32", "[2]", floats({1, 2})};
+  EXPECT_EQ(error("identity", {}), "none");
+  EXPECT_EQ(error("center", {mean}), "none");
+  EXPECT_EQ(error("center,matrix", {mean}), "the tensor 'derivation_matrix' of its derivation is missing");
+  EXPECT_EQ(error("matrix", {{"derivation_matrix", "F32", "[2,0]", ""}}),
+            "the tensor 'derivation_matrix' has 0 columns; vectors have 1 to 65536 dimensions");
+  EXPECT_EQ(error("matrix", {{"derivation_matrix", "F32", "[2,1]", floats({1, 2})}}), "none");
 }
 
 }  // namespace
