@@ -140,6 +140,7 @@ TEST_F(BadArchive, Directories) {
   const std::string local = archive.local(), entry = archive.entry();
   const std::string at_entry = "offset " + std::to_string(local.size()) + ": zip archive: ";
   expect_error(local + Archive::end(0, local.size()), "the zip archive holds no file");
+  expect_error(Archive::end(0, 0), "the zip archive holds no file");
   expect_error(archive.with_directory("PK\1\1" + entry.substr(4)),
                at_entry + "an entry of its directory is damaged");
   expect_error(archive.with_directory(entry.substr(0, 45)),

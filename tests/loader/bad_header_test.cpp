@@ -316,9 +316,14 @@ TEST_F(MinimalModel, ShapesAndTypes) {
     EXPECT_EQ(error_with(parts), other(part.name));
   }
   // A tensor that this build does not know is no fault.
-  parts = sound();
-  parts.push_back({"unknown", "BOOL", "[3]", "abc"});
-  EXPECT_EQ(error_with(parts), "none");
+  for (const auto& [type, bytes] : std::vector<std::pair<std::string, size_t>>{
+           {"BOOL", 1}, {"U16", 2}, {"I16", 2}, {"BF16", 2}, {"U32", 4}, {"U64", 8}, {"I64", 8}}) {
+    parts = sound();
+    parts.push_back({"unknown", type, "[3]", std::string(3 * bytes, 'x')});
+    EXPECT_EQ(error_with(parts), "none");
+    parts.back().data += "x";
+    EXPECT_NE(error_with(parts).find("does not fit its type and shape"), std::string::npos) << type;
+  }
 }
 
 TEST_F(MinimalModel, Alignment) {

@@ -201,7 +201,8 @@ TEST_F(BadInput, APromiseReservesNoMoreThanTheFileHasRoomFor) {
   for (int i = 0; i < kRows; ++i) binary += "w" + std::to_string(i) + " " + floats({1, 2, 3, 4, 5});
   // A component takes at least two bytes of text, and four bytes of vectors and one of codes. Of a row, which
   // takes at least twelve bytes of text, 24 bytes and the word are kept.
-  for (const std::string& count : std::vector<std::string>{"", std::to_string(kRows + 1), "500000", "99999999"})
+  for (const std::string& count :
+       std::vector<std::string>{"", std::to_string(kRows + 1), "500000", "99999999"})
     for (const bool is_binary : {false, true}) {
       if (count.empty() && is_binary) continue;
       const std::string header = count.empty() ? "" : count + " 5\n";

@@ -120,7 +120,8 @@ class DamagedFile : public ::testing::Test {
   static void search(const ModelPtr& model) {
     Engine engine;
     CpuBackendOptions options;
-    if (model->parts().front().planes != nullptr) options.first_level = FirstLevel::kCoarsest;  // else too small to be read by them
+    if (model->parts().front().planes != nullptr)
+      options.first_level = FirstLevel::kCoarsest;  // else too small to be read by them
     engine.backends().add(make_cpu_backend(options));
     ModelSearchers searchers(engine, model);
     for (const std::string_view word : {"the", "of"}) {

@@ -251,6 +251,22 @@ TEST_F(DamagedShards, ImpossiblePlaces) {
   EXPECT_NE(error_of(index_).find("belongs to a model of 97 rows"), std::string::npos);
 }
 
+// Of the same set, by its name.
+TEST_F(DamagedShards, OfOtherDimensions) {
+  const auto set_of = [](const std::string& bytes) {
+    const std::string key = "\"glove.set\":\"";
+    const size_t place = bytes.find(key) + key.size();
+    return bytes.substr(place, bytes.find('"', place) - place);
+  };
+  const std::string name = "wider-00002-of-00003.safetensors";
+  edit_header(directory_, name, set_of(TemporaryDirectory::read(path(name))),
+              set_of(TemporaryDirectory::read(shard(1))));
+  copy(path(name), shard(2));
+  EXPECT_EQ(error_of(index_), shard(2) +
+                                  ": this shard has other dimensions, keys or tokens than the first one; use "
+                                  "the files of one conversion");
+}
+
 TEST_F(DamagedShards, OverlappingWords) {
   std::string bytes = TemporaryDirectory::read(shard(1));
   const ModelPtr model = open_model(shard(1)).value();
@@ -300,6 +316,13 @@ TEST_F(DamagedShards, Indexes) {
   EXPECT_NE(error_with("\"96\"", "\"97\"").find("belongs to a model of 96 rows"), std::string::npos);
   EXPECT_EQ(error_with(",\n    \"vectors.00003\": \"m-00003-of-00003.safetensors\"", ""),
             "the shards have 64 rows, but the index says 96; it does not name all shards");
+  const size_t first = text_.find("\"vectors.00001\"");
+  EXPECT_EQ(error_with(text_.substr(first, text_.find("\n  }", first) - first), ""),
+            "the 'weight_map' must name 1 to 256 shards");
+  std::string many;
+  for (int i = 0; i < 257; ++i) many += "\"" + std::to_string(i) + "\": \"x\", ";
+  EXPECT_EQ(error_with("\"vectors.00001\"", many + "\"vectors.00001\""),
+            "the 'weight_map' must name 1 to 256 shards");
   EXPECT_EQ(error_with("{\n", "{{"), "the index of shards is not valid JSON; the file is damaged");
   directory_.write("m.safetensors.index.json", "{\"weight_map\":{" + std::string(kMaxIndexBytes, ' ') + "}}");
   EXPECT_NE(error_of(index_).find("an index of shards has at most"), std::string::npos);
@@ -338,6 +361,27 @@ TEST(Shards, AnErrorLeavesNothing) {
     EXPECT_TRUE(directory.open_unnamed_files().empty());
   }
   EXPECT_GE(interrupted, 3);  // at least once per shard
+  EXPECT_NE(save_shards(*model, directory.path("m\xff"), 3, 0, {})
+                .status()
+                .error()
+                .message.find("must be valid UTF-8"),
+            std::string::npos);
+  EXPECT_FALSE(save_shards(*model, directory.path("m"), 0, 0, {}).ok());
+  // Somebody makes a folder in the place of the index before it appears: the shards that have appeared go.
+  const std::string index = directory.path("n.safetensors.index.json");
+  bool refused = false;
+  for (int at = 1; at <= asked && !refused; ++at) {
+    int calls = 0;
+    const auto saved = save_shards(*model, directory.path("n"), 3, 1, [&] {
+      if (++calls == at) std::filesystem::create_directory(index);
+      return false;
+    });
+    EXPECT_FALSE(saved.ok());
+    refused = saved.error().message.starts_with("cannot replace '" + index);
+    std::filesystem::remove(index);
+    ASSERT_EQ(directory.entries(), names) << at << " " << saved.error().message;
+  }
+  EXPECT_TRUE(refused);
   // The last shard cannot get its name.
   std::filesystem::create_directory(directory.path("m-00003-of-00003.safetensors"));
   EXPECT_FALSE(save_shards(*model, directory.path("m"), 3, 0, {}).ok());
