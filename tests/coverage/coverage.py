@@ -28,6 +28,7 @@ EXCLUDED = (
     (r"^base/windows/|^base/posix/(macos|emscripten)", r"", "code of another system"),
     (r"", r"bad_alloc|NOMEM|nomem|sqlite3_malloc|\.reserve_|make_room|value_dup|!room\b", "an allocation failed: AllocationsTest makes each fail, in processes that "
      "write no profile"),
+    (r"", r"if constexpr", "a condition that the compiler decides, which has no counter"),
     (r"", r"GLOVE_REQUIRE", "a condition that the caller must have made true"),
     (r"^base/(posix/|file|replacement_file)|^model/mapped_file|^gpu/residency/upload|^loader/output", r"errno|!status|!target|!now|descriptor < 0|MAP_FAILED|"
      r"count < 0|system_calls::|fstat|fchmod|bytes < 0|attr\(|address == nullptr|loaded == nullptr|kAttempts|!got\.ok|unnamed|\bafter\b|ioctl|result == 0",

@@ -101,6 +101,13 @@ TEST_F(DamagedLists, WrongTypesAndShapes) {
                       tensor(name, type) + "\",\"shape\":" + other);
     expect_error_of_opening("the tensor '" + std::string(name) + "' has another type or shape");
   }
+  for (const auto& [shape, rows] : {std::pair{"[ 90 ]", "90"}, {"[]    ", "0"}}) {
+    const std::string before = tensor(kListCentroids, "F32") + "\",\"shape\":";
+    write_with_header(before + "[5,18]", before + shape);
+    expect_error_of_opening(
+        rows[0] == '9' ? "the tensor 'list_centroids' has 90 rows; a model of 70 words has 1 to 70 lists"
+                       : "gives tensor 'list_centroids' 360 bytes, which does not fit its type and shape");
+  }
   const std::string key = "\"" + std::string(kPlanesMostKKey) + "\":\"9";
   write_with_header(key, key.substr(0, key.size() - 1) + "x");
   expect_error_of_opening("the metadata key 'glove.planes.most_k' is 'x");

@@ -179,6 +179,18 @@ class Formats(unittest.TestCase):
         lengths = numpy.sqrt((units.astype(float) ** 2).sum(axis=1))
         numpy.testing.assert_allclose(lengths, [1, 1, 1, 1, 0, 1], atol=1e-6)
 
+    def test_lists_that_cannot_be(self):
+        path = self.write("m.txt", b"a 1 2\nb 3 4\n")
+        for lists in ("x", "0", "-1", "2.5", "", "99999999999999999999"):
+            result = convert("--lists", lists, path, self.path("out"))
+            self.assertEqual(result.returncode, 2, lists)
+            self.assertIn(f"--lists: '{lists}' is not auto, none or a number from 1 to ", result.stderr.decode())
+        wide = self.write("wide.txt", b"a" + b" 1" * 40000 + b"\nb" + b" 2" * 40000 + b"\n")
+        result = convert("--lists", "2", wide, self.path("out"))
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(": vectors of 40000 dimensions cannot be in lists, only of 4096 or fewer; omit --lists", result.stderr.decode())
+        self.assertFalse(os.path.exists(self.path("out")))
+
     def test_an_archive_of_several_files_wants_a_name(self):
         rows = random_rows(self.generator, 4, 3) + numpy.float32(1)
         words = [b"a", b"b", b"c", b"d"]

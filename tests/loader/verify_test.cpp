@@ -75,6 +75,15 @@ TEST_F(Verify, TheOrderOfWords) {
   expect_error_of_verifying(order + "6");
 }
 
+TEST_F(Verify, SavingNoticesAWordThatIsThereTwice) {
+  save(*model_to_verify(KeyType::kText));
+  write_with<char>(kWordBytes, 3 * 6, {'w', '0', '5'});
+  const std::string other = path_ + ".other";
+  EXPECT_EQ(save_model(*open_model(path_).value(), other, 1, {}).error().message,
+            path_ + ": row 7 has the word of an earlier row; the file is damaged");
+  EXPECT_FALSE(open_model(other).ok());
+}
+
 TEST_F(Verify, VectorsAndNorms) {
   save(*model_to_verify(KeyType::kText));
   for (const float wrong : {kNotANumber, kInfinite, -kInfinite}) {

@@ -1,6 +1,7 @@
 #include "tests/sql/failing_allocator.h"
 
 #include <dlfcn.h>
+#include <execinfo.h>
 #include <sqlite3.h>
 
 #include <atomic>
@@ -8,6 +9,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <new>
 #include <utility>
 
@@ -25,13 +27,27 @@ struct Plan {
   long failing = 0;
   std::atomic<long> next{0};
   std::atomic<bool> failed{false};
+  std::vector<uint64_t>* stacks = nullptr;
 };
 Plan plan;
 
 thread_local bool of_the_plan = false;  // this thread made the plan
 thread_local bool of_the_test = false;
 
+void note_stack() {
+  static std::mutex mutex;
+  const AllocationsOfTheTest own;
+  void* frames[12];
+  const int depth = backtrace(frames, 12);
+  uint64_t stack = 0;
+  for (int i = 0; i < depth; ++i)
+    stack = (stack ^ reinterpret_cast<uintptr_t>(frames[i])) * 0x9E3779B97F4A7C15u;
+  const std::lock_guard lock(mutex);
+  plan.stacks->push_back(stack);
+}
+
 bool fails() {
+  if (plan.stacks != nullptr) note_stack();
   const long number = plan.next.fetch_add(1, std::memory_order_relaxed);
   if (plan.for_good ? number < plan.failing : number != plan.failing) return false;
   plan.failed = true;
@@ -107,9 +123,17 @@ FailingAllocations::FailingAllocations(Allocations kind, long succeed, bool for_
 void FailingAllocations::finish() {
   if (!of_the_plan) return;
   plan.active = false;
+  plan.stacks = nullptr;
   of_the_plan = false;
   failed_ = plan.failed;
   count_ = plan.next;
+}
+
+void FailingAllocations::collect_stacks(std::vector<uint64_t>& stacks) {
+  const AllocationsOfTheTest own;
+  void* frame = nullptr;
+  backtrace(&frame, 1);  // loads a library the first time
+  plan.stacks = &stacks;
 }
 
 AllocationsOfTheTest::AllocationsOfTheTest() : before_(std::exchange(of_the_test, true)) {}

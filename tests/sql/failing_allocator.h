@@ -4,6 +4,9 @@
 // a sanitizer, which has a malloc() of its own, of operator new.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 namespace glove::testing {
 
 enum class Allocations {
@@ -33,6 +36,8 @@ class FailingAllocations {
   // After finish(): whether an allocation failed, and how many there were.
   bool failed() const { return failed_; }
   long count() const { return count_; }
+  // Collects a number per allocation that is the same for equal stacks of calls, as deep as 12 functions.
+  void collect_stacks(std::vector<uint64_t>& stacks);
 
  private:
   bool failed_ = false;

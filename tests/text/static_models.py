@@ -67,7 +67,7 @@ class StaticModel:
                 self.weights = weights.astype(float)
             tensors["weights"] = (weights_dtype, array)
         if mapping is not None:
-            code = {"<i8": "I64", "<i4": "I32", "<u2": "U16"}[mapping_type]
+            code = {"<i8": "I64", "<i4": "I32", "<u2": "U16", "<f4": "F32"}[mapping_type]
             tensors["mapping"] = (code, numpy.array(mapping, mapping_type))
             table = table[numpy.array(mapping, int) % len(table)]
         self.table = table

@@ -374,6 +374,7 @@ class StaticModels(unittest.TestCase):
         refused("'weights' must be a vector with an entry for each token", weights=numpy.ones(0))
         refused("'mapping' must be a vector with an entry for each token", mapping=[], values=rows(count))
         refused("'weights' must be a vector with an entry for each token", weights=numpy.ones((count, 1)))
+        refused("'mapping' is of the type 'F32'; integers of 8 to 64 bits are supported", mapping=[0] * count, mapping_type="<f4")
         refused("maps the token with the id 2 to row 35, but there are 35 rows", mapping=[0, 1, count] + [0] * (count - 3))
         refused("maps the token with the id 1 to row -1", mapping=[0, -1] + [0] * (count - 2))
         for bad in numpy.nan, numpy.inf:
