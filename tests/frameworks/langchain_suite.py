@@ -1,9 +1,11 @@
 """LangChain's own tests of vector stores, run by pytest, and what they leave out."""
 import asyncio
+import datetime
 import os
 import sqlite3
 import threading
 
+import numpy
 import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
@@ -64,10 +66,19 @@ def test_filters(store, filter, ids):
 
 
 @pytest.mark.parametrize("filter, part", [({"lang": {"$near": 1}}, "'$near'"), ({"$xor": []}, "'$xor'"), ([("lang", "en")], "dict"),
-                                          (lambda document: True, "dict")])
+                                          (lambda document: True, "dict"), ({"lang": {"$in": "en"}}, "not a list"), ({"lang": {"$gt": ["en"]}}, "cannot")])
 def test_filters_that_are_wrong(store, filter, part):
     with pytest.raises((TypeError, ValueError), match=part.replace("$", r"\$")):
         found(store, filter)
+
+
+def test_dates_and_numbers_of_numpy(store):
+    first, second = datetime.datetime(2024, 1, 2, 3), datetime.datetime(2024, 1, 2, 3, 4)
+    store.add_texts(["rain", "storm"], [{"at": first, "n": numpy.int64(7)}, {"at": second, "n": numpy.array([1, 2])}], ids=["x", "y"])
+    assert store.get_by_ids(["x", "y"])[1].metadata == {"at": "2024-01-02T03:04:00", "n": [1, 2]}
+    for filter, ids in (({"at": first}, "x"), ({"at": {"$gt": first}}, "y"), ({"at": {"$in": [first, second]}}, "xy"), ({"n": numpy.int64(7)}, "x"),
+                        ({"n": {"$contains": numpy.int64(2)}}, "y"), ({"n": {"$lte": numpy.float32(7)}}, "x")):
+        assert found(store, filter) == ids, filter
 
 
 def test_an_index_serves_a_filter(store):

@@ -37,12 +37,19 @@ def metadata(*keys: str) -> Field:
     return Field(*(f"(SELECT {what} FROM json_each({source}) WHERE key = {_literal(keys[-1])})" for what in ("value", "type")))
 
 
+def plain(value: Any) -> Any:
+    """Dates as texts, and numbers and arrays of NumPy as Python's own: what metadata have of them."""
+    for method in ("isoformat", "tolist"):
+        if hasattr(value, method):
+            return getattr(value, method)()
+    return value
+
+
 def dumps(value: Any) -> str:
-    """The JSON text of a value. Dates, and numbers and arrays of NumPy, are written as Python's own; NaN is an error."""
+    """The JSON text of a value, which is made plain; NaN is an error."""
     def written(other: Any) -> Any:
-        for method in ("isoformat", "tolist"):
-            if hasattr(other, method):
-                return getattr(other, method)()
+        if plain(other) is not other:
+            return plain(other)
         raise TypeError(f"{other!r} cannot be written as JSON, which metadata are; make it a text, a number, a list or a dict")
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=written)
@@ -55,6 +62,7 @@ def _typed(field: Field, comparison: str, is_text: bool) -> str:
 
 
 def equal(field: Field, value: Any) -> Condition:
+    value = plain(value)
     if value is None:
         return f"{field.value} IS NULL", []
     if isinstance(value, (list, tuple, dict)):
@@ -64,14 +72,17 @@ def equal(field: Field, value: Any) -> Condition:
 
 def ordered(field: Field, operator: str, value: Any) -> Condition:
     """Whether the field is <, <=, > or >= the value, and both are texts or both are numbers."""
+    value = plain(value)
     if isinstance(value, (list, tuple, dict)):
         raise ValueError(f"{value!r} cannot be compared by {operator}; a number or a text can")
     return NEVER if value is None else (_typed(field, operator + " ?", isinstance(value, str)), [value])
 
 
 def one_of(field: Field, values: Iterable[Any]) -> Condition:
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise TypeError(f"{values!r} is not a list of values")
     numbers, texts, others = [], [], []  # type: List[Any], List[Any], List[Any]
-    for value in values:
+    for value in map(plain, values):
         (texts if isinstance(value, str) else others if value is None or isinstance(value, (list, tuple, dict)) else numbers).append(value)
     listed = [(_typed(field, "IN (SELECT value FROM json_each(?))", some is texts), [dumps(some)]) for some in (texts, numbers) if some]
     return any_of([*listed, *(equal(field, value) for value in others)])
