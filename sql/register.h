@@ -15,6 +15,7 @@ int register_glove_keys(sqlite3* db, Engine& engine);        // glove_keys.cpp: 
 int register_glove_recall(sqlite3* db, Engine& engine);      // glove_recall.cpp: an aggregate
 int register_glove_index(sqlite3* db, Engine& engine);       // index/glove_index.cpp: an index over a table
 int register_glove_indexes(sqlite3* db, Engine& engine);     // index/glove_indexes.cpp: the live indexes
+int register_glove_mmr(sqlite3* db, Engine& engine);         // index/glove_mmr.cpp: rows that differ
 int register_glove_repair(sqlite3* db, Engine& engine);      // index/glove_repair.cpp
 int register_glove_models(sqlite3* db, Engine& engine);      // glove_models.cpp: the loaded models
 int register_glove_words(sqlite3* db, Engine& engine);       // glove_words.cpp: the vocabulary

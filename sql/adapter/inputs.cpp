@@ -167,6 +167,16 @@ sqlite3_value* InputValues::operator[](int column) const {
   return value == nullptr || is_null(value) ? nullptr : value;
 }
 
+std::string InputValues::key() const {
+  std::string key;
+  for (sqlite3_value* const value : values_) {
+    const bool given = value != nullptr && !is_null(value);
+    const std::string_view text = given ? text_or_blob(value) : std::string_view();
+    key += concat(given ? sqlite3_value_type(value) : 0, ' ', text.size(), ':', text);
+  }
+  return key;
+}
+
 Status InputValues::return_input(sqlite3_context* context, int column) const {
   sqlite3_value* value = (*this)[column];
   if (value == nullptr) return invalid_argument(not_given(inputs_, column));

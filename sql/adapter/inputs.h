@@ -97,6 +97,9 @@ class InputValues {
   // Returns nullptr if the input was not given or is NULL, which means the same.
   sqlite3_value* operator[](int column) const;
 
+  // Returns a string that identifies the values.
+  std::string key() const;
+
   // Makes the input, as it was given, the result of xColumn. It is an error if it was not given.
   Status return_input(sqlite3_context* context, int column) const;
 

@@ -85,6 +85,7 @@ class OwnStatement {
     // Returns the first column of each row that follows.
     Result<std::vector<int64_t>> integers();
 
+    int columns() const { return statement_.columns(); }
     sqlite3_value* value(int column) const { return sqlite3_column_value(statement_.statement_, column); }
     int64_t integer(int column) const { return sqlite3_column_int64(statement_.statement_, column); }
     bool null(int column) const { return sqlite3_column_type(statement_.statement_, column) == SQLITE_NULL; }

@@ -257,11 +257,9 @@ class Callbacks {
   }
 
  private:
-  // Runs body(), guarded. That of a table which users create reads and writes the database, too, so it may
-  // find it busy or full.
+  // Runs body(), guarded. It may run statements of its own, which may find the database busy or full.
   template <class Body>
   static int query(sqlite3_vtab_cursor* base, const Body& body) noexcept {
-    if constexpr (!IsCreated<Table>) return guard(base->pVtab, body);
     return with_database_code([&] { return guard(base->pVtab, body); });
   }
 

@@ -58,7 +58,7 @@ class GloveTokens::Cursor {
     GLOVE_ASSIGN_OR_RETURN(const auto text, optional_text(inputs_[kText], kName, "text"));
     GLOVE_ASSIGN_OR_RETURN(const auto options, optional_text(inputs_[kTokenOptions], kName, "options"));
     if (!text) return {};
-    rowids_.start(key_of_inputs());
+    rowids_.start(inputs_.key());
     GLOVE_ASSIGN_OR_RETURN(model_, model_input(models_, inputs_[kTokenModel], kName));
     GLOVE_ASSIGN_OR_RETURN(encoder_, kept_.find(models_.connection(), model_, options, kName,
                                                 /*for_words_only=*/true));
@@ -100,18 +100,6 @@ class GloveTokens::Cursor {
   Result<int64_t> rowid() { return rowids_.rowid(position_); }
 
  private:
-  // Returns a string that identifies the inputs: each with its length before it.
-  std::string key_of_inputs() {
-    std::string key;
-    for (const int column : {kTokenModel, kTokenOptions, kText}) {
-      sqlite3_value* const value = inputs_[column];
-      const std::string_view text = value == nullptr ? std::string_view() : text_of(value);
-      key += (value == nullptr ? "-" : std::to_string(text.size())) + ":";
-      key += text;
-    }
-    return key;
-  }
-
   Connection::Pin& models_;
   vtab::InputValues inputs_;
   KeptEncoder kept_;

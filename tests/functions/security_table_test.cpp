@@ -86,6 +86,7 @@ constexpr Object kObjects[] = {
     {"glove_map",
      "(SELECT count(*) FROM glove_map('[\"king\",\"queen\",\"man\"]', NULL, NULL, '{\"method\":\"pca\"}'))",
      Works::kInQueries},
+    {"glove_mmr", "(SELECT count(*) FROM glove_mmr('indexed', '[1,1,1]'))", Works::kInQueries},
     {"glove_tokens", "(SELECT count(*) FROM glove_tokens('king'))", Works::kInQueries},
     {"glove_indexes", "(SELECT count(*) FROM glove_indexes)", Works::kInQueries},
     {"glove_index", "(SELECT count(*) FROM indexed WHERE query = '[1,1,1]')", Works::kInQueries},

@@ -81,9 +81,9 @@ TEST(Surface, Tables) {
   Connection plain(":memory:", false);
   Connection with_glove;
   constexpr const char* kModules = "SELECT name FROM pragma_module_list ORDER BY name";
-  const Rows expected = {{"glove_clusters"}, {"glove_index"},  {"glove_indexes"}, {"glove_kmeans"},
-                         {"glove_map"},      {"glove_models"}, {"glove_nn"},      {"glove_pca"},
-                         {"glove_stats"},    {"glove_tokens"}, {"glove_words"}};
+  const Rows expected = {{"glove_clusters"}, {"glove_index"}, {"glove_indexes"}, {"glove_kmeans"},
+                         {"glove_map"},      {"glove_mmr"},   {"glove_models"},  {"glove_nn"},
+                         {"glove_pca"},      {"glove_stats"}, {"glove_tokens"},  {"glove_words"}};
   EXPECT_EQ(difference(sorted(with_glove.rows(kModules)), sorted(plain.rows(kModules))), expected);
 }
 
@@ -125,6 +125,14 @@ TEST(Surface, ColumnsOfGloveIndexes) {
             "schema TEXT, name TEXT, rows INTEGER, segments INTEGER, dead INTEGER, logged INTEGER, bytes "
             "INTEGER, backend TEXT, state TEXT, recall REAL, measured REAL, measured_low REAL, measured_high "
             "REAL, audits INTEGER, metric TEXT");
+}
+
+TEST(Surface, ColumnsOfGloveMmr) {
+  std::string expected =
+      "key , rank INTEGER, similarity REAL, distance REAL, +target TEXT, +query , +k INTEGER, +lambda REAL, "
+      "+fetch INTEGER, +among BLOB";
+  for (int part = 2; part <= 16; ++part) expected += ", +key" + std::to_string(part) + " ";
+  EXPECT_EQ(columns_of("glove_mmr"), expected);
 }
 
 TEST(Surface, ColumnsOfGloveModels) {
