@@ -131,7 +131,7 @@ class Index(unittest.TestCase):
         self.assertEqual(index.search(query, where="kind IN (';', '--', '(')"), [])
         with self.assertRaisesRegex(ValueError, "'glove_k', but names that begin with glove_"):
             index.search(query, where="id = :glove_k", params={"glove_k": 3})
-        with self.assertRaisesRegex(ValueError, "where and among"):
+        with self.assertRaisesRegex(ValueError, r"search\(\): where is '1' and among is \[1\]; give one"):
             index.search(query, where="1", among=[1])
 
     def test_rows_are_tuples_dicts_or_a_frame(self):
@@ -314,7 +314,12 @@ class Index(unittest.TestCase):
             with self.subTest(part), self.assertRaisesRegex(kind, part):
                 self.glove.index(self.conn, "doc", *arguments, **options)
             self.assertEqual(self.conn.execute("SELECT * FROM sqlite_master").fetchall(), [])
-        must_raise(TypeError, "the id 'a' is not an integer", ["a"], [[1]])
+        must_raise(TypeError, r"index\(\): the id 'a' is not an integer", [1, "a"], [[1], [2]])
+        must_raise(TypeError, "the id 7 is a int, but the id 'a' is a str; a key has one type", ["a", 7], [[1], [2]])
+        must_raise(TypeError, r"the id \[1\] is not an integer", [[1]], [[1]])
+        must_raise(ValueError, "ids has the columns a; a key of one column is given as a list", {"a": [1]}, [[1]])
+        must_raise(ValueError, "index_columns has 'nosuch', which is no column of 'doc'; those are vector", None, [[1]], index_columns=["nosuch"])
+        must_raise(ValueError, "if_exists is 'replace'; it must be", None, [[1]], if_exists="replace")
         must_raise(TypeError, "the id True", [True], [[1]])
         must_raise(ValueError, "id 2, vector 1", [1, 2], [[1]])
         must_raise(ValueError, "t 3", [1, 2], [[1], [2]], {"t": list("abc")})
@@ -330,11 +335,13 @@ class Index(unittest.TestCase):
         must_raise(TypeError, "columns is a list; it must be a dict", None, [[1]], ["a"])
         if optional("pandas"):
             must_raise(TypeError, "columns is a Series", None, [[1]], optional("pandas").Series(["a"], name="t"))
-        with self.assertRaisesRegex(ValueError, "there is no such table"):
+        with self.assertRaisesRegex(ValueError, r"no index 'doc', nor one of a table of this name; sqlite_glove.index\(conn, 'doc', ...\) makes"):
             self.glove.Index(self.conn, "doc")
         self.conn.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, embedding BLOB)")
-        with self.assertRaisesRegex(ValueError, "no column 'vector'; its columns are id, embedding; .* vector=None"):
+        with self.assertRaisesRegex(ValueError, "no index 'doc', .* make one by CREATE VIRTUAL TABLE .* the columns of 'doc' are id, embedding"):
             self.glove.Index(self.conn, "doc")
+        with self.assertRaisesRegex(ValueError, "no index 'other' of 'doc'"):
+            self.glove.Index(self.conn, "doc", name="other")
         with self.assertRaisesRegex(ValueError, r"the table 'doc' exists already; open its index by sqlite_glove.Index\(conn, 'doc'\)"):
             self.glove.index(self.conn, "doc", vectors=[[1]])
         docs = self.glove.index(self.conn, "other", vectors=[[1]])

@@ -11,10 +11,14 @@ import os
 import sys
 from typing import Any, Iterable, List, NamedTuple, Optional, Union
 
-from ._index import Index, Progress, _execute, _text, index
+from ._async import AsyncIndex
+from ._index import Index, index
+from ._sql import Progress
+from ._sql import execute as _execute
+from ._sql import text as _text
 from ._version import __version__
 
-__all__ = ["Index", "Neighbor", "Progress", "__version__", "convert_path", "index", "load", "load_gensim", "loadable_path", "repair",
+__all__ = ["AsyncIndex", "Index", "Neighbor", "Progress", "__version__", "convert_path", "index", "load", "load_gensim", "loadable_path", "repair",
            "neighbors", "serialize_float32"]
 
 _WORDS_PER_BATCH = 1024

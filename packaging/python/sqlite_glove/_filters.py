@@ -6,7 +6,8 @@ import json
 import re
 from typing import Any, Iterable, List, NamedTuple, Sequence, Tuple
 
-from ._index import _literal, _quoted
+from ._sql import literal as _literal
+from ._sql import quoted as _quoted
 
 Condition = Tuple[str, List[Any]]  # an SQL expression, and its parameters
 ALWAYS: Condition = ("1", [])

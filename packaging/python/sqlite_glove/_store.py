@@ -9,7 +9,12 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Seque
 
 from . import load
 from ._filters import ALWAYS, Condition, dumps, metadata
-from ._index import Index, _all_or_nothing, _columns_of, _execute, _literal, _quoted
+from ._index import Index
+from ._sql import all_or_nothing as _all_or_nothing
+from ._sql import columns_of as _columns_of
+from ._sql import execute as _execute
+from ._sql import literal as _literal
+from ._sql import quoted as _quoted
 
 
 def floats(blob: bytes) -> List[float]:

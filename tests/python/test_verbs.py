@@ -1,0 +1,379 @@
+"""The verbs of the Python package over keys of each kind: test_verbs.py --project FOLDER --extension GLOVE.SO --convert GLOVE-CONVERT
+
+Hybrid and diverse searches are compared with the statements of docs/joins.md. Skipped if this Python cannot load extensions.
+"""
+import argparse
+import array
+import asyncio
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import installed
+
+SKIPPED = 77
+SEED = int(os.environ.get("GLOVE_TEST_SEED") or random.SystemRandom().randrange(2**32))
+DIMS = 6
+ROWS = 400
+WORDS = "rain storm wind snow sun cloud bank rates loan money music violin opera".split()
+HYBRID = """
+    WITH allowed AS (SELECT rowid AS row, * FROM doc WHERE {where}),
+      by_text AS (SELECT row, row_number() OVER (ORDER BY rank, row) AS place FROM (
+        SELECT rowid AS row, rank FROM doc_fts WHERE doc_fts MATCH :match AND rowid IN (SELECT row FROM allowed) ORDER BY rank LIMIT :fetch)),
+      by_meaning AS (SELECT a.row, v.rank AS place FROM doc_vec v JOIN allowed a ON {same}
+        WHERE v.query = :query AND v.k = :fetch AND v.among = (SELECT glove_keys({key}) FROM allowed))
+    SELECT {shown}, sum(gain) AS score, lang, body FROM (
+        SELECT row, :text / (:constant + place) AS gain FROM by_text UNION ALL SELECT row, :meaning / (:constant + place) FROM by_meaning) ranked
+      JOIN allowed a USING (row) GROUP BY row ORDER BY score DESC, {shown} LIMIT :k"""
+OTHER_PROCESS = """
+import sqlite3, sys, sqlite_glove
+conn = sqlite3.connect(sys.argv[1])
+conn.execute(sys.argv[2], (bytes.fromhex(sys.argv[3]),))
+conn.commit()
+"""
+
+
+class Kind:
+    """Keys of a kind: the column or columns, and ids."""
+
+    def __init__(self, name, columns, id_of):
+        self.name, self.columns, self.id_of = name, columns, id_of
+        self.shown = ", ".join(columns)
+        self.same = " AND ".join(f"a.{column} = v.{column}" for column in columns)
+
+    def given(self, ids):
+        return list(ids) if len(self.columns) == 1 else {column: [id[place] for id in ids] for place, column in enumerate(self.columns)}
+
+    def of(self, row):
+        return row[0] if len(self.columns) == 1 else tuple(row[:len(self.columns)])
+
+
+KINDS = [Kind("INTEGER", ["id"], lambda i: 3 * i - 50), Kind("TEXT", ["id"], lambda i: f"key {i:03}'"),
+         Kind("composite", ["space", "no"], lambda i: ("ab"[i % 2], i))]
+
+
+class Verbs(unittest.TestCase):
+    def setUp(self):
+        import sqlite_glove
+        self.glove = sqlite_glove
+        self.case = f"seed: {SEED}"
+        self.source = random.Random(SEED)
+        self.conn = sqlite3.connect(":memory:")
+        self.addCleanup(lambda: self.conn.close())
+        sqlite_glove.load(self.conn)
+
+    def _formatMessage(self, msg, standardMsg):
+        return f"{super()._formatMessage(msg, standardMsg)} ({self.case})"
+
+    def vector(self):
+        return [self.source.gauss(0, 1) for _ in range(DIMS)]
+
+    def folder(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        return folder.name
+
+    def each(self, temp=True):
+        """An index over keys of each kind, in main and in temp, with full texts."""
+        for kind in KINDS:
+            for schema in ("main", "temp") if temp else ("main",):
+                self.case = f"keys: {kind.name}, schema: {schema}, seed: {SEED}"
+                self.conn = sqlite3.connect(":memory:")
+                self.glove.load(self.conn)
+                ids = [kind.id_of(i) for i in range(ROWS)]
+                self.vectors = dict(zip(ids, (self.vector() for _ in ids)))
+                columns = {"lang": [self.source.choice(["en", "en", "fr", None]) for _ in ids],
+                           "body": [" ".join(self.source.choices(WORDS, k=6)) for _ in ids]}
+                if schema == "temp":
+                    key = {"INTEGER": "id INTEGER PRIMARY KEY", "TEXT": "id TEXT PRIMARY KEY", "composite": "space TEXT, no INT"}[kind.name]
+                    more = ", PRIMARY KEY(space, no)" if kind.name == "composite" else ""
+                    self.conn.execute(f"CREATE TABLE temp.doc({key}, lang, body, emb BLOB{more})")
+                    self.conn.execute(f"CREATE VIRTUAL TABLE temp.doc_vec USING glove_index(content=doc, rowid='{kind.shown}', vector=\"emb\")")
+                    index = self.glove.Index(self.conn, "doc")
+                    index.add(kind.given(ids), [self.vectors[id] for id in ids], columns)
+                else:
+                    index = self.glove.index(self.conn, "doc", kind.given(ids), [self.vectors[id] for id in ids], columns,
+                                             index_columns=["lang", ["lang", "body"]])
+                self.conn.execute(f"CREATE VIRTUAL TABLE {schema}.doc_fts USING fts5(body, content=doc)")
+                self.conn.execute("INSERT INTO doc_fts(doc_fts) VALUES ('rebuild')")
+                yield kind, index
+                self.conn.close()
+
+    def test_an_index_is_found_by_the_name_of_either(self):
+        for kind, index in self.each():
+            self.assertEqual((index.table, index.name, index.key.names, index.columns), ("doc", "doc_vec", kind.columns, ["lang", "body"]))
+            query = self.vector()
+            for again in (self.glove.Index(self.conn, "DOC_vec"), self.glove.Index(self.conn, "Doc", name="doc_VEC")):
+                self.assertEqual(again.search(query), index.search(query))
+                self.assertEqual(again.columns, ["lang", "body"])
+
+    def test_definitions_in_every_spelling(self):
+        self.conn.execute('CREATE TABLE "my ""docs"(\'the key\' TEXT PRIMARY KEY, "the, text" TEXT, more, emb BLOB)')
+        self.conn.execute("SELECT glove_load_table('spelling', 'SELECT column1, column2 FROM (VALUES (''a'', ''[1,0]''))')")
+        for number, using in enumerate((
+                """content = 'my "docs', rowid='"the key"', text='"the, text", more', model=spelling""",
+                """ content="my ""docs" /* it's, a table */, -- and, more
+                 rowid='''the key''', text='[the, text],`more`', model='spelling' """)):
+            self.conn.execute(f"CREATE VIRTUAL TABLE spelt{number} USING glove_index({using})")
+            index = self.glove.Index(self.conn, f"spelt{number}")
+            self.assertEqual((index.table, index.key.names, index.vector, index.texts), ('my "docs', ["the key"], None, ["the, text", "more"]))
+        with self.assertRaisesRegex(ValueError, "the table 'my \"docs' has the indexes 'spelt0', 'spelt1'; name one of them"):
+            self.glove.Index(self.conn, 'my "docs')
+        self.conn.execute("SELECT glove_unload('spelling')")
+
+    def test_rows(self):
+        for kind, index in self.each():
+            ids = list(self.vectors)
+            self.assertEqual(len(index), ROWS)
+            self.assertTrue(index)
+            row = index.get(ids[7])
+            self.assertEqual(list(row), [*kind.columns, "lang", "body"])
+            self.assertEqual(kind.of(list(row.values())), ids[7])
+            got = index.get([ids[9], kind.id_of(9999), ids[3]], columns=[index.vector])
+            self.assertIsNone(got[1])
+            self.assertEqual(got[2][index.vector], array.array("f", self.vectors[ids[3]]).tobytes())
+            self.assertIsNone(index.get(kind.id_of(9999)))
+            index.delete(ids[0])
+            index.delete([ids[1], ids[2], kind.id_of(9999)])
+            self.assertEqual(len(index), ROWS - 3)
+            self.assertNotIn(ids[0], map(kind.of, index.search(self.vectors[ids[0]], ROWS)))
+            index.upsert(kind.given([ids[0], ids[5]]), [self.vectors[ids[0]]] * 2, {"lang": ["de", "de"]})
+            self.assertEqual([kind.of(one) for one in index.search(self.vectors[ids[0]], 2)], sorted([ids[0], ids[5]]) if kind.name == "INTEGER" else
+                             [kind.of(one) for one in index.search(self.vectors[ids[0]], 2)])
+            self.assertEqual({kind.of(one) for one in index.search(self.vectors[ids[0]], 2)}, {ids[0], ids[5]})
+            self.assertEqual(len(index), ROWS - 2)
+            index.drop()
+            self.assertEqual(self.conn.execute("SELECT count(*) FROM doc").fetchone(), (ROWS - 2,))
+            with self.assertRaisesRegex(ValueError, "no index 'doc'"):
+                self.glove.Index(self.conn, "doc")
+        for kind, index in self.each():
+            index.drop(table=True)
+            self.assertEqual(self.conn.execute("SELECT name FROM pragma_table_list WHERE name GLOB 'doc*' AND name NOT GLOB 'doc_fts*'").fetchall(), [])
+
+    def test_where_of_columns(self):
+        for kind, index in self.each():
+            query = self.vector()
+            everything = index.search(query, ROWS)
+            at = len(kind.columns) + 1  # lang
+            for where, passes in (({"lang": "en"}, lambda row: row[at] == "en"), ({"LANG": None}, lambda row: row[at] is None),
+                                  ({"lang": ["en", "fr"]}, lambda row: row[at] in ("en", "fr")), ({"lang": []}, lambda row: False), ({}, lambda row: True),
+                                  ({"lang": "fr", kind.columns[-1]: everything[3][len(kind.columns) - 1]},
+                                   lambda row: row[at] == "fr" and row[len(kind.columns) - 1] == everything[3][len(kind.columns) - 1])):
+                self.assertEqual(index.search(query, 9, where=where), [row for row in everything if passes(row)][:9])
+            self.assertEqual(index.search(query, 5, among=[kind.of(row) for row in everything[10:20]]), everything[10:15])
+            with self.assertRaisesRegex(ValueError, r"search\(\): where names the column 'nosuch', but those of 'doc' are .*lang, body"):
+                index.search(query, where={"nosuch": 1})
+            with self.assertRaisesRegex(ValueError, r"search\(\): params is \[1\], but where is a dict"):
+                index.search(query, where={"lang": "en"}, params=[1])
+            with self.assertRaisesRegex(TypeError, r"search\(\): where is 7; it must be an SQL expression, or a dict"):
+                index.search(query, where=7)
+
+    def test_batches(self):
+        for kind, index in self.each():
+            queries = [self.vector() for _ in range(300)]
+            queries[7] = queries[3]
+            for options in ({}, {"where": {"lang": "en"}}, {"where": "lang = :l", "params": {"l": "fr"}}, {"among": list(self.vectors)[:50]},
+                            {"columns": [], "rows": "dicts"}):
+                answers = index.search_many(queries, 4, **options)
+                self.assertEqual(len(answers), 300)
+                for place in (0, 3, 7, 255, 256, 299):
+                    self.assertEqual(answers[place], index.search(queries[place], 4, **options))
+            self.assertEqual(index.search_many([]), [])
+            for wrong in (None, [1, None], "text", [self.vector(), None]):
+                with self.assertRaisesRegex(TypeError, r"search_many\(\)|iterable"):
+                    index.search_many(wrong)
+
+    def test_like_a_row(self):
+        for kind, index in self.each():
+            id = list(self.vectors)[5]
+            for options in ({}, {"where": {"lang": "en"}}, {"where": "lang = ?", "params": ["fr"]}):
+                others = [row for row in index.search(self.vectors[id], ROWS, **options) if kind.of(row) != id]
+                self.assertEqual(index.like(id, 6, **options), others[:6])
+            with self.assertRaisesRegex(LookupError, r"like\(\): 'doc' has no row with the id"):
+                index.like(kind.id_of(9999))
+            index.upsert(kind.given([id]), [None])
+            with self.assertRaisesRegex(ValueError, r"like\(\): the row with the id .* has no vector"):
+                index.like(id)
+
+    def test_diversity_is_that_of_glove_mmr(self):
+        for kind, index in self.each():
+            keys = ", ".join("m.key" + (str(place + 1) if place else "") for place in range(len(kind.columns)))
+            same = " AND ".join(f"d.{column} = {key}" for column, key in zip(kind.columns, keys.split(", ")))
+            query = self.vector()
+            blob = array.array("f", query).tobytes()
+            sql = f"SELECT {keys}, m.similarity, d.lang, d.body FROM glove_mmr('doc_vec', ?, ?, ?, ?, %s) m JOIN doc d ON {same} ORDER BY m.rank"
+            for k, diversity, fetch in ((5, 0.5, None), (5, 0.25, 30), (20, 1, None), (3, 0, 3)):
+                self.assertEqual(index.search(query, k, diversity=diversity, fetch=fetch), self.conn.execute(
+                    sql.replace(", %s", ""), (blob, k, 1 - diversity, fetch or max(4 * k, 50))).fetchall())
+            among = f"(SELECT glove_keys({kind.shown}) FROM doc WHERE lang = 'en')"
+            expected = self.conn.execute(sql % among, (blob, 4, 0.5, 50)).fetchall()
+            self.assertEqual(len(expected), 4)
+            for where in ({"where": {"lang": "en"}}, {"where": "lang = ?", "params": ["en"]}, {"where": "lang = :x", "params": {"x": "en"}},
+                          {"among": [kind.of(row) for row in self.conn.execute(f"SELECT {kind.shown} FROM doc WHERE lang = 'en'")]}):
+                self.assertEqual(index.search(query, 4, diversity=0.5, **where), expected)
+            self.assertEqual(index.search(query, 4, diversity=0.5, where={"lang": "none"}), [])
+            for wrong, message in (({"diversity": 1.5}, r"search\(\): diversity is 1.5; it must be a number from 0 to 1"), ({"diversity": "much"}, "diversity is 'much'"),
+                                   ({"diversity": 0.5, "fetch": 4}, r"search\(\): fetch is 4; it must be a number of rows, at least k, which is 10"),
+                                   ({"fetch": 40}, "fetch is 40, but neither hybrid nor diversity"),
+                                   ({"diversity": 0.5, "recall": 0.9}, "recall is 0.9, but a search with diversity takes no such input")):
+                with self.assertRaisesRegex(ValueError, message):
+                    index.search(query, **wrong)
+
+    def test_hybrid_search_is_that_of_the_documents(self):
+        for kind, index in self.each():
+            query = self.vector()
+            blob = array.array("f", query).tobytes()
+            for match, k, where, weights, constant, fetch in (
+                    ("rain OR violin", 10, "1", (1, 1), 60, None), ("rain", 40, "1", (1, 0.3), 10, 50), ("body: storm", 5, "lang = 'en'", (2.5, 1), 60, None),
+                    ("nosuchword", 5, "lang IN ('fr', 'en')", (1, 1), 60, None), ("opera", 5, "0", (1, 1), 60, None)):
+                values = {"match": match, "query": blob, "k": k, "fetch": fetch or max(4 * k, 100), "constant": constant,
+                          "text": float(weights[0]), "meaning": float(weights[1])}
+                sql = HYBRID.format(where=where, key=kind.shown, shown=kind.shown, same=kind.same)
+                expected = self.conn.execute(sql, values).fetchall()
+                for given in ({} if where == "1" else {"where": where}, {"where": f":x AND {where}", "params": {"x": 1}}):
+                    found = index.search(query, k, hybrid="doc_fts", match=match, weights=weights, constant=constant, fetch=fetch, **given)
+                    self.assertEqual(found, expected)
+            found = index.search(query, 3, hybrid="doc_fts", match="rain", rows="dicts", columns=["lang"])
+            self.assertEqual(list(found[0]), [*kind.columns, "score", "lang"])
+            # Diverse rows of the fused ranking.
+            fused = index.search(query, 30, hybrid="doc_fts", match="rain", fetch=30)
+            scores = {kind.of(row): row[len(kind.columns)] for row in fused}
+            diverse = index.search(query, 6, hybrid="doc_fts", match="rain", diversity=0.7, fetch=30)
+            chosen = index.search(query, 6, diversity=0.7, fetch=30, among=list(scores))
+            self.assertEqual([kind.of(row) for row in diverse], [kind.of(row) for row in chosen])
+            self.assertEqual([row[len(kind.columns)] for row in diverse], [scores[kind.of(row)] for row in diverse])
+            for wrong, message in (({}, r"search\(\): hybrid is 'doc_fts' and the query is a vector, so match must be the query of FTS5"),
+                                   ({"match": "a", "weights": 1}, "weights is 1; it must be two numbers"), ({"match": "a", "weights": (1, -1)}, "weights is -1"),
+                                   ({"match": "a", "constant": "x"}, "constant is 'x'"), ({"match": "a", "among": [list(self.vectors)[0]]}, "among is .* use where")):
+                with self.assertRaisesRegex(ValueError, message):
+                    index.search(query, hybrid="doc_fts", **wrong)
+            with self.assertRaisesRegex(ValueError, r"search\(\): match is 'a', but hybrid names no FTS5 table"):
+                index.search(query, match="a")
+            with self.assertRaisesRegex(sqlite3.OperationalError, "no such table: nowhere"):
+                index.search(query, hybrid="nowhere", match="a")
+
+    def test_hybrid_search_of_texts(self):
+        self.conn.execute("CREATE TEMP TABLE source(w, v)")
+        self.conn.executemany("INSERT INTO source VALUES (?, ?)", [(word, array.array("f", self.vector()).tobytes()) for word in WORDS])
+        self.conn.execute("SELECT glove_load_table('verbs', 'SELECT w, v FROM temp.source')")
+        bodies = [" ".join(self.source.choices(WORDS, k=4)) for _ in range(200)]
+        notes = self.glove.index(self.conn, "note", columns={"body": bodies, "title": ["the"] * 200}, text=["title", "body"], model="verbs",
+                                 options={"components": 0}, if_exists="open")
+        self.conn.execute("CREATE VIRTUAL TABLE note_fts USING fts5(body, content=note, content_rowid=id)")
+        self.conn.execute("INSERT INTO note_fts(note_fts) VALUES ('rebuild')")
+        for text, match in (('rain, "violin"* OR (bank', '"rain" OR "violin" OR "OR" OR "bank"'), ("?!", '""')):
+            if text == "?!":
+                self.assertEqual(notes.search(text, hybrid="note_fts"), [])
+                continue
+            self.assertEqual(notes.search(text, 7, hybrid="note_fts"), notes.search(text, 7, hybrid="note_fts", match=match))
+            self.assertNotEqual(notes.search(text, 7, hybrid="note_fts", columns=["body"]), [])
+        self.assertEqual(notes.search_many(["rain", "bank loan"], 3), [notes.search("rain", 3), notes.search("bank loan", 3)])
+        self.assertEqual(notes.like(5, 3), [row for row in notes.search("the\n" + bodies[4], 200) if row[0] != 5][:3])
+        self.conn.execute("SELECT glove_unload('verbs')")
+
+    def test_open_or_create(self):
+        for _ in range(2):
+            docs = self.glove.index(self.conn, "doc", vectors=[], columns={"title": []}, if_exists="open", dims=3)
+            docs.add(vectors=[[1, 0, 0]], columns={"title": ["a"]})
+        self.assertEqual(len(docs), 2)
+        with self.assertRaisesRegex(ValueError, r"index\(\): the table 'doc' exists already"):
+            self.glove.index(self.conn, "doc", vectors=[])
+
+    def test_sql_indexes_of_filtered_columns(self):
+        for kind, index in self.each(temp=False):
+            plan = " ".join(row[3] for row in self.conn.execute("EXPLAIN QUERY PLAN SELECT * FROM doc WHERE lang = 'en' AND body = 'x'"))
+            self.assertIn("doc_by_lang", plan)
+            self.assertEqual([row[1] for row in self.conn.execute("PRAGMA index_list(doc)") if row[3] == "c"], ["doc_by_lang_body", "doc_by_lang"])
+
+    def test_a_row_that_another_process_wrote_is_seen(self):
+        path = os.path.join(self.folder(), "doc.db")
+        for kind in KINDS:
+            with self.subTest(kind=kind.name), sqlite3.connect(path) as conn:
+                self.glove.load(conn)
+                ids = [kind.id_of(i) for i in range(20)]
+                index = self.glove.index(conn, "doc", kind.given(ids), [self.vector() for _ in ids])
+                query = [3.0] * DIMS
+                self.assertNotIn(kind.id_of(99), map(kind.of, index.search(query, 50)))
+                new = kind.id_of(99)
+                values = ", ".join(repr(part) if not isinstance(part, str) else "'" + part.replace("'", "''") + "'"
+                                   for part in (new if isinstance(new, tuple) else (new,)))
+                subprocess.run([sys.executable, "-c", OTHER_PROCESS, path, f"INSERT INTO doc VALUES ({values}, ?)",
+                                array.array("f", query).tobytes().hex()], check=True)
+                self.assertEqual(kind.of(index.search(query, 1)[0]), new)
+                self.assertEqual(kind.of(list(index.get(new).values())), new)
+                self.assertEqual(len(index), 21)
+                index.drop(table=True)
+            conn.close()
+
+    def test_a_renamed_column_and_an_added_one(self):
+        for kind, index in self.each(temp=False):
+            query = self.vector()
+            before = index.search(query)
+            self.conn.execute("ALTER TABLE doc RENAME COLUMN lang TO tongue")
+            self.assertEqual(index.search(query), before)
+            self.assertEqual(index.columns, ["tongue", "body"])
+            with self.assertRaisesRegex(sqlite3.OperationalError, "no such column: t.lang"):
+                index.search(query, columns=["lang"])
+
+    def test_asyncio(self):
+        path = os.path.join(self.folder(), "doc.db")
+
+        async def work():
+            def make(conn):
+                return self.glove.index(conn, "doc", ["a", "b", "c"], [[1, 0], [0, 1], [1, 1]], {"n": [1, 2, 3]}, if_exists="open")
+            async with self.glove.AsyncIndex(path, "doc", open=make) as docs:
+                both = await asyncio.gather(docs.search([1, 0], 1), docs.search([0, 1], 1, where={"n": 3}, rows="dicts"))
+                self.assertEqual(both[0], [("a", 1.0, 1)])
+                self.assertEqual(both[1][0]["id"], "c")
+                await docs.add(["d"], [[-1, 0]], {"n": [4]})
+                await docs.upsert(["d"], columns={"n": [5]})
+                self.assertEqual(await docs.get("d"), {"id": "d", "n": 5})
+                self.assertEqual(await docs.count(), 4)
+                self.assertEqual(await docs.search_many([[1, 0], [-1, 0]], 1), [[("a", 1.0, 1)], [("d", 1.0, 5)]])
+                self.assertEqual([row[0] for row in await docs.like("a", 1)], ["c"])
+                await docs.delete("d")
+                await docs.sync()
+                self.assertEqual(await docs.call(lambda index: index.conn.execute("SELECT max(n) FROM doc").fetchone()), (3,))
+                with self.assertRaisesRegex(ValueError, r"search\(\): k is -1"):
+                    await docs.search([1, 0], -1)
+            async with self.glove.AsyncIndex(path, "doc") as docs:
+                self.assertEqual(await docs.count(), 3)
+        asyncio.run(work())
+        with self.assertRaisesRegex(ValueError, r"AsyncIndex\(\): the path is ':memory:'"):
+            self.glove.AsyncIndex(":memory:", "doc")
+
+    def test_errors_name_the_verb_and_the_value(self):
+        for kind, index in self.each(temp=False):
+            query = self.vector()
+            wrong = [1.5] if kind.name == "INTEGER" else [[1]] if kind.name == "TEXT" else ["a"]
+            for verb, call in (("search", lambda: index.search(query, "ten")), ("search", lambda: index.search(None)), ("search_many", lambda: index.search_many("x")),
+                               ("search", lambda: index.search(query, among=wrong)), ("like", lambda: index.like(wrong[0])), ("get", lambda: index.get(wrong)),
+                               ("delete", lambda: index.delete(wrong)), ("add", lambda: index.add(wrong, [query])), ("upsert", lambda: index.upsert(wrong, [query])),
+                               ("add", lambda: index.add(None, [[1.0]])), ("search", lambda: index.search(query, rows="lists"))):
+                with self.assertRaisesRegex((TypeError, ValueError), rf"^{verb}\(\): ") as caught:
+                    call()
+                self.assertRegex(str(caught.exception), r"1\.5|\[1\]|'a'|'ten'|None|'x'|1 component|'lists'")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for option in ("--project", "--extension", "--convert"):
+        parser.add_argument(option, required=True)
+    options, rest = parser.parse_known_args()
+    if not hasattr(sqlite3.connect(":memory:"), "enable_load_extension"):
+        print("skipped: this Python's sqlite3 cannot load extensions")
+        sys.exit(SKIPPED)
+    print(f"repeat with GLOVE_TEST_SEED={SEED}")
+    with tempfile.TemporaryDirectory() as folder:
+        installed.install(options.project, options.extension, folder)
+        sys.path.insert(0, folder)
+        os.environ["PYTHONPATH"] = folder
+        unittest.main(argv=[sys.argv[0], *rest])
+
+
+if __name__ == "__main__":
+    main()
