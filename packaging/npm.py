@@ -27,7 +27,7 @@ def main_package(build):
     source = json.loads(project.read("package.json").decode().replace(f"packaging/npm/{MAIN}/", ""))
     manifest = {"name": MAIN, "description": project.description(build), **COMMON,
                 **{key: source[key] for key in ("main", "types", "exports", "bin", "engines")}}
-    names = ["README.md", "glove-convert.js", "index.d.ts", "index.js", "table.js"]
+    names = ["README.md", "glove-convert.js", "index.d.ts", "index.js", "search.js", "sql.js", "table.js", "values.js"]
     files = [(name, project.read("packaging/npm", MAIN, name), name == "glove-convert.js") for name in names]
     return manifest, [("LICENSE", project.read("LICENSE"), False), *files]
 

@@ -56,7 +56,7 @@ assert.deepStrictEqual(Object.keys(index.search(random(), 1, { columns: [] })[0]
 for (const where of ["1; DROP TABLE doc", '1) OR (1', '(1', '1 -- x', "'", '', 7]) {
   assert.throws(() => index.search(random(), 1, { where }), /where must be one SQL expression/);
 }
-assert.throws(() => index.search(random(), 1, { where: '1', among: [1] }), /where and among/);
+assert.throws(() => index.search(random(), 1, { where: '1', among: [1] }), /search\(\): where is "1" and among is given; give one/);
 
 // With `where`, the statement that ends the search is exact.
 const statements = [];
@@ -188,7 +188,11 @@ glove.index(db, 'v', { vectors: [[1], [2]], columns: { t: ['a', null], n: [1, 2.
 assert.deepStrictEqual({ ...db.prepare('SELECT t, n, i, typeof(i) AS ti, d, b FROM v WHERE id = 1').all()[0] },
                        { t: 'a', n: 1, i: 1, ti: 'integer', d: '1970-01-01T00:00:00.000Z', b: 1 });
 const bad = (options, pattern) => assert.throws(() => glove.index(db, 'w', options), pattern);
-bad({ ids: ['a'], vectors: [[1]] }, /the id a is not an integer/);
+bad({ ids: [1, 'a'], vectors: [[1], [2]] }, /index\(\): the id 'a' is not an integer/);
+bad({ ids: ['a', 'b', 7], vectors: [[1], [2], [3]] }, /the id 7 has another type than the id 'a'/);
+bad({ ids: { a: [1] }, vectors: [[1]] }, /ids has the columns a; a key of one column is given as an array/);
+bad({ vectors: [[1]], indexColumns: ['nosuch'] }, /indexColumns has 'nosuch', which is no column of 'w'; those are vector/);
+bad({ vectors: [[1]], ifExists: 'replace' }, /ifExists is 'replace'/);
 bad({ ids: [1, 2], vectors: [[1]] }, /id 2, vector 1/);
 bad({ ids: [1] }, /an index needs vectors, or text/);
 bad({ vectors: [1.5] }, /1.5 is not a vector/);
@@ -202,7 +206,7 @@ bad({ vectors: [[1]], columns: [{ t: 'a' }] }, /columns must be an object of arr
 assert.throws(() => glove.index(db, 'v', { vectors: [[1]] }), /the table 'v' exists already; open its index by new Index\(db, 'v'\)/);
 assert.throws(() => index.search(random(), 3, { filter: 1 }), /search\(\) has no input 'filter'.*where and params/);
 assert.throws(() => glove.index(hosts[process.argv[2]](), 'doc', { vectors: [[1]] }), /call load\(db\) of sqlite-glove first/);
-assert.throws(() => new glove.Index(db, 'nowhere'), /there is no such table/);
+assert.throws(() => new glove.Index(db, 'nowhere'), /no index 'nowhere', nor one of a table of this name; index\(db, 'nowhere', ...\) makes/);
 db.exec('CREATE TABLE texts(id INTEGER PRIMARY KEY, body TEXT)');
-assert.throws(() => new glove.Index(db, 'texts'), /no column 'vector'; its columns are id, body; .*\{vector: null\}/);
+assert.throws(() => new glove.Index(db, 'texts'), /no index 'texts', .* make one by CREATE VIRTUAL TABLE .* columns of 'texts' are id, body/);
 console.log(process.argv[2]);

@@ -1,180 +1,30 @@
 'use strict';
 // Tables whose rows can be searched by their vectors or texts, over connections of node:sqlite, better-sqlite3 and others of the
 // same form: makeIndex() makes one, Index uses one.
+const { Search } = require('./search.js');
+const { allOrNothing, checkLoaded, columnsOf, definitionOf, definitions, literal, prepare, quoted, whereOf } = require('./sql.js');
+const { Key, blobOf, blobsOf, countOf, faultOf, keyOfIds, shownValue, typeOf, valuesOf } = require('./values.js');
 
 const rowsPerNotice = 4096;
 const mostLogged = 10000;  // more changed rows than this make each search slow, so they are synced
-const ranksPerRow = 20;  // with `where`, how far down the ranking rows are looked for, as a multiple of k
+const queriesPerBatch = 256;
 
-const quoted = (name) => {
-  if (typeof name !== 'string' || !name || name.includes('\0')) {
-    throw new TypeError(`${name} cannot be the name of a table or a column; it must be a string`);
-  }
-  return `"${name.replaceAll('"', '""')}"`;
-};
-const literal = (value) => `'${(typeof value === 'string' ? value : JSON.stringify(value)).replaceAll("'", "''")}'`;
-
-// A statement whose rows are objects with exact integers, whatever the defaults of the connection are. Integers beyond 2^53 are
-// bigints; the others too if that is a default of the connection.
-function prepare(db, sql) {
-  const statement = db.prepare(sql);
-  if (statement.setReturnArrays) statement.setReturnArrays(false);
-  const keepsBigints = Object.values(db.prepare('SELECT 1').get()).some((one) => typeof one === 'bigint');
-  if (statement.safeIntegers) statement.safeIntegers(true);
-  else if (statement.setReadBigInts) statement.setReadBigInts(true);
-  const shown = (value) => (typeof value === 'bigint' && Number.isSafeInteger(Number(value)) ? Number(value) : value);
-  const all = (...values) => {
-    const rows = statement.all(...values);
-    if (!keepsBigints) for (const row of rows) for (const name of Object.keys(row)) row[name] = shown(row[name]);
-    return rows;
-  };
-  return { all };
-}
-
-const columnsOf = (db, table) => prepare(db, `PRAGMA table_xinfo(${quoted(table)})`).all().map((row) => row.name);
-
-function checkLoaded(db) {
+// Runs work(), and begins the message of an error of its own with the name of the verb.
+function named(verb, work) {
   try {
-    db.prepare('SELECT glove_version()');
+    return work();
   } catch (error) {
-    if (!String(error.message).includes('no such function')) throw error;
-    throw new TypeError('the extension is not loaded into this connection; call load(db) of sqlite-glove first');
-  }
-}
-
-// Runs work() as a transaction or, if one is open already, as a part of it that is undone by an exception.
-function allOrNothing(db, work) {
-  db.exec('SAVEPOINT sqlite_glove');
-  let result;
-  try {
-    result = work();
-  } catch (error) {
-    try {
-      db.exec('ROLLBACK TO sqlite_glove; RELEASE sqlite_glove');
-    } catch (_) {
-      // Some errors have ended the transaction.
-    }
+    if ([TypeError, RangeError].includes(error.constructor) && !error.message.includes('(): ') && error.code === undefined) error.message = `${verb}(): ${error.message}`;
     throw error;
   }
-  db.exec('RELEASE sqlite_glove');
-  return result;
 }
 
-function blobOf(vector) {
-  if (vector === null || vector === undefined) return null;
-  if (vector instanceof Uint8Array) return vector;
-  if (typeof vector !== 'object' || typeof vector.length !== 'number') {
-    throw new TypeError(`${String(vector)} is not a vector; a vector is a Float32Array or an array of numbers`);
-  }
-  if (vector.length === 0) throw new TypeError('a vector without components was given; a vector has one component or more');
-  const bytes = Buffer.alloc(4 * vector.length);
-  for (let i = 0; i < vector.length; ++i) {
-    if (typeof vector[i] !== 'number' && typeof vector[i] !== 'bigint') {
-      throw new TypeError(`the component ${i + 1} of a vector is ${String(vector[i])}; it must be a number`);
-    }
-    bytes.writeFloatLE(Number(vector[i]), 4 * i);
-  }
-  return bytes;
-}
-
-// What is wrong with the BLOB of a vector that must have `width` bytes; nothing if it is right.
-function faultOf(blob, width) {
-  if (blob.length !== width || width % 4 !== 0 || width === 0) {
-    return `has ${blob.length / 4} components, but the index has ${Math.floor(width / 4)} dimensions`;
-  }
-  const view = new DataView(blob.buffer, blob.byteOffset, width);
-  for (let at = 0; at < width; at += 4) {
-    const one = view.getFloat32(at, true);
-    if (!Number.isFinite(one)) return `has ${one} as the component ${at / 4 + 1}`;
-  }
-  return '';
-}
-
-function countOf(k) {
-  if ((typeof k !== 'bigint' && !Number.isSafeInteger(k)) || k < 0) {
-    throw new TypeError(`k is ${String(k)}; it must be a number of rows, 0 or more`);
-  }
-  return BigInt(k);
-}
-
-// The BLOBs of an array of vectors, or of one Float32Array that has `dims` components for each row.
-function blobsOf(vectors, dims) {
-  if (!(vectors instanceof Float32Array) && !(vectors instanceof Float64Array)) return Array.from(vectors, blobOf);
-  if (!Number.isInteger(dims) || dims < 1 || vectors.length % dims !== 0) {
-    throw new TypeError(`vectors is one array of ${vectors.length} numbers, so dims must say how many a row has; it is ${dims}`);
-  }
-  return Array.from({ length: vectors.length / dims }, (_, row) => blobOf(vectors.subarray(row * dims, (row + 1) * dims)));
-}
-
-const idsOf = (ids) => Array.from(ids, (id) => {
-  if (typeof id !== 'bigint' && !Number.isSafeInteger(id)) {
-    throw new TypeError(`the id ${String(id)} is not an integer, which an INTEGER PRIMARY KEY needs; leave ids out, and pass these ` +
-                        'as one of the columns');
-  }
-  return BigInt(id);
-});
-
-function valueOf(column, value) {
-  if (value === undefined) return null;
-  if (typeof value === 'boolean') return BigInt(value);
-  if (Number.isSafeInteger(value)) return BigInt(value);  // bound as an integer, where a number would be a REAL
-  if (value instanceof Date) return value.toISOString();
-  if (value === null || ['number', 'bigint', 'string'].includes(typeof value) || value instanceof Uint8Array) return value;
-  throw new TypeError(`the column '${column}' has the value ${JSON.stringify(value)}, which SQLite cannot store; make it a number, ` +
-                      'a string or bytes, for example by JSON.stringify');
-}
-
-// The declared type of a column; none if its values have several.
-function typeOf(values) {
-  const types = new Set(values.filter((value) => value !== null).map((value) => (typeof value)));
-  const names = { bigint: ' INTEGER', number: ' REAL', string: ' TEXT', object: ' BLOB' };
-  if (types.size === 2 && types.has('bigint') && types.has('number')) return ' REAL';
-  return types.size === 1 ? names[[...types][0]] : '';
-}
-
-// Throws unless the text is one expression as far as brackets and quotes can tell.
-function checkWhere(where) {
-  const wrong = (why) => new TypeError(`where must be one SQL expression, but ${JSON.stringify(where)} ${why}`);
-  if (typeof where !== 'string' || !where.trim()) throw wrong('is none');
-  let depth = 0;
-  for (const [token] of where.matchAll(/'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]|--|\/\*|[();'"`[]/g)) {
-    depth += { '(': 1, ')': -1 }[token] || 0;
-    if (depth < 0 || [';', '--', '/*', "'", '"', '`', '['].includes(token)) throw wrong(`has ${token} at a place where it would end it`);
-  }
-  if (depth !== 0) throw wrong('has a bracket that is not closed');
-}
-
-// The values of each column that is given, all of one length.
-function valuesOf({ ids, vectors, dims, columns }, id, vector) {
-  const values = new Map();
-  if (ids !== undefined && ids !== null) values.set(id, idsOf(ids));
-  if (Array.isArray(columns) || columns instanceof Map) {
-    throw new TypeError('columns must be an object of arrays, such as { title: rows.map((row) => row.title) }');
-  }
-  for (const [name, column] of Object.entries(columns || {})) {
-    if ([id, vector || id, 'similarity'].some((taken) => taken.toLowerCase() === name.toLowerCase())) {
-      throw new TypeError(`a column cannot have the name '${name}'; rename it`);
-    }
-    values.set(name, Array.from(column, (value) => valueOf(name, value)));
-  }
-  if (vectors !== undefined && vectors !== null) {
-    if (!vector) throw new TypeError('vectors were given to an index of texts, which makes its own; leave them out');
-    values.set(vector, blobsOf(vectors, dims));
-  }
-  const lengths = new Set([...values.values()].map((column) => column.length));
-  if (lengths.size !== 1) {
-    const found = [...values].map(([name, column]) => `${name} ${column.length}`).join(', ');
-    throw new TypeError(`ids, vectors and columns must have the same number of rows, but have: ${found || 'none'}`);
-  }
-  return values;
-}
-
-function insert(db, table, values, id, { upsert = false, progress } = {}) {
+function insert(db, table, values, key, { upsert = false, progress } = {}) {
   // libsql ends the process if the only value of a statement is a BLOB or NULL.
-  if (values.size === 1 && !values.has(id)) values = new Map([[id, []], ...values]);
+  if (values.size === 1 && !values.has(key[0])) values = new Map([[key[0], []], ...values]);
   const names = [...values.keys()];
-  const changes = names.filter((name) => name !== id).map((name) => `${quoted(name)} = excluded.${quoted(name)}`).join(', ');
-  const conflict = upsert ? ` ON CONFLICT(${quoted(id)}) DO ${changes ? `UPDATE SET ${changes}` : 'NOTHING'}` : '';
+  const changes = names.filter((name) => !key.includes(name)).map((name) => `${quoted(name)} = excluded.${quoted(name)}`).join(', ');
+  const conflict = upsert ? ` ON CONFLICT(${key.map(quoted).join(', ')}) DO ${changes ? `UPDATE SET ${changes}` : 'NOTHING'}` : '';
   const statement = db.prepare(
     `INSERT INTO ${quoted(table)}(${names.map(quoted).join(', ')}) VALUES (${names.map(() => '?').join(', ')})${conflict}`);
   const columns = [...values.values()];
@@ -186,58 +36,149 @@ function insert(db, table, values, id, { upsert = false, progress } = {}) {
   if (progress) progress(total, total);
 }
 
+const given = (options) => Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined && value !== null));
+
 class Index {
-  #statements = new Map();
+  #search;
+  #key;
+  #skipsInvalid;
 
-  constructor(db, table, { name = `${table}_vec`, id = 'id', vector = 'vector' } = {}) {
+  constructor(db, table, { name } = {}) {
     checkLoaded(db);
-    Object.assign(this, { db, table, name, id, vector });
-    const known = columnsOf(db, table);
-    for (const column of [id, vector]) {
-      if (column !== null && !known.includes(column)) {
-        throw new TypeError(`the table '${table}' has no column '${column}'; ` +
-                            (known.length ? `its columns are ${known.join(', ')}` : 'there is no such table') +
-                            (known.length && column === vector ?
-                              "; name the one with the vectors, {vector: 'COLUMN'}, or for an index of texts {vector: null}" : ''));
+    const found = definitionOf(db, table, name);
+    this.#key = new Key(found.key, found.idIsKey);
+    this.#skipsInvalid = found.skipsInvalid;
+    Object.assign(this, { db, table: found.table, name: found.name, key: found.key, vector: found.vector, texts: found.texts });
+    this.#search = new Search(db, found);
+    this.columns = this.#columnsNow();
+  }
+
+  search(query, k = 10, options = {}) {
+    return named('search', () => {
+      const { where, params, among, columns, hybrid, match, weights, constant, diversity, fetch, ...others } = given(options);
+      if (query === null || query === undefined) {
+        throw new TypeError(`the query is ${query}; it must be a vector or, with a model, a text`);
       }
-    }
-    this.columns = known.filter((column) => column !== id && column !== vector);
+      if (match !== undefined && hybrid === undefined) throw new TypeError(`match is ${shownValue(match)}, but hybrid names no FTS5 table that it could be a query of`);
+      if (fetch !== undefined && hybrid === undefined && diversity === undefined) {
+        throw new TypeError(`fetch is ${shownValue(fetch)}, but neither hybrid nor diversity is given, which choose from so many rows`);
+      }
+      const inputs = { query: typeof query === 'string' ? query : blobOf(query), k: countOf(k), ...others };
+      return this.#withColumns(() => {
+        const asked = this.#asked({ where, params, among, columns }, hybrid === undefined ? this.#search.score : 'score');
+        if (hybrid !== undefined) return this.#search.hybrid(asked, inputs, { hybrid, match, weights, constant, diversity, fetch });
+        if (diversity !== undefined) return this.#search.diverse(asked, inputs, diversity, fetch);
+        return this.#search.nearest(asked, inputs);
+      });
+    });
   }
 
-  search(query, k = 10, { where, params = [], among, columns = this.columns, ...options } = {}) {
-    if (where !== undefined && among !== undefined) throw new TypeError('where and among are both given; give one of them');
-    if (query === null || query === undefined) {
-      throw new TypeError(`the query is ${query}; it must be a vector or, with a model, a text`);
-    }
-    const inputs = { query: typeof query === 'string' ? query : blobOf(query), k: countOf(k) };
-    for (const [name, value] of Object.entries(options)) if (value !== undefined && value !== null) inputs[name] = value;
-    if (among !== undefined) {
-      inputs.among = typeof among === 'string' || among instanceof Uint8Array ? among : `[${idsOf(among).join(', ')}]`;
-    }
-    if (where === undefined) return this.#rows('k', columns, undefined, [], inputs);
-    // A filter that many rows match finds k of them near the top of the ranking. Otherwise the matching rows are ranked.
-    const near = { ...inputs, rank: BigInt(Math.max(1, Math.min(ranksPerRow * Number(k), 2 ** 31))), limit: inputs.k };
-    delete near.k;
-    const found = this.#rows('near', columns, where, params, near);
-    if (found.length >= k) return found;
-    const { recall, ...exact } = inputs;  // checked above
-    return this.#rows('among', columns, where, params, exact);
+  searchMany(queries, k = 10, options = {}) {
+    return named('searchMany', () => {
+      if (queries === null || typeof queries !== 'object' || !queries[Symbol.iterator] || queries instanceof Uint8Array) {
+        throw new TypeError(`the queries are ${shownValue(queries)}; they must be an iterable of vectors, or of texts`);
+      }
+      const { where, params, among, columns, ...others } = given(options);
+      const asked = Array.from(queries, (query) => (typeof query === 'string' ? query : blobOf(query)));
+      if (asked.includes(null)) throw new TypeError('one of the queries is null or undefined; each must be a vector or, with a model, a text');
+      const nameOf = (query) => (typeof query === 'string' ? `t${query}` : `b${Buffer.from(query).toString('latin1')}`);
+      const different = [...new Map(asked.map((query) => [nameOf(query), query])).values()];
+      const inputs = { k: countOf(k), ...others };
+      return this.#withColumns(() => {
+        const answers = new Map(), wanted = this.#asked({ where, params, among, columns }, this.#search.score);
+        for (let start = 0; start < different.length; start += queriesPerBatch) {
+          for (const { glove_query: query, ...row } of this.#search.batch(wanted, inputs, different.slice(start, start + queriesPerBatch))) {
+            const name = nameOf(query);
+            if (!answers.has(name)) answers.set(name, []);
+            answers.get(name).push(row);
+          }
+        }
+        return asked.map((query) => answers.get(nameOf(query)) || []);
+      });
+    });
   }
 
-  add(rows) { this.#write(rows, false); }
-  upsert(rows) { this.#write(rows, true); }
+  like(id, k = 10, options = {}) {
+    return named('like', () => {
+      const { where, params, columns, ...others } = given(options);
+      const most = Number(countOf(k)), sources = this.vector === null ? this.texts : [this.vector];
+      const row = this.#row(this.#key.one(id), [...this.key, ...sources]);
+      if (row === null) throw new RangeError(`'${this.table}' has no row with the id ${shownValue(id)}`);
+      const query = this.vector !== null ? row[this.vector] : sources.map((name) => (row[name] === null ? '' : String(row[name]))).join('\n');
+      if (query === null) throw new RangeError(`the row with the id ${shownValue(id)} has no vector`);
+      const itself = shownValue(this.key.map((name) => row[name]));
+      return this.#withColumns(() => this.#search.nearest(
+        this.#asked({ where, params, columns }, this.#search.score), { query, k: BigInt(most) + 1n, ...others })
+        .filter((other) => shownValue(this.key.map((name) => other[name])) !== itself).slice(0, most));
+    });
+  }
+
+  get(ids, options = {}) {
+    return named('get', () => {
+      const names = [...this.key, ...(options.columns || this.columns)];
+      return this.#key.isOne(ids) ? this.#row(this.#key.one(ids), names) : this.#key.many(ids).map((key) => this.#row(key, names));
+    });
+  }
+
+  count() { return this.#number(`SELECT count(*) AS n FROM ${quoted(this.table)}`); }
+  add(rows) { named('add', () => this.#write(rows, false)); }
+  upsert(rows) { named('upsert', () => this.#write(rows, true)); }
 
   delete(ids) {
-    const wanted = idsOf(typeof ids === 'number' || typeof ids === 'bigint' ? [ids] : ids);
+    named('delete', () => {
+      const wanted = this.#key.isOne(ids) ? [this.#key.one(ids)] : this.#key.many(ids);
+      allOrNothing(this.db, () => {
+        const statement = this.db.prepare(`DELETE FROM ${quoted(this.table)} WHERE ${this.#hasKey()}`);
+        for (const key of wanted) statement.run(...key);
+        this.#syncIfDue();
+      });
+    });
+  }
+
+  drop({ table = false } = {}) {
     allOrNothing(this.db, () => {
-      const statement = this.db.prepare(`DELETE FROM ${quoted(this.table)} WHERE ${quoted(this.id)} = ?`);
-      for (const id of wanted) statement.run(id);
-      this.#syncIfDue();
+      this.db.exec(`DROP TABLE ${quoted(this.name)}`);
+      if (table) this.db.exec(`DROP TABLE ${quoted(this.table)}`);
     });
   }
 
   sync() { this.command('sync'); }
   command(command) { this.db.prepare(`INSERT INTO ${quoted(this.name)}(${quoted(this.name)}) VALUES (?)`).run(command); }
+
+  #columnsNow() {
+    const hidden = [...this.key, ...(this.vector === null ? [] : [this.vector])].map((name) => name.toLowerCase());
+    return columnsOf(this.db, this.table).filter((name) => !hidden.includes(name.toLowerCase()));
+  }
+
+  // Returns what run() does; after a column was renamed or dropped, by the columns that the table has now.
+  #withColumns(run) {
+    try {
+      return run();
+    } catch (error) {
+      const now = String(error.message).includes('no such column: t.') ? this.#columnsNow() : this.columns;
+      if (now.join() === this.columns.join()) throw error;
+      this.columns = now;
+      return run();
+    }
+  }
+
+  #asked({ where, params = [], among, columns = this.columns }, score) {
+    if (where !== undefined && among !== undefined) throw new TypeError(`where is ${JSON.stringify(where)} and among is given; give one of them`);
+    if (columns.includes(score)) {
+      throw new TypeError(`the table has a column '${score}', which would take the place of the answer's; name the columns to return ` +
+                          'without it');
+    }
+    const [text, values] = whereOf(where, params, [...this.key, ...this.columns], this.table);
+    const ids = among === undefined || typeof among === 'string' || among instanceof Uint8Array ? among : this.#key.json(among);
+    return { shown: columns, where: text, params: values, among: ids };
+  }
+
+  #hasKey() { return this.key.map((name) => `${quoted(name)} = ?`).join(' AND '); }
+
+  #row(key, columns) {
+    const [row] = prepare(this.db, `SELECT ${columns.map(quoted).join(', ')} FROM ${quoted(this.table)} WHERE ${this.#hasKey()}`).all(...key);
+    return row === undefined ? null : row;
+  }
 
   #number(sql, ...values) {
     const [row] = prepare(this.db, sql).all(...values);
@@ -257,7 +198,7 @@ class Index {
     const changed = upsert && first.length !== width ? first.length : 0;
     for (const [row, blob] of blobs.entries()) {
       const fault = blob === null ? '' : faultOf(blob, changed || width);
-      if (fault && this.#skipsInvalid()) return 0;
+      if (fault && this.#skipsInvalid) return 0;
       if (fault) throw new TypeError(`row ${row} of vectors ${fault}; correct it, or give null in its place for a row without a vector`);
     }
     return changed;
@@ -274,106 +215,65 @@ class Index {
   #width() {
     const vector = quoted(this.vector);
     return this.#number(`SELECT 4 * value AS n FROM ${quoted(`${this.name}_config`)} WHERE key = 'dims'`) || this.#number(
-      `SELECT length(${vector}) AS n FROM ${quoted(this.table)} WHERE typeof(${vector}) = 'blob' ORDER BY ${quoted(this.id)} LIMIT 1`);
-  }
-
-  #skipsInvalid() {
-    const schemas = prepare(this.db, 'PRAGMA database_list').all().map((row) => quoted(row.name));
-    return schemas.some((schema) => prepare(
-      this.db, `SELECT sql FROM ${schema}.sqlite_master WHERE type = 'table' AND lower(name) = lower(?)`)
-      .all(this.name).some((row) => /\binvalid\s*=\s*['"]?skip/i.test(row.sql)));
+      `SELECT length(${vector}) AS n FROM ${quoted(this.table)} WHERE typeof(${vector}) = 'blob' ORDER BY ${this.key.map(quoted).join(', ')} LIMIT 1`);
   }
 
   #write(rows, upsert) {
-    const values = valuesOf(rows, this.id, this.vector);
-    if (upsert && !values.has(this.id)) throw new TypeError('upsert() needs the ids of the rows');
+    const { ids } = rows;
+    if (upsert && (ids === undefined || ids === null)) throw new TypeError(`the ids are ${ids}; upsert() needs those of the rows`);
+    const values = valuesOf(rows, ids === undefined || ids === null ? new Map() : this.#key.columns(ids), this.vector);
     const changed = this.vector && values.has(this.vector) ? this.#checkVectors(values.get(this.vector), upsert) : 0;
     allOrNothing(this.db, () => {
       for (const event of changed ? ['insert', 'update'] : []) {  // 'rebuild', which must follow, makes these triggers again
         this.db.exec(`DROP TRIGGER IF EXISTS ${quoted(`${this.name}_${event}_check`)}`);
       }
-      insert(this.db, this.table, values, this.id, { upsert, progress: rows.progress });
+      insert(this.db, this.table, values, this.key, { upsert, progress: rows.progress });
       if (changed) this.#checkAllHave(changed);
       else this.#syncIfDue();
     });
   }
-
-  #rows(kind, columns, where, params, inputs) {
-    const byName = where !== undefined && !Array.isArray(params);
-    const key = JSON.stringify([kind, columns, where, Object.keys(inputs), byName]);
-    let statement = this.#statements.get(key);
-    if (statement === undefined) {
-      if (this.#statements.size > 64) this.#statements.clear();
-      statement = prepare(this.db, this.#sql(kind, columns, where, Object.keys(inputs), byName));
-      this.#statements.set(key, statement);
-    }
-    const own = Object.entries(inputs).map(([name, value]) => [`glove_${name}`, value]);
-    const found = byName ? statement.all({ ...params, ...Object.fromEntries(own) }) : statement.all(...params, ...Object.values(inputs));
-    const rounded = found.find((row) => typeof row[this.id] === 'number' && !Number.isSafeInteger(row[this.id]));
-    if (rounded) {
-      throw new RangeError(`the id ${rounded[this.id]} may be that of another row, because this connection rounds integers beyond 2^53; ` +
-                           'have it return bigints');
-    }
-    return found;
-  }
-
-  #sql(kind, shown, where, inputs, byName) {
-    if (where !== undefined) checkWhere(where);
-    const known = columnsOf(this.db, this.name);
-    const score = known.includes('distance') && !known.includes('similarity') ? 'distance' : 'similarity';
-    if (shown.includes(score)) {
-      throw new TypeError(`the table has a column '${score}', which would take the place of the answer's; name the columns to return ` +
-                          'without it');
-    }
-    for (const name of inputs) {
-      if (known.length && name !== 'limit' && !known.includes(name)) {
-        throw new TypeError(`search() has no input '${name}'; those of the index are recall and backend. Conditions on ` +
-                            'columns of the table are where and params');
-      }
-    }
-    const table = quoted(this.table), id = quoted(this.id);
-    const mark = (name) => (byName ? `:glove_${name}` : '?');
-    const conditions = inputs.filter((name) => name !== 'limit').map(
-      (name) => `v.${quoted(name)} ${name === 'rank' ? '<=' : '='} ${mark(name)}`);
-    let joined = shown.length ? ` JOIN ${table} t ON t.${id} = v.id` : '';
-    if (kind === 'near') {
-      let key = 'glove_key';
-      while (shown.some((name) => name.toLowerCase() === key)) key += '_';
-      const inner = [`${id} AS ${key}`, ...shown.map(quoted)].join(', ');
-      joined = ` CROSS JOIN (SELECT ${inner} FROM ${table} WHERE (${where})) t ON t.${key} = v.id`;
-    }
-    if (kind === 'among') conditions.unshift(`v.among = (SELECT glove_keys(${id}) FROM ${table} WHERE (${where}))`);
-    const columns = [`v.id AS ${id}`, `v.${score}`, ...shown.map((name) => `t.${quoted(name)}`)].join(', ');
-    return `SELECT ${columns} FROM ${quoted(this.name)} v${joined} WHERE ${conditions.join(' AND ')} ORDER BY v.rank` +
-           (kind === 'near' ? ` LIMIT ${mark('limit')}` : '');
-  }
 }
 
-function makeIndex(db, table, { ids, vectors, dims, columns, text, name = `${table}_vec`, progress, ...options } = {}) {
-  const vector = text === undefined ? 'vector' : null;
-  if (vector && (vectors === undefined || vectors === null)) {
-    throw new TypeError('an index needs vectors, or text, the names of the columns whose texts a model makes vectors of');
-  }
-  const values = valuesOf({ ids, vectors, dims, columns }, 'id', vector);
-  const declared = [...values].filter(([column]) => column !== 'id' && column !== vector).map(
-    ([column, some]) => quoted(column) + typeOf(some));
-  const given = { content: table, rowid: 'id', ...(vector ? { vector } : { text: [text].flat().map(quoted).join(', ') }) };
-  for (const key of Object.keys(options)) {
-    if (!/^\w+$/.test(key) || key in given) throw new TypeError(`'${key}' cannot be an argument of the index`);
-  }
-  const check = vector && !('invalid' in options) ? { check: 'yes' } : {};
-  const using = Object.entries({ ...given, ...check, ...options }).map(([key, value]) => `${key}=${literal(value)}`).join(', ');
-  checkLoaded(db);
-  if (columnsOf(db, table).length) {
-    throw new TypeError(`the table '${table}' exists already; open its index by new Index(db, '${table}') and use add() or upsert(), ` +
-                        'or drop the index and the table first');
-  }
-  allOrNothing(db, () => {
-    db.exec(`CREATE TABLE ${quoted(table)}(${['"id" INTEGER PRIMARY KEY', ...declared, ...(vector ? ['"vector" BLOB'] : [])].join(', ')})`);
-    insert(db, table, values, 'id', { progress });
-    db.exec(`CREATE VIRTUAL TABLE ${quoted(name)} USING glove_index(${using})`);
+function makeIndex(db, table, { ids, vectors, dims, columns, text, name = `${table}_vec`, ifExists = 'fail', indexColumns = [], progress, ...options } = {}) {
+  return named('index', () => {
+    if (!['fail', 'open'].includes(ifExists)) throw new TypeError(`ifExists is ${shownValue(ifExists)}; it must be 'fail' or 'open'`);
+    checkLoaded(db);
+    if (ifExists === 'open' && definitions(db).some((one) => one.table.toLowerCase() === table.toLowerCase())) return new Index(db, table);
+    const vector = text === undefined ? 'vector' : null;
+    if (vector && (vectors === undefined || vectors === null)) {
+      throw new TypeError('an index needs vectors, or text, the names of the columns whose texts a model makes vectors of');
+    }
+    const { key, types, values: keys } = keyOfIds(ids);
+    const values = valuesOf({ vectors, dims, columns }, keys, vector);
+    const declared = [...values].filter(([column]) => column !== vector).map(([column, some]) => quoted(column) + (types[column] || typeOf(some)));
+    if (!keys.size) declared.unshift('"id" INTEGER PRIMARY KEY');
+    if (vector) declared.push('"vector" BLOB');
+    if (key.names.length > 1) declared.push(`PRIMARY KEY(${key.names.map(quoted).join(', ')})`);
+    const own = { content: table, rowid: key.names.length > 1 ? key.names.map(quoted).join(', ') : 'id',
+                  ...(vector ? { vector } : { text: [text].flat().map(quoted).join(', ') }) };
+    for (const argument of Object.keys(options)) {
+      if (!/^\w+$/.test(argument) || argument in own) throw new TypeError(`'${argument}' cannot be an argument of the index`);
+    }
+    const check = vector && !('invalid' in options) ? { check: 'yes' } : {};
+    const using = Object.entries({ ...own, ...check, ...options }).map(([argument, value]) => `${argument}=${literal(value)}`).join(', ');
+    if (columnsOf(db, table).length) {
+      throw new TypeError(`the table '${table}' exists already; open its index by new Index(db, '${table}') and use add() or upsert(), ` +
+                          'or drop the index and the table first');
+    }
+    return allOrNothing(db, () => {
+      db.exec(`CREATE TABLE ${quoted(table)}(${declared.join(', ')})`);
+      insert(db, table, values, key.names, { progress });
+      for (const some of indexColumns) {
+        const names = [some].flat(), unknown = names.find((one) => !values.has(one));
+        if (unknown !== undefined) {
+          throw new TypeError(`indexColumns has ${shownValue(unknown)}, which is no column of '${table}'; those are ${[...values.keys()].join(', ')}`);
+        }
+        db.exec(`CREATE INDEX ${quoted(`${table}_by_${names.join('_')}`)} ON ${quoted(table)}(${names.map(quoted).join(', ')})`);
+      }
+      db.exec(`CREATE VIRTUAL TABLE ${quoted(name)} USING glove_index(${using})`);
+      return new Index(db, table, { name });
+    });
   });
-  return new Index(db, table, { name, vector });
 }
 
 module.exports = { Index, makeIndex };

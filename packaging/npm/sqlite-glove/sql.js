@@ -1,0 +1,142 @@
+'use strict';
+// SQL: names, statements, and what the schema says of an index.
+const { valueOf } = require('./values.js');
+
+const quoted = (name) => {
+  if (typeof name !== 'string' || !name || name.includes('\0')) {
+    throw new TypeError(`${name} cannot be the name of a table or a column; it must be a string`);
+  }
+  return `"${name.replaceAll('"', '""')}"`;
+};
+const literal = (value) => `'${(typeof value === 'string' ? value : JSON.stringify(value)).replaceAll("'", "''")}'`;
+
+// A statement whose rows are objects with exact integers, whatever the defaults of the connection are. Integers beyond 2^53 are
+// bigints; the others too if that is a default of the connection.
+function prepare(db, sql) {
+  const statement = db.prepare(sql);
+  if (statement.setReturnArrays) statement.setReturnArrays(false);
+  const keepsBigints = Object.values(db.prepare('SELECT 1').get()).some((one) => typeof one === 'bigint');
+  if (statement.safeIntegers) statement.safeIntegers(true);
+  else if (statement.setReadBigInts) statement.setReadBigInts(true);
+  const shown = (value) => (typeof value === 'bigint' && Number.isSafeInteger(Number(value)) ? Number(value) : value);
+  const all = (...values) => {
+    const rows = statement.all(...values);
+    if (!keepsBigints) for (const row of rows) for (const name of Object.keys(row)) row[name] = shown(row[name]);
+    return rows;
+  };
+  return { all };
+}
+
+const columnsOf = (db, table) => prepare(db, `PRAGMA table_xinfo(${quoted(table)})`).all().map((row) => row.name);
+
+function checkLoaded(db) {
+  try {
+    db.prepare('SELECT glove_version()');
+  } catch (error) {
+    if (!String(error.message).includes('no such function')) throw error;
+    throw new TypeError('the extension is not loaded into this connection; call load(db) of sqlite-glove first');
+  }
+}
+
+// Runs work() as a transaction or, if one is open already, as a part of it that is undone by an exception.
+function allOrNothing(db, work) {
+  db.exec('SAVEPOINT sqlite_glove');
+  let result;
+  try {
+    result = work();
+  } catch (error) {
+    try {
+      db.exec('ROLLBACK TO sqlite_glove; RELEASE sqlite_glove');
+    } catch (_) {
+      // Some errors have ended the transaction.
+    }
+    throw error;
+  }
+  db.exec('RELEASE sqlite_glove');
+  return result;
+}
+
+// Throws unless the text is one expression as far as brackets and quotes can tell.
+function checkWhere(where) {
+  const wrong = (why) => new TypeError(`where must be one SQL expression, but ${JSON.stringify(where)} ${why}`);
+  if (typeof where !== 'string' || !where.trim()) throw wrong('is none');
+  let depth = 0;
+  for (const [token] of where.matchAll(/'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]|--|\/\*|[();'"`[]/g)) {
+    depth += { '(': 1, ')': -1 }[token] || 0;
+    if (depth < 0 || [';', '--', '/*', "'", '"', '`', '['].includes(token)) throw wrong(`has ${token} at a place where it would end it`);
+  }
+  if (depth !== 0) throw wrong('has a bracket that is not closed');
+}
+
+const token = /'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]/.source;
+const madeBy = /\bUSING\s+["'`[]?glove_index["'`\]]?\s*\(([^]*)\)/i;
+const argument = new RegExp(`(\\w+)\\s*=\\s*(${token}|[^,'"\`[]*)`, 'g');
+const aName = new RegExp(`${token}|[^,'"\`[\\s](?:[^,'"\`[]*[^,'"\`[\\s])?`, 'g');
+
+function unquoted(given) {
+  const text = given.trim();
+  if (text[0] === '[') return text.slice(1, -1);
+  return /^(['"`]).*\1$/s.test(text) && text.length > 1 ? text.slice(1, -1).replaceAll(text[0] + text[0], text[0]) : text;
+}
+const namesIn = (list) => Array.from((list || '').matchAll(aName), ([one]) => unquoted(one));
+
+// The indexes of the connection as their CREATE VIRTUAL TABLE made them, in the order in which SQLite looks for a name.
+function definitions(db) {
+  const found = [];
+  const schemas = prepare(db, 'PRAGMA database_list').all().map((row) => row.name);
+  for (const schema of schemas.sort((a, b) => (b === 'temp') - (a === 'temp'))) {
+    const tables = prepare(db, `SELECT name, sql FROM ${quoted(schema)}.sqlite_master WHERE type = 'table' AND sql NOT NULL ORDER BY rowid`).all();
+    const known = new Set(tables.map((row) => row.name.toLowerCase()));
+    for (const { name, sql } of tables) {
+      const made = sql.replace(/--[^\n]*|\/\*[^]*?\*\//g, ' ').match(madeBy);
+      if (!made) continue;
+      const given = Object.fromEntries(Array.from(made[1].matchAll(argument), ([, key, value]) => [key.toLowerCase(), unquoted(value)]));
+      found.push({ schema, name, table: given.content || '', key: namesIn(given.rowid), idIsKey: !known.has(`${name.toLowerCase()}_key`),
+                   vector: given.vector === undefined ? null : given.vector, texts: namesIn(given.text), skipsInvalid: given.invalid === 'skip' });
+    }
+  }
+  return found;
+}
+
+// The index of this name or, if there is none, that of a table of this name.
+function definitionOf(db, given, name) {
+  const known = definitions(db);
+  const same = (a, b) => a.toLowerCase() === b.toLowerCase();
+  const wanted = name === undefined ? given : name;
+  quoted(given);
+  const named = known.find((one) => same(one.name, wanted) && (name === undefined || same(given, one.table) || same(given, wanted)));
+  if (named) return named;
+  const ofTable = name === undefined ? known.filter((one) => same(one.table, given)) : [];
+  if (ofTable.length === 1 || (ofTable.length && ofTable[0].schema !== ofTable[1].schema)) return ofTable[0];
+  const usual = ofTable.find((one) => same(one.name, `${given}_vec`));
+  if (usual) return usual;
+  if (ofTable.length) {
+    throw new TypeError(`the table '${given}' has the indexes ${ofTable.map((one) => `'${one.name}'`).join(', ')}; name one of them, as in ` +
+                        `new Index(db, '${ofTable[0].name}')`);
+  }
+  const columns = columnsOf(db, given);
+  throw new TypeError(`there is no index '${wanted}'${name === undefined ? ', nor one of a table of this name' : ` of '${given}'`}; ` + (
+    columns.length ? `make one by CREATE VIRTUAL TABLE ... USING glove_index; the columns of '${given}' are ${columns.join(', ')}` :
+      `index(db, '${given}', ...) makes the table and its index`));
+}
+
+// A condition, given as SQL or as columns and their values, as SQL and its parameters.
+function whereOf(where, params, columns, table) {
+  if (where === undefined || where === null || typeof where === 'string') return [where === null ? undefined : where, params];
+  if (typeof where !== 'object' || Array.isArray(where)) {
+    throw new TypeError(`where must be one SQL expression, or an object of columns and values, such as { lang: 'en' }, but is ${JSON.stringify(where)}`);
+  }
+  if (!Array.isArray(params) || params.length) throw new TypeError(`params is ${JSON.stringify(params)}, but where is an object, which has the values; leave params out`);
+  const conditions = [], values = [];
+  for (const [name, value] of Object.entries(where)) {
+    if (!columns.some((one) => one.toLowerCase() === name.toLowerCase())) {
+      throw new TypeError(`where names the column '${name}', but those of '${table}' are ${columns.join(', ')}`);
+    }
+    const given = Array.isArray(value) ? value : [value];
+    values.push(...given.map((one) => valueOf(name, one)));
+    conditions.push(Array.isArray(value) ? `${quoted(name)} IN (${given.map(() => '?').join(', ')})` : `${quoted(name)} IS ?`);
+  }
+  return [conditions.join(' AND ') || '1', values];
+}
+
+module.exports = { allOrNothing, checkLoaded, checkWhere, columnsOf, definitionOf, definitions, literal, prepare, quoted, whereOf };
