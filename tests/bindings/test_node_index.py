@@ -19,13 +19,37 @@ const similarity: number = docs.search([1, 0], 3, { where: "t = ?", params: ["a"
 docs.add({ vectors: new Float32Array(4), dims: 2 });
 docs.delete([1, 2]);
 docs.search([1, 0], 3n);
+interface Doc { id: string; lang: string | null }
+const typed = new Index<Doc>(db, "doc_vec", { name: "doc_vec" });
+const lang: string | null = typed.search([1, 0], 3, { where: { lang: ["en", null] }, diversity: 0.5, fetch: 50 })[0].lang;
+const score: number = typed.search("rain", 3, { hybrid: "doc_fts", match: "rain", weights: [1, 0.5], constant: 60, diversity: 0.2 })[0].score;
+const title: string = docs.search<{ title: string }>([1, 0])[0].title;
+const ids: string[][] = typed.searchMany([[1, 0], "rain"], 3, { among: ["a", ["b", 1]] }).map((rows) => rows.map((row) => row.id));
+const near: number = typed.like("a", 3, { where: "1" })[0].similarity + typed.count();
+const one: Doc | null = typed.get("a");
+const some: (Doc | null)[] = typed.get(new Set(["a", "b"]), { columns: ["lang"] });
+const keyed: Index = index(db, "keyed", { ids: { space: ["a"], no: [1n] }, vectors: [[1]], ifExists: "open", indexColumns: ["lang", ["lang", "t"]] });
+keyed.upsert({ ids: [["a", 1]], vectors: [null] });
+keyed.delete(["a", 1]);
+keyed.drop({ table: true });
+keyed.sync();
 // @ts-expect-error: a number is not a vector
 docs.search(1);
-// @ts-expect-error: where is text
+// @ts-expect-error: where is text or an object
 docs.search([1, 0], 3, { where: 1 });
 // @ts-expect-error: a table has a name
 index(db, { vectors: [] });
-export { similarity };
+// @ts-expect-error: the column is not a number
+const wrong: number = typed.search([1, 0])[0].lang;
+// @ts-expect-error: a hybrid search has no similarity
+typed.search([1, 0], 3, { hybrid: "doc_fts", match: "a" })[0].similarity;
+// @ts-expect-error: a row may be missing
+typed.get("a").lang;
+// @ts-expect-error: diversity is a number
+docs.search([1, 0], 3, { diversity: "much" });
+// @ts-expect-error: it is opened or it fails
+index(db, "doc", { vectors: [], ifExists: "replace" });
+export { similarity, lang, score, title, ids, near, one, some };
 """
 
 
@@ -67,8 +91,11 @@ def main():
                        "program.ts"]
         else:
             command = [node, os.path.join(os.path.dirname(os.path.abspath(__file__)), "node_index.js"), options.host]
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-        print(done.stdout + done.stderr, end="")
+        for part in (command, [argument.replace("node_index.js", "node_verbs.js") for argument in command])[:1 if options.host == "types" else 2]:
+            done = subprocess.run(part, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+            print(done.stdout + done.stderr, end="")
+            if done.returncode:
+                break
         sys.exit(done.returncode)
 
 

@@ -26,10 +26,37 @@ dicts: List[Dict[str, Any]] = docs.search([1.0, 0.0], rows="dicts", among=[1], r
 docs.search([1.0, 0.0], rows="lists")  # error
 docs.search([1.0, 0.0], "ten")  # error
 docs.add([2], [[0.0, 1.0]], {"title": ["b"]})
+fused: List[Dict[str, Any]] = docs.search([1.0, 0.0], hybrid="doc_fts", match="a", weights=(1, 0.5), constant=60, rows="dicts", where={"title": ["a", None]})
+diverse: List[Tuple[Any, ...]] = docs.search([1.0, 0.0], 3, diversity=0.5, fetch=50)
+docs.search([1.0, 0.0], diversity="much")  # error
+docs.search([1.0, 0.0], where=1)  # error
+many: List[Any] = docs.search_many([[1.0, 0.0]], 3, where={"title": "a"})
+docs.search_many([[1.0, 0.0]], "ten")  # error
+docs.like(1, 3, columns=["title"])
+docs.like(1, rows="lists")  # error
+row = docs.get(1, columns=["title"])
+docs.drop(table=True)
+docs.drop("doc")  # error
+rows: int = len(docs)
+keyed: sqlite_glove.Index = sqlite_glove.index(conn, "keyed", {"space": ["a"], "no": [1]}, [[1.0]], if_exists="open", index_columns=["a", ("b", "c")])
+sqlite_glove.index(conn, "keyed", if_exists="replace")  # error
+keyed.upsert([("a", 1)], [None])
+keyed.delete(("a", 1))
+opened = sqlite_glove.Index(conn, "keyed_vec", name="keyed_vec")
 docs.delete(1)
 docs.sync("now")  # error
 path: str = sqlite_glove.convert_path()
 number: int = sqlite_glove.loadable_path()  # error
+
+
+async def work() -> int:
+    async with sqlite_glove.AsyncIndex("docs.db", "doc") as found:
+        await found.add([3], [[1.0, 0.0]])
+        await found.delete(3)
+        await found.search([1.0, 0.0], 3, where={"title": "a"}, diversity=0.5)
+        await found.search([1.0, 0.0], rows="lists")  # error
+        size: str = await found.count()  # error
+        return await found.call(len)
 """
 
 

@@ -30,9 +30,14 @@ export type Vector = Float32Array | Float64Array | readonly number[] | Uint8Arra
 /** A value that SQLite stores; a Date is stored as its ISO text. */
 export type Value = string | number | bigint | boolean | Uint8Array | Date | null | undefined;
 
+/** A value of a key. */
+export type KeyValue = number | bigint | string | Uint8Array;
+/** What identifies a row: a value or, if the key has several columns, an array of them. */
+export type Id = KeyValue | readonly KeyValue[];
+
 export interface Rows {
-  /** The keys; without them SQLite numbers the rows. */
-  ids?: Iterable<number | bigint>;
+  /** The keys, or the columns of a key; without them SQLite numbers the rows. */
+  ids?: Iterable<Id> | Record<string, Iterable<KeyValue>>;
   /** A vector for each row (null: none), or one array of all components, with `dims`. */
   vectors?: Iterable<Vector | null> | Float32Array | Float64Array;
   dims?: number;
@@ -46,47 +51,101 @@ export interface IndexOptions extends Rows {
   text?: string | readonly string[];
   /** The name of the index; the table's with _vec by default. */
   name?: string;
+  /** 'open' returns the index of a table that has one, and inserts nothing; 'fail' is the default. */
+  ifExists?: 'fail' | 'open';
+  /** Columns that searches filter by, or lists of them, each of which gets an SQL index. Without it, a filter that few rows match reads all. */
+  indexColumns?: readonly (string | readonly string[])[];
   /** Further arguments of glove_index, such as model: 'glove'. */
   [argument: string]: unknown;
 }
 
-export interface SearchOptions {
-  /** An SQL expression over the columns of the table. Part of the statement: never take it from people whom you do not trust. */
-  where?: string;
+export interface FilterOptions {
+  /**
+   * Columns and their values ({ lang: 'en' }, { lang: ['en', 'fr'] }, { lang: null }), or an SQL expression over the columns of the table,
+   * with its values in `params`. An expression is part of the statement: never take it from people whom you do not trust.
+   */
+  where?: string | Record<string, Value | readonly Value[]>;
   params?: readonly unknown[] | Record<string, unknown>;
   /** The ids that may be found. */
-  among?: Iterable<number | bigint> | string | Uint8Array;
+  among?: Iterable<Id> | Uint8Array;
   /** The columns of the table to return; all but the vector by default. */
   columns?: readonly string[];
   /** Further inputs of the index, such as recall and backend. With `where` the answer is exact, whatever recall is. */
   [input: string]: unknown;
 }
 
-/** A row of the answer. Integers beyond 2^53 are bigints, or all if the connection returns bigints. */
-export interface Found {
-  /** Of an index with metric='l2', `distance` stands in its place. */
-  similarity: number;
-  [column: string]: unknown;
+export interface SearchOptions extends FilterOptions {
+  hybrid?: undefined;
+  /** From 0 to 1: takes, of the `fetch` nearest rows, those that differ (maximal marginal relevance with lambda = 1 - diversity). */
+  diversity?: number;
+  /** How many rows to choose from: 4 k, and at least 50. */
+  fetch?: number | bigint;
 }
 
-/** An index of a table that exists, and its rows. Methods that write do so in the open transaction or in one of their own. */
-export declare class Index {
-  constructor(db: StatementDatabase, table: string, options?: { name?: string; id?: string; vector?: string | null });
+export interface HybridOptions extends FilterOptions {
+  /** An FTS5 table of the same rows, whose ranking is fused with that of the index. */
+  hybrid: string;
+  /** The query of FTS5; without it, any word of a query that is a text may match. */
+  match?: string;
+  /** Of the full-text ranking and of the index's: each gives weight / (constant + place). 1 and 1 by default. */
+  weights?: readonly [number, number];
+  /** 60 by default. */
+  constant?: number;
+  diversity?: number;
+  /** How many rows of each ranking are fused: 4 k, and at least 100. */
+  fetch?: number | bigint;
+}
+
+/** The columns of a table. Integers beyond 2^53 are bigints, or all if the connection returns bigints. */
+export type Columns = { [column: string]: unknown };
+
+/** A row of the answer. Of an index with metric='l2', `distance` stands in the place of `similarity`. */
+export type Found<Row = Columns> = Row & { similarity: number };
+
+/** A row of the answer of a hybrid search. */
+export type Fused<Row = Columns> = Row & { score: number };
+
+/**
+ * An index of a table, and its rows. Methods that write do so in the open transaction or in one of their own. `Row` has the columns that
+ * the methods return.
+ */
+export declare class Index<Row = Columns> {
+  /** Opens the index of this name or, if there is none, that of the table of this name. */
+  constructor(db: StatementDatabase, table: string, options?: { name?: string });
   readonly table: string;
   readonly name: string;
+  /** The columns of the key. */
+  readonly key: string[];
+  /** The column of the vectors; null if the index is of texts. */
+  readonly vector: string | null;
+  readonly texts: string[];
+  /** The other columns of the table. */
   readonly columns: string[];
   /** The k rows nearest to a vector or, with a model, to a text; best first. Rows that do not match `where` cost no place. */
-  search(query: Vector | string, k?: number | bigint, options?: SearchOptions): Found[];
+  search<R = Row>(query: Vector | string, k: number | bigint, options: HybridOptions): Fused<R>[];
+  search<R = Row>(query: Vector | string, k?: number | bigint, options?: SearchOptions): Found<R>[];
+  /** The answer of search() for each query. They are searched in batches, which is faster. */
+  searchMany<R = Row>(queries: Iterable<Vector | string>, k?: number | bigint, options?: FilterOptions): Found<R>[][];
+  /** The k other rows that are nearest to the row with this id. */
+  like<R = Row>(id: Id, k?: number | bigint, options?: Omit<FilterOptions, 'among'>): Found<R>[];
+  /** The row with this id, or null; a list of them for ids. It has the key and all columns but the vector, or those of `columns`. */
+  get<R = Row>(id: KeyValue, options?: { columns?: readonly string[] }): R | null;
+  get<R = Row>(id: readonly KeyValue[], options?: { columns?: readonly string[] }): R | null | (R | null)[];
+  get<R = Row>(ids: Iterable<Id>, options?: { columns?: readonly string[] }): (R | null)[];
+  /** The number of the table's rows. */
+  count(): number;
   /** Inserts rows. An id that exists is an error, and so is a vector that could not be found; then no row is inserted. */
   add(rows: Rows): void;
   /** Inserts rows, and changes those whose id exists: the vector and the columns that are given. */
   upsert(rows: Rows): void;
-  delete(ids: number | bigint | Iterable<number | bigint>): void;
+  delete(ids: Id | Iterable<Id>): void;
+  /** Drops the index and, if `table`, the table with its rows. */
+  drop(options?: { table?: boolean }): void;
   /** Makes searches as fast as they can be after changes; the methods that write do so after 10,000 changed rows. */
   sync(): void;
-  /** Runs a command of the index: sync, merge, rebuild or integrity-check. */
+  /** Runs a command of the index: sync, merge, rebuild, repair or integrity-check. */
   command(command: string): void;
 }
 
 /** Makes a table of rows and an index over them, in one transaction. */
-export declare function index(db: StatementDatabase, table: string, options: IndexOptions): Index;
+export declare function index<Row = Columns>(db: StatementDatabase, table: string, options: IndexOptions): Index<Row>;
