@@ -15,7 +15,6 @@ int register_glove_keys(sqlite3* db, Engine& engine);        // glove_keys.cpp: 
 int register_glove_recall(sqlite3* db, Engine& engine);      // glove_recall.cpp: an aggregate
 int register_glove_index(sqlite3* db, Engine& engine);       // index/glove_index.cpp: an index over a table
 int register_glove_indexes(sqlite3* db, Engine& engine);     // index/glove_indexes.cpp: the live indexes
-int register_glove_mmr(sqlite3* db, Engine& engine);         // index/glove_mmr.cpp: rows that differ
 int register_glove_repair(sqlite3* db, Engine& engine);      // index/glove_repair.cpp
 int register_glove_models(sqlite3* db, Engine& engine);      // glove_models.cpp: the loaded models
 int register_glove_words(sqlite3* db, Engine& engine);       // glove_words.cpp: the vocabulary
@@ -24,6 +23,7 @@ int register_glove_kmeans(sqlite3* db, Engine& engine);      // glove_kmeans.cpp
 int register_glove_clusters(sqlite3* db, Engine& engine);    // glove_clusters.cpp: the clusters themselves
 int register_glove_pca(sqlite3* db, Engine& engine);         // glove_pca.cpp: principal components
 int register_glove_map(sqlite3* db, Engine& engine);         // glove_map.cpp: places in the plane
+int register_glove_mmr(sqlite3* db, Engine& engine);         // glove_mmr.cpp: rows that differ
 int register_glove_tokens(sqlite3* db, Engine& engine);      // glove_tokens.cpp: the words of a text
 int register_cos_sim(sqlite3* db, Engine& engine);           // cos_sim.cpp
 int register_glove_vec(sqlite3* db, Engine& engine);         // glove_vec.cpp

@@ -34,8 +34,8 @@ CREATE VIRTUAL TABLE package_text USING fts5(name, synopsis, body, content=packa
 INDEX = "CREATE VIRTUAL TABLE package_vec USING glove_index(content='package', rowid='id', vector='vector')"
 
 # The packages that match any word of the question, the best first; :words is an FTS5 query.
-BY_TEXT = """SELECT rowid AS id, row_number() OVER (ORDER BY package_text.rank) AS place FROM package_text
-              WHERE package_text MATCH :words ORDER BY 2 LIMIT 100"""
+BY_TEXT = """SELECT id, row_number() OVER (ORDER BY rank, id) AS place FROM (
+               SELECT rowid AS id, rank FROM package_text WHERE package_text MATCH :words ORDER BY rank LIMIT 100)"""
 # The packages whose descriptions mean something similar.
 BY_MEANING = """SELECT id, rank AS place FROM package_vec WHERE query = glove_text_vec(:question, :words_model) AND k = 100"""
 

@@ -82,7 +82,7 @@ INNER_ROOMS = {
         "text": {"text", "adapter", "values", "."},
         "models": {"models", "adapter", "text", "values", "."},
         "nn": {"nn", "adapter", "text", "values", "."},
-        "toolbox": {"toolbox", "adapter", "text", "values", "."},
+        "toolbox": {"toolbox", "adapter", "index", "text", "values", "."},
         "index": {"index", "adapter", "nn", "text", "values", "."},
     },
     "tools/verify": {

@@ -25,13 +25,13 @@
 #include "base/concat.h"
 #include "model/exact_dot.h"
 #include "model/metric.h"
-#include "sql/adapter/fit_table.h"
 #include "sql/adapter/interrupt.h"
 #include "sql/adapter/own_statement.h"
 #include "sql/adapter/sql_tokens.h"
 #include "sql/index/content_schema.h"
 #include "sql/index/index_definition.h"
 #include "sql/register.h"
+#include "sql/toolbox/fit_table.h"
 #include "sql/values/row_vector.h"
 
 namespace glove::sql {
@@ -60,7 +60,7 @@ struct FreeValue {
 };
 using KeptValue = std::unique_ptr<sqlite3_value, FreeValue>;
 
-struct Candidate {
+struct MmrRow {
   std::vector<KeptValue> key;
   double score = 0;
   std::vector<float> vector;
@@ -162,7 +162,7 @@ class MmrRows {
   }
 
   void column(sqlite3_context* context, int64_t row, int column) const {
-    const Candidate& shown = rows_[static_cast<size_t>(row)];
+    const MmrRow& shown = rows_[static_cast<size_t>(row)];
     const auto part = static_cast<size_t>(column < kKey2 ? 0 : column - kKey2 + 1);
     if (column == kRank) return sqlite3_result_int64(context, row + 1);
     if (column == kDistance) return sqlite3_result_double(context, distance_of(metric_, shown.score));
@@ -209,7 +209,7 @@ class MmrRows {
 
   // Adds the current row of the statement.
   Status add(const OwnStatement::Run& run, const Model* model) {
-    Candidate row;
+    MmrRow row;
     row.score = sqlite3_value_double(run.value(0));
     if (model != nullptr) {
       const float* const vector = model->vector(run.integer(1));
@@ -233,17 +233,17 @@ class MmrRows {
     InterruptPoll poll(interrupted);
     const size_t wanted = std::min(rows_.size(), static_cast<size_t>(k_));
     for (size_t done = 0; done < wanted; ++done) {
-      const auto value = [&](const Candidate& row) {
+      const auto value = [&](const MmrRow& row) {
         return lambda_ * row.score - (done == 0 ? 0 : (1 - lambda_) * row.nearest);
       };
       const auto begin = rows_.begin() + static_cast<std::ptrdiff_t>(done);
       const auto best = std::max_element(
-          begin, rows_.end(), [&](const Candidate& a, const Candidate& b) { return value(a) < value(b); });
+          begin, rows_.end(), [&](const MmrRow& a, const MmrRow& b) { return value(a) < value(b); });
       std::rotate(begin, best, best + 1);  // which keeps the others in order
-      const Candidate& chosen = rows_[done];
+      const MmrRow& chosen = rows_[done];
       for (size_t i = done + 1; i < rows_.size(); ++i) {
         GLOVE_RETURN_IF_ERROR(poll.check());
-        Candidate& row = rows_[i];
+        MmrRow& row = rows_[i];
         const double score =
             exact_score(metric_, chosen.vector.data(), chosen.norm_squared, row.vector.data(),
                         row.norm_squared, static_cast<int64_t>(row.vector.size()));
@@ -258,7 +258,7 @@ class MmrRows {
   int64_t fetch_ = 0;
   double lambda_ = 0;
   RowMetric metric_ = RowMetric::kCosine;
-  std::vector<Candidate> rows_;
+  std::vector<MmrRow> rows_;
 };
 
 }  // namespace
