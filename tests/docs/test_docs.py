@@ -238,8 +238,10 @@ def argument_counts(signature):
 def documented(text):
     entries = {"function": set(), "column": set(), "setting": set(), "option": set(), "environment variable": set()}
     for heading, body in sections_of(text):
-        cells = re.findall(r"^\| (`\w+`(?:, `\w+`)*)", body, re.MULTILINE)  # one row may describe several names
-        rows = {name for cell in cells for name in re.findall(r"\w+", cell)}
+        cells = re.findall(r"^\| (`\w+`(?:, `\w+`| to `\w+`)*)", body, re.MULTILINE)  # one row may describe several names
+        ranges = [found for cell in cells for found in re.findall(r"`([a-z]+)(\d+)` to `\1(\d+)`", cell)]
+        rows = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+        rows |= {"%s%d" % (name, number) for name, first, last in ranges for number in range(int(first), int(last) + 1)}
         table = re.fullmatch(r"`(glove_\w+)`", heading.split(" ")[0])
         calls = re.findall(r"`(\w+)\(([^`]*)\)`", heading)
         for name, signature in calls:
