@@ -45,7 +45,7 @@ const kinds = [
 const hybrid = (where, key, same, shown) => `
   WITH allowed AS (SELECT rowid AS row, * FROM doc WHERE ${where}),
     by_text AS (SELECT row, row_number() OVER (ORDER BY rank, row) AS place FROM (
-      SELECT rowid AS row, rank FROM doc_fts WHERE doc_fts MATCH ? AND rowid IN (SELECT row FROM allowed) ORDER BY rank LIMIT 100)),
+      SELECT rowid AS row, rank FROM doc_fts WHERE doc_fts MATCH ? AND +rowid IN (SELECT row FROM allowed) ORDER BY rank LIMIT 100)),
     by_meaning AS (SELECT a.row, v.rank AS place FROM doc_vec v JOIN allowed a ON ${same}
       WHERE v.query = ? AND v.k = 100 AND v.among = (SELECT glove_keys(${key}) FROM allowed))
   SELECT ${shown}, sum(gain) AS score, lang, body FROM (

@@ -23,7 +23,7 @@ WORDS = "rain storm wind snow sun cloud bank rates loan money music violin opera
 HYBRID = """
     WITH allowed AS (SELECT rowid AS row, * FROM doc WHERE {where}),
       by_text AS (SELECT row, row_number() OVER (ORDER BY rank, row) AS place FROM (
-        SELECT rowid AS row, rank FROM doc_fts WHERE doc_fts MATCH :match AND rowid IN (SELECT row FROM allowed) ORDER BY rank LIMIT :fetch)),
+        SELECT rowid AS row, rank FROM doc_fts WHERE doc_fts MATCH :match AND +rowid IN (SELECT row FROM allowed) ORDER BY rank LIMIT :fetch)),
       by_meaning AS (SELECT a.row, v.rank AS place FROM doc_vec v JOIN allowed a ON {same}
         WHERE v.query = :query AND v.k = :fetch AND v.among = (SELECT glove_keys({key}) FROM allowed))
     SELECT {shown}, sum(gain) AS score, lang, body FROM (
@@ -255,6 +255,20 @@ class Verbs(unittest.TestCase):
                 index.search(query, match="a")
             with self.assertRaisesRegex(sqlite3.OperationalError, "no such table: nowhere"):
                 index.search(query, hybrid="nowhere", match="a")
+
+    def test_a_filter_makes_no_search_of_full_texts_for_each_row(self):
+        for kind, index in self.each(temp=False):
+            statements = []
+            self.conn.set_trace_callback(statements.append)
+            index.search(self.vector(), 3, hybrid="doc_fts", match="rain", where={"lang": "en"}, diversity=0.5)
+            self.conn.set_trace_callback(None)
+            sql, = (statement for statement in statements if statement.startswith("WITH "))
+            plan = [row[3] for row in self.conn.execute("EXPLAIN QUERY PLAN " + sql)]
+            rowid_equal = 0x100  # in the plans of FTS5
+            numbers = [int(step.split(" INDEX ")[1].split(":")[0]) for step in plan if step.startswith("SCAN doc_fts VIRTUAL")]
+            self.assertEqual([number & rowid_equal for number in numbers], [0], plan)
+            at = [next(place for place, step in enumerate(plan) if step.startswith(f"{verb} {name}")) for verb, name in (("SCAN", "m VIRTUAL"), ("SEARCH", "f "))]
+            self.assertLess(*at, plan)
 
     def test_hybrid_search_of_texts(self):
         self.conn.execute("CREATE TEMP TABLE source(w, v)")

@@ -196,7 +196,7 @@ class Search {
     const filtered = asked.where !== undefined;
     if (filtered) parts.push(`glove_allowed AS (SELECT rowid AS row, ${named} FROM ${this.#table()} WHERE ${text.where()})`);
     const matches = `(SELECT rowid AS row, rank FROM ${full} WHERE ${full} MATCH ${text.mark('match')}` +
-                    `${filtered ? ' AND rowid IN (SELECT row FROM glove_allowed)' : ''} ORDER BY rank LIMIT ${text.mark('fetch')})`;
+                    `${filtered ? ' AND +rowid IN (SELECT row FROM glove_allowed)' : ''} ORDER BY rank LIMIT ${text.mark('fetch')})`;
     const place = 'row_number() OVER (ORDER BY rank, row) AS place';
     parts.push(this.#index.idIsKey ? `glove_text AS (SELECT row AS k0, ${place} FROM ${matches})` :
       `glove_text AS (SELECT ${named}, ${place} FROM (SELECT ${this.#tKeys.join(', ')}, f.rank, f.row FROM ${matches} f JOIN ` +
@@ -214,7 +214,7 @@ class Search {
     parts.push(`glove_fused AS (SELECT ${keys.join(', ')}, sum(gain) AS score FROM (${gains.join(' UNION ALL ')}) GROUP BY ${keys.join(', ')} ` +
                `ORDER BY ${order('')} LIMIT ${text.mark(isDiverse ? 'fetch' : 'k')})`);
     const ofFused = keys.map((key) => `f.${key}`);
-    const source = isDiverse ? `${this.#mmr(text, `(SELECT glove_keys(${keys.join(', ')}) FROM glove_fused)`)} JOIN glove_fused f ON ` +
+    const source = isDiverse ? `${this.#mmr(text, `(SELECT glove_keys(${keys.join(', ')}) FROM glove_fused)`)} CROSS JOIN glove_fused f ON ` +
                                same(ofFused, this.#mmrKeys()) : 'glove_fused f';
     text.sql = `WITH ${parts.join(', ')} SELECT ${this.#columns(ofFused, 'f.score', asked)} FROM ${source}${this.#joined(asked, ofFused)} ` +
                `ORDER BY ${isDiverse ? 'm.rank' : order('f.')}`;

@@ -214,7 +214,7 @@ class Search:
         parts = []
         if asked.where is not None:
             parts.append(f"glove_allowed AS (SELECT rowid AS row, {named} FROM {self._table()} WHERE {statement.where()})")
-        allowed = " AND rowid IN (SELECT row FROM glove_allowed)" if asked.where is not None else ""
+        allowed = " AND +rowid IN (SELECT row FROM glove_allowed)" if asked.where is not None else ""
         matches = (f"(SELECT rowid AS row, rank FROM {full} WHERE {full} MATCH {statement.mark('match')}{allowed} "
                    f"ORDER BY rank LIMIT {statement.mark('fetch')})")
         place = "row_number() OVER (ORDER BY rank, row) AS place"
@@ -238,7 +238,7 @@ class Search:
         source = "glove_fused f"
         if is_diverse:
             source = (self._mmr(statement, f"(SELECT glove_keys({', '.join(keys)}) FROM glove_fused)")
-                      + f" JOIN glove_fused f ON {' AND '.join(f'f.{name} = {key}' for name, key in zip(keys, self._mmr_keys()))}")
+                      + f" CROSS JOIN glove_fused f ON {' AND '.join(f'f.{name} = {key}' for name, key in zip(keys, self._mmr_keys()))}")
         joined = f" JOIN {self._table()} t ON {self._join('t', self._keys, 'f', keys)}" if asked.shown else ""
         statement.sql = (f"WITH {', '.join(parts)} SELECT {', '.join(['f.' + key for key in keys] + ['f.score'] + self._shown(asked))} "
                          f"FROM {source}{joined} ORDER BY {'m.rank' if is_diverse else 'f.' + order.replace(', k', ', f.k')}")
