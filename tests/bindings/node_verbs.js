@@ -20,7 +20,7 @@ const open = (file = ':memory:') => {
   return db;
 };
 if (process.argv[3] === 'write') {  // as another process
-  open(process.argv[4]).prepare(process.argv[5]).run(Buffer.from(process.argv[6], 'hex'));
+  open(process.argv[4]).prepare(process.argv[5]).run('new', Buffer.from(process.argv[6], 'hex'));
   process.exit(0);
 }
 try {
@@ -176,7 +176,7 @@ const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'glove-verbs-'));
 try {
   const file = path.join(folder, 'doc.db'), shared = open(file);
   const seen = glove.index(shared, 'doc', { ids: ['a', 'b'], vectors: [[1, 0], [0, 1]] });
-  execFileSync(process.execPath, [__filename, process.argv[2], 'write', file, "INSERT INTO doc VALUES ('new', ?)", blob([-1, -1]).toString('hex')], { stdio: 'inherit' });
+  execFileSync(process.execPath, [__filename, process.argv[2], 'write', file, "INSERT INTO doc VALUES (?, ?)", blob([-1, -1]).toString('hex')], { stdio: 'inherit' });
   assert.deepStrictEqual(seen.search([-1, -1], 1).map((row) => row.id), ['new']);
   assert.strictEqual(seen.count(), 3);
   shared.close();

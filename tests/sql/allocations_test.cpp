@@ -297,6 +297,8 @@ TEST_F(AllocationsTest, QueriesOfIndexes) {
       {"SELECT count(*) FROM w WHERE query = '[1,2,3,4]' AND k = 5 AND recall = 0.9", kInBlocks},
       {"SELECT id FROM t WHERE query = 'the king' ORDER BY rank", kInBlocks},
       {"SELECT json_extract(glove_recall('w', e, 3, 0.9), '$.queries') FROM listed"},
+      {"SELECT key, rank FROM glove_mmr('v', '[1,2,3,4]', 4, 0.5, 20, '[1, 2, 3, 4, 5, 6]')"},
+      {"SELECT key FROM glove_mmr('t', 'the king', 2)"},
       {"BEGIN; CREATE TABLE found AS SELECT id FROM v WHERE query = '[1,2,3,4]'; SELECT count(*) FROM found; "
        "COMMIT"},
   });

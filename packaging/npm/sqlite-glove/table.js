@@ -104,8 +104,9 @@ class Index {
       const most = Number(countOf(k)), sources = this.vector === null ? this.texts : [this.vector];
       const row = this.#row(this.#key.one(id), [...this.key, ...sources]);
       if (row === null) throw new RangeError(`'${this.table}' has no row with the id ${shownValue(id)}`);
-      const query = this.vector !== null ? row[this.vector] : sources.map((name) => (row[name] === null ? '' : String(row[name]))).join('\n');
-      if (query === null) throw new RangeError(`the row with the id ${shownValue(id)} has no vector`);
+      const stored = this.vector !== null ? row[this.vector] : sources.map((name) => (row[name] === null ? '' : String(row[name]))).join('\n');
+      if (stored === null) throw new RangeError(`the row with the id ${shownValue(id)} has no vector`);
+      const query = typeof stored === 'string' ? stored : Buffer.from(stored);  // which libsql binds
       const itself = shownValue(this.key.map((name) => row[name]));
       return this.#withColumns(() => this.#search.nearest(
         this.#asked({ where, params, columns }, this.#search.score), { query, k: BigInt(most) + 1n, ...others })
