@@ -217,6 +217,8 @@ class MmrRows {
     } else if (const Status read = read_row_vector(run.value(1), row.vector); !read.ok()) {
       return invalid_value(kMmrTable, "a row ", read.error().message);
     }
+    if (!rows_.empty() && row.vector.size() != rows_.front().vector.size())
+      return invalid_value(kMmrTable, "a vector was changed while it was read; ask again");
     const auto dims = static_cast<int64_t>(row.vector.size());
     row.norm_squared = exact_dot(row.vector.data(), row.vector.data(), dims);
     for (int part = 2; part < run.columns(); ++part) {
