@@ -360,15 +360,15 @@ class Index(unittest.TestCase):
                 (r"the column 't' is 7; .* such as \[7\]$", lambda: docs.add([3], [[1, 1]], {"t": 7})),
                 (r"the argument ids is 3; .* such as \[3\]$", lambda: docs.add(3, [[1, 1]])),
                 (r"the argument ids is '34'; ", lambda: docs.upsert("34", [[1, 1], [1, 1]])),
-                (r"^nan is not a vector; .*; None stands for a row without a vector$", lambda: docs.add([3, 4], [[1, 1], math.nan])),
-                (r"^'\[0.5, .{,40}\]' is not a vector; .*; parse it, for example by json.loads$", lambda: docs.add([3], [json.dumps(long)])),
-                (r"^the vector \[\[0.5, .{,60} has a component that is not a number; a vector is a sequence", lambda: docs.search([long])),
-                (r"^the column 't' has the value \[0.5, .{,60}, which SQLite cannot store; .* leave their column out", lambda: docs.add([3], [[1, 1]], {"t": [long]})),
+                (r"^add\(\): nan is not a vector; .*; None stands for a row without a vector$", lambda: docs.add([3, 4], [[1, 1], math.nan])),
+                (r"^add\(\): '\[0.5, .{,40}\]' is not a vector; .*; parse it, for example by json.loads$", lambda: docs.add([3], [json.dumps(long)])),
+                (r"^search\(\): the vector \[\[0.5, .{,60} has a component that is not a number; a vector is a sequence", lambda: docs.search([long])),
+                (r"^add\(\): the column 't' has the value \[0.5, .{,60}, which SQLite cannot store; .* leave their column out", lambda: docs.add([3], [[1, 1]], {"t": [long]})),
                 (r"params=\['en'\]", lambda: docs.search([1, 0], where="t = ?", params="a")),
                 (r"columns=\['title'\]", lambda: docs.search([1, 0], columns="t"))):
             with self.subTest(part), self.assertRaisesRegex(TypeError, part):
                 call()
-        with self.assertRaisesRegex(ValueError, r"^where is 't = \?', but params has 0 values; params must have one for each \?$"):
+        with self.assertRaisesRegex(ValueError, r"^search\(\): where is 't = \?', but params has 0 values; params must have one for each \?$"):
             docs.search([1, 0], where="t = ?")
         self.assertEqual([row[0] for row in docs.search([1, 0])], [1, 2])
 

@@ -47,6 +47,10 @@ class Index:
         self._search = Search(conn, found)
         self.columns = self._columns_now()  # all but the key and the vectors
 
+    def _score(self) -> str:
+        """The column of the index that ranks: similarity or, by metric="l2", distance."""
+        return self._search.score
+
     def _columns_now(self) -> List[str]:
         hidden = {name.lower() for name in [*self.key.names, self.vector or self.key.names[0]]}
         return [name for name in columns_of(self.conn, self.table) if name.lower() not in hidden]
