@@ -120,8 +120,8 @@ class AllocationsTest : public FaultTest {
     if (code == SQLITE_OK)
       EXPECT_EQ(rows, reference.rows);
     else
-      // Without memory for the names of columns, sqlite3_exec() returns SQLITE_ROW, and the connection has
-      // the error.
+      // If its own memory runs out between a row and the callback, sqlite3_exec() returns SQLITE_ROW, and the
+      // connection has the error.
       EXPECT_EQ((code == SQLITE_ROW ? sqlite3_errcode(db) : code) & 0xff, SQLITE_NOMEM) << sqlite3_errmsg(db);
     ++codes_[code == SQLITE_OK];
     if (sqlite3_get_autocommit(db) == 0) must_run(db, "ROLLBACK");
