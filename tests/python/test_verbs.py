@@ -333,6 +333,93 @@ class Verbs(unittest.TestCase):
             with self.assertRaisesRegex(sqlite3.OperationalError, "no such column: t.lang"):
                 index.search(query, columns=["lang"])
 
+    def test_what_is_no_column_is_not_a_text(self):
+        """SQLite takes a name in double quotes that is no column for a text."""
+        for kind, index in self.each(temp=False):
+            query = self.vector()
+            for options in ({}, {"where": {"lang": "en"}}, {"where": "lang = 'en'"}, {"diversity": 0.5}, {"hybrid": "doc_fts", "match": "rain"}):
+                with self.assertRaisesRegex(sqlite3.OperationalError, "no such column: .*titel"):
+                    index.search(query, 3, columns=["titel"], **options)
+            with self.assertRaisesRegex(sqlite3.OperationalError, "no such column: .*titel"):
+                index.get(list(self.vectors)[0], columns=["titel"])
+            where = {"lang": "en"}
+            before = index.search(query, 3, where=where)
+            other = self.glove.Index(self.conn, "doc")
+            self.conn.execute("ALTER TABLE doc RENAME COLUMN lang TO tongue")
+            self.assertEqual(index.search(query, 3, where={"tongue": "en"}), before)
+            with self.assertRaisesRegex(ValueError, "where names the column 'lang'"):
+                other.search(query, 3, where=where, columns=[])
+            another = self.glove.Index(self.conn, "doc")
+            self.conn.execute("ALTER TABLE doc RENAME COLUMN tongue TO lang")
+            self.assertEqual(another.get(list(self.vectors)[0]), index.get(list(self.vectors)[0], columns=["lang", "body"]))
+
+    def test_numbers_of_numpy(self):
+        try:
+            import numpy
+        except ImportError:
+            self.skipTest("NumPy is not installed")
+        index = self.glove.index(self.conn, "doc", None, [[1, 0], [0, 1], [1, 1]], {"n": [1, 2, 3], "x": [0.5, 1.5, 2.5]})
+        for where, found in (({"n": numpy.int64(2)}, [2]), ({"n": numpy.array([2, 3], "i2")}, [3, 2]), ({"x": [numpy.float32(0.5)]}, [1]),
+                             ({"n": numpy.bool_(True)}, [1])):
+            self.assertEqual([row[0] for row in index.search([1, 0.5], where=where)], found)
+        self.assertEqual(index.search([1, 0], 2, diversity=numpy.float32(0.5)), index.search([1, 0], 2, diversity=0.5))
+        with self.assertRaisesRegex(TypeError, r"search\(\): the column 'n' has the value \{'a': 1\}"):
+            index.search([1, 0], where={"n": {"a": 1}})
+        with self.assertRaisesRegex(ValueError, r"search\(\): params is \[1\], but where is not given"):
+            index.search([1, 0], params=[1])
+
+    def test_odd_queries_and_numbers_of_rows(self):
+        index = self.glove.index(self.conn, "doc", None, [[1, 0], [0, 1], [1, 1]])
+        self.conn.execute("CREATE VIRTUAL TABLE doc_fts USING fts5(body)")
+        query = self.glove.serialize_float32([1, 0])
+        for same in (bytearray(query), memoryview(query), memoryview(array.array("f", [1, 0]))):
+            self.assertEqual(index.search(same), index.search(query))
+        for wrong in ({1.0: 1, 2.0: 0}, {1.0, 2.0}):
+            with self.assertRaisesRegex(TypeError, "is not a vector"):
+                index.search(wrong)
+        for k in (2**62, 2**63, 2**100):
+            for options in ({}, {"where": "1"}, {"diversity": 0.0}, {"hybrid": "doc_fts", "match": "a"}, {"diversity": 0.5, "fetch": k}):
+                self.assertEqual(len(index.search(query, k, **options)), 3)
+            self.assertEqual((len(index.like(1, k)), len(index.search_many([query], k)[0])), (2, 3))
+
+    def test_odd_names(self):
+        for table in ("x;--y", "--c", "/*x*/", "it's", 'a"b', "glove_fused", "GLOVE_text", "select", "a\nb", "t", "v"):
+            self.case = f"table: {table!r}"
+            index = self.glove.index(self.conn, table, None, [[1, 0], [0, 1], [1, 1]], {"from": ["a", "b", "a"], 'o"x': [1, 2, 3], "k0": [1, 2, 3]},
+                                     index_columns=["from"])
+            content = table.replace("'", "\'\'")
+            self.conn.execute(f"CREATE VIRTUAL TABLE glove_allowed USING fts5(\"from\", content='{content}')")
+            self.conn.execute("INSERT INTO glove_allowed(glove_allowed) VALUES ('rebuild')")
+            for options in ({}, {"hybrid": "glove_allowed", "match": "a"}, {"diversity": 0.1}, {"hybrid": "glove_allowed", "match": "a", "diversity": 0.1}):
+                found = index.search([1, 0], 3, where={"from": "a", 'o"x': [1, 2, 3]}, **options)
+                self.assertEqual([row[:1] + row[2:] for row in found], [(1, "a", 1, 1), (3, "a", 3, 3)])
+            self.assertEqual(self.glove.Index(self.conn, table).search([1, 0]), index.search([1, 0]))
+            index.drop(table=True)
+            self.conn.execute("DROP TABLE glove_allowed")
+
+    def test_a_table_that_hides_another(self):
+        self.conn.execute("ATTACH ':memory:' AS other")
+        self.conn.execute("CREATE TABLE other.doc(id INTEGER PRIMARY KEY, emb BLOB)")
+        self.conn.execute("CREATE VIRTUAL TABLE other.doc_vec USING glove_index(content=doc, rowid=id, vector=emb)")
+        self.glove.Index(self.conn, "doc").add([1], [[1, 0]])
+        self.conn.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY)")
+        with self.assertRaisesRegex(ValueError, "the index other.doc_vec is that of the table other.doc, but the name 'doc' means main.doc"):
+            self.glove.Index(self.conn, "doc")
+
+    def test_keys_without_a_rowid_or_a_value(self):
+        with self.assertRaisesRegex(sqlite3.IntegrityError, "NOT NULL constraint failed: doc.no"):
+            self.glove.index(self.conn, "doc", {"space": ["a", "a"], "no": [1, None]}, [[1, 0], [0, 1]])
+        self.conn.execute("CREATE TABLE doc(id TEXT PRIMARY KEY, emb BLOB) WITHOUT ROWID")
+        self.conn.execute("CREATE VIRTUAL TABLE doc_vec USING glove_index(content=doc, rowid=id, vector=emb)")
+        self.conn.execute("CREATE VIRTUAL TABLE doc_fts USING fts5(body)")
+        index = self.glove.Index(self.conn, "doc")
+        for where in (None, {"id": "a"}):
+            with self.assertRaisesRegex(ValueError, r"search\(\): the table 'doc' is one WITHOUT ROWID, but hybrid needs"):
+                index.search([1, 0], hybrid="doc_fts", match="a", where=where)
+        for hybrid, message in (("doc", "hybrid is 'doc', which is no FTS5 table"), (5, "hybrid is 5; it must be the name of an FTS5 table")):
+            with self.assertRaisesRegex(ValueError, message):
+                self.glove.index(self.conn, f"other{hybrid}", None, [[1, 0]]).search([1, 0], hybrid=hybrid, match="a")
+
     def test_asyncio(self):
         path = os.path.join(self.folder(), "doc.db")
 

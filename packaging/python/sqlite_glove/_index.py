@@ -1,11 +1,12 @@
 """Tables whose rows can be searched by their vectors or texts: index() makes one, and Index uses one."""
 import collections
 import functools
+import re
 from typing import Any, Callable, Dict, List, Literal, Mapping, Optional, Sequence, Tuple, TypeVar, Union, cast, overload
 
 from ._search import Asked, Inputs, Search
 from ._sql import (Params, Progress, all_or_nothing, check_loaded, columns_of, definition_of, definitions, execute, insert_sql, literal, quoted,
-                   reported, where_of)
+                   reported, text, where_of)
 from ._values import Key, blob, blobs, column_type, count, faults, key_of_ids, values_of
 
 Where = Union[None, str, Mapping[str, Any]]
@@ -60,7 +61,7 @@ class Index:
         try:
             return run()
         except Exception as error:
-            now = self._columns_now() if "no such column: t." in str(error) else self.columns
+            now = self._columns_now() if re.search("no such column|names the column", str(error)) else self.columns
             if now == self.columns:
                 raise
             self.columns = now
@@ -174,15 +175,15 @@ class Index:
         """Returns the k other rows that are nearest to the row with this id, as search() does."""
         k = count(k)
         key = self.key.one(id)
-        expressions = [*self.key.names, *([self.vector] if self.vector else self.texts)]
-        row = self._row(key, expressions)
+        texts = " || char(10) || ".join(f"coalesce(t.{quoted(one)}, '')" for one in self.texts)
+        row = self._row(key, self.key.names, "t." + quoted(self.vector) if self.vector else f"{texts} || ''")
         if row is None:
             raise LookupError(f"{self.table!r} has no row with the id {id!r}")
-        stored = row[len(key):]
-        query = stored[0] if self.vector else "\n".join("" if one is None else str(one) for one in stored)
+        query = row[len(key)]
         if query is None:
             raise ValueError(f"the row with the id {id!r} has no vector")
-        inputs: Inputs = {"query": query, "k": k + 1, **{name: value for name, value in options.items() if value is not None}}
+        inputs: Inputs = {"query": query if self.vector else text(query), "k": k + 1,
+                          **{name: value for name, value in options.items() if value is not None}}
 
         itself = row[:len(key)]
 
@@ -219,8 +220,9 @@ class Index:
 
     # --- rows
 
-    def _row(self, key: Tuple[Any, ...], columns: Sequence[str]) -> Optional[Tuple[Any, ...]]:
-        rows = execute(self.conn, f"SELECT {', '.join(map(quoted, columns))} FROM {quoted(self.table)} WHERE {self._has_key()}", key).fetchall()
+    def _row(self, key: Tuple[Any, ...], columns: Sequence[str], *expressions: str) -> Optional[Tuple[Any, ...]]:
+        shown = ", ".join([*("t." + quoted(name) for name in columns), *expressions])
+        rows = execute(self.conn, f"SELECT {shown} FROM {quoted(self.table)} t WHERE {self._has_key()}", key).fetchall()
         return tuple(rows[0]) if rows else None
 
     def _has_key(self) -> str:
@@ -232,14 +234,17 @@ class Index:
 
         It has the key and `columns`, which are all but the vector.
         """
-        names = [*self.key.names, *(self.columns if columns is None else columns)]
+        if isinstance(columns, str):
+            raise TypeError("columns is a list: write columns=['title'] also for one of them")
 
         def row_of(key: Tuple[Any, ...]) -> Optional[Dict[str, Any]]:
+            names = [*self.key.names, *(self.columns if columns is None else columns)]
             row = self._row(key, names)
             return None if row is None else dict(zip(names, row))
         if self.key.is_one(ids):
-            return row_of(self.key.one(ids))
-        return [row_of(key) for key in self.key.many(ids)]
+            return self._with_columns(lambda: row_of(self.key.one(ids)))
+        keys = self.key.many(ids)
+        return self._with_columns(lambda: [row_of(key) for key in keys])
 
     @_named
     def add(self, ids: Any = None, vectors: Any = None, columns: Optional[Mapping[str, Any]] = None, *,

@@ -1,5 +1,6 @@
 """The statements of searches."""
 import itertools
+import numbers
 import re
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
@@ -40,9 +41,16 @@ class _Statement:
 
 
 def _checked(name: str, value: Any, least: float, most: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not least <= float(value) <= most:
         raise ValueError(f"{name} is {value!r}; it must be a number from {least:g} to {most:g}")
     return float(value)
+
+
+def _unlike(start: str, names: Sequence[str]) -> str:
+    """A start of names of a statement's own that none of these has."""
+    while any(name.lower().startswith(start) for name in names):
+        start += "_"
+    return start
 
 
 class Search:
@@ -91,6 +99,8 @@ class Search:
                fetch: Any) -> List[Tuple[Any, ...]]:
         if asked.among is not None:
             raise ValueError(f"among is {asked.among!r}, but hybrid takes a condition: use where, such as 'id IN (1, 2)'")
+        if not isinstance(table, str) or not table:
+            raise ValueError(f"hybrid is {table!r}; it must be the name of an FTS5 table")
         if match is None:
             if not isinstance(inputs["query"], str):
                 raise ValueError(f"hybrid is {table!r} and the query is a vector, so match must be the query of FTS5, such as 'rain OR storm'")
@@ -102,7 +112,16 @@ class Search:
                   "fetch": self._fetch(fetch, inputs["k"], 100)}
         if diversity is not None:
             inputs.update({"target": self._index.name, "lambda": 1 - _checked("diversity", diversity, 0, 1)})
-        return self._run(("hybrid", table), asked, inputs, self._hybrid)
+        try:
+            return self._run(("hybrid", table), asked, inputs, self._hybrid)
+        except Exception as error:
+            column = re.search(r"no such column: (?:t\.)?(rank|rowid)$", str(error))
+            if column and "rank" not in columns_of(self._conn, table):
+                raise ValueError(f"hybrid is {table!r}, which is no FTS5 table") from error
+            if column and column[1] == "rowid":
+                raise ValueError(f"the table {self._index.table!r} is one WITHOUT ROWID, but hybrid needs the rowids, by which an FTS5 table "
+                                 "names its rows") from error
+            raise
 
     @staticmethod
     def _fetch(fetch: Any, k: int, least: int) -> int:
@@ -182,10 +201,10 @@ class Search:
                          f"WHERE {' AND '.join(conditions)} ORDER BY v.rank")
 
     def _near(self, statement: _Statement, _: Tuple[str, ...], asked: Asked, names: List[str]) -> None:
-        alias = "glove_key"
-        while any(name.lower().startswith(alias) for name in asked.shown):
-            alias += "_"
-        inner = [*(f"{key} AS {alias}{place}" for place, key in enumerate(self._keys)), *map(quoted, asked.shown)]
+        alias = _unlike("glove_key", asked.shown)
+        # A name in quotes that is no column would be a text, unless the table stands before it.
+        inner = [*(f"{key} AS {alias}{place}" for place, key in enumerate(self._keys)),
+                 *(f"{self._table()}.{quoted(name)}" for name in asked.shown)]
         joined = (f" CROSS JOIN (SELECT {', '.join(inner)} FROM {self._table()} WHERE {statement.where()}) t ON "
                   + " AND ".join(f"t.{alias}{place} = {key}" for place, key in enumerate(self._v_keys)))
         conditions = self._conditions(statement, names)
@@ -209,36 +228,37 @@ class Search:
 
     def _hybrid(self, statement: _Statement, kind: Tuple[str, ...], asked: Asked, names: List[str]) -> None:
         index, full = self._index, quoted(kind[1])
+        own = _unlike("glove_", [index.table, index.name, kind[1]])
         keys = [f"k{place}" for place in range(len(self._keys))]
         named = ", ".join(f"{key} AS {name}" for key, name in zip(self._keys, keys))
         parts = []
         if asked.where is not None:
-            parts.append(f"glove_allowed AS (SELECT rowid AS row, {named} FROM {self._table()} WHERE {statement.where()})")
-        allowed = " AND +rowid IN (SELECT row FROM glove_allowed)" if asked.where is not None else ""
+            parts.append(f"{own}allowed AS (SELECT rowid AS row, {named} FROM {self._table()} WHERE {statement.where()})")
+        allowed = f" AND +rowid IN (SELECT row FROM {own}allowed)" if asked.where is not None else ""
         matches = (f"(SELECT rowid AS row, rank FROM {full} WHERE {full} MATCH {statement.mark('match')}{allowed} "
                    f"ORDER BY rank LIMIT {statement.mark('fetch')})")
         place = "row_number() OVER (ORDER BY rank, row) AS place"
-        parts.append(f"glove_text AS (SELECT row AS k0, {place} FROM {matches})" if index.id_is_key else
-                     f"glove_text AS (SELECT {named}, {place} FROM (SELECT {', '.join('t.' + key for key in self._keys)}, f.rank, f.row "
+        parts.append(f"{own}text AS (SELECT row AS k0, {place} FROM {matches})" if index.id_is_key else
+                     f"{own}text AS (SELECT {named}, {place} FROM (SELECT {', '.join('t.' + key for key in self._keys)}, f.rank, f.row "
                      f"FROM {matches} f JOIN {self._table()} t ON t.rowid = f.row))")
-        own = ("match", "constant", "weight0", "weight1", "fetch", "target", "lambda", "k")
-        conditions = self._conditions(statement, [name for name in names if name not in own])
+        hybrid = ("match", "constant", "weight0", "weight1", "fetch", "target", "lambda", "k")
+        conditions = self._conditions(statement, [name for name in names if name not in hybrid])
         conditions.append(f"v.k = {statement.mark('fetch')}")
         if asked.where is not None:
-            conditions.append(f"v.among = (SELECT glove_keys({', '.join(keys)}) FROM glove_allowed)")
-        parts.append(f"glove_near AS (SELECT {', '.join(f'{key} AS {name}' for key, name in zip(self._v_keys, keys))}, v.rank AS place "
+            conditions.append(f"v.among = (SELECT glove_keys({', '.join(keys)}) FROM {own}allowed)")
+        parts.append(f"{own}near AS (SELECT {', '.join(f'{key} AS {name}' for key, name in zip(self._v_keys, keys))}, v.rank AS place "
                      f"FROM {quoted(index.name)} v WHERE {' AND '.join(conditions)})")
         gains = [f"SELECT {', '.join(keys)}, {statement.mark('weight' + str(side))} / ({statement.mark('constant')} + place) AS gain FROM {of}"
-                 for side, of in enumerate(("glove_text", "glove_near"))]
+                 for side, of in enumerate((own + "text", own + "near"))]
         is_diverse = "lambda" in names
         most = statement.mark("fetch" if is_diverse else "k")
         order = ", ".join(["score DESC", *keys])
-        parts.append(f"glove_fused AS (SELECT {', '.join(keys)}, sum(gain) AS score FROM ({' UNION ALL '.join(gains)}) "
+        parts.append(f"{own}fused AS (SELECT {', '.join(keys)}, sum(gain) AS score FROM ({' UNION ALL '.join(gains)}) "
                      f"GROUP BY {', '.join(keys)} ORDER BY {order} LIMIT {most})")
-        source = "glove_fused f"
+        source = f"{own}fused f"
         if is_diverse:
-            source = (self._mmr(statement, f"(SELECT glove_keys({', '.join(keys)}) FROM glove_fused)")
-                      + f" CROSS JOIN glove_fused f ON {' AND '.join(f'f.{name} = {key}' for name, key in zip(keys, self._mmr_keys()))}")
+            source = (self._mmr(statement, f"(SELECT glove_keys({', '.join(keys)}) FROM {own}fused)")
+                      + f" CROSS JOIN {own}fused f ON {' AND '.join(f'f.{name} = {key}' for name, key in zip(keys, self._mmr_keys()))}")
         joined = f" JOIN {self._table()} t ON {self._join('t', self._keys, 'f', keys)}" if asked.shown else ""
         statement.sql = (f"WITH {', '.join(parts)} SELECT {', '.join(['f.' + key for key in keys] + ['f.score'] + self._shown(asked))} "
                          f"FROM {source}{joined} ORDER BY {'m.rank' if is_diverse else 'f.' + order.replace(', k', ', f.k')}")

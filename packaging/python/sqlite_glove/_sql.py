@@ -4,6 +4,8 @@ import json
 import re
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
+from ._values import column_values
+
 Progress = Callable[[int, int], None]
 Params = Union[Sequence[Any], Mapping[str, Any]]
 
@@ -42,8 +44,8 @@ def names(conn: Any, pragma: str) -> List[str]:
     return [text(row[1]) for row in execute(conn, f"PRAGMA {pragma}")]
 
 
-def columns_of(conn: Any, table: str) -> List[str]:
-    return names(conn, f"table_xinfo({quoted(table)})")
+def columns_of(conn: Any, table: str, schema: Optional[str] = None) -> List[str]:
+    return names(conn, f"{quoted(schema) + '.' if schema else ''}table_xinfo({quoted(table)})")
 
 
 def check_loaded(conn: Any) -> None:
@@ -104,6 +106,7 @@ def reported(rows: Iterable[Any], total: int, progress: Optional[Progress]) -> I
 # --- what the schema says ---------------------------------------------------------------------
 
 _MADE_BY = re.compile(r"""\bUSING\s+["'`\[]?glove_index["'`\]]?\s*\((.*)\)""", re.IGNORECASE | re.DOTALL)
+_COMMENT = re.compile(r"""('(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^]]*\])|--[^\n]*|/\*.*?\*/""", re.DOTALL)
 _ARGUMENT = re.compile(r"""(\w+)\s*=\s*('(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^]]*\]|[^,'"`\[]*)""")
 _NAME = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^]]*\]|[^,'"`\[\s](?:[^,'"`\[]*[^,'"`\[\s])?""")
 
@@ -136,7 +139,7 @@ def definitions(conn: Any) -> List[Definition]:
             conn, f"SELECT name, sql FROM {quoted(schema)}.sqlite_master WHERE type = 'table' AND sql NOT NULL ORDER BY rowid")]
         known = {name.lower() for name, _ in tables}
         for name, sql in tables:
-            made = _MADE_BY.search(re.sub(r"--[^\n]*|/\*.*?\*/", " ", sql, flags=re.DOTALL) if "--" in sql or "/*" in sql else sql)
+            made = _MADE_BY.search(_COMMENT.sub(lambda found: found[1] or " ", sql) if "--" in sql or "/*" in sql else sql)
             if made is None:
                 continue
             given = {key.lower(): _unquoted(value) for key, value in _ARGUMENT.findall(made[1])}
@@ -149,6 +152,18 @@ def definitions(conn: Any) -> List[Definition]:
 
 def definition_of(conn: Any, given: str, name: Optional[str]) -> Definition:
     """The index of this name or, if there is none, that of a table of this name."""
+    found = _definition_of(conn, given, name)
+    for schema in sorted(names(conn, "database_list"), key=lambda schema: schema != "temp"):
+        hides = [one for one in (found.name, found.table) if columns_of(conn, one, schema)]
+        if schema == found.schema:
+            break
+        if hides:
+            raise ValueError(f"the index {found.schema}.{found.name} is that of the table {found.schema}.{found.table}, but the name "
+                             f"{hides[0]!r} means {schema}.{hides[0]} in this connection; rename one of them")
+    return found
+
+
+def _definition_of(conn: Any, given: str, name: Optional[str]) -> Definition:
     known = definitions(conn)
     wanted = (name or given).lower()
     for one in known:
@@ -172,6 +187,8 @@ def definition_of(conn: Any, given: str, name: Optional[str]) -> Definition:
 def where_of(where: Union[None, str, Mapping[str, Any]], params: Params, columns: Sequence[str],
              table: str) -> Tuple[Optional[str], Params]:
     """A condition, given as SQL or as columns and their values, as SQL and its parameters."""
+    if where is None and params:
+        raise ValueError(f"params is {params!r}, but where is not given; write the condition that they are the values of")
     if where is None or isinstance(where, str):
         return where, params
     if not isinstance(where, Mapping):
@@ -183,8 +200,9 @@ def where_of(where: Union[None, str, Mapping[str, Any]], params: Params, columns
     for name, value in where.items():
         if not isinstance(name, str) or name.lower() not in known:
             raise ValueError(f"where names the column {name!r}, but those of {table!r} are {', '.join(columns)}")
-        several = isinstance(value, (list, tuple, set, frozenset, range))
-        given = list(value) if several else [value]
+        several = isinstance(value, (list, tuple, set, frozenset, range)) or getattr(value, "ndim", 0) == 1
+        given = column_values(name, value if several else [value])
         values.extend(given)
-        conditions.append(f"{quoted(name)} IN ({', '.join('?' * len(given))})" if several else f"{quoted(name)} IS ?")
+        column = f"{quoted(table)}.{quoted(name)}"  # without the table, one that was dropped would be a text
+        conditions.append(f"{column} IN ({', '.join('?' * len(given))})" if several else f"{column} IS ?")
     return " AND ".join(conditions[1:] or conditions), values

@@ -6,9 +6,10 @@ import operator
 import os
 import reprlib
 import sys
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import AbstractSet, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 _ROWS_PER_CHECK = 4096
+_MOST_ROWS = 2**60  # more than any table has; four times as many are an integer of SQLite's
 _PLAIN = (str, int, float, bytes, type(None))
 _TYPES = {str: "TEXT", int: "INTEGER", float: "REAL", bytes: "BLOB"}
 
@@ -122,7 +123,7 @@ def key_of_ids(ids: Any) -> Tuple[Key, Dict[str, str], Dict[str, List[Any]]]:
         columns = {name: column_values(name, values) for name, values in ids.items()}
         if len(columns) < 2:
             raise ValueError(f"ids has the columns {', '.join(map(str, columns)) or 'of none'}; a key of one column is given as a list of its values")
-        return Key(list(columns), False), {name: column_type(values) for name, values in columns.items()}, columns
+        return Key(list(columns), False), {name: column_type(values) + " NOT NULL" for name, values in columns.items()}, columns
     if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
         raise _no_list("the argument ids", ids)
     given = _list(ids)
@@ -138,7 +139,7 @@ def key_of_ids(ids: Any) -> Tuple[Key, Dict[str, str], Dict[str, List[Any]]]:
 def count(k: Any) -> int:
     if isinstance(k, bool) or not hasattr(k, "__index__") or operator.index(k) < 0:
         raise ValueError(f"k is {k!r}; it must be a number of rows, 0 or more")
-    return operator.index(k)
+    return min(operator.index(k), _MOST_ROWS)
 
 
 def _reals(array: Any, dimensions: int, shape: str) -> Any:
@@ -167,10 +168,12 @@ def blob(vector: Any, what: str = "the vector") -> Any:
     """The little-endian float32 BLOB of one vector; bytes remain what they are. None, and what is masked, has none."""
     if vector is None or isinstance(vector, bytes):
         return vector
+    if isinstance(vector, bytearray) or isinstance(vector, memoryview) and vector.itemsize == 1:
+        return bytes(vector)
     if hasattr(vector, "__array__"):
         import numpy
         return None if _is_masked(vector, what) else _reals(numpy.asarray(vector), 1, "a vector has one dimension, as array[0] has").tobytes()
-    if isinstance(vector, (str, int, float)) or not isinstance(vector, Iterable):
+    if isinstance(vector, (str, int, float, Mapping, AbstractSet)) or not isinstance(vector, Iterable):
         remedy = "parse it, for example by json.loads" if isinstance(vector, str) else "None stands for a row without a vector"
         raise TypeError(f"{_short(vector)} is not a vector; a vector is a sequence of numbers, and vectors have one for each row; {remedy}")
     try:
