@@ -420,6 +420,17 @@ class Verbs(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, message):
                 self.glove.index(self.conn, f"other{hybrid}", None, [[1, 0]]).search([1, 0], hybrid=hybrid, match="a")
 
+    def test_rows_that_only_the_full_texts_have(self):
+        for kind, index in self.each():
+            query = self.vector()
+            gone = [kind.of(row) for row in index.search(query, 300, columns=[])]
+            index.delete(gone)
+            left = set(self.vectors) - set(gone)
+            for options in ({}, {"where": "1"}, {"diversity": 0.3}, {"columns": []}):
+                found = index.search(query, 30, hybrid="doc_fts", match="rain OR storm", weights=(1, 0), **options)
+                self.assertEqual(len({kind.of(row) for row in found}), 30)
+                self.assertLessEqual({kind.of(row) for row in found}, left)
+
     def test_asyncio(self):
         path = os.path.join(self.folder(), "doc.db")
 
@@ -433,6 +444,18 @@ class Verbs(unittest.TestCase):
                 await docs.add(["d"], [[-1, 0]], {"n": [4]})
                 await docs.upsert(["d"], columns={"n": [5]})
                 self.assertEqual(await docs.get("d"), {"id": "d", "n": 5})
+                self.assertEqual(await docs.count(), 4)
+                await docs.call(lambda index: index.conn.execute("INSERT INTO doc(id, n, vector) SELECT 'e', 6, vector FROM doc WHERE id = 'b'"))
+                other = sqlite3.connect(path, timeout=0)
+                self.assertEqual(other.execute("DELETE FROM doc WHERE id = 'e'").rowcount, 1)  # which is committed
+                other.commit()
+                other.close()
+
+                def fails(index):
+                    index.conn.execute("DELETE FROM doc")
+                    raise KeyError("own")
+                with self.assertRaisesRegex(KeyError, "own"):
+                    await docs.call(fails)
                 self.assertEqual(await docs.count(), 4)
                 self.assertEqual(await docs.search_many([[1, 0], [-1, 0]], 1), [[("a", 1.0, 1)], [("d", 1.0, 5)]])
                 self.assertEqual([row[0] for row in await docs.like("a", 1)], ["c"])

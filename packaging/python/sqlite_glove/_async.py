@@ -9,10 +9,6 @@ from ._index import Index, Where
 _Result = TypeVar("_Result")
 
 
-def _close(index: Index) -> None:
-    index.conn.close()
-
-
 class AsyncIndex:
     """The verbs of Index for asyncio: a thread has a connection of its own to the file, and runs them one after the other.
 
@@ -47,7 +43,9 @@ class AsyncIndex:
     async def call(self, function: Callable[..., _Result], *arguments: Any, **options: Any) -> _Result:
         """Returns what function(index, *arguments, **options) returns on the thread."""
         def work() -> _Result:
-            return function(self._opened(), *arguments, **options)
+            index = self._opened()
+            with index.conn:  # commits what Python's sqlite3 has begun by itself, or rolls it back
+                return function(index, *arguments, **options)
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     async def search(self, query: Any, k: int = 10, *, where: Where = None,
@@ -90,7 +88,7 @@ class AsyncIndex:
     async def close(self) -> None:
         """Closes the connection and ends the thread."""
         if self._index is not None:
-            await self.call(_close)
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._index.conn.close)
             self._index = None
         self._thread.shutdown(wait=False)
 

@@ -238,8 +238,8 @@ class Search:
         matches = (f"(SELECT rowid AS row, rank FROM {full} WHERE {full} MATCH {statement.mark('match')}{allowed} "
                    f"ORDER BY rank LIMIT {statement.mark('fetch')})")
         place = "row_number() OVER (ORDER BY rank, row) AS place"
-        parts.append(f"{own}text AS (SELECT row AS k0, {place} FROM {matches})" if index.id_is_key else
-                     f"{own}text AS (SELECT {named}, {place} FROM (SELECT {', '.join('t.' + key for key in self._keys)}, f.rank, f.row "
+        found = ", ".join(f"t.{key} AS {name}" for key, name in zip(self._keys, keys))
+        parts.append(f"{own}text AS (SELECT {', '.join(keys)}, {place} FROM (SELECT {found}, f.rank, f.row "
                      f"FROM {matches} f JOIN {self._table()} t ON t.rowid = f.row))")
         hybrid = ("match", "constant", "weight0", "weight1", "fetch", "target", "lambda", "k")
         conditions = self._conditions(statement, [name for name in names if name not in hybrid])
