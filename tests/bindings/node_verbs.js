@@ -155,6 +155,46 @@ for (const kind of kinds) {
   }
 }
 
+// Names, rows and numbers that are odd.
+{
+  const db = open();
+  for (const table of ['x;--y', '--c', '/*x*/', "it's", 'a"b', 'glove_fused', 'GLOVE_text', 'select', 'a\nb', 't', 'v']) {
+    const odd = glove.index(db, table, { vectors: [[1, 0], [0, 1], [1, 1]], columns: { from: ['a', 'b', 'a'], 'o"x': [1, 2, 3] }, indexColumns: ['from'] });
+    db.exec(`CREATE VIRTUAL TABLE glove_allowed USING fts5("from", content='${table.replaceAll("'", "''")}');
+             INSERT INTO glove_allowed(glove_allowed) VALUES ('rebuild')`);
+    const where = { from: 'a', 'o"x': [1, 2, 3] }, hybrid = { hybrid: 'glove_allowed', match: 'a' };
+    for (const options of [{}, hybrid, { diversity: 0.1 }, { ...hybrid, diversity: 0.1 }]) {
+      assert.deepStrictEqual(odd.search([1, 0], 3, { where, ...options }).map((row) => [row.id, row.from, row['o"x']]), [[1, 'a', 1], [3, 'a', 3]]);
+      assert.throws(() => odd.search([1, 0], 3, { where, ...options, columns: ['titel'] }), /no such column: [^]*titel/);
+      assert.strictEqual(odd.search([1, 0], 2n ** 70n, options).length, 3);
+    }
+    assert.throws(() => odd.get(1, { columns: ['titel'] }), /no such column: [^]*titel/);
+    assert.strictEqual(odd.like(1, 2n ** 70n).length, 2);
+    assert.deepStrictEqual(plain(new glove.Index(db, table).search([1, 0])), plain(odd.search([1, 0])));
+    assert.throws(() => odd.search([1, 0], 3, { hybrid: table, match: 'a' }), /which is no FTS5 table/);
+    assert.throws(() => odd.search([1, 0], 3, { params: [1] }), /params is \[1\], but where is not given/);
+    odd.delete(1);
+    assert.deepStrictEqual(odd.search([1, 0], 3, { ...hybrid, columns: [] }).map((row) => row.id), [3, 2]);
+    odd.drop({ table: true });
+    db.exec('DROP TABLE glove_allowed');
+  }
+  const renamed = glove.index(db, 'doc', { vectors: [[1, 0]], columns: { lang: ['en'] }, name: 'first' });
+  const again = glove.index(db, 'doc', { vectors: [], ifExists: 'open' });
+  const other = new glove.Index(db, 'doc');
+  db.exec('ALTER TABLE doc RENAME COLUMN lang TO tongue');
+  assert.strictEqual(renamed.search([1, 0], 3, { where: { tongue: 'en' } }).length, 1);
+  assert.deepStrictEqual({ ...again.get(1) }, { id: 1, tongue: 'en' });
+  assert.throws(() => other.search([1, 0], 3, { where: { lang: 'en' }, columns: [] }), /where names the column 'lang'/);
+  db.exec("CREATE VIRTUAL TABLE second USING glove_index(content=doc, rowid=id, vector=vector)");
+  assert.strictEqual(glove.index(db, 'doc', { vectors: [], name: 'second', ifExists: 'open' }).name, 'second');
+  db.exec("CREATE TABLE plain(id TEXT PRIMARY KEY, v) WITHOUT ROWID; CREATE VIRTUAL TABLE plain_vec USING glove_index(content=plain, rowid=id, vector=v)");
+  db.exec('CREATE VIRTUAL TABLE plain_fts USING fts5(body)');
+  assert.throws(() => new glove.Index(db, 'plain').search([1, 0], 3, { hybrid: 'plain_fts', match: 'a' }), /is one WITHOUT ROWID, but hybrid needs/);
+  db.exec('CREATE TEMP TABLE doc(id INTEGER PRIMARY KEY)');
+  assert.throws(() => new glove.Index(db, 'second'), /the index main.second is that of the table main.doc, but the name 'doc' means temp.doc/);
+  db.close();
+}
+
 // Open or create, columns that are renamed, texts, and rows that another process writes.
 const db = open();
 for (const times of [1, 2]) {

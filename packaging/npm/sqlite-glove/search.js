@@ -31,7 +31,13 @@ function fetchOf(fetch, k, least) {
   if ((typeof fetch !== 'bigint' && !Number.isSafeInteger(fetch)) || fetch < k) {
     throw new TypeError(`fetch is ${shownValue(fetch)}; it must be a number of rows, at least k, which is ${k}`);
   }
-  return BigInt(fetch);
+  return countOf(fetch);
+}
+
+// A start of names of a statement's own that none of these has.
+function unlike(start, names) {
+  while (names.some((name) => name.toLowerCase().startsWith(start))) start += '_';
+  return start;
 }
 
 const same = (keys, others) => keys.map((key, place) => `${key} = ${others[place]}`).join(' AND ');
@@ -84,6 +90,7 @@ class Search {
 
   hybrid(asked, given, { hybrid, match, weights = [1, 1], constant = 60, diversity, fetch }) {
     if (asked.among !== undefined) throw new TypeError("among is given, but hybrid takes a condition: use where, such as 'id IN (1, 2)'");
+    if (typeof hybrid !== 'string' || !hybrid) throw new TypeError(`hybrid is ${shownValue(hybrid)}; it must be the name of an FTS5 table`);
     if (match === undefined && typeof given.query !== 'string') {
       throw new TypeError(`hybrid is '${hybrid}' and the query is a vector, so match must be the query of FTS5, such as 'rain OR storm'`);
     }
@@ -94,7 +101,16 @@ class Search {
     const inputs = { ...given, match: (match === undefined ? words() : match) || '""', constant: checked('constant', constant, 1e9),
                      weight0: checked('weights', weights[0], 1e9), weight1: checked('weights', weights[1], 1e9), fetch: fetchOf(fetch, given.k, 100n) };
     if (diversity !== undefined) Object.assign(inputs, { target: this.#index.name, lambda: 1 - checked('diversity', diversity, 1) });
-    return this.#run('hybrid', asked, inputs, hybrid);
+    try {
+      return this.#run('hybrid', asked, inputs, hybrid);
+    } catch (error) {
+      const [, column] = /no such column: (?:t\.)?(rank|rowid)$/.exec(error.message) || [];
+      if (column && !columnsOf(this.#db, hybrid).includes('rank')) throw new TypeError(`hybrid is '${hybrid}', which is no FTS5 table`);
+      if (column === 'rowid') {
+        throw new TypeError(`the table '${this.#index.table}' is one WITHOUT ROWID, but hybrid needs the rowids, by which an FTS5 table names its rows`);
+      }
+      throw error;
+    }
   }
 
   #withAmong(asked, inputs) {
@@ -112,7 +128,7 @@ class Search {
       const text = new Text(where, byName);
       if (kind === 'near') this.#near(text, asked, inputs);
       else if (kind === 'diverse') this.#diverse(text, asked, inputs);
-      else if (kind === 'hybrid') this.#hybrid(text, asked, inputs, quoted(hybrid));
+      else if (kind === 'hybrid') this.#hybrid(text, asked, inputs, hybrid);
       else this.#plain(text, asked, inputs, kind === 'batch');
       known = { statement: prepare(this.#db, text.sql), order: text.order };
       this.#statements.set(key, known);
@@ -166,9 +182,10 @@ class Search {
   }
 
   #near(text, asked, inputs) {
-    let alias = 'glove_key';
-    while (asked.shown.some((name) => name.toLowerCase().startsWith(alias))) alias += '_';
-    const inner = [...this.#keys.map((key, place) => `${key} AS ${alias}${place}`), ...asked.shown.map(quoted)].join(', ');
+    const alias = unlike('glove_key', asked.shown);
+    // A name in quotes that is no column would be a text, unless the table stands before it.
+    const inner = [...this.#keys.map((key, place) => `${key} AS ${alias}${place}`),
+                   ...asked.shown.map((name) => `${this.#table()}.${quoted(name)}`)].join(', ');
     const joined = ` CROSS JOIN (SELECT ${inner} FROM ${this.#table()} WHERE ${text.where()}) t ON ` +
                    same(this.#keys.map((_, place) => `t.${alias}${place}`), this.#vKeys);
     const conditions = this.#conditions(text, Object.keys(inputs));
@@ -190,32 +207,33 @@ class Search {
     text.sql = `SELECT ${this.#columns(keys, `m.${this.score}`, asked)} FROM ${table}${this.#joined(asked, keys)}${among} ORDER BY m.rank`;
   }
 
-  #hybrid(text, asked, inputs, full) {
+  #hybrid(text, asked, inputs, table) {
+    const full = quoted(table), own = unlike('glove_', [this.#index.table, this.#index.name, table]);
     const keys = this.#keys.map((_, place) => `k${place}`), parts = [];
     const named = this.#keys.map((key, place) => `${key} AS ${keys[place]}`).join(', ');
     const filtered = asked.where !== undefined;
-    if (filtered) parts.push(`glove_allowed AS (SELECT rowid AS row, ${named} FROM ${this.#table()} WHERE ${text.where()})`);
+    if (filtered) parts.push(`${own}allowed AS (SELECT rowid AS row, ${named} FROM ${this.#table()} WHERE ${text.where()})`);
     const matches = `(SELECT rowid AS row, rank FROM ${full} WHERE ${full} MATCH ${text.mark('match')}` +
-                    `${filtered ? ' AND +rowid IN (SELECT row FROM glove_allowed)' : ''} ORDER BY rank LIMIT ${text.mark('fetch')})`;
+                    `${filtered ? ` AND +rowid IN (SELECT row FROM ${own}allowed)` : ''} ORDER BY rank LIMIT ${text.mark('fetch')})`;
     const place = 'row_number() OVER (ORDER BY rank, row) AS place';
-    parts.push(this.#index.idIsKey ? `glove_text AS (SELECT row AS k0, ${place} FROM ${matches})` :
-      `glove_text AS (SELECT ${named}, ${place} FROM (SELECT ${this.#tKeys.join(', ')}, f.rank, f.row FROM ${matches} f JOIN ` +
-      `${this.#table()} t ON t.rowid = f.row))`);
-    const own = ['match', 'constant', 'weight0', 'weight1', 'fetch', 'target', 'lambda', 'k'];
-    const conditions = this.#conditions(text, Object.keys(inputs).filter((name) => !own.includes(name)));
+    const found = this.#tKeys.map((key, at) => `${key} AS ${keys[at]}`).join(', ');
+    parts.push(`${own}text AS (SELECT ${keys.join(', ')}, ${place} FROM (SELECT ${found}, f.rank, f.row FROM ${matches} f ` +
+               `JOIN ${this.#table()} t ON t.rowid = f.row))`);
+    const hybrid = ['match', 'constant', 'weight0', 'weight1', 'fetch', 'target', 'lambda', 'k'];
+    const conditions = this.#conditions(text, Object.keys(inputs).filter((name) => !hybrid.includes(name)));
     conditions.push(`v.k = ${text.mark('fetch')}`);
-    if (filtered) conditions.push(`v.among = (SELECT glove_keys(${keys.join(', ')}) FROM glove_allowed)`);
-    parts.push(`glove_near AS (SELECT ${this.#vKeys.map((key, at) => `${key} AS ${keys[at]}`).join(', ')}, v.rank AS place ` +
+    if (filtered) conditions.push(`v.among = (SELECT glove_keys(${keys.join(', ')}) FROM ${own}allowed)`);
+    parts.push(`${own}near AS (SELECT ${this.#vKeys.map((key, at) => `${key} AS ${keys[at]}`).join(', ')}, v.rank AS place ` +
                `FROM ${quoted(this.#index.name)} v WHERE ${conditions.join(' AND ')})`);
-    const gains = ['glove_text', 'glove_near'].map(
+    const gains = [`${own}text`, `${own}near`].map(
       (of, side) => `SELECT ${keys.join(', ')}, 1.0 * ${text.mark(`weight${side}`)} / (${text.mark('constant')} + place) AS gain FROM ${of}`);
     const isDiverse = 'lambda' in inputs;
     const order = (alias) => [`${alias}score DESC`, ...keys.map((key) => alias + key)].join(', ');
-    parts.push(`glove_fused AS (SELECT ${keys.join(', ')}, sum(gain) AS score FROM (${gains.join(' UNION ALL ')}) GROUP BY ${keys.join(', ')} ` +
+    parts.push(`${own}fused AS (SELECT ${keys.join(', ')}, sum(gain) AS score FROM (${gains.join(' UNION ALL ')}) GROUP BY ${keys.join(', ')} ` +
                `ORDER BY ${order('')} LIMIT ${text.mark(isDiverse ? 'fetch' : 'k')})`);
     const ofFused = keys.map((key) => `f.${key}`);
-    const source = isDiverse ? `${this.#mmr(text, `(SELECT glove_keys(${keys.join(', ')}) FROM glove_fused)`)} CROSS JOIN glove_fused f ON ` +
-                               same(ofFused, this.#mmrKeys()) : 'glove_fused f';
+    const source = isDiverse ? `${this.#mmr(text, `(SELECT glove_keys(${keys.join(', ')}) FROM ${own}fused)`)} CROSS JOIN ${own}fused f ON ` +
+                               same(ofFused, this.#mmrKeys()) : `${own}fused f`;
     text.sql = `WITH ${parts.join(', ')} SELECT ${this.#columns(ofFused, 'f.score', asked)} FROM ${source}${this.#joined(asked, ofFused)} ` +
                `ORDER BY ${isDiverse ? 'm.rank' : order('f.')}`;
   }

@@ -27,7 +27,7 @@ function prepare(db, sql) {
   return { all };
 }
 
-const columnsOf = (db, table) => prepare(db, `PRAGMA table_xinfo(${quoted(table)})`).all().map((row) => row.name);
+const columnsOf = (db, table, schema) => prepare(db, `PRAGMA ${schema ? `${quoted(schema)}.` : ''}table_xinfo(${quoted(table)})`).all().map((row) => row.name);
 
 function checkLoaded(db) {
   try {
@@ -70,6 +70,7 @@ function checkWhere(where) {
 
 const token = /'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]/.source;
 const madeBy = /\bUSING\s+["'`[]?glove_index["'`\]]?\s*\(([^]*)\)/i;
+const comment = new RegExp(`(${token})|--[^\\n]*|/\\*[^]*?\\*/`, 'g');
 const argument = new RegExp(`(\\w+)\\s*=\\s*(${token}|[^,'"\`[]*)`, 'g');
 const aName = new RegExp(`${token}|[^,'"\`[\\s](?:[^,'"\`[]*[^,'"\`[\\s])?`, 'g');
 
@@ -88,7 +89,7 @@ function definitions(db) {
     const tables = prepare(db, `SELECT name, sql FROM ${quoted(schema)}.sqlite_master WHERE type = 'table' AND sql NOT NULL ORDER BY rowid`).all();
     const known = new Set(tables.map((row) => row.name.toLowerCase()));
     for (const { name, sql } of tables) {
-      const made = sql.replace(/--[^\n]*|\/\*[^]*?\*\//g, ' ').match(madeBy);
+      const made = sql.replace(comment, (_, kept) => kept || ' ').match(madeBy);
       if (!made) continue;
       const given = Object.fromEntries(Array.from(made[1].matchAll(argument), ([, key, value]) => [key.toLowerCase(), unquoted(value)]));
       found.push({ schema, name, table: given.content || '', key: namesIn(given.rowid), idIsKey: !known.has(`${name.toLowerCase()}_key`),
@@ -100,6 +101,20 @@ function definitions(db) {
 
 // The index of this name or, if there is none, that of a table of this name.
 function definitionOf(db, given, name) {
+  const found = findDefinition(db, given, name);
+  const schemas = prepare(db, 'PRAGMA database_list').all().map((row) => row.name).sort((a, b) => (b === 'temp') - (a === 'temp'));
+  for (const schema of schemas) {
+    const hides = [found.name, found.table].filter((one) => columnsOf(db, one, schema).length);
+    if (schema === found.schema) break;
+    if (hides.length) {
+      throw new TypeError(`the index ${found.schema}.${found.name} is that of the table ${found.schema}.${found.table}, but the name ` +
+                          `'${hides[0]}' means ${schema}.${hides[0]} in this connection; rename one of them`);
+    }
+  }
+  return found;
+}
+
+function findDefinition(db, given, name) {
   const known = definitions(db);
   const same = (a, b) => a.toLowerCase() === b.toLowerCase();
   const wanted = name === undefined ? given : name;
@@ -122,6 +137,9 @@ function definitionOf(db, given, name) {
 
 // A condition, given as SQL or as columns and their values, as SQL and its parameters.
 function whereOf(where, params, columns, table) {
+  if ((where === undefined || where === null) && (!Array.isArray(params) || params.length)) {
+    throw new TypeError(`params is ${JSON.stringify(params)}, but where is not given; write the condition that they are the values of`);
+  }
   if (where === undefined || where === null || typeof where === 'string') return [where === null ? undefined : where, params];
   if (typeof where !== 'object' || Array.isArray(where)) {
     throw new TypeError(`where must be one SQL expression, or an object of columns and values, such as { lang: 'en' }, but is ${JSON.stringify(where)}`);
@@ -134,7 +152,8 @@ function whereOf(where, params, columns, table) {
     }
     const given = Array.isArray(value) ? value : [value];
     values.push(...given.map((one) => valueOf(name, one)));
-    conditions.push(Array.isArray(value) ? `${quoted(name)} IN (${given.map(() => '?').join(', ')})` : `${quoted(name)} IS ?`);
+    const column = `${quoted(table)}.${quoted(name)}`;  // without the table, one that was dropped would be a text
+    conditions.push(Array.isArray(value) ? `${column} IN (${given.map(() => '?').join(', ')})` : `${column} IS ?`);
   }
   return [conditions.join(' AND ') || '1', values];
 }

@@ -101,10 +101,12 @@ class Index {
   like(id, k = 10, options = {}) {
     return named('like', () => {
       const { where, params, columns, ...others } = given(options);
-      const most = Number(countOf(k)), sources = this.vector === null ? this.texts : [this.vector];
-      const row = this.#row(this.#key.one(id), [...this.key, ...sources]);
+      const most = Number(countOf(k));
+      const texts = this.texts.map((name) => `coalesce(t.${quoted(name)}, '')`).join(' || char(10) || ');
+      const source = this.vector === null ? `${texts} || ''` : `t.${quoted(this.vector)}`;
+      const row = this.#row(this.#key.one(id), this.key, `${source} AS glove_query`);
       if (row === null) throw new RangeError(`'${this.table}' has no row with the id ${shownValue(id)}`);
-      const stored = this.vector !== null ? row[this.vector] : sources.map((name) => (row[name] === null ? '' : String(row[name]))).join('\n');
+      const stored = row.glove_query;
       if (stored === null) throw new RangeError(`the row with the id ${shownValue(id)} has no vector`);
       const query = typeof stored === 'string' ? stored : Buffer.from(stored);  // which libsql binds
       const itself = shownValue(this.key.map((name) => row[name]));
@@ -116,8 +118,9 @@ class Index {
 
   get(ids, options = {}) {
     return named('get', () => {
-      const names = [...this.key, ...(options.columns || this.columns)];
-      return this.#key.isOne(ids) ? this.#row(this.#key.one(ids), names) : this.#key.many(ids).map((key) => this.#row(key, names));
+      const rowOf = (key) => this.#row(key, [...this.key, ...(options.columns || this.columns)]);
+      const keys = this.#key.isOne(ids) ? null : this.#key.many(ids);
+      return this.#withColumns(() => (keys ? keys.map(rowOf) : rowOf(this.#key.one(ids))));
     });
   }
 
@@ -156,7 +159,7 @@ class Index {
     try {
       return run();
     } catch (error) {
-      const now = String(error.message).includes('no such column: t.') ? this.#columnsNow() : this.columns;
+      const now = /no such column|names the column/.test(error.message) ? this.#columnsNow() : this.columns;
       if (now.join() === this.columns.join()) throw error;
       this.columns = now;
       return run();
@@ -176,8 +179,9 @@ class Index {
 
   #hasKey() { return this.key.map((name) => `${quoted(name)} = ?`).join(' AND '); }
 
-  #row(key, columns) {
-    const [row] = prepare(this.db, `SELECT ${columns.map(quoted).join(', ')} FROM ${quoted(this.table)} WHERE ${this.#hasKey()}`).all(...key);
+  #row(key, columns, ...expressions) {
+    const shown = [...columns.map((name) => `t.${quoted(name)}`), ...expressions].join(', ');
+    const [row] = prepare(this.db, `SELECT ${shown} FROM ${quoted(this.table)} t WHERE ${this.#hasKey()}`).all(...key);
     return row === undefined ? null : row;
   }
 
@@ -235,11 +239,12 @@ class Index {
   }
 }
 
-function makeIndex(db, table, { ids, vectors, dims, columns, text, name = `${table}_vec`, ifExists = 'fail', indexColumns = [], progress, ...options } = {}) {
+function makeIndex(db, table, { ids, vectors, dims, columns, text, name: asName, ifExists = 'fail', indexColumns = [], progress, ...options } = {}) {
   return named('index', () => {
     if (!['fail', 'open'].includes(ifExists)) throw new TypeError(`ifExists is ${shownValue(ifExists)}; it must be 'fail' or 'open'`);
     checkLoaded(db);
-    if (ifExists === 'open' && definitions(db).some((one) => one.table.toLowerCase() === table.toLowerCase())) return new Index(db, table);
+    if (ifExists === 'open' && definitions(db).some((one) => one.table.toLowerCase() === table.toLowerCase())) return new Index(db, table, { name: asName });
+    const name = asName === undefined ? `${table}_vec` : asName;
     const vector = text === undefined ? 'vector' : null;
     if (vector && (vectors === undefined || vectors === null)) {
       throw new TypeError('an index needs vectors, or text, the names of the columns whose texts a model makes vectors of');

@@ -1,6 +1,8 @@
 'use strict';
 // Values that rows are made of: vectors, ids, and what else SQLite stores.
 
+const mostRows = 2n ** 60n;  // more than any table has; four times as many are an integer of SQLite's
+
 function blobOf(vector) {
   if (vector === null || vector === undefined) return null;
   if (vector instanceof Uint8Array) return vector;
@@ -35,7 +37,7 @@ function countOf(k) {
   if ((typeof k !== 'bigint' && !Number.isSafeInteger(k)) || k < 0) {
     throw new TypeError(`k is ${String(k)}; it must be a number of rows, 0 or more`);
   }
-  return BigInt(k);
+  return BigInt(k) < mostRows ? BigInt(k) : mostRows;
 }
 
 // The BLOBs of an array of vectors, or of one Float32Array that has `dims` components for each row.
