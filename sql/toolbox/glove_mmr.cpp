@@ -148,8 +148,8 @@ class MmrRows {
     OwnQuery run(
         db, kMmrTable,
         (index ? statement_of(*index)
-               : "SELECT similarity, rowid & 2147483647, neighbor FROM glove_nn WHERE expr = ? AND k = ?") +
-            (among ? " AND among = ?" : "") + (index ? "" : " AND model = ?") + " ORDER BY rank");
+               : "SELECT similarity, rowid & 2147483647, neighbor FROM glove_nn v WHERE expr = ? AND k = ?") +
+            (among ? " AND v.among = ?" : "") + (index ? "" : " AND model = ?") + " ORDER BY v.rank");
     if (index && index->is_text)
       run.bind(std::string_view(index->model)).bind(std::string_view(index->options));
     run.bind(inputs[kQuery]).bind(fetch_);
@@ -204,7 +204,7 @@ class MmrRows {
     Result<CatalogEntry> entry = models.find(name);
     if (entry.ok()) return std::move(entry).value().model;
     return Error{entry.error().code,
-                 concat(kMmrTable, ": there is no such index; or: ", entry.error().message)};
+                 concat(kMmrTable, ": there is no such index, and ", entry.error().message)};
   }
 
   // Adds the current row of the statement.

@@ -168,6 +168,16 @@ class MmrTest(unittest.TestCase):
         self.assertEqual(self.rows("SELECT key FROM glove_mmr('doc_vec', ?, 5, 0)", query), [(0,), (3,), (6,), (9,), (12,)])
         self.assertEqual(self.rows("SELECT key FROM glove_mmr('doc_vec', ?, 5, 1)", query), [(0,), (6,), (9,), (3,), (12,)])
 
+    def test_columns_with_the_names_of_the_index(self):
+        vectors = self.vectors(60)
+        self.db.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, rank, among, query, k, similarity, distance, model, v)")
+        self.db.executemany("INSERT INTO doc(id, v) VALUES (?, ?)", [(i, row.tobytes()) for i, row in enumerate(vectors)])
+        self.db.execute("CREATE VIRTUAL TABLE doc_vec USING glove_index(content=doc, rowid=id, vector=v)")
+        query = self.vectors(1)[0]
+        for among, keys in (("", range(60)), (", '" + json.dumps(list(range(30))) + "'", range(30))):
+            found = self.rows(f"SELECT key, rank, similarity, distance FROM glove_mmr('doc_vec', ?, 6, 0.4, 30{among})", query.tobytes())
+            self.expect("cosine", vectors[:len(keys)], [(key,) for key in keys], query, 6, 0.4, 30, found)
+
     def test_joins_and_batches(self):
         vectors = self.vectors(100)
         keys = self.table("INTEGER", vectors)
@@ -206,8 +216,8 @@ class MmrTest(unittest.TestCase):
                 ("'doc_vec', ?, 5, 1.5", r"lambda must be a number from 0 .* but is 1.5"),
                 ("'doc_vec', ?, 5, 'half'", "lambda must be .* but is 'half'"),
                 ("'doc_vec', ?, 5, 0.5, 4", "fetch must be an integer of at least k, which is 5, but is 4"),
-                ("'nowhere', ?", "glove_mmr: there is no such index; or: .*nowhere"),
-                ("'doc', ?", "glove_mmr: there is no such index; or: "),
+                ("'nowhere', ?", "glove_mmr: there is no such index, and .*nowhere"),
+                ("'doc', ?", "glove_mmr: there is no such index, and "),
                 ("x'00', ?", "glove_mmr: .*target")):
             with self.subTest(arguments), self.assertRaisesRegex(sqlite3.Error, message):
                 self.rows(f"SELECT * FROM glove_mmr({arguments})", query)
