@@ -219,6 +219,15 @@ try {
   execFileSync(process.execPath, [__filename, process.argv[2], 'write', file, "INSERT INTO doc VALUES (?, ?)", blob([-1, -1]).toString('hex')], { stdio: 'inherit' });
   assert.deepStrictEqual(seen.search([-1, -1], 1).map((row) => row.id), ['new']);
   assert.strictEqual(seen.count(), 3);
+  const reader = open(file);  // which keeps others from committing
+  shared.exec('PRAGMA busy_timeout = 0');
+  reader.exec('BEGIN');
+  reader.prepare('SELECT * FROM doc').all();
+  assert.throws(() => seen.delete('a'), /locked/);
+  reader.exec('COMMIT');
+  seen.delete('b');
+  assert.deepStrictEqual(reader.prepare('SELECT id FROM doc ORDER BY id').all().map((row) => row.id), ['a', 'new']);
+  reader.close();
   shared.close();
 } finally {
   fs.rmSync(folder, { recursive: true });

@@ -89,6 +89,42 @@ def test_an_index_serves_a_filter(store):
     assert found(store, {"lang": "en"}) == "ac"
 
 
+def test_odd_ids_and_metadata(store):
+    with pytest.raises(ValueError, match="the id 'a.x00b' cannot be stored"):
+        store.add_texts(["rain"], ids=["a\0b"])
+    assert store.get_by_ids(["a\0b"]) == []
+    store.delete(["a\0b"])  # and not "a", as which SQLite's JSON reads it
+    assert store.get_by_ids(["a"])[0].page_content == "rain"
+    store.add_texts(["rain", "storm"], [None, {"n": 2**70}], ids=["x", "y"])
+    assert store.get_by_ids(["x"])[0].metadata == {}
+    assert found(store, {"n": 2**70}) == "y" == found(store, {"n": {"$gt": 2**64}})
+    for filter, error in (({"a\0b": 1}, ValueError), ({1: 2}, TypeError), ({"n": {"$between": [1]}}, ValueError), ({"n": {"$between": 5}}, ValueError)):
+        with pytest.raises(error, match="a filter names|the filter has the key 1|the operator .between has"):
+            found(store, filter)
+    with pytest.raises(ValueError, match="SQLite has no index for the metadata"):
+        store.create_metadata_index('a"b')
+    store.create_metadata_index("one", "two")
+    store.create_metadata_index("one_two")
+    assert store.records.conn.execute("SELECT count(*) FROM sqlite_master WHERE name GLOB 'document_metadata_one*'").fetchone() == (2,)
+
+
+def test_a_commit_that_fails_is_undone(tmp_path):
+    path = str(tmp_path / "docs.db")
+    store = GloveVectorStore.from_texts(["rain"], Words(), ids=["a"], path=path)
+    store.records.conn.execute("PRAGMA busy_timeout = 0")
+    reader = sqlite3.connect(path, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM document").fetchall()
+    for write in (lambda: store.add_texts(["storm"], ids=["b"]), lambda: store.records.index.delete([1])):
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            write()
+        assert not store.records.conn.in_transaction
+    reader.execute("COMMIT")
+    store.add_texts(["bank"], ids=["c"])
+    assert reader.execute("SELECT key FROM document ORDER BY key").fetchall() == [("a",), ("c",)]
+    reader.close()
+
+
 def test_scores_are_similarities(store):
     assert [(document.id, round(score, 6)) for document, score in store.similarity_search_with_score("rain", k=3)] == [
         ("a", 1.0), ("b", round(0.9 / (0.82 ** 0.5), 6)), ("c", 0.0)]

@@ -431,6 +431,23 @@ class Verbs(unittest.TestCase):
                 self.assertEqual(len({kind.of(row) for row in found}), 30)
                 self.assertLessEqual({kind.of(row) for row in found}, left)
 
+    def test_a_commit_that_fails_is_undone(self):
+        path = os.path.join(self.folder(), "doc.db")
+        conn = sqlite3.connect(path, timeout=0)
+        self.glove.load(conn)
+        index = self.glove.index(conn, "doc", ["a", "b"], [[1, 0], [0, 1]])
+        reader = sqlite3.connect(path, isolation_level=None)
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM doc").fetchall()
+        with self.assertRaisesRegex(sqlite3.OperationalError, "locked"):
+            index.delete("a")
+        self.assertFalse(conn.in_transaction)
+        reader.execute("COMMIT")
+        index.delete("b")
+        self.assertEqual(reader.execute("SELECT id FROM doc").fetchall(), [("a",)])
+        conn.close()
+        reader.close()
+
     def test_asyncio(self):
         path = os.path.join(self.folder(), "doc.db")
 

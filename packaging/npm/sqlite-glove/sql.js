@@ -44,15 +44,20 @@ function allOrNothing(db, work) {
   let result;
   try {
     result = work();
+    db.exec('RELEASE sqlite_glove');  // if this commits, it fails while others read
   } catch (error) {
     try {
-      db.exec('ROLLBACK TO sqlite_glove; RELEASE sqlite_glove');
+      db.exec('ROLLBACK TO sqlite_glove');
+      try {
+        db.exec('RELEASE sqlite_glove');
+      } catch (_) {
+        db.exec('ROLLBACK');  // only the end of a transaction can fail
+      }
     } catch (_) {
       // Some errors have ended the transaction.
     }
     throw error;
   }
-  db.exec('RELEASE sqlite_glove');
   return result;
 }
 

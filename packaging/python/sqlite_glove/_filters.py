@@ -27,9 +27,17 @@ def column(name: str) -> Field:
     return Field(_quoted(name), f"typeof({_quoted(name)})")
 
 
+def can_be_indexed(*keys: str) -> bool:
+    """Whether metadata() of these is an expression that an index may have."""
+    return bool(keys) and all(_IN_A_PATH.fullmatch(key) for key in keys)
+
+
 def metadata(*keys: str) -> Field:
     """A value in the column metadata: metadata("person", "name") is that of {"person": {"name": ...}}."""
-    if all(_IN_A_PATH.fullmatch(key) for key in keys):
+    for key in keys:
+        if not isinstance(key, str) or "\0" in key:
+            raise ValueError(f"a filter names the metadata {key!r}; it must be a text without NUL")
+    if can_be_indexed(*keys):
         path = _literal("$" + "".join(f'."{key}"' for key in keys))
         return Field(f"json_extract(metadata, {path})", f"json_type(metadata, {path})")
     source = "metadata"
@@ -39,7 +47,11 @@ def metadata(*keys: str) -> Field:
 
 
 def plain(value: Any) -> Any:
-    """Dates as texts, and numbers and arrays of NumPy as Python's own: what metadata have of them."""
+    """Dates as texts, and numbers and arrays of NumPy as Python's own: what metadata have of them. NaT and NA are None."""
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    if isinstance(value, int) and not -2**63 <= value < 2**63:
+        return float(value)  # as SQLite reads such a number in JSON
     for method in ("isoformat", "tolist"):
         if hasattr(value, method):
             return getattr(value, method)()

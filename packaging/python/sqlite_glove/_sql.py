@@ -63,12 +63,15 @@ def all_or_nothing(conn: Any) -> Iterator[None]:
     execute(conn, "SAVEPOINT sqlite_glove")
     try:
         yield
+        execute(conn, "RELEASE sqlite_glove")  # if this commits, it fails while others read
     except BaseException:
         with contextlib.suppress(Exception):  # some errors have ended the transaction
             execute(conn, "ROLLBACK TO sqlite_glove")
-            execute(conn, "RELEASE sqlite_glove")
+            try:
+                execute(conn, "RELEASE sqlite_glove")
+            except Exception:  # pylint: disable=broad-except
+                execute(conn, "ROLLBACK")  # only the end of a transaction can fail
         raise
-    execute(conn, "RELEASE sqlite_glove")
 
 
 def check_where(where: str) -> None:

@@ -8,7 +8,7 @@ import threading
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from . import load
-from ._filters import ALWAYS, Condition, dumps, metadata
+from ._filters import ALWAYS, Condition, can_be_indexed, dumps, metadata
 from ._index import Index
 from ._sql import all_or_nothing as _all_or_nothing
 from ._sql import columns_of as _columns_of
@@ -62,10 +62,11 @@ class Records:
             _execute(self.conn, "BEGIN IMMEDIATE")
             try:
                 yield
+                _execute(self.conn, "COMMIT")
             except BaseException:
-                _execute(self.conn, "ROLLBACK")
+                with contextlib.suppress(sqlite3.Error):  # some errors have ended the transaction
+                    _execute(self.conn, "ROLLBACK")
                 raise
-            _execute(self.conn, "COMMIT")
 
     def write(self, keys: Sequence[str], vectors: Sequence[Any], metadatas: Sequence[Mapping[str, Any]],
               columns: Mapping[str, Sequence[Any]], existing: Callable[[List[str]], bool] = lambda found: True) -> int:
@@ -74,6 +75,9 @@ class Records:
         Of several with one key, the last is written.
         """
         places = {key: place for place, key in enumerate(keys)}
+        wrong = next((key for key in places if not isinstance(key, str) or "\0" in key), None)
+        if wrong is not None:
+            raise ValueError(f"the id {wrong!r} cannot be stored; it must be a text without NUL")
         with self.writing():
             known = {row["key"]: row["id"] for row in self.rows(self.with_keys(list(places)), ["key", "id"])}
             if known and not existing(list(known)):
@@ -89,7 +93,7 @@ class Records:
 
     @staticmethod
     def with_keys(keys: Sequence[str], column: str = "key") -> Condition:
-        return f"{_quoted(column)} IN (SELECT value FROM json_each(?))", [dumps(list(keys))]
+        return f"{_quoted(column)} IN (SELECT value FROM json_each(?))", [dumps([key for key in keys if "\0" not in str(key)])]
 
     def rows(self, condition: Condition, columns: Sequence[str]) -> List[Dict[str, Any]]:
         """The rows of the table that match, in the order in which they were inserted."""
@@ -131,7 +135,9 @@ class Records:
 
     def create_metadata_index(self, *keys: str) -> None:
         """Makes filters on this value of the metadata fast: create_metadata_index("lang"), or "person", "name" of nested ones."""
-        name = _quoted("_".join([self.table, "metadata", *keys]))
+        if not can_be_indexed(*keys):
+            raise ValueError(f"SQLite has no index for the metadata {'.'.join(keys)!r}, because its paths cannot name them")
+        name = _quoted("_".join([self.table, "metadata", ".".join(keys)]))
         with self.writing():
             _execute(self.conn, f"CREATE INDEX IF NOT EXISTS {name} ON {_quoted(self.table)}({metadata(*keys).value})")
 

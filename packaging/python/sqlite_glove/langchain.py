@@ -17,6 +17,14 @@ from . import _filters as filters
 from ._store import Records
 
 _COLUMNS = ["key", "content", "metadata"]
+
+
+def _between(field: filters.Field, value: Any) -> filters.Condition:
+    if not isinstance(value, (list, tuple)) or len(value) != 2:
+        raise ValueError(f"the operator $between has {value!r}; it must be a list of the least and the greatest value")
+    return filters.all_of([filters.ordered(field, ">=", value[0]), filters.ordered(field, "<=", value[1])])
+
+
 _OPERATORS: Dict[str, Callable[[filters.Field, Any], filters.Condition]] = {
     "$eq": filters.equal,
     "$ne": lambda field, value: filters.negation(filters.equal(field, value)),
@@ -24,7 +32,7 @@ _OPERATORS: Dict[str, Callable[[filters.Field, Any], filters.Condition]] = {
     "$gte": lambda field, value: filters.ordered(field, ">=", value),
     "$lt": lambda field, value: filters.ordered(field, "<", value),
     "$lte": lambda field, value: filters.ordered(field, "<=", value),
-    "$between": lambda field, value: filters.all_of([filters.ordered(field, ">=", value[0]), filters.ordered(field, "<=", value[1])]),
+    "$between": _between,
     "$in": filters.one_of,
     "$nin": lambda field, value: filters.negation(filters.one_of(field, value)),
     "$exists": lambda field, value: (f"{field.type} IS {'NOT ' if value else ''}NULL", []),
@@ -41,6 +49,8 @@ def condition_of(filter: Optional[Mapping[str, Any]]) -> filters.Condition:
         raise TypeError(f"the filter is {filter!r}; it must be a dict, such as {{'lang': 'en'}}")
     conditions: List[filters.Condition] = []
     for key, wanted in (filter or {}).items():
+        if not isinstance(key, str):
+            raise TypeError(f"the filter has the key {key!r}; it must be a text")
         if key in ("$and", "$or"):
             conditions.append((filters.all_of if key == "$and" else filters.any_of)([condition_of(part) for part in wanted]))
         elif key == "$not":
@@ -95,7 +105,8 @@ class GloveVectorStore(VectorStore):
                 raise ValueError(f"there are {len(contents)} texts, but {len(given)} {name}")
         keys = [key or str(uuid.uuid4()) for key in ids or [None] * len(contents)]
         if contents:
-            self.records.write(keys, self.embedding.embed_documents(contents), metadatas or [{}] * len(contents), {"content": contents})
+            self.records.write(keys, self.embedding.embed_documents(contents), [one or {} for one in metadatas or [{}] * len(contents)], {
+                "content": contents})
         return keys
 
     def delete(self, ids: Optional[List[str]] = None, **kwargs: Any) -> bool:
