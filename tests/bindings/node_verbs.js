@@ -173,11 +173,17 @@ for (const kind of kinds) {
     assert.deepStrictEqual(plain(new glove.Index(db, table).search([1, 0])), plain(odd.search([1, 0])));
     assert.throws(() => odd.search([1, 0], 3, { hybrid: table, match: 'a' }), /which is no FTS5 table/);
     assert.throws(() => odd.search([1, 0], 3, { params: [1] }), /params is \[1\], but where is not given/);
+    for (const name of ['limit', 'rank', 'similarity', 'query0', `${table}_vec`]) {
+      assert.throws(() => odd.search([1, 0], 3, { [name]: 1 }), /has no input/);
+      assert.throws(() => odd.searchMany([[1, 0]], 3, { [name]: 1 }), /has no input/);
+      assert.throws(() => odd.like(1, 3, { [name]: 1 }), /has no input/);
+    }
     odd.delete(1);
     assert.deepStrictEqual(odd.search([1, 0], 3, { ...hybrid, columns: [] }).map((row) => row.id), [3, 2]);
     odd.drop({ table: true });
     db.exec('DROP TABLE glove_allowed');
   }
+  assert.throws(() => glove.index(db, 'doc', { ids: { space: [1], vector: [2] }, vectors: [[1, 0]] }), /ids has the column 'vector', which is the name/);
   const renamed = glove.index(db, 'doc', { vectors: [[1, 0]], columns: { lang: ['en'] }, name: 'first' });
   const again = glove.index(db, 'doc', { vectors: [], ifExists: 'open' });
   const other = new glove.Index(db, 'doc');

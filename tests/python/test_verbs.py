@@ -382,6 +382,20 @@ class Verbs(unittest.TestCase):
                 self.assertEqual(len(index.search(query, k, **options)), 3)
             self.assertEqual((len(index.like(1, k)), len(index.search_many([query], k)[0])), (2, 3))
 
+    def test_odd_arguments(self):
+        index = self.glove.index(self.conn, "doc", ["a", "b"], [[1, 0], [0, 1]])
+        for name in ("limit", "rank", "similarity", "doc_vec", "query0", "Recall"):
+            for call in (lambda: index.search([1, 0], **{name: 1}), lambda: index.search([1, 0], where="1", **{name: 1}),
+                         lambda: index.search_many([[1, 0]], **{name: 1}), lambda: index.like("a", **{name: 1})):
+                with self.assertRaisesRegex(TypeError, f"has no input '{name}'"):
+                    call()
+        with self.assertRaisesRegex(TypeError, r"index\(\): index_columns is a list: write index_columns=\['lang'\]"):
+            self.glove.index(self.conn, "other", None, [[1, 0]], {"lang": ["en"]}, index_columns="lang")
+        with self.assertRaisesRegex(ValueError, r"index\(\): None cannot be the name of a table"):
+            self.glove.index(self.conn, None, None, [[1, 0]])
+        with self.assertRaisesRegex(ValueError, r"index\(\): ids has the column 'vector', which is the name of that of the vectors"):
+            self.glove.index(self.conn, "other", {"space": [1], "vector": [2]}, [[1, 0]])
+
     def test_odd_names(self):
         for table in ("x;--y", "--c", "/*x*/", "it's", 'a"b', "glove_fused", "GLOVE_text", "select", "a\nb", "t", "v"):
             self.case = f"table: {table!r}"

@@ -62,6 +62,18 @@ class Search {
     this.#tKeys = this.#keys.map((key) => `t.${key}`);
   }
 
+  // Throws unless these may be further inputs.
+  checkOptions(given) {
+    const own = ['id', 'rank', 'similarity', 'distance', 'query', 'k', 'among', 'limit', this.#index.name, ...this.#index.key];
+    for (const name of Object.keys(given)) {
+      if (own.includes(name) || (this.#inputs.length && !this.#inputs.includes(name))) {
+        throw new TypeError(`search() has no input '${name}'; those of the index are recall and backend. Conditions on ` +
+                            'columns of the table are where and params');
+      }
+    }
+    return given;
+  }
+
   nearest(asked, given) {
     const inputs = this.#withAmong(asked, given);
     if (asked.where === undefined) return this.#run('k', asked, inputs);
@@ -160,10 +172,6 @@ class Search {
     const conditions = [], queries = names.filter((name) => /^query\d+$/.test(name));
     for (const name of names) {
       if (name === 'limit' || queries.includes(name)) continue;
-      if (this.#inputs.length && !this.#inputs.includes(name)) {
-        throw new TypeError(`search() has no input '${name}'; those of the index are recall and backend. Conditions on ` +
-                            'columns of the table are where and params');
-      }
       conditions.push(`v.${quoted(name)} ${name === 'rank' ? '<=' : '='} ${text.mark(name)}`);
     }
     if (queries.length) conditions.push(`v.query IN (${queries.map((name) => text.mark(name)).join(', ')})`);

@@ -63,7 +63,7 @@ class Index {
       if (fetch !== undefined && hybrid === undefined && diversity === undefined) {
         throw new TypeError(`fetch is ${shownValue(fetch)}, but neither hybrid nor diversity is given, which choose from so many rows`);
       }
-      const inputs = { query: typeof query === 'string' ? query : blobOf(query), k: countOf(k), ...others };
+      const inputs = { query: typeof query === 'string' ? query : blobOf(query), k: countOf(k), ...this.#search.checkOptions(others) };
       return this.#withColumns(() => {
         const asked = this.#asked({ where, params, among, columns }, hybrid === undefined ? this.#search.score : 'score');
         if (hybrid !== undefined) return this.#search.hybrid(asked, inputs, { hybrid, match, weights, constant, diversity, fetch });
@@ -83,7 +83,7 @@ class Index {
       if (asked.includes(null)) throw new TypeError('one of the queries is null or undefined; each must be a vector or, with a model, a text');
       const nameOf = (query) => (typeof query === 'string' ? `t${query}` : `b${Buffer.from(query).toString('latin1')}`);
       const different = [...new Map(asked.map((query) => [nameOf(query), query])).values()];
-      const inputs = { k: countOf(k), ...others };
+      const inputs = { k: countOf(k), ...this.#search.checkOptions(others) };
       return this.#withColumns(() => {
         const answers = new Map(), wanted = this.#asked({ where, params, among, columns }, this.#search.score);
         for (let start = 0; start < different.length; start += queriesPerBatch) {
@@ -111,7 +111,7 @@ class Index {
       const query = typeof stored === 'string' ? stored : Buffer.from(stored);  // which libsql binds
       const itself = shownValue(this.key.map((name) => row[name]));
       return this.#withColumns(() => this.#search.nearest(
-        this.#asked({ where, params, columns }, this.#search.score), { query, k: BigInt(most) + 1n, ...others })
+        this.#asked({ where, params, columns }, this.#search.score), { query, k: BigInt(most) + 1n, ...this.#search.checkOptions(others) })
         .filter((other) => shownValue(this.key.map((name) => other[name])) !== itself).slice(0, most));
     });
   }

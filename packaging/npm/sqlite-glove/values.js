@@ -166,6 +166,9 @@ function valuesOf({ vectors, dims, columns }, keys, vector) {
   }
   if (vectors !== undefined && vectors !== null) {
     if (!vector) throw new TypeError('vectors were given to an index of texts, which makes its own; leave them out');
+    if ([...keys.keys()].some((one) => one.toLowerCase() === vector.toLowerCase())) {
+      throw new TypeError(`ids has the column '${vector}', which is the name of that of the vectors; rename it`);
+    }
     values.set(vector, blobsOf(vectors, dims));
   }
   const lengths = new Set([...values.values()].map((column) => column.length));

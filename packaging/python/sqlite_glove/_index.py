@@ -129,7 +129,7 @@ class Index:
             raise ValueError(f"match is {match!r}, but hybrid names no FTS5 table that it could be a query of")
         if fetch is not None and hybrid is None and diversity is None:
             raise ValueError(f"fetch is {fetch!r}, but neither hybrid nor diversity is given, which choose from so many rows")
-        inputs: Inputs = {"query": asked, "k": k, **{name: value for name, value in options.items() if value is not None}}
+        inputs: Inputs = {"query": asked, "k": k, **self._search.options(options)}
 
         def run() -> Any:
             wanted = self._asked(where, params, among, columns, rows, "score" if hybrid is not None else "")
@@ -155,7 +155,7 @@ class Index:
         asked = [one if isinstance(one, str) else bytes(one) for one in (given if texts else blobs(given)) if one is not None]
         if len(asked) != len(given):
             raise TypeError("one of the queries is None; each must be a vector or, with a model, a text")
-        inputs: Inputs = {"k": k, **{name: value for name, value in options.items() if value is not None}}
+        inputs: Inputs = {"k": k, **self._search.options(options)}
         different = list(dict.fromkeys(asked))
         keys = [query.encode() if isinstance(query, str) else query for query in asked]
 
@@ -183,7 +183,7 @@ class Index:
         if query is None:
             raise ValueError(f"the row with the id {id!r} has no vector")
         inputs: Inputs = {"query": query if self.vector else text(query), "k": k + 1,
-                          **{name: value for name, value in options.items() if value is not None}}
+                          **self._search.options(options)}
 
         itself = row[:len(key)]
 
@@ -363,6 +363,9 @@ def index(conn: Any, table: str, ids: Any = None, vectors: Any = None, columns: 
     inserted. `arguments` are further ones of glove_index, such as model="glove"; with vectors, check="yes" is one unless you give it
     or invalid.
     """
+    quoted(table)
+    if isinstance(index_columns, str):
+        raise TypeError(f"index_columns is a list: write index_columns=[{index_columns!r}] also for one of them")
     if if_exists not in ("fail", "open"):
         raise ValueError(f"if_exists is {if_exists!r}; it must be 'fail' or 'open'")
     check_loaded(conn)

@@ -61,8 +61,17 @@ class Search:
         self._statements: Dict[Any, Tuple[str, List[str]]] = {}
         self._inputs = columns_of(conn, index.name)
         self.score = "distance" if "distance" in self._inputs and "similarity" not in self._inputs else "similarity"
+        self._own = {"id", "rank", "similarity", "distance", "query", "k", "among", "limit", index.name, *index.key}
         self._keys = [quoted(name) for name in index.key]
         self._v_keys = ["v.id"] if index.id_is_key else ["v." + key for key in self._keys]
+
+    def options(self, given: Inputs) -> Inputs:
+        """The further inputs that are not None."""
+        for name in (name for name, value in given.items() if value is not None):
+            if name in self._own or self._inputs and name not in self._inputs:
+                raise TypeError(f"search() has no input {name!r}; those of the index are recall and backend. Conditions on "
+                                "columns of the table are where and params")
+        return {name: value for name, value in given.items() if value is not None}
 
     # Each of these returns rows of the key, the score and the columns.
 
@@ -181,9 +190,6 @@ class Search:
         for name in names:
             if name in queries or name == "limit":
                 continue
-            if self._inputs and name not in self._inputs:
-                raise TypeError(f"search() has no input {name!r}; those of the index are recall and backend. Conditions on "
-                                "columns of the table are where and params")
             conditions.append(f"v.{quoted(name)} {'<=' if name == 'rank' else '='} {statement.mark(name)}")
         if queries:
             conditions.append(f"v.query IN ({', '.join(map(statement.mark, queries))})")

@@ -259,6 +259,8 @@ def values_of(keys: Dict[str, List[Any]], vectors: Any, columns: Optional[Mappin
     if vectors is not None:
         if vector is None:
             raise ValueError("vectors were given to an index of texts, which makes its own; leave them out")
+        if vector.lower() in {other.lower() for other in keys}:
+            raise ValueError(f"ids has the column {vector!r}, which is the name of that of the vectors; rename it")
         values[vector] = blobs(vectors)
     if not values:
         raise ValueError("no rows were given; pass vectors, or columns that have the text")
