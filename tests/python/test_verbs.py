@@ -362,6 +362,9 @@ class Verbs(unittest.TestCase):
         for where, found in (({"n": numpy.int64(2)}, [2]), ({"n": numpy.array([2, 3], "i2")}, [3, 2]), ({"x": [numpy.float32(0.5)]}, [1]),
                              ({"n": numpy.bool_(True)}, [1])):
             self.assertEqual([row[0] for row in index.search([1, 0.5], where=where)], found)
+        for params in ([numpy.int64(2)], numpy.array([2]), (numpy.float32(2),)):
+            self.assertEqual([row[0] for row in index.search([1, 0.5], where="n = ?", params=params)], [2])
+        self.assertEqual([row[0] for row in index.search([1, 0.5], where="n = :n", params={"n": numpy.int16(2)})], [2])
         self.assertEqual(index.search([1, 0], 2, diversity=numpy.float32(0.5)), index.search([1, 0], 2, diversity=0.5))
         with self.assertRaisesRegex(TypeError, r"search\(\): the column 'n' has the value \{'a': 1\}"):
             index.search([1, 0], where={"n": {"a": 1}})

@@ -16,7 +16,7 @@ class AsyncIndex:
     ...     rows = await docs.search(query, 3, where={"lang": "en"})
 
     `call` runs a function with the Index there, such as one that makes it or that writes several times in one transaction. What the
-    connection has written is committed when a verb returns.
+    connection has written is committed when a verb returns, and rolled back if it raises an exception.
     """
 
     def __init__(self, path: str, table: str, *, name: Optional[str] = None,

@@ -187,16 +187,21 @@ def _definition_of(conn: Any, given: str, name: Optional[str]) -> Definition:
         else f"; sqlite_glove.index(conn, {given!r}, ...) makes the table and its index"))
 
 
+def _bound(value: Any) -> Any:
+    """A number of NumPy, which sqlite3 would bind as a BLOB, as Python's own."""
+    return value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
+
+
 def where_of(where: Union[None, str, Mapping[str, Any]], params: Params, columns: Sequence[str],
              table: str) -> Tuple[Optional[str], Params]:
     """A condition, given as SQL or as columns and their values, as SQL and its parameters."""
-    if where is None and params:
+    if where is None and len(params):
         raise ValueError(f"params is {params!r}, but where is not given; write the condition that they are the values of")
     if where is None or isinstance(where, str):
-        return where, params
+        return where, {name: _bound(value) for name, value in params.items()} if isinstance(params, Mapping) else list(map(_bound, params))
     if not isinstance(where, Mapping):
         raise TypeError(f"where is {where!r}; it must be an SQL expression, or a dict of columns and values, such as {{'lang': 'en'}}")
-    if params:
+    if len(params):
         raise ValueError(f"params is {params!r}, but where is a dict, which has the values; leave params out")
     conditions, values = ["1"], []  # type: List[str], List[Any]
     known = {name.lower() for name in columns}
