@@ -4,7 +4,6 @@ Metadata: {"plugins": {"datasette-sqlite-glove": {"model": "glove.safetensors"}}
 rows with their similarities; q is a text for an index of texts, and otherwise a vector as JSON. like=KEY asks for rows like a row. On the
 page of the table itself, _glove=INDEX with _glove_q or _glove_like leaves the _glove_k (100) nearest rows, with its facets and filters.
 """
-import re
 import sqlite3
 import threading
 import urllib.parse
@@ -14,8 +13,8 @@ from datasette import NotFound, Response, hookimpl
 from datasette.filters import FilterArguments
 from datasette.utils import escape_sqlite, tilde_decode, tilde_encode
 from markupsafe import escape
+from sqlite_glove._sql import columns_of, definitions
 
-_ARGUMENT = re.compile(r"(\w+)\s*=\s*(?:'((?:[^']|'')*)'|([^,()']+))")
 _loading = threading.Lock()
 _loaded = set()
 
@@ -30,21 +29,23 @@ def prepare_connection(conn, datasette):
             _loaded.add(model)
 
 
+async def indexes_of(db):
+    return [one for one in await db.execute_fn(definitions) if one.schema == "main"]
+
+
 async def search_of(db, index, args):
     """The table that an index is over and its key, the same of the index with the nearest rows as a FROM clause, and parameters."""
-    made = (await db.execute("SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ? AND sql LIKE '%glove_index%'", [index])).first()
-    if made is None:
+    found = next((one for one in await indexes_of(db) if one.name == index), None)
+    if found is None:
         raise NotFound(f"There is no index {index}")
-    given = {key: (quoted or plain).replace("''", "'").strip() for key, quoted, plain in _ARGUMENT.findall(made[0])}
-    table, key, like, k = given["content"], given["rowid"], args.get("like"), args.get("k")
-    if "," in key or like and "vector" not in given or k and not k.isdigit():
+    table, key, like, k = found.table, found.key[0], args.get("like"), args.get("k")
+    if len(found.key) > 1 or like and not found.vector or k and not k.isdecimal():
         raise NotFound("A search needs an index whose key is one column, like= one of vectors, and k a number")
     asked = ":glove_q"
     if like:
-        asked = f"(SELECT {escape_sqlite(given['vector'])} FROM {escape_sqlite(table)} WHERE {escape_sqlite(key)} = :glove_q)"
-    own_key = (await db.execute("SELECT name FROM pragma_table_info(?)", [index])).first()[0]  # id stands for an INTEGER PRIMARY KEY
+        asked = f"(SELECT {escape_sqlite(found.vector)} FROM {escape_sqlite(table)} WHERE {escape_sqlite(key)} = :glove_q)"
     nearest = f"FROM {escape_sqlite(index)} v WHERE v.query = {asked} AND v.k = :glove_k"
-    return table, key, own_key, nearest, {"glove_q": like or args.get("q") or None, "glove_k": int(k or 10)}
+    return table, key, "id" if found.id_is_key else key, nearest, {"glove_q": like or args.get("q") or None, "glove_k": min(int(k or 10), 2**31)}
 
 
 @hookimpl
@@ -69,7 +70,8 @@ async def page(request, datasette):
     names, rows, problem = [], [], ""
     if params["glove_q"]:
         try:
-            found = await db.execute(f"SELECT round(n.similarity, 4) AS similarity, t.* FROM (SELECT v.* {nearest}) n JOIN {escape_sqlite(table)} t "
+            score = "similarity" if "similarity" in await db.execute_fn(lambda conn: columns_of(conn, index)) else "distance"
+            found = await db.execute(f"SELECT round(n.{score}, 4) AS {score}, t.* FROM (SELECT v.* {nearest}) n JOIN {escape_sqlite(table)} t "
                                      f"ON t.{escape_sqlite(key)} = n.{escape_sqlite(own_key)} ORDER BY n.rank", params)
             names, rows = found.columns, found.rows
         except sqlite3.OperationalError as error:
@@ -91,7 +93,7 @@ def register_routes():
 @hookimpl
 def table_actions(datasette, database, table):
     async def inner():
-        made = await datasette.get_database(database).execute("SELECT name, sql FROM sqlite_master WHERE type = 'table' AND sql LIKE '%glove_index%'")
-        return [{"href": datasette.urls.path(f"/{tilde_encode(database)}/-/glove/{tilde_encode(name)}"), "label": f"Search {name}"}
-                for name, sql in made.rows if ("content", table) in [(key, quoted or plain) for key, quoted, plain in _ARGUMENT.findall(sql)]]
+        indexes = await indexes_of(datasette.get_database(database))
+        return [{"href": datasette.urls.path(f"/{tilde_encode(database)}/-/glove/{tilde_encode(one.name)}"), "label": f"Search {one.name}"}
+                for one in indexes if one.table == table]
     return inner

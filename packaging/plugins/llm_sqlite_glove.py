@@ -4,6 +4,7 @@
     llm glove-similar notes -c "rain"   prints what `llm similar` does, by the index
 """
 import json
+import pathlib
 import sqlite3
 import sys
 
@@ -14,7 +15,7 @@ import sqlite_glove
 
 def opened(database):
     path = database or str(llm.user_dir() / "embeddings.db")
-    conn = sqlite3.connect(f"file:{path}?mode=rw", uri=True)
+    conn = sqlite3.connect(pathlib.Path(path).absolute().as_uri() + "?mode=rw", uri=True)
     sqlite_glove.load(conn, repair=True)  # llm's own migrations remake its table
     return conn
 

@@ -13,6 +13,10 @@ def prepare_connection(conn):
     sqlite_glove.load(conn)
 
 
+def quoted(name):
+    return '"' + name.replace('"', '""') + '"'
+
+
 def literal(text):
     return "'" + text.replace("'", "''") + "'"
 
@@ -35,14 +39,15 @@ def register_commands(cli):
             raise click.ClickException(f"There is no table {table!r}")
         if db[table].use_rowid:
             raise click.ClickException(f"The table {table!r} has no primary key, which an index needs; sqlite-utils transform --pk makes one")
-        given = {"content": table, "rowid": ", ".join(db[table].pks), "vector" if vector else "text": vector or ", ".join(texts)}
+        given = {"content": table, "rowid": ", ".join(map(quoted, db[table].pks))}
+        given.update({"vector": vector} if vector else {"text": ", ".join(map(quoted, texts))})
         if model:
             given["model"] = db.execute("SELECT glove_load(?)", [model]).fetchone()[0]
         name = name or table + "_vec"
         arguments = ", ".join(f"{key}={literal(value)}" for key, value in given.items())
         try:
             with db.conn:
-                db.execute(f'CREATE VIRTUAL TABLE "{name.replace(chr(34), chr(34) * 2)}" USING glove_index({arguments})')
+                db.execute(f'CREATE VIRTUAL TABLE {quoted(name)} USING glove_index({arguments})')
         except db.conn.OperationalError as error:
             raise click.ClickException(str(error)) from None
         rows, state = db.execute("SELECT rows, state FROM glove_indexes WHERE schema = 'main' AND name = ?", [name]).fetchone()

@@ -8,6 +8,7 @@ import sys
 
 import numpy
 import pytest
+import sqlite_glove
 from click.testing import CliRunner
 
 PROJECT = os.environ["GLOVE_PROJECT"]
@@ -51,6 +52,11 @@ def test_sqlite_utils(model, path):
     assert run("sqlite_utils", "query", path, sql, "--csv", "--no-headers") == "1,1.0\n2,0.99\n"
     assert run("sqlite_utils", "glove-index", path, "doc", "--text", "body", "--model", model, "--name", "doc_text") == "doc_text: 3 rows, current\n"
     assert json.loads(run("sqlite_utils", "query", path, "SELECT id FROM doc_text WHERE query = 'interest of a bank' AND k = 1")) == [{"id": 3}]
+    with sqlite3.connect(path) as conn:
+        conn.execute("""CREATE TABLE "odd, one"("the, key" TEXT, 'b"c' INT, "a, text" TEXT, PRIMARY KEY("the, key", 'b"c'))""")
+        conn.execute("INSERT INTO \"odd, one\" VALUES ('k', 1, 'rain')")
+    odd = ["odd, one", "--text", "a, text", "--model", model, "--name", 'odd"vec']
+    assert run("sqlite_utils", "glove-index", path, *odd) == 'odd"vec: 1 rows, current\n'
     for arguments, part in ((["doc"], "--text"), (["none", "--vector", "v"], "no table 'none'"), (["heap", "--vector", "body"], "no primary key"),
                             (["doc", "--vector", "vector"], "already exists"), (["doc", "--vector", "nothing", "--name", "x"], "nothing")):
         assert part in run("sqlite_utils", "glove-index", path, *arguments, status=1)
@@ -60,7 +66,7 @@ def test_llm(tmp_path):
     """`llm similar` compares every row; the same rows come from the index, of collections with equal and with other dimensions."""
     import llm
     import sqlite_utils
-    path = str(tmp_path / "embeddings.db")
+    path = str(tmp_path / "embeddings #1 50%?.db")
     source = numpy.random.default_rng(3)
     collections = {name: {f"{name}{row}": source.normal(size=dims).tolist() for row in range(120)} for name, dims in (("a", 16), ("b", 16), ("c", 8))}
 
@@ -94,6 +100,11 @@ async def test_datasette(model, path):
     from datasette.app import Datasette
     run("sqlite_utils", "glove-index", path, "doc", "--vector", "vector")
     run("sqlite_utils", "glove-index", path, "doc", "--text", "body", "--model", model, "--name", "doc_text")
+    with sqlite3.connect(path) as conn:
+        sqlite_glove.load(conn)
+        conn.execute("CREATE TABLE odd(\"the key\" TEXT PRIMARY KEY, emb)")
+        conn.execute("INSERT INTO odd VALUES ('a', '[1, 0]'), ('b', '[0, 1]')")
+        conn.execute("CREATE VIRTUAL TABLE odd_vec USING glove_index(content=\"odd\" /* it's, a table */, rowid='\"the key\"', vector=\"emb\", metric=l2)")
     with open(path, "rb") as file:
         before = file.read()
     datasette = Datasette([path], metadata={"plugins": {"datasette-sqlite-glove": {"model": model}}})
@@ -112,6 +123,11 @@ async def test_datasette(model, path):
     assert {one["value"]: one["count"] for one in found["facet_results"]["lang"]["results"]} == {"en": 1, "fr": 1}
     found = await page("/docs/doc?_glove=doc_text&_glove_q=a+storm&_facet=lang&_glove_k=1")
     assert "nearest to a storm" in found and "pluie" not in found
+    found = await page("/docs/-/glove/odd_vec?like=b&k=1")
+    assert "<th>distance</th>" in found and "<td>b</td>" in found and "<td>a</td>" not in found
+    found = await page("/docs/odd.json?_glove=odd_vec&_glove_q=[1,0]&_glove_k=1&_shape=objects")
+    assert [row["the key"] for row in found["rows"]] == ["a"]
+    assert "/docs/-/glove/odd_vec" in await page("/docs/odd")
     found = await page("/docs/-/glove/doc_vec?q=%3Cscript%3E")
     assert "&lt;script&gt;" in found and "<script>" not in found and "doc_vec:" in found
     assert (await page("/docs.json?sql=select+id+from+doc_vec+where+query='[0,1]'+and+k=1&_shape=arrays"))["rows"] == [[3]]
@@ -119,7 +135,7 @@ async def test_datasette(model, path):
     assert [row["id"] for row in found["rows"]] == [3]
     assert "/docs/-/glove/doc_vec" in await page("/docs/doc")
     await page("/docs/-/glove/doc_vec")
-    for address in ("none?q=a", "doc_vec?q=a&k=x", "doc_text?like=1"):
+    for address in ("none?q=a", "doc_vec?q=a&k=x", "doc_vec?q=a&k=%C2%B2", "doc_text?like=1"):
         await page("/docs/-/glove/" + address, 404)
     with open(path, "rb") as file:
         assert file.read() == before
