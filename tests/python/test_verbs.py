@@ -392,6 +392,10 @@ class Verbs(unittest.TestCase):
                          lambda: index.search_many([[1, 0]], **{name: 1}), lambda: index.like("a", **{name: 1})):
                 with self.assertRaisesRegex(TypeError, f"has no input '{name}'"):
                     call()
+        self.glove.index(self.conn, "numbered", None, [[1, 0]])
+        for call in (self.glove.Index(self.conn, "numbered").delete, self.glove.Index(self.conn, "numbered").like):
+            with self.assertRaisesRegex(TypeError, "the id 'a' is not an integer, which an INTEGER PRIMARY KEY needs$"):
+                call("a")
         with self.assertRaisesRegex(TypeError, r"index\(\): index_columns is a list: write index_columns=\['lang'\]"):
             self.glove.index(self.conn, "other", None, [[1, 0]], {"lang": ["en"]}, index_columns="lang")
         with self.assertRaisesRegex(ValueError, r"index\(\): None cannot be the name of a table"):

@@ -72,15 +72,14 @@ const shownValue = (value) => (Array.isArray(value) ? `[${value.map(shownValue).
 
 // The columns whose values identify a row, and what an id is: a value, or an array of them for several columns.
 class Key {
-  constructor(names, isInteger) {
-    Object.assign(this, { names, isInteger });
+  constructor(names, isInteger, remedy = '') {
+    Object.assign(this, { names, isInteger, remedy });
   }
 
   #part(value, of) {
     if (typeof value === 'bigint' || Number.isSafeInteger(value)) return BigInt(value);
     if (this.isInteger) {
-      throw new TypeError(`the id ${shownValue(of)} is not an integer, which an INTEGER PRIMARY KEY needs; leave ids out, and pass these ` +
-                          'as one of the columns');
+      throw new TypeError(`the id ${shownValue(of)} is not an integer, which an INTEGER PRIMARY KEY needs${this.remedy}`);
     }
     if (typeof value !== 'string' && typeof value !== 'number' && !(value instanceof Uint8Array)) {
       throw new TypeError(`the id ${shownValue(of)} is neither text nor a number nor bytes`);
@@ -144,7 +143,7 @@ function keyOfIds(ids) {
   }
   const given = Array.from(ids);
   const isText = given.length > 0 && (typeof given[0] === 'string' || given[0] instanceof Uint8Array);
-  const key = new Key(['id'], !isText);
+  const key = new Key(['id'], !isText, '; leave ids out, and pass these as one of the columns');
   const values = key.columns(given);
   const wrong = isText ? values.get('id').find((one) => typeof one !== typeof given[0]) : undefined;
   if (wrong !== undefined) throw new TypeError(`the id ${shownValue(wrong)} has another type than the id ${shownValue(given[0])}; a key has one type`);

@@ -59,15 +59,14 @@ def column_type(values: List[Any]) -> str:
 class Key:
     """The columns whose values identify a row, and what an id is: a value, or a tuple of them for several columns."""
 
-    def __init__(self, names: Sequence[str], is_integer: bool) -> None:
-        self.names, self._is_integer = list(names), is_integer
+    def __init__(self, names: Sequence[str], is_integer: bool, remedy: str = "") -> None:
+        self.names, self._is_integer, self._remedy = list(names), is_integer, remedy
 
     def _part(self, value: Any, of: Any) -> Any:
         if hasattr(value, "__index__") and not isinstance(value, bool):
             return operator.index(value)
         if self._is_integer:
-            raise TypeError(f"the id {of!r} is not an integer, which an INTEGER PRIMARY KEY needs; leave ids out (None), and pass "
-                            "these as one of the columns")
+            raise TypeError(f"the id {of!r} is not an integer, which an INTEGER PRIMARY KEY needs{self._remedy}")
         if not isinstance(value, (str, bytes, float)):
             raise TypeError(f"the id {of!r} is neither text nor a number nor bytes")
         return value
@@ -128,7 +127,7 @@ def key_of_ids(ids: Any) -> Tuple[Key, Dict[str, str], Dict[str, List[Any]]]:
         raise _no_list("the argument ids", ids)
     given = _list(ids)
     is_text = bool(given) and isinstance(given[0], (str, bytes))
-    key = Key(["id"], not is_text)
+    key = Key(["id"], not is_text, "; leave ids out (None), and pass these as one of the columns")
     values = key.columns(given)
     wrong = next((one for one in values["id"] if is_text and type(one) is not type(given[0])), None)
     if wrong is not None:
