@@ -129,7 +129,7 @@ TEST_F(CudaBatch, RowsOfAMask) {
     const auto words = static_cast<int64_t>(20000 + random_() % 20000);
     const ModelPtr model = large_model(random_(), words, dims);
     ASSERT_NO_FATAL_FAILURE(upload(model));
-    gpu::DeviceMasks masks(device_, {{0, 0, words}}, tile_count(words));
+    gpu::DeviceMasks masks(device_, {{0, 0, words}});
     std::vector<Query> queries = random_queries(random_, *model, Rows::kGaussian, 300);
     for (int i = 0; i < 12; ++i) {
       const RowMaskPtr among = random_mask(random_, *model);

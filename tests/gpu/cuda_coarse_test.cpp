@@ -162,7 +162,7 @@ TEST_F(CudaCoarse, RowsOfAMask) {
       const auto words = static_cast<int64_t>(1 + random_() % 30000);
       const ModelPtr model = random_model(random_, words, dims, kind);
       CoarseModel coarse(device_, model);
-      gpu::DeviceMasks masks(device_, {{0, 0, words}}, tile_count(words));
+      gpu::DeviceMasks masks(device_, {{0, 0, words}});
       Query query = random_queries(random_, *model, Rows::kGaussian, 1)[0];
       for (int i = 0; i < 8; ++i) {
         query.among = random_mask(random_, *model);
