@@ -100,7 +100,7 @@ template <class Range, class Less>
 constexpr void sort(Range&& range, Less less) {
   std::sort(std::begin(range), std::end(range), less);
 }
-template <class Range, class Less, class Projection>
+template <class Range, class Less = std::less<>, class Projection>
 constexpr void sort(Range&& range, Less less, Projection projection) {
   std::sort(std::begin(range), std::end(range), [&](const auto& a, const auto& b) {
     return less(std::invoke(projection, a), std::invoke(projection, b));
@@ -109,6 +109,24 @@ constexpr void sort(Range&& range, Less less, Projection projection) {
 template <class Range, class Value>
 constexpr bool binary_search(Range&& range, const Value& value) {
   return std::binary_search(std::begin(range), std::end(range), value);
+}
+template <class Range, class Value, class Less = std::less<>, class Projection>
+constexpr auto lower_bound(Range&& range, const Value& value, Less less, Projection projection) {
+  return std::lower_bound(
+      std::begin(range), std::end(range), value,
+      [&](const auto& element, const Value& bound) { return less(std::invoke(projection, element), bound); });
+}
+template <class Range, class Value, class Less = std::less<>, class Projection>
+constexpr auto upper_bound(Range&& range, const Value& value, Less less, Projection projection) {
+  return std::upper_bound(
+      std::begin(range), std::end(range), value,
+      [&](const Value& bound, const auto& element) { return less(bound, std::invoke(projection, element)); });
+}
+template <class Range, class Equal = std::equal_to<>, class Projection>
+constexpr auto adjacent_find(Range&& range, Equal same, Projection projection) {
+  return std::adjacent_find(std::begin(range), std::end(range), [&](const auto& a, const auto& b) {
+    return same(std::invoke(projection, a), std::invoke(projection, b));
+  });
 }
 template <class Range, class Other>
 constexpr bool equal(Range&& range, Other&& other) {
