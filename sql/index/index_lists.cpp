@@ -2,6 +2,7 @@
 
 #include "base/crc32.h"
 #include "base/float_environment.h"
+#include "live/list_maker.h"
 #include "sql/adapter/interrupt.h"
 
 namespace glove::sql {
