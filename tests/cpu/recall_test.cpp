@@ -153,22 +153,6 @@ TEST(ProductOfCodes, IsThatOfAPlainLoop) {
     }
 }
 
-TEST(RecallRows, RiseByAboutATenth) {
-  for (const int64_t k : kRecallKs) {
-    EXPECT_EQ(kRecallKs[static_cast<size_t>(recall_class(k))], k);
-    EXPECT_GE(recall_rows(k, 0), k);
-    for (int64_t step = 1; step < kRecallSteps; ++step) {
-      EXPECT_GT(recall_rows(k, step), recall_rows(k, step - 1));
-      EXPECT_LT(static_cast<double>(recall_rows(k, step)),
-                1.13 * static_cast<double>(recall_rows(k, step - 1)));
-    }
-  }
-  EXPECT_EQ(recall_class(1), 0);
-  EXPECT_EQ(recall_class(2), 1);
-  EXPECT_EQ(recall_class(11), 4);
-  EXPECT_EQ(recall_class(1001), -1);
-}
-
 // The model with its rows in the lists of the nearest of some rows.
 ModelPtr in_lists(const ModelPtr& model, int64_t lists) {
   const ModelPart& part = model->parts().front();
@@ -191,68 +175,6 @@ ModelPtr in_lists(const ModelPtr& model, int64_t lists) {
   }
   return with_planes(model,
                      make_planes(part.vectors, part.norms_squared, centroids, list_of, part.dims, 1).value());
-}
-
-// Half of the neighbours of a query are sums, which need more rows. They decide for a sum, but not for a row,
-// unless hardly any neighbour is one.
-TEST(RecallTable, SumsDoNotDecideForARow) {
-  constexpr size_t kQueries = 128;
-  const auto rows_to_read = [](int64_t k, size_t one_in, double nearest) {
-    const auto which = static_cast<size_t>(recall_class(k));
-    RecallArrays arrays;
-    arrays.queries = kQueries;
-    arrays.transform.assign(kRecallKs.size() * kRecallTransform, 0);
-    arrays.features.assign(kRecallKs.size() * kRecallColumns * kQueries, 0);
-    arrays.found.assign(kRecallKs.size() * kQueries * kRecallSteps, 0);
-    for (size_t i = 0; i < kQueries; ++i) {
-      const bool is_row = i % one_in == 0;
-      arrays.features[(which * kRecallColumns + kRecallFeatures) * kQueries + i] =
-          is_row ? kOneRow : kSeveralRows;
-      const auto found = arrays.found.begin() + static_cast<int64_t>((which * kQueries + i) * kRecallSteps);
-      std::fill(found + (is_row ? 8 : 40), found + kRecallSteps, static_cast<int16_t>(k));
-    }
-    RecallMeasurements measured{};
-    measured.values[kNearestMeasurement] = nearest;
-    return arrays.table().rows_to_read(static_cast<int>(which), measured, 0.99, int64_t{1} << 30);
-  };
-  EXPECT_EQ(rows_to_read(10, 2, 2e-4), recall_rows(10, 8));
-  EXPECT_EQ(rows_to_read(10, 2, 0.3), recall_rows(10, 40));
-  EXPECT_EQ(rows_to_read(10, 8, 2e-4), recall_rows(10, 40));
-  // A sample of which no row may be missing is too small to be sure.
-  EXPECT_EQ(rows_to_read(1, 2, 2e-4), recall_rows(1, 48));
-}
-
-// All calibration queries find one row more with each step. A query near a row needs a tenth of the missing
-// rows in addition; one that is far from all rows needs more, the farther the more, and never more rows for a
-// lower recall.
-TEST(RecallTable, StrangersReadMore) {
-  constexpr size_t kQueries = 64;
-  constexpr int64_t kK = 30;
-  const auto which = static_cast<size_t>(recall_class(kK));
-  RecallArrays arrays;
-  arrays.queries = kQueries;
-  arrays.transform.assign(kRecallKs.size() * kRecallTransform, 0);
-  arrays.features.assign(kRecallKs.size() * kRecallColumns * kQueries, 0);
-  arrays.found.assign(kRecallKs.size() * kQueries * kRecallSteps, 0);
-  for (size_t i = 0; i < kQueries; ++i)
-    for (size_t step = 0; step < kRecallSteps; ++step)
-      arrays.found[(which * kQueries + i) * kRecallSteps + step] =
-          static_cast<int16_t>(std::min<size_t>(step, kK));
-  const auto rows_to_read = [&](double nearest, double recall) {
-    RecallMeasurements measured{};
-    measured.values[kNearestMeasurement] = nearest;
-    return arrays.table().rows_to_read(static_cast<int>(which), measured, recall, int64_t{1} << 30);
-  };
-  EXPECT_EQ(rows_to_read(0.1, 0.5), recall_rows(kK, 17));   // 30 (1 - .5 * .9) = 16.5
-  EXPECT_EQ(rows_to_read(0.51, 0.5), recall_rows(kK, 22));  // 30 (1 - .5 * .587) = 21.2
-  EXPECT_EQ(rows_to_read(0.65, 0.5), recall_rows(kK, 24));  // 30 (1 - .5 * .4) = 24
-  EXPECT_EQ(rows_to_read(0.8, 0.5), recall_rows(kK, 27));   // 30 (1 - .5 * .2) = 27
-  EXPECT_EQ(rows_to_read(1, 0.5), recall_rows(kK, 27));
-  for (double nearest = 0; nearest < 1; nearest += 0.05)
-    for (double recall = 0.5; recall < 0.95; recall += 0.05) {
-      EXPECT_LE(rows_to_read(nearest, recall), rows_to_read(nearest, recall + 0.05));
-      EXPECT_LE(rows_to_read(nearest, recall), rows_to_read(nearest + 0.05, recall));
-    }
 }
 
 // A model with lists and a calibration, and queries of it.
