@@ -238,4 +238,34 @@ try {
 } finally {
   fs.rmSync(folder, { recursive: true });
 }
+
+// After a migration that remade the table, and the connections that a tool opens itself.
+{
+  const migrated = open();
+  const index = glove.index(migrated, 'doc', { vectors: [[1, 0], [0, 1]], columns: { lang: ['en', 'fr'] } });
+  assert.deepStrictEqual(glove.repair(migrated), []);
+  migrated.exec('CREATE TABLE new AS SELECT * FROM doc; DROP TABLE doc; CREATE TABLE doc(id INTEGER PRIMARY KEY, lang, vector BLOB); ' +
+                'INSERT INTO doc(id, lang, vector) SELECT id, lang, vector FROM new WHERE id = 2');
+  assert.throws(() => index.search([1, 0]), /glove_repair/);
+  assert.deepStrictEqual(glove.repair(migrated), ['main.doc_vec']);
+  assert.deepStrictEqual(index.search([1, 0]).map((row) => row.id), [2]);
+  migrated.exec('DROP TRIGGER doc_vec_insert');
+  glove.load(migrated, { repair: true });
+  index.add({ vectors: [[1, 0]] });
+  assert.deepStrictEqual(index.search([1, 0]).map((row) => row.id), [3, 2]);
+  migrated.close();
+
+  class Connection {
+    constructor() { this.statements = []; }
+    loadExtension() { this.statements.push('load'); }
+    exec(sql) { this.statements.push(sql); }
+    prepare(sql) { this.statements.push(sql); }
+  }
+  glove.loadEach(Connection);
+  const [one, other] = [new Connection(), new Connection()];
+  one.exec('a');
+  one.prepare('b');
+  other.prepare('c');
+  assert.deepStrictEqual([one.statements, other.statements], [['load', 'a', 'b'], ['load', 'c']]);
+}
 console.log(process.argv[2]);

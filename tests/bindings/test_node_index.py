@@ -4,12 +4,14 @@ HOST is node:sqlite, better-sqlite3, libsql or @photostructure/sqlite, or types,
 (tests/bindings/install.sh) is not there.
 """
 import argparse
-import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "python"))
+from installed import install_npm
 
 SKIPPED = 77
 PROGRAM = """import { Index, index } from "sqlite-glove";
@@ -76,13 +78,7 @@ def main():
         sys.exit(SKIPPED)
     with tempfile.TemporaryDirectory() as folder:
         installed = os.path.join(folder, "node_modules")
-        # Without a library that packaging/npm/prepare.sh has left there.
-        shutil.copytree(os.path.join(options.project, "packaging/npm/sqlite-glove"), os.path.join(installed, "sqlite-glove"),
-                        ignore=shutil.ignore_patterns("glove.*", "glove-convert"))
-        with open(os.path.join(installed, "sqlite-glove/package.json"), "w", encoding="utf-8") as file:
-            json.dump({"name": "sqlite-glove", "version": "0.0.0", "main": "index.js", "types": "index.d.ts"}, file)
-        os.makedirs(os.path.join(installed, "sqlite-glove-linux-x64"))
-        shutil.copy(options.extension, os.path.join(installed, "sqlite-glove-linux-x64/glove.so"))
+        install_npm(options.project, options.extension, installed)
         environment = {**os.environ, "NODE_PATH": os.pathsep.join([installed, modules])}
         if options.host == "types":
             with open(os.path.join(folder, "program.ts"), "w", encoding="utf-8") as file:

@@ -1,4 +1,5 @@
-"""The Python package as pip would install it, for tests that need no wheel."""
+"""The packages as pip and npm would install them, for tests that need neither a wheel nor a tarball."""
+import json
 import os
 import shutil
 
@@ -11,3 +12,16 @@ def install(project, extension, folder):
         file.write('__version__ = "0.0"\n')
     shutil.copy(extension, os.path.join(package, "glove.so"))
     return package
+
+
+def install_npm(project, extension, folder):
+    """Writes npm's package sqlite-glove, and that of its library with the extension, into a folder node_modules."""
+    with open(os.path.join(project, "package.json"), encoding="utf-8") as file:
+        manifest = json.loads(file.read().replace("packaging/npm/sqlite-glove/", ""))
+    # Without a library that packaging/npm/prepare.sh has left there.
+    shutil.copytree(os.path.join(project, "packaging/npm/sqlite-glove"), os.path.join(folder, "sqlite-glove"),
+                    ignore=shutil.ignore_patterns("glove.*", "glove-convert"))
+    with open(os.path.join(folder, "sqlite-glove/package.json"), "w", encoding="utf-8") as file:
+        json.dump({"name": "sqlite-glove", "version": "0.0.0", **{key: manifest[key] for key in ("main", "types", "exports")}}, file)
+    os.makedirs(os.path.join(folder, "sqlite-glove-linux-x64"))
+    shutil.copy(extension, os.path.join(folder, "sqlite-glove-linux-x64/glove.so"))

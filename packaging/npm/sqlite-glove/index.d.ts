@@ -5,9 +5,22 @@ export interface Database {
 
 /**
  * Loads the extension into a connection. Loading of extensions stays enabled on a connection that has enableLoadExtension();
- * call `db.enableLoadExtension(false)` afterwards if statements come from others.
+ * call `db.enableLoadExtension(false)` afterwards if statements come from others. With `repair: true`, calls repair(), which needs a
+ * connection that has prepare().
  */
-export declare function load(db: Database): void;
+export declare function load(db: Database, options?: { repair?: boolean }): void;
+
+/**
+ * Repairs the indexes whose triggers a migration dropped when it remade their tables, and returns their names. Each row of these tables
+ * is read once, and only what has changed is written.
+ */
+export declare function repair(db: StatementDatabase): string[];
+
+/**
+ * Loads the extension into each connection of a class, such as better-sqlite3's, before its first statement: for tools that open their own,
+ * such as drizzle-kit, whose configuration calls this.
+ */
+export declare function loadEach(Database: { prototype: Database }, options?: { repair?: boolean }): void;
 
 /** Returns the path of the extension. In an Electron application this is the copy outside of the archive (app.asar.unpacked). */
 export declare function loadablePath(): string;

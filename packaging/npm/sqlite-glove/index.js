@@ -1,6 +1,7 @@
 'use strict';
 const fs = require('fs');
 const { join } = require('path');
+const { prepare } = require('./sql.js');
 const { Index, makeIndex } = require('./table.js');
 
 // The packages that hold the library, by process.platform and process.arch, the preferred one first. `glibc` is the oldest
@@ -76,13 +77,32 @@ function nativeFile(name) {
 
 exports.loadablePath = () => nativeFile({ darwin: 'glove.dylib', win32: 'glove.dll' }[process.platform] || 'glove.so');
 exports.convertPath = () => nativeFile(process.platform === 'win32' ? 'glove-convert.exe' : 'glove-convert');
-exports.load = (db) => {
+exports.load = (db, { repair = false } = {}) => {
   if (!db || typeof db.loadExtension !== 'function') {
     throw new TypeError('load() requires a connection that has loadExtension(), such as one of node:sqlite or better-sqlite3');
   }
   // Needed by @photostructure/sqlite; node:sqlite starts with this state if it was opened with allowExtension.
   if (typeof db.enableLoadExtension === 'function') db.enableLoadExtension(true);
   db.loadExtension(exports.loadablePath());
+  if (repair) exports.repair(db);
+};
+exports.repair = (db) => {
+  const broken = prepare(db, "SELECT schema || '.' || name AS name FROM glove_indexes WHERE state LIKE '%glove_repair(%'").all();
+  return broken.map(({ name }) => prepare(db, 'SELECT glove_repair(?) AS name').all(name)[0].name);
+};
+exports.loadEach = (Database, options) => {
+  const loaded = new WeakSet();
+  for (const name of ['exec', 'pragma', 'prepare']) {
+    const method = Database.prototype[name];
+    if (typeof method !== 'function') continue;
+    Database.prototype[name] = function (...given) {
+      if (!loaded.has(this)) {
+        loaded.add(this);  // before load(), which calls these methods
+        exports.load(this, options);
+      }
+      return method.apply(this, given);
+    };
+  }
 };
 exports.serializeFloat32 = (values) => {
   const bytes = new Uint8Array(4 * values.length);
