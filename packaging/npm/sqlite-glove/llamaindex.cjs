@@ -1,0 +1,2 @@
+'use strict';
+exports.GloveVectorStore = require('./llamaindex.js')(require('@llamaindex/core/vector-store'));
