@@ -1,5 +1,6 @@
 """The programs of examples/frameworks, each twice, because their files stay; and those of docs/frameworks.md."""
 import importlib.metadata
+import json
 import os
 import re
 import subprocess
@@ -13,9 +14,10 @@ EXAMPLES = os.path.join(PROJECT, "examples/frameworks")
 
 
 FOUND = "rain 2022\nwaves 2019\nHeavy rain along the coast.\n"
-PRINTED = {"with_peewee.py": "red 0.981\n['doc']\n", "with_sqlmodel.py": "red 0.981\n", "with_django.py": "red 0.981\n",
+PRINTED = {"with_sqlalchemy.py": "red 0.981\nyellow 0.832\n", "with_alembic.py": "[]\n[(2, 'current')]\n",
+           "with_peewee.py": "red 0.981\n['doc']\n", "with_sqlmodel.py": "red 0.981\n", "with_django.py": "red 0.981\n",
            "with_to_sql.py": "[(0, 0.8944271909999159, 'red')]\n", "with_sqlite_utils.py": "[{'id': 0, 'similarity': 1.0}]\n"}
-ONCE = {"with_django.py", "with_sqlite_utils.py", "with_to_sql.py"}  # which make their tables
+ONCE = {"with_alembic.py", "with_django.py", "with_sqlite_utils.py", "with_to_sql.py"}  # which make their tables
 
 
 @pytest.fixture(scope="module")
@@ -47,11 +49,20 @@ CLIENTS = {"LangChain": ("langchain-core", "langchain"), "Haystack": ("haystack-
            "polars, pyarrow": ("polars, pyarrow", "frames"), "SQLAlchemy, SQLModel": ("SQLAlchemy, sqlmodel", "recipes"),
            "Alembic": ("alembic", "migrations"), "Django": ("Django", "migrations"), "Peewee": ("peewee", "recipes"), "aiosqlite": ("aiosqlite", "recipes")}
 
+# The same of npm's, whose rows link to their suites.
+NPM = {"LangChain.js": "@langchain/core", "LlamaIndex.TS": "llamaindex", "Drizzle, drizzle-kit": "drizzle-orm, drizzle-kit", "Kysely": "kysely", "Knex": "knex",
+       "TypeORM": "typeorm", "Sequelize, sqlite3": "sequelize, sqlite3", "MikroORM": "@mikro-orm/core"}
+
 
 def test_versions_of_the_document():
     with open(os.path.join(PROJECT, "docs/frameworks.md"), encoding="utf-8") as file:
         rows = re.findall(r"^\| (.*?) \| ([\d., ]+) \|", file.read(), re.MULTILINE)
+    with open(os.path.join(PROJECT, "tests/frameworks/js/package.json"), encoding="utf-8") as file:
+        npm = json.load(file)["dependencies"]
     assert {re.sub(r"\[(.*?)\]\(.*?\)", r"\1", name): versions for name, versions in rows} == {
-        name: ", ".join(map(importlib.metadata.version, packages.split(", "))) for name, (packages, _) in CLIENTS.items()}
+        **{name: ", ".join(map(importlib.metadata.version, packages.split(", "))) for name, (packages, _) in CLIENTS.items()},
+        **{name: ", ".join(npm[package] for package in packages.split(", ")) for name, packages in NPM.items()}}
     for _, suite in CLIENTS.values():
         assert os.path.exists(os.path.join(PROJECT, "tests/frameworks", suite + "_suite.py"))
+    linked = {os.path.basename(path) for name, _ in rows for path in re.findall(r"\(\.\./(tests/frameworks/js/.*?)\)", name)}
+    assert {f"{name}.mjs" for name in ("langchain", "llamaindex", "drizzle", "kysely", "knex", "typeorm", "sequelize", "mikro-orm")} == linked

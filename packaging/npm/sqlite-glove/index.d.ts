@@ -17,8 +17,8 @@ export declare function load(db: Database, options?: { repair?: boolean }): void
 export declare function repair(db: StatementDatabase): string[];
 
 /**
- * Loads the extension into each connection of a class, such as better-sqlite3's, before its first statement: for tools that open their own,
- * such as drizzle-kit, whose configuration calls this.
+ * Loads the extension into each connection of a class before its first statement, for tools that open their own: better-sqlite3's class for
+ * drizzle-kit, whose configuration calls this, or `sqlite3.Database` (without `repair`) for Sequelize.
  */
 export declare function loadEach(Database: { prototype: Database }, options?: { repair?: boolean }): void;
 

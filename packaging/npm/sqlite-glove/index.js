@@ -92,7 +92,7 @@ exports.repair = (db) => {
 };
 exports.loadEach = (Database, options) => {
   const loaded = new WeakSet();
-  for (const name of ['exec', 'pragma', 'prepare']) {
+  for (const name of ['all', 'each', 'exec', 'get', 'pragma', 'prepare', 'run']) {  // of better-sqlite3, node:sqlite and sqlite3
     const method = Database.prototype[name];
     if (typeof method !== 'function') continue;
     Database.prototype[name] = function (...given) {

@@ -2,24 +2,24 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DataTypes, QueryTypes, Sequelize } from 'sequelize';
-import glove from 'sqlite-glove';
+import { loadEach } from 'sqlite-glove';
+import sqlite3 from 'sqlite3';
 import { broken, check, createIndex, newFile, query, rows } from './common.mjs';
 
 const columns = { title: DataTypes.TEXT, embedding: DataTypes.BLOB };
-async function connect(storage) {
-  const sequelize = new Sequelize({ dialect: 'sqlite', storage, logging: false });
-  glove.load(await sequelize.connectionManager.getConnection({}));
-  return sequelize;
-}
-const search = (sequelize) => sequelize.query('SELECT d.title, v.similarity FROM doc_vec v JOIN doc d ON d.id = v.id WHERE v.query = $query AND v.k = 2 ORDER BY v.rank', {
-  bind: { query }, type: QueryTypes.SELECT });
+loadEach(sqlite3.Database);  // because each transaction opens a connection
+const search = (sequelize, transaction) => sequelize.query('SELECT d.title, v.similarity FROM doc_vec v JOIN doc d ON d.id = v.id WHERE v.query = $query AND v.k = 2 ORDER BY v.rank', {
+  bind: { query }, type: QueryTypes.SELECT, transaction });
 const define = (sequelize, more = {}) => sequelize.define('doc', { ...columns, ...more }, { freezeTableName: true, timestamps: false });
 
 test('creates, searches, migrates and introspects', async () => {
-  const file = newFile(), sequelize = await connect(file), doc = define(sequelize);
+  const sequelize = new Sequelize({ dialect: 'sqlite', storage: newFile(), logging: false }), doc = define(sequelize);
   await sequelize.sync();
   await sequelize.query(createIndex);
-  await doc.bulkCreate(rows);
+  await sequelize.transaction(async (transaction) => {
+    await doc.bulkCreate(rows, { transaction });
+    check(await search(sequelize, transaction));
+  });
   check(await search(sequelize));
   await sequelize.getQueryInterface().addColumn('doc', 'old', DataTypes.TEXT);
   check(await search(sequelize));
