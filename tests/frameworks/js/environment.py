@@ -50,7 +50,7 @@ def main(folder):
     npm(folder, 900, "install", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1", "--fetch-retry-mintimeout=2000",
         "--fetch-retry-maxtimeout=2000")
     node = os.path.join(folder, NODE)
-    compilers = {"CC": "ccache gcc", "CXX": "ccache g++"} if shutil.which("ccache") else {}
+    compilers = {"CFLAGS": "-O0", "CXXFLAGS": "-O0", **({"CC": "ccache gcc", "CXX": "ccache g++"} if shutil.which("ccache") else {})}
     npm(folder, 1800, "rebuild", "better-sqlite3", "sqlite3", PATH=os.path.join(node, "bin") + os.pathsep + os.environ["PATH"],
         npm_config_nodedir=node, **compilers)
     with open(mark, "w", encoding="ascii") as file:

@@ -3,9 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Document } from '@langchain/core/documents';
 import { Embeddings } from '@langchain/core/embeddings';
+import { index } from '@langchain/core/indexing';
 import { maximalMarginalRelevance } from '@langchain/core/utils/math';
 import { GloveVectorStore } from 'sqlite-glove/langchain';
-import { newFile, open } from './common.mjs';
+import { newFile, open, require } from './common.mjs';
 
 const vectors = { rain: [1, 0, 0], storm: [0.9, 0.1, 0], bank: [0, 1, 0], music: [0, 0, 1], long: [1, 2, 3, 4] };
 class Words extends Embeddings {
@@ -133,4 +134,28 @@ test('stays in the file, which another connection writes at the same time', asyn
   store.records.db.exec('COMMIT');
   await other.addDocuments([new Document({ pageContent: 'rain', id: 'e' })]);
   assert.equal(await found(store), 'abcde');
+});
+
+/** What index() knows of earlier runs: the time of each key. */
+class Records {
+  keys = new Map();
+  now = 0;
+  async getTime() { return ++this.now; }
+  async exists(keys) { return keys.map((key) => this.keys.has(key)); }
+  async update(keys) { for (const key of keys) this.keys.set(key, this.now); }
+  async listKeys({ before }) { return [...this.keys].filter(([, time]) => time < before).map(([key]) => key); }
+  async deleteKeys(keys) { for (const key of keys) this.keys.delete(key); }
+}
+
+test('indexing, and require()', async () => {
+  const { GloveVectorStore: Required } = require('sqlite-glove/langchain'), { VectorStore } = require('@langchain/core/vectorstores');
+  assert.ok(Required.prototype instanceof VectorStore);
+  for (const Store of [GloveVectorStore, Required]) {
+    const vectorStore = new Store(new Words(), { db: open() }), recordManager = new Records();
+    const update = (...texts) => index({ vectorStore, recordManager, options: { cleanup: 'full' },
+                                         docsSource: texts.map((pageContent) => new Document({ pageContent, metadata: { source: pageContent } })) });
+    assert.deepEqual(await update('rain', 'bank'), { numAdded: 2, numDeleted: 0, numUpdated: 0, numSkipped: 0 });
+    assert.deepEqual(await update('rain', 'music'), { numAdded: 1, numDeleted: 1, numUpdated: 0, numSkipped: 1 });
+    assert.deepEqual((await vectorStore.similaritySearch('rain', 9)).map((one) => one.pageContent), ['rain', 'music']);
+  }
 });
