@@ -82,9 +82,8 @@ class Records {
     return { sql: `${quoted(column)} IN (SELECT value FROM json_each(?))`, values: [dumps(keys.filter((key) => !String(key).includes('\0')))] };
   }
 
-  // The rows that match, in the order in which they were inserted.
   rows({ sql, values }, columns) {
-    return prepare(this.db, `SELECT ${columns.map(quoted).join(', ')} FROM ${quoted(this.table)} WHERE ${sql} ORDER BY id`).all(...values);
+    return prepare(this.db, `SELECT ${columns.map(quoted).join(', ')} FROM ${quoted(this.table)} WHERE ${sql}`).all(...values);
   }
 
   delete(condition) { writing(this.db, () => this.index.delete(this.rows(condition, ['id']).map((row) => row.id))); }

@@ -134,6 +134,18 @@ test('stays in the file, which another connection writes at the same time', asyn
   store.records.db.exec('COMMIT');
   await other.addDocuments([new Document({ pageContent: 'rain', id: 'e' })]);
   assert.equal(await found(store), 'abcde');
+
+  // What a change reads stays true until it has written, because nobody else can write meanwhile.
+  const { db } = store.records, seen = [];
+  store.records.db = { exec: (sql) => db.exec(sql), prepare: (sql) => {
+    if (/^SELECT "key", "id"/.test(sql)) {
+      seen.push(sql);
+      assert.throws(() => other.records.db.exec('BEGIN IMMEDIATE'), /locked/);
+    }
+    return db.prepare(sql);
+  } };
+  await store.addDocuments([new Document({ pageContent: 'bank', id: 'a' })]);
+  assert.equal(seen.length, 1);
 });
 
 /** What index() knows of earlier runs: the time of each key. */

@@ -59,7 +59,7 @@ def main():
             check_types([*node, os.path.join(modules, "typescript/bin/tsc")], folder, options.suite)
             return
         environment = {**os.environ, "GLOVE_HOST": options.host, "DO_NOT_TRACK": "1"}
-        sys.exit(subprocess.run([*node, "--test-reporter=spec", options.suite], cwd=folder, env=environment, check=False).returncode)
+        sys.exit(subprocess.run([*node, "--test-reporter=spec", "--test-force-exit", options.suite], cwd=folder, env=environment, check=False).returncode)
 
 
 if __name__ == "__main__":
