@@ -1,4 +1,4 @@
-// What a backend computes for the toolbox: the passes over all rows, and convolutions. The algorithms above
+// What a backend computes for the toolbox: the passes over all rows. The algorithms above
 // it (analysis/kmeans.h and its neighbours) run on the host and are the same for every backend.
 #pragma once
 
@@ -7,7 +7,6 @@
 #include <span>
 
 #include "analysis/clusters.h"
-#include "analysis/grid.h"
 #include "analysis/kmeans_pass.h"
 #include "analysis/moments.h"
 #include "analysis/points.h"
@@ -72,11 +71,6 @@ class Analysis {
   //   out  [rows, map.dims_out], or longer
   virtual Status map_rows(const Points& points, const RowMap& map, std::span<float> out,
                           const InterruptCheck& interrupted) = 0;
-
-  // Convolves the grid with each kernel in turn, as analysis/convolve.h says. REQUIRES: the kernels are
-  // finite.
-  virtual Result<Grid> convolve(const Grid& grid, std::span<const Grid> kernels,
-                                const InterruptCheck& interrupted) = 0;
 };
 
 }  // namespace glove

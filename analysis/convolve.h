@@ -14,17 +14,9 @@
 
 namespace glove {
 
-// Returns an error unless each kernel has an odd number of rows and of columns.
-Status check_kernels(std::span<const Grid> kernels);
-
-// The kernel without what lies more than the grid's size from its middle, which meets zeros only.
-Grid cropped_kernel(const Grid& kernel, const Grid& grid);
-
-// The number of products that convolutions with these kernels compute.
-double convolution_products(const Grid& grid, std::span<const Grid> kernels);
-
-// Convolves with each kernel in turn, on this thread and without a backend. Errors: those of check_kernels();
-// an interrupt, which is checked once per row. REQUIRES: the kernels are finite; the float environment.
-Result<Grid> convolve(const Grid& grid, std::span<const Grid> kernels, const InterruptCheck& interrupted);
+// Convolves with each kernel in turn, on at most `threads` threads; 0 means all cores. It is an error if a
+// kernel has an even number of rows or of columns. REQUIRES: the kernels are finite; the float environment.
+Result<Grid> convolve(const Grid& grid, std::span<const Grid> kernels, int threads,
+                      const InterruptCheck& interrupted);
 
 }  // namespace glove

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <utility>
+#include <vector>
 
 #include "analysis/convolve.h"
 #include "base/float_environment.h"
@@ -55,18 +56,7 @@ void widen(double& least, double& most) {
   most = std::min(most + half, kMost);
 }
 
-}  // namespace
-
-PlaneExtent extent_of(std::span<const double> x, std::span<const double> y) {
-  GLOVE_REQUIRE(!x.empty() && x.size() == y.size());
-  const auto [x_min, x_max] = std::ranges::minmax(x);
-  const auto [y_min, y_max] = std::ranges::minmax(y);
-  PlaneExtent extent{x_min, y_min, x_max, y_max};
-  widen(extent.x_min, extent.x_max);
-  widen(extent.y_min, extent.y_max);
-  return extent;
-}
-
+// Row 0 has the smallest y.
 Grid point_counts(std::span<const double> x, std::span<const double> y, const DensityOptions& options) {
   GLOVE_REQUIRE(x.size() == y.size() && (!x.empty() || options.extent) && options.width > 0 &&
                 options.height > 0);
@@ -81,8 +71,8 @@ Grid point_counts(std::span<const double> x, std::span<const double> y, const De
   return counts;
 }
 
+// The kernels whose convolutions, one after the other, smooth a grid: a row, and then a column.
 std::vector<Grid> gaussian_kernels(double sigma) {
-  GLOVE_REQUIRE(sigma >= 0);
   if (sigma == 0) return {};
   const Grid across = gaussian_row(sigma);
   Grid down = across;
@@ -90,9 +80,22 @@ std::vector<Grid> gaussian_kernels(double sigma) {
   return {across, down};
 }
 
+}  // namespace
+
+PlaneExtent extent_of(std::span<const double> x, std::span<const double> y) {
+  GLOVE_REQUIRE(!x.empty() && x.size() == y.size());
+  const auto [x_min, x_max] = std::ranges::minmax(x);
+  const auto [y_min, y_max] = std::ranges::minmax(y);
+  PlaneExtent extent{x_min, y_min, x_max, y_max};
+  widen(extent.x_min, extent.x_max);
+  widen(extent.y_min, extent.y_max);
+  return extent;
+}
+
 Result<Grid> point_density(std::span<const double> x, std::span<const double> y,
-                           const DensityOptions& options, const InterruptCheck& interrupted) {
-  return convolve(point_counts(x, y, options), gaussian_kernels(options.sigma), interrupted);
+                           const DensityOptions& options, int threads, const InterruptCheck& interrupted) {
+  GLOVE_REQUIRE(options.sigma >= 0);
+  return convolve(point_counts(x, y, options), gaussian_kernels(options.sigma), threads, interrupted);
 }
 
 }  // namespace glove

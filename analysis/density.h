@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "analysis/grid.h"
 #include "base/cancel.h"
@@ -30,20 +29,13 @@ struct DensityOptions {
 // there are points, and all are finite.
 PlaneExtent extent_of(std::span<const double> x, std::span<const double> y);
 
-// Counts the points in each cell. Row 0 has the smallest y. A point on the line between two cells belongs to
-// the upper one; points outside the extent are not counted. Does not depend on the order of the points.
-// REQUIRES: the float environment; finite points, as many x as y, and at least one if there is no extent;
-// width and height are positive.
-Grid point_counts(std::span<const double> x, std::span<const double> y, const DensityOptions& options);
-
-// The kernels whose convolutions, one after the other, smooth a grid with a Gaussian of weight 1, which is
-// cut off at three sigma: a row, and then a column. None if sigma is 0. The same on every machine. REQUIRES:
-// sigma is not negative.
-std::vector<Grid> gaussian_kernels(double sigma);
-
-// The counts, smoothed on this thread and without a backend. Beyond the border there are no points. Errors:
-// an interrupt. REQUIRES: what point_counts() and gaussian_kernels() require.
+// Counts the points in each cell, and smooths the counts on at most `threads` threads (0 means all cores)
+// with a Gaussian of weight 1, which is cut off at three sigma. Row 0 has the smallest y. A point on the line
+// between two cells belongs to the upper one; points outside the extent are not counted, and beyond the
+// border there are none. Depends neither on the order of the points nor on the machine. The error is an
+// interrupt. REQUIRES: the float environment; finite points, as many x as y, and at least one if there is no
+// extent; width and height are positive, and sigma is not negative.
 Result<Grid> point_density(std::span<const double> x, std::span<const double> y,
-                           const DensityOptions& options, const InterruptCheck& interrupted);
+                           const DensityOptions& options, int threads, const InterruptCheck& interrupted);
 
 }  // namespace glove

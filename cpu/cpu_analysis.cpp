@@ -84,12 +84,6 @@ class CpuAnalysis final : public Analysis {
     return ThreadPool::for_pieces(threads, points.rows, step, interrupted, work);
   }
 
-  Result<Grid> convolve(const Grid& grid, std::span<const Grid> kernels,
-                        const InterruptCheck& interrupted) override {
-    GLOVE_ASSIGN_OR_RETURN(const int threads, options_.thread_count());
-    return cpu::convolve(kernels_, threads, grid, kernels, interrupted);
-  }
-
  private:
   const cpu::Kernels& kernels_;
   const CpuBackendOptions options_;

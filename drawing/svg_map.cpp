@@ -196,7 +196,7 @@ class MapDrawing {
     density.sigma = kDensitySigma;
     density.extent = {plot_.left, plot_.top, plot_.left + cell * static_cast<double>(density.width),
                       plot_.top + cell * static_cast<double>(density.height)};
-    GLOVE_ASSIGN_OR_RETURN(const Grid grid, point_density(x_, y_, density, interrupted));
+    GLOVE_ASSIGN_OR_RETURN(const Grid grid, point_density(x_, y_, density, 1, interrupted));
     const double most = *std::ranges::max_element(grid.values);
     out_ +=
         "<g class=\"contours\" fill=\"#4477aa\" fill-opacity=\"0.08\" fill-rule=\"evenodd\" "

@@ -1,11 +1,10 @@
-// Dot products, column sums and second moments of rows, and convolutions of grids, on several threads.
+// Dot products, column sums and second moments of rows, on several threads.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <span>
 
-#include "analysis/grid.h"
 #include "analysis/moments.h"
 #include "analysis/points.h"
 #include "cpu/kernels/kernels.h"
@@ -23,9 +22,5 @@ Status dots(const Kernels& kernels, int threads, const Points& points, std::span
             std::span<double> dots, const InterruptCheck& interrupted);
 Status sum_rows(const Kernels& kernels, int threads, const Points& points, const RowSums& what,
                 const InterruptCheck& interrupted);
-
-// Analysis::convolve, on at most `threads` threads.
-Result<Grid> convolve(const Kernels& kernels, int threads, const Grid& grid, std::span<const Grid> by,
-                      const InterruptCheck& interrupted);
 
 }  // namespace glove::cpu

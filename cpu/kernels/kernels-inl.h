@@ -291,7 +291,6 @@ void scan(const ModelPart& part, const CodeLevel& level, int64_t first_tile, int
 #if defined(GLOVE_KERNELS_FLOATS)
 using GLOVE_KERNELS_FLOATS::add_fixed;
 using GLOVE_KERNELS_FLOATS::cached_dots;
-using GLOVE_KERNELS_FLOATS::convolve_rows;
 using GLOVE_KERNELS_FLOATS::exact_dots;
 using GLOVE_KERNELS_FLOATS::kMoment;
 using GLOVE_KERNELS_FLOATS::list_products;
@@ -302,7 +301,6 @@ using GLOVE_KERNELS_FLOATS::widen;
 #include "cpu/kernels/list_scan-inl.h"
 #include "cpu/kernels/moment_kernels-inl.h"
 
-#include "cpu/kernels/convolve_kernels-inl.h"  // uses the types of the one above
 #include "cpu/kernels/nearest_kernels-inl.h"
 #endif
 
@@ -326,8 +324,7 @@ extern constexpr Kernels kKernels = {.name = GLOVE_KERNELS_NAME,
                                      .cached_dots = cached_dots,
                                      .few_clusters = &GLOVE_KERNELS_FEW,
                                      .many_clusters = &kCluster,
-                                     .moment = &kMoment,
-                                     .convolve_rows = convolve_rows};
+                                     .moment = &kMoment};
 
 #if defined(GLOVE_KERNELS_AMX)
 #include GLOVE_KERNELS_AMX

@@ -201,23 +201,6 @@ void update_gram(const double* y, int64_t rows, int64_t dims, int64_t first, int
       for (int64_t j = i; j < dims; ++j) matrix[i * stride + j] += y[row * stride + i] * y[row * stride + j];
 }
 
-void convolve_row(const Convolution& task, int64_t i, int64_t first, int64_t last) {
-  double* const out = task.out + i * task.columns;
-  std::fill(out + first, out + last, 0.0);
-  const int64_t lowest = i + task.height / 2;  // the row of the grid that meets the first row of weights
-  for (int64_t a = std::max<int64_t>(0, lowest - task.rows + 1); a <= std::min(task.height - 1, lowest); ++a)
-    for (int64_t b = 0; b < task.width; ++b) {
-      const double weight = task.weights[a * task.width + b];
-      const double* const x = task.grid + (lowest - a) * task.stride + task.width - 1 - b;
-      for (int64_t j = first; j < last; ++j) out[j] += weight * x[j];
-    }
-}
-
-void convolve_rows(const Convolution& task, int64_t i, int64_t first, int64_t last) {
-  for (int64_t row = i; row < std::min(task.rows, i + kConvolvedRows); ++row)
-    convolve_row(task, row, first, last);
-}
-
 constexpr ScanKernel kScan = {32767, 4 << 20, pack, scan};
 constexpr CoarseKernel kCoarse = {pack_coarse, scan_coarse};
 constexpr PlaneKernel kPlanes = {pack_planes, scan_planes, estimate_rows};
@@ -236,7 +219,6 @@ const Kernels kScalarKernels = {.name = "scalar",
                                 .cached_dots = exact_dots,
                                 .few_clusters = &kScalarClusterKernels,
                                 .many_clusters = &kScalarClusterKernels,
-                                .moment = &kMoment,
-                                .convolve_rows = convolve_rows};
+                                .moment = &kMoment};
 
 }  // namespace glove::cpu

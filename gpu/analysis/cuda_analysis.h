@@ -1,5 +1,5 @@
-// The toolbox on a CUDA device: allocates memory, runs the launches of gpu/kernels/moments.h, kmeans.h and
-// convolve.h, and reads what they report.
+// The toolbox on a CUDA device: allocates memory, runs the launches of gpu/kernels/moments.h and
+// kmeans.h, and reads what they report.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,6 @@
 #include <variant>
 
 #include "analysis/clusters.h"
-#include "analysis/grid.h"
 #include "analysis/kmeans_pass.h"
 #include "analysis/moments.h"
 #include "base/cancel.h"
@@ -67,9 +66,5 @@ class CudaMoments {
 Result<std::unique_ptr<KMeansPass>> make_cuda_pass(int device, const DevicePart& part,
                                                    const FixedSums& format, int64_t count,
                                                    const DeviceShape& shape);
-
-// Device::convolve on the current device. Allocates and frees what it needs.
-Result<Grid> cuda_convolve(const Grid& grid, std::span<const Grid> kernels,
-                           const InterruptCheck& interrupted);
 
 }  // namespace glove::gpu

@@ -4,7 +4,6 @@
 #include <thread>
 #include <utility>
 
-#include "analysis/convolve.h"
 #include "gpu/layout/plan.h"
 
 namespace glove::gpu {
@@ -117,16 +116,6 @@ class DeviceAnalysis final : public Analysis {
     DevicePart part = rows->parts().front();
     part.rows = points.rows;
     return rows->device()->run([&](Device& device) { return device.sum_rows(part, what, interrupted); });
-  }
-  Result<Grid> convolve(const Grid& grid, std::span<const Grid> kernels,
-                        const InterruptCheck& interrupted) override {
-    GLOVE_RETURN_IF_ERROR(check_kernels(kernels));
-    if (grid.values.empty() || kernels.empty() || grid.columns > kMostConvolveColumns)
-      return host_.convolve(grid, kernels, interrupted);
-    GLOVE_ASSIGN_OR_RETURN(const auto device, devices_.first());
-    auto result = device->run([&](Device& open) { return open.convolve(grid, kernels, interrupted); });
-    if (result.ok() || result.error().code != ErrorCode::kOutOfMemory) return result;
-    return host_.convolve(grid, kernels, interrupted);
   }
   Status map_rows(const Points& points, const RowMap& map, std::span<float> out,
                   const InterruptCheck& interrupted) override {

@@ -98,11 +98,6 @@ class CudaDevice : public Device {
     GLOVE_ASSIGN_OR_RETURN(auto moments, moments_.take());
     return moments->run(part, what, interrupted);
   }
-  Result<Grid> convolve(const Grid& grid, std::span<const Grid> kernels,
-                        const InterruptCheck& interrupted) override {
-    const ScopedDevice current(number_);
-    return cuda_convolve(grid, kernels, interrupted);
-  }
   Result<std::unique_ptr<KMeansPass>> kmeans_pass(const DevicePart& part, const FixedSums& format,
                                                   int64_t count) override {
     return make_cuda_pass(number_, part, format, count, shape_);

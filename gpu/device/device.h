@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "analysis/clusters.h"
-#include "analysis/grid.h"
 #include "analysis/kmeans_pass.h"
 #include "analysis/moments.h"
 #include "base/status.h"
@@ -29,9 +28,6 @@ struct DeviceInfo {
   int64_t total_bytes{};
   int64_t coarse_from = kCoarseFrom;  // as in coarse_worthwhile
 };
-
-// Of a grid that a device convolves.
-constexpr int64_t kMostConvolveColumns = int64_t{1} << 29;
 
 class Device;
 
@@ -127,11 +123,6 @@ class Device {
   // Analysis::sum_rows over the rows of a part, which may be the first rows of a larger one. REQUIRES:
   // part.vectors; part.dims <= kMaxBatchDims; part.rows > 0.
   virtual Status sum_rows(const DevicePart& part, const RowSums& what, const InterruptCheck& interrupted) = 0;
-
-  // Analysis::convolve. REQUIRES: the grid has values; each kernel has a middle; the grid has at most
-  // kMostConvolveColumns columns.
-  virtual Result<Grid> convolve(const Grid& grid, std::span<const Grid> kernels,
-                                const InterruptCheck& interrupted) = 0;
 
   // Prepares a k-means fit of `count` clusters on the rows of a part, which may be the first rows of a larger
   // one. The part must stay on the device as long as the pass lives.

@@ -3,13 +3,11 @@
 //   SELECT glove_convolve('[[0,0,0],[0,9,0],[0,0,0]]', '[[1,2,1]]');   -- [[0.0,0.0,0.0],[9.0,18.0,9.0],...]
 //
 // Values beyond the border are 0. Returns NULL if the grid or the kernel is NULL.
-#include <span>
 #include <string_view>
 
-#include "analysis/grid.h"
+#include "analysis/convolve.h"
 #include "sql/adapter/arguments.h"
 #include "sql/register.h"
-#include "sql/toolbox/plane_functions.h"
 #include "sql/values/json_grid.h"
 
 namespace glove::sql {
@@ -25,8 +23,9 @@ Status glove_convolve(sqlite3_context* context, Arguments arguments) {
   GLOVE_ASSIGN_OR_RETURN(const std::string_view kernel_json,
                          required_text(arguments, 1, kConvolve, "kernel"));
   GLOVE_ASSIGN_OR_RETURN(const Grid kernel, parse_grid(kernel_json, kConvolve, "kernel", interrupted));
-  const auto result =
-      convolve_somewhere(engine_of(context), kConvolve, grid, std::span(&kernel, 1), interrupted);
+  const auto threads = engine_of(context).settings().threads();
+  if (!threads.ok()) return named_argument_error(kConvolve, threads.error());
+  const auto result = convolve(grid, {&kernel, 1}, threads.value(), interrupted);
   if (result.ok()) return return_grid(context, result.value(), kConvolve, interrupted);
   return named_argument_error(kConvolve, result.error());
 }

@@ -63,9 +63,8 @@ Status DensityRows::result(sqlite3_context* context) {
   x.resize(y.size());  // the last step may have run out of memory between the two
   if (x.empty()) return {};
   InterruptPoller interrupted(sqlite3_context_db_handle(context));
-  GLOVE_ASSIGN_OR_RETURN(const Grid grid,
-                         convolve_somewhere(engine_of(context), kDensity, point_counts(x, y, options),
-                                            gaussian_kernels(options.sigma), interrupted));
+  GLOVE_ASSIGN_OR_RETURN(const int threads, engine_of(context).settings().threads());
+  GLOVE_ASSIGN_OR_RETURN(const Grid grid, point_density(x, y, options, threads, interrupted));
   return return_grid(context, grid, kDensity, interrupted);
 }
 

@@ -6,15 +6,14 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <functional>
 #include <limits>
-#include <memory>
 #include <numeric>
 #include <random>
+#include <utility>
+#include <vector>
 
 #include "analysis/convolve.h"
 #include "base/float_environment.h"
-#include "tests/analysis/analyses.h"
 #include "tests/cpu/test_support.h"
 
 namespace glove::test {
@@ -37,16 +36,32 @@ bool same_number(double left, double right) {
          (std::isnan(left) && std::isnan(right));
 }
 
-using Convolve = std::function<Result<Grid>(const Grid&, const std::vector<Grid>&, const InterruptCheck&)>;
+// The sum that analysis/convolve.h describes, value by value.
+Grid convolved(Grid grid, const std::vector<Grid>& kernels) {
+  for (const Grid& kernel : kernels) {
+    Grid result(grid.rows, grid.columns);
+    for (int64_t i = 0; i < grid.rows; ++i)
+      for (int64_t j = 0; j < grid.columns; ++j)
+        for (int64_t a = 0; a < kernel.rows; ++a)
+          for (int64_t b = 0; b < kernel.columns; ++b)
+            result.row(i)[j] +=
+                kernel.row(a)[b] * value_at(grid, i + kernel.rows / 2 - a, j + kernel.columns / 2 - b);
+    grid = std::move(result);
+  }
+  return grid;
+}
 
-// The plain one, and the CPU's.
-std::vector<std::pair<std::string, Convolve>> convolutions() {
-  const std::shared_ptr<Analysis> analysis = make_analysis();
-  return {{"plain", convolve},
-          {"cpu",
-           [analysis](const Grid& grid, const std::vector<Grid>& kernels, const InterruptCheck& interrupted) {
-             return analysis->convolve(grid, kernels, interrupted);
-           }}};
+void expect_definition(const Grid& grid, const std::vector<Grid>& kernels) {
+  const Grid expected = convolved(grid, kernels);
+  for (const int threads : {1, 3, 0}) {
+    const auto found = convolve(grid, kernels, threads, {});
+    ASSERT_TRUE(found.ok());
+    ASSERT_EQ(found.value().rows, grid.rows);
+    ASSERT_EQ(found.value().columns, grid.columns);
+    for (size_t i = 0; i < expected.values.size(); ++i)
+      ASSERT_TRUE(same_number(found.value().values[i], expected.values[i]))
+          << threads << " threads, value " << i << " of " << grid.rows << " x " << grid.columns;
+  }
 }
 
 TEST(Convolve, IsItsDefinition) {
@@ -55,46 +70,41 @@ TEST(Convolve, IsItsDefinition) {
   std::mt19937_64 random = make_random(50);
   for (const auto& [rows, columns] : {std::pair{1, 1}, {1, 9}, {7, 1}, {5, 6}, {40, 33}})
     for (const auto& [height, width] : {std::pair{1, 1}, {3, 3}, {1, 5}, {5, 1}, {7, 3}, {41, 3}, {3, 99}}) {
-      const Grid grid = random_grid(rows, columns, random);
-      const Grid kernel = random_grid(height, width, random);
-      const auto found = convolve(grid, {&kernel, 1}, {});
-      ASSERT_TRUE(found.ok());
-      ASSERT_EQ(found.value().rows, rows);
-      ASSERT_EQ(found.value().columns, columns);
-      for (int64_t i = 0; i < rows; ++i)
-        for (int64_t j = 0; j < columns; ++j) {
-          double expected = 0;
-          for (int64_t a = 0; a < height; ++a)
-            for (int64_t b = 0; b < width; ++b)
-              expected += kernel.row(a)[b] * value_at(grid, i + height / 2 - a, j + width / 2 - b);
-          ASSERT_EQ(found.value().row(i)[j], expected)
-              << rows << "x" << columns << ", " << height << "x" << width;
-        }
+      SCOPED_TRACE(height * 1000 + width);
+      expect_definition(random_grid(rows, columns, random), {random_grid(height, width, random)});
     }
 }
 
 TEST(Convolve, RefusesKernelsWithoutAMiddle) {
+  const ScopedFloatEnvironment environment;
   for (const auto& [rows, columns] : {std::pair{0, 0}, {1, 0}, {2, 1}, {1, 2}, {4, 4}})
-    for (const auto& [name, run] : convolutions())
-      EXPECT_FALSE(run(Grid(3, 3), {Grid(1, 1), Grid(rows, columns)}, {}).ok()) << name << rows << columns;
+    EXPECT_FALSE(convolve(Grid(3, 3), std::vector{Grid(1, 1), Grid(rows, columns)}, 1, {}).ok())
+        << rows << " x " << columns;
 }
 
 TEST(Convolve, HandlesNothingAndInterrupts) {
-  for (const auto& [name, run] : convolutions()) {
-    SCOPED_TRACE(name);
-    EXPECT_EQ(run(Grid(0, 0), {Grid(1, 1)}, {}).value().values.size(), 0u);
-    EXPECT_EQ(run(Grid(3, 0), {Grid(3, 3)}, {}).value().rows, 3);
-    EXPECT_EQ(run(Grid(2, 2), {}, {}).value().values.size(), 4u);
-    EXPECT_EQ(run(Grid(3, 3), {Grid(1, 1)}, [] { return true; }).error().code, ErrorCode::kInterrupted);
-  }
+  const ScopedFloatEnvironment environment;
+  const std::vector<Grid> one = {Grid(1, 1)}, nine = {Grid(3, 3)};
+  EXPECT_EQ(convolve(Grid(0, 0), one, 2, {}).value().values.size(), 0u);
+  EXPECT_EQ(convolve(Grid(3, 0), nine, 2, {}).value().rows, 3);
+  EXPECT_EQ(convolve(Grid(2, 2), {}, 2, {}).value().values.size(), 4u);
+  EXPECT_EQ(convolve(Grid(3, 3), one, 2, [] { return true; }).error().code, ErrorCode::kInterrupted);
 }
 
-// Sizes around the vectors and tiles of the loops, and kernels that reach beyond the grid.
-TEST(Convolve, HasTheSameBitsOnEveryInstructionSet) {
+// A row and a kernel of one row, each far longer than a piece of the work.
+TEST(Convolve, IsInterruptedWithinARow) {
+  const ScopedFloatEnvironment environment;
+  int calls = 0;
+  const std::vector<Grid> wide = {Grid(1, 400001)};
+  const auto found = convolve(Grid(1, 400000), wide, 1, [&] { return ++calls == 3; });
+  EXPECT_EQ(found.error().code, ErrorCode::kInterrupted);
+}
+
+// Sizes around the vectors of the loops, kernels that reach beyond the grid, and sums that overflow.
+TEST(Convolve, IsItsDefinitionForRandomSizes) {
   SCOPED_TRACE(seed_text());
   const ScopedFloatEnvironment environment;
   std::mt19937_64 random = make_random(53);
-  const auto all = all_analyses({1, 2, 7});
   for (int round = 0; round < 40; ++round) {
     const auto size = [&](int64_t most) {
       return 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(most));
@@ -104,28 +114,17 @@ TEST(Convolve, HasTheSameBitsOnEveryInstructionSet) {
     std::vector<Grid> kernels;
     for (int64_t count = size(3); count > 0; --count)
       kernels.push_back(random_grid(2 * size(12) - 1, 2 * size(round % 3 == 0 ? 60 : 5) - 1, random));
-    const Grid expected = convolve(grid, kernels, {}).value();
-    for (const NamedAnalysis& named : all) {
-      const auto found = named.analysis->convolve(grid, kernels, {});
-      ASSERT_TRUE(found.ok());
-      for (size_t i = 0; i < expected.values.size(); ++i)
-        ASSERT_TRUE(same_number(found.value().values[i], expected.values[i]))
-            << named.name << ", value " << i << " of " << grid.rows << " x " << grid.columns;
-    }
+    expect_definition(grid, kernels);
   }
 }
 
-// One chunk of work for each thread, and more.
+// Several pieces of work, which begin and end within rows.
 TEST(Convolve, DividesLargeWork) {
   SCOPED_TRACE(seed_text());
   const ScopedFloatEnvironment environment;
   std::mt19937_64 random = make_random(54);
-  const Grid grid = random_grid(203, 310, random);
-  const std::vector<Grid> kernels = {random_grid(31, 19, random), random_grid(1, 41, random),
-                                     random_grid(3, 3, random)};
-  const Grid expected = convolve(grid, kernels, {}).value();
-  for (const NamedAnalysis& named : all_analyses({1, 3}))
-    EXPECT_EQ(named.analysis->convolve(grid, kernels, {}).value().values, expected.values) << named.name;
+  expect_definition(random_grid(203, 310, random),
+                    {random_grid(31, 19, random), random_grid(1, 41, random), random_grid(3, 3, random)});
 }
 
 TEST(Density, SmoothsAHistogram) {
@@ -141,14 +140,14 @@ TEST(Density, SmoothsAHistogram) {
   options.height = 30;
   options.sigma = 0;
   options.extent = PlaneExtent{-1, -15, 2, 5};
-  const Grid histogram = point_density(x, y, options, {}).value();
+  const Grid histogram = point_density(x, y, options, 1, {}).value();
   double inside = 0;
   for (size_t i = 0; i < x.size(); ++i) inside += x[i] >= -1 && x[i] <= 2 && y[i] >= -15 && y[i] <= 5 ? 1 : 0;
   double counted = 0;
   for (const double value : histogram.values) counted += value;
   EXPECT_EQ(counted, inside);
   options.sigma = 1.3;
-  const Grid smooth = point_density(x, y, options, {}).value();
+  const Grid smooth = point_density(x, y, options, 1, {}).value();
   constexpr int kRadius = 3;  // the whole number below 3 sigma
   double weights[2 * kRadius + 1], sum = 0;
   for (int i = -kRadius; i <= kRadius; ++i) sum += weights[i + kRadius] = std::exp(-i * i / (2 * 1.3 * 1.3));
@@ -170,10 +169,10 @@ TEST(Density, DoesNotDependOnTheOrder) {
   std::normal_distribution<double> normal;
   for (double& value : x) value = normal(random);
   for (double& value : y) value = normal(random);
-  const Grid grid = point_density(x, y, {}, {}).value();
+  const Grid grid = point_density(x, y, {}, 1, {}).value();
   std::ranges::reverse(x);
   std::ranges::reverse(y);
-  EXPECT_EQ(point_density(x, y, {}, {}).value().values, grid.values);
+  EXPECT_EQ(point_density(x, y, {}, 1, {}).value().values, grid.values);
 }
 
 TEST(Density, TakesExtremePoints) {
@@ -182,14 +181,14 @@ TEST(Density, TakesExtremePoints) {
   options.width = options.height = 2;
   options.sigma = 0;
   const std::vector<double> x = {-kMost, kMost, 0};
-  EXPECT_EQ(point_density(x, x, options, {}).value().values, (std::vector<double>{1, 0, 0, 2}));
+  EXPECT_EQ(point_density(x, x, options, 1, {}).value().values, (std::vector<double>{1, 0, 0, 2}));
   const std::vector<double> one = {7}, zero = {0};
-  EXPECT_EQ(point_density(one, zero, options, {}).value().values, (std::vector<double>{0, 0, 0, 1}));
+  EXPECT_EQ(point_density(one, zero, options, 1, {}).value().values, (std::vector<double>{0, 0, 0, 1}));
   const std::vector<double> tiny = {0, 5e-324};
-  EXPECT_EQ(point_density(tiny, tiny, options, {}).value().values, (std::vector<double>{1, 0, 0, 1}));
+  EXPECT_EQ(point_density(tiny, tiny, options, 1, {}).value().values, (std::vector<double>{1, 0, 0, 1}));
   for (const double value : {kMost, -kMost}) {
     const std::vector<double> far = {value};
-    const std::vector<double> counts = point_density(far, far, options, {}).value().values;
+    const std::vector<double> counts = point_density(far, far, options, 1, {}).value().values;
     EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), 0.0), 1) << "the point is in some cell";
     const PlaneExtent extent = extent_of(far, far);
     EXPECT_TRUE(std::isfinite(extent.x_min) && std::isfinite(extent.y_max));

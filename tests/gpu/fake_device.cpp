@@ -11,7 +11,6 @@
 #include <thread>
 
 #include "analysis/analysis.h"
-#include "analysis/convolve.h"
 #include "cpu/cpu_analysis.h"
 #include "gpu/layout/bounds.h"
 #include "gpu/layout/packed_rows.h"
@@ -306,15 +305,6 @@ Status FakeDevice::sum_rows(const gpu::DevicePart& part, const RowSums& what,
   if (knobs_.lost) return {ErrorCode::kUnavailable, "fake: lost"};
   ++knobs_.sums;
   return host_analysis()->sum_rows(points_of(part), what, interrupted);
-}
-
-Result<Grid> FakeDevice::convolve(const Grid& grid, std::span<const Grid> kernels,
-                                  const InterruptCheck& interrupted) {
-  if (knobs_.lost) return Error{ErrorCode::kUnavailable, "fake: lost"};
-  const auto bytes = static_cast<int64_t>(2 * grid.values.size() * sizeof(double));
-  GLOVE_ASSIGN_OR_RETURN(const gpu::DeviceBlock memory, allocate(bytes));
-  ++knobs_.convolutions;
-  return glove::convolve(grid, kernels, interrupted);
 }
 
 Result<std::unique_ptr<KMeansPass>> FakeDevice::kmeans_pass(const gpu::DevicePart& part,

@@ -29,7 +29,6 @@ class FakeDevice : public gpu::Device {
     std::atomic<int64_t> copies{0};
     std::atomic<int64_t> passes{0};  // of k-means
     std::atomic<int64_t> sums{0};    // over rows
-    std::atomic<int64_t> convolutions{0};
     std::atomic<bool> ring_missing{false};
     std::atomic<bool> hold_deallocations{false};  // those that begin wait until it is false
     std::atomic<int> deallocations{0};            // that have begun
@@ -49,8 +48,6 @@ class FakeDevice : public gpu::Device {
                    const InterruptCheck& interrupted, ScanCost& cost) override;
   Status sum_rows(const gpu::DevicePart& part, const RowSums& what,
                   const InterruptCheck& interrupted) override;
-  Result<Grid> convolve(const Grid& grid, std::span<const Grid> kernels,
-                        const InterruptCheck& interrupted) override;
   Result<std::unique_ptr<KMeansPass>> kmeans_pass(const gpu::DevicePart& part, const FixedSums& format,
                                                   int64_t count) override;
 

@@ -2,7 +2,6 @@
 #include <memory>
 
 #include "bench/labs/gpu/ladder.cuh"
-#include "gpu/kernels/convolve.cuh"
 
 namespace glove::labs {
 namespace {
@@ -92,55 +91,6 @@ __global__ void __launch_bounds__(128)
   }
 }
 
-// The sum that defines the convolution with `side` x `side` weights.
-template <class Value>
-__global__ void convolve_definition(gpu::ConvolveParams<Value> params) {
-  const int j = static_cast<int>(blockIdx.x) * 256 + static_cast<int>(threadIdx.x);
-  const int64_t i = blockIdx.y;
-  if (j >= params.columns) return;
-  Value sum = 0;
-  for (int a = 0; a < params.height; ++a)
-    for (int b = 0; b < params.width; ++b) {
-      const int64_t row = i + params.height / 2 - a;
-      const int column = j + params.width / 2 - b;
-      if (row >= 0 && row < params.rows && column >= 0 && column < params.columns)
-        sum = gpu::plus_product(sum, params.weights[a * params.width + b],
-                                params.in[row * params.columns + column]);
-    }
-  params.out[i * params.columns + j] = sum;
-}
-
-// The kernel of gpu/kernels/convolve.cuh on three matrices in turn.
-template <class Value>
-void time_shipped(int64_t rows, int64_t columns, int side, const char* name) {
-  const Array<Value> weights(side * side), expected(rows * columns);
-  fill(weights, uint64_t{7} << 40);
-  std::vector<std::unique_ptr<Array<Value>>> in, out;
-  for (uint64_t i = 0; i < 3; ++i) {
-    in.push_back(std::make_unique<Array<Value>>(rows * columns));
-    out.push_back(std::make_unique<Array<Value>>(rows * columns));
-    fill(*in.back(), i << 40);
-    out.back()->poison();
-  }
-  const auto params = [&](size_t turn, Value* to) {
-    return gpu::ConvolveParams<Value>{
-        in[turn]->data(), weights.data(), rows, static_cast<int32_t>(columns), side, side, 0, rows, to};
-  };
-  const dim3 grid(static_cast<unsigned>((columns + 255) / 256), static_cast<unsigned>(rows));
-  convolve_definition<<<grid, 256>>>(params(0, expected.data()));
-  require(gpu::launch_convolve_rows(params(0, out[0]->data()), nullptr), name);
-  const double error = out[0]->host() == expected.host() ? 0.0 : INFINITY;
-  size_t turn = 0;
-  const double us = median_us(
-      [&] {
-        turn = (turn + 1) % 3;
-        require(gpu::launch_convolve_rows(params(turn, out[turn]->data()), nullptr), name);
-      },
-      9, side > 3 ? 1 : 6);
-  report("convolution", std::to_string(rows) + " x " + std::to_string(columns), name, us,
-         static_cast<double>(rows * columns) * 2 * sizeof(Value), error);
-}
-
 }  // namespace
 
 void time_convolution(int64_t rows, int64_t columns) {
@@ -207,9 +157,6 @@ void time_convolution(int64_t rows, int64_t columns) {
         },
         true);
   }
-  time_shipped<float>(rows, columns, 3, "float32, as it ships");
-  time_shipped<double>(rows, columns, 3, "double, as it ships");
-  time_shipped<double>(rows, columns, 15, "double, 15 x 15");
   run(
       "a copy",
       [&](const float* from, float* to) {

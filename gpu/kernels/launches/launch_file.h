@@ -187,7 +187,6 @@ std::string toml_of(const LaunchFile& file);
 LaunchFile batch_answers();
 LaunchFile batch_scan();
 LaunchFile batch_wgmma();
-LaunchFile convolve();
 LaunchFile kmeans_resolve();
 LaunchFile kmeans_rows();
 LaunchFile kmeans_scan();

@@ -11,10 +11,10 @@ int main(int argc, char** argv) {
     return 2;
   }
   for (const auto describe :
-       {launches::batch_answers, launches::batch_scan, launches::batch_wgmma, launches::convolve,
-        launches::kmeans_resolve, launches::kmeans_rows, launches::kmeans_scan, launches::kmeans_sums,
-        launches::kmeans_update, launches::kmeans_wgmma, launches::moments, launches::packed_rows,
-        launches::score_all, launches::single_scan}) {
+       {launches::batch_answers, launches::batch_scan, launches::batch_wgmma, launches::kmeans_resolve,
+        launches::kmeans_rows, launches::kmeans_scan, launches::kmeans_sums, launches::kmeans_update,
+        launches::kmeans_wgmma, launches::moments, launches::packed_rows, launches::score_all,
+        launches::single_scan}) {
     const launches::LaunchFile file = describe();
     const std::string path = std::string(argv[1]) + "/" + file.source + ".launch.toml";
     std::ofstream out(path, std::ios::binary);

@@ -1,5 +1,4 @@
-// The kernels of score_all.cu, packed_rows.cu, convolve.cu and moments.cu.
-#include "gpu/kernels/convolve.h"
+// The kernels of score_all.cu, packed_rows.cu and moments.cu.
 #include "gpu/kernels/launches/launch_file.h"
 #include "gpu/kernels/moments.h"
 #include "gpu/kernels/packed_rows.h"
@@ -34,27 +33,6 @@ LaunchFile packed_rows() {
   };
   file.choices = {choice_of("dims", {1, 3, 16, 300}, of_dims), blocks()};
   file.cover({}, {{"ci dims 300", "dims 300, blocks 2"}});
-  return file;
-}
-
-// convolve_kernel(params) and convolve_nine_kernel(params)
-LaunchFile convolve() {
-  const auto [params] = arguments<ConvolveParams<double>>();
-  LaunchFile file = {.source = "convolve"};
-  file.all.parameters = buffers("in", params.in, "weights", params.weights, "out", params.out);
-  file.launches = {
-      {.name = "ci 5 x 3, 300 columns, any rows",
-       .kernel = "convolve_kernel",
-       .grid = {2, 2},
-       .parameters = {number(params.columns, 300), number(params.height, 5), number(params.width, 3)}},
-      {.name = "any kernel, 300 columns",
-       .kernel = "convolve_kernel",
-       .grid = {2, 2},
-       .parameters = {number(params.columns, 300)}},
-      {.name = "ci 3 x 3, 600 columns",
-       .kernel = "convolve_nine_kernel",
-       .grid = {3, 2},
-       .parameters = {number(params.columns, 600)}}};
   return file;
 }
 

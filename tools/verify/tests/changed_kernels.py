@@ -21,7 +21,6 @@ FIELDS = {
     "batch_scan.h": ["int32_t queries;"],
     "kmeans.h": ["int32_t id_bits;"],
     "moments.h": ["int32_t dims;", "int32_t warps;"],
-    "convolve.h": ["int64_t rows;"],
 }
 # Quick launches, one with a lemma and one with parameters behind a struct.
 PROVED = {"batch_scan": "ci threshold", "packed_rows": "ci dims 300"}
