@@ -174,10 +174,6 @@ namespace {
 
 constexpr const char* kAccessControlList = "system.posix_acl_access";
 
-int64_t nanoseconds(const struct timespec& time) {
-  return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
-}
-
 }  // namespace
 
 const char* const kLibrarySuffix = ".so";

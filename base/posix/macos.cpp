@@ -23,45 +23,14 @@ uint32_t thread_number() {
   return static_cast<uint32_t>(number);
 }
 
-// A thread can only name itself.
-void name_thread(std::thread& /*thread*/, const char* /*name*/) {}
-
 int usable_cores() {
   return std::max(static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)), 1);
-}
-
-bool allow_amx() {
-  return false;
 }
 
 bool fill_randomly(void* buffer, size_t bytes) {
   arc4random_buf(buffer, bytes);
   return true;
 }
-
-int64_t copy_range(int /*from*/, int64_t* /*from_offset*/, int /*to*/, int64_t* /*to_offset*/,
-                   size_t /*bytes*/) {
-  errno = ENOTSUP;
-  return -1;
-}
-
-int open_unnamed(const std::string& /*directory*/, mode_t /*mode*/) {
-  errno = ENOTSUP;
-  return -1;
-}
-
-bool can_be_named(int /*descriptor*/) {
-  return false;
-}
-
-bool give_name(int /*descriptor*/, const std::string& /*path*/) {
-  errno = ENOTSUP;
-  return false;
-}
-
-void reserve(int /*descriptor*/, int64_t /*offset*/, int64_t /*bytes*/) {}
-
-void start_flush(int /*descriptor*/, int64_t /*offset*/, int64_t /*bytes*/) {}
 
 void keep_mapped(const void* address) {
   Dl_info library{};
@@ -71,13 +40,6 @@ void keep_mapped(const void* address) {
 }  // namespace glove::system_calls
 
 namespace glove::posix {
-namespace {
-
-int64_t nanoseconds(const struct timespec& time) {
-  return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
-}
-
-}  // namespace
 
 const char* const kLibrarySuffix = ".dylib";
 

@@ -8,6 +8,10 @@
 
 namespace glove::posix {
 
+inline int64_t nanoseconds(const struct timespec& time) {
+  return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
 // When the content and the inode of a file last changed, in nanoseconds since 1970.
 int64_t modified_at(const struct stat& info);
 int64_t changed_at(const struct stat& info);

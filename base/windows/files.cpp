@@ -152,20 +152,6 @@ int create_new(const std::string& path, mode_t /*mode*/) {
   return open_file(path, GENERIC_READ | GENERIC_WRITE | DELETE, CREATE_NEW, FILE_ATTRIBUTE_NORMAL);
 }
 
-int open_unnamed(const std::string& /*directory*/, mode_t /*mode*/) {
-  errno = ENOSYS;
-  return -1;
-}
-
-bool can_be_named(int /*descriptor*/) {
-  return false;
-}
-
-bool give_name(int /*descriptor*/, const std::string& /*path*/) {
-  errno = ENOSYS;
-  return false;
-}
-
 void close(int descriptor) {
   CloseHandle(handle_of(descriptor));
 }
@@ -197,16 +183,6 @@ bool resize(int descriptor, int64_t bytes) {
 bool flush_to_disk(int descriptor) {
   return succeeded(FlushFileBuffers(handle_of(descriptor)));
 }
-
-int64_t copy_range(int /*from*/, int64_t* /*from_offset*/, int /*to*/, int64_t* /*to_offset*/,
-                   size_t /*bytes*/) {
-  errno = ENOSYS;
-  return -1;
-}
-
-void reserve(int /*descriptor*/, int64_t /*offset*/, int64_t /*bytes*/) {}
-
-void start_flush(int /*descriptor*/, int64_t /*offset*/, int64_t /*bytes*/) {}
 
 bool take_over_attributes(const std::string& /*path*/, const FileStatus& /*of*/, int /*descriptor*/) {
   return true;

@@ -33,8 +33,6 @@ uint32_t thread_number() {
 }
 
 // The C++ library does not tell the handle of a thread.
-void name_thread(std::thread& /*thread*/, const char* /*name*/) {}
-
 SignalMask block_signals() {
   return {};
 }
@@ -55,10 +53,6 @@ int usable_cores() {
 
 // Windows would save the registers (EnableProcessOptionalXStateFeatures), but no test has run the kernels
 // there.
-bool allow_amx() {
-  return false;
-}
-
 bool fill_randomly(void* buffer, size_t bytes) {
   unsigned value = 0;
   for (size_t done = 0; done < bytes; done += sizeof value) {

@@ -8,7 +8,6 @@
 
 #include "base/float_environment.h"
 #include "base/require.h"
-#include "base/thread_interrupt.h"
 #include "base/thread_pool.h"
 #include "cpu/kernels/wide_query.h"
 

@@ -7,7 +7,6 @@
 #include <optional>
 #include <utility>
 
-#include "base/thread_interrupt.h"
 #include "base/thread_pool.h"
 #include "base/timer.h"
 #include "cpu/kernels/collector.h"

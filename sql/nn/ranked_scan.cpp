@@ -6,7 +6,6 @@
 
 #include "base/cores.h"
 #include "base/require.h"
-#include "base/thread_interrupt.h"
 #include "base/thread_pool.h"
 #include "base/timer.h"
 #include "base/utf8.h"
