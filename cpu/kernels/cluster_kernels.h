@@ -100,6 +100,4 @@ struct ClusterKernels {
   void (*add_fixed)(const float* x, double factor, int64_t dims, int64_t* sums);
 };
 
-extern const ClusterKernels kScalarClusterKernels;
-
 }  // namespace glove::cpu

@@ -25,9 +25,7 @@ struct Dot {
              hn::PromoteTo(shorts, hn::UpperHalf(hn::Half<decltype(bytes)>(), all))}};
   }
   static HWY_INLINE ShortVector broadcast(const int8_t* query_codes) {
-    QueryUnit unit;
-    std::memcpy(&unit, query_codes, sizeof(unit));
-    return hn::BitCast(hn::ScalableTag<int16_t>(), hn::Set(hn::ScalableTag<int64_t>(), unit));
+    return repeat_unit<int16_t, QueryUnit>(query_codes);
   }
   static HWY_INLINE SumVector start(const QuantizedQuery&) {
     const IntVector zero = hn::Zero(kInts);
@@ -60,11 +58,7 @@ struct NibbleDot {
   static constexpr int kVectors = 4;
   static constexpr int64_t kWords = 8;
 
-  static HWY_INLINE ByteVector broadcast(const int8_t* query) {
-    int32_t unit;
-    std::memcpy(&unit, query, sizeof(unit));
-    return hn::BitCast(hn::ScalableTag<int8_t>(), hn::Set(kInts, unit));
-  }
+  static HWY_INLINE ByteVector broadcast(const int8_t* query) { return repeat_unit<int8_t, int32_t>(query); }
   static HWY_INLINE Partial start() { return {{vdupq_n_s16(0), vdupq_n_s16(0)}}; }
   static HWY_INLINE void add_products(Partial& sums, ByteVector codes, ByteVector query) {
     sums.halves[0] = vmlal_s8(sums.halves[0], vget_low_s8(codes.raw), vget_low_s8(query.raw));

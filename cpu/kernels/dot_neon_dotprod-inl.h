@@ -16,9 +16,7 @@ struct Dot {
     return hn::LoadU(hn::ScalableTag<int8_t>(), codes);
   }
   static HWY_INLINE CodeVector broadcast(const int8_t* query_codes) {
-    QueryUnit unit;
-    std::memcpy(&unit, query_codes, sizeof(unit));
-    return hn::BitCast(hn::ScalableTag<int8_t>(), hn::Set(kInts, unit));
+    return repeat_unit<int8_t, QueryUnit>(query_codes);
   }
   static HWY_INLINE SumVector start(const QuantizedQuery&) { return hn::Zero(kInts); }
   static HWY_INLINE SumVector add(SumVector sums, CodeVector codes, CodeVector query) {
@@ -27,19 +25,8 @@ struct Dot {
   static HWY_INLINE IntVector row_sums(const SumVector* sums) { return sums[0]; }
 };
 
-struct NibbleDot {
-  struct Partial {
-    IntVector low, high;  // two, because each addition waits for the one before
-  };
-  static constexpr int kVectors = 4;
-  static constexpr int64_t kWords = int64_t{1} << 40;  // codes are limited so that a whole sum fits
+#include "cpu/kernels/dot_bytes-inl.h"
 
-  static HWY_INLINE Dot::CodeVector broadcast(const int8_t* query) { return Dot::broadcast(query); }
-  static HWY_INLINE Partial start() { return {hn::Zero(kInts), hn::Zero(kInts)}; }
-  static HWY_INLINE void add(Partial& sums, Dot::CodeVector low, Dot::CodeVector query_low,
-                             Dot::CodeVector high, Dot::CodeVector query_high) {
-    sums.low = Dot::add(sums.low, low, query_low);
-    sums.high = Dot::add(sums.high, high, query_high);
-  }
-  static HWY_INLINE IntVector total(const Partial& sums) { return hn::Add(sums.low, sums.high); }
+struct NibbleDot : ByteDot {
+  static constexpr int kVectors = 4;
 };

@@ -18,9 +18,7 @@ struct Dot {
     return hn::Xor(hn::LoadU(bytes, codes), hn::Set(bytes, int8_t{-128}));
   }
   static HWY_INLINE IntVector broadcast(const int8_t* query_codes) {
-    QueryUnit unit;
-    std::memcpy(&unit, query_codes, sizeof(unit));
-    return hn::Set(kInts, unit);
+    return repeat_unit<int32_t, QueryUnit>(query_codes);
   }
   static HWY_INLINE SumVector start(const QuantizedQuery& query) {
     return hn::Set(kInts, -128 * query.code_sum);
@@ -31,21 +29,10 @@ struct Dot {
   static HWY_INLINE IntVector row_sums(const SumVector* sums) { return sums[0]; }
 };
 
-struct NibbleDot {
-  struct Partial {
-    IntVector low, high;  // two, because each addition waits for the one before
-  };
-  static constexpr int kVectors = 2;
-  static constexpr int64_t kWords = int64_t{1} << 40;  // codes are limited so that a whole sum fits
+#include "cpu/kernels/dot_bytes-inl.h"
 
-  static HWY_INLINE IntVector broadcast(const int8_t* query) { return Dot::broadcast(query); }
-  static HWY_INLINE Partial start() { return {hn::Zero(kInts), hn::Zero(kInts)}; }
-  static HWY_INLINE void add(Partial& sums, Dot::CodeVector low, IntVector query_low, Dot::CodeVector high,
-                             IntVector query_high) {
-    sums.low = IntVector{_mm512_dpbusd_epi32(sums.low.raw, low.raw, query_low.raw)};
-    sums.high = IntVector{_mm512_dpbusd_epi32(sums.high.raw, high.raw, query_high.raw)};
-  }
-  static HWY_INLINE IntVector total(const Partial& sums) { return hn::Add(sums.low, sums.high); }
+struct NibbleDot : ByteDot {
+  static constexpr int kVectors = 2;
 
   // Multiplies bytes of four codes of 2 bits where they are: the sums of the second to fourth are multiples
   // of 4, 16 and 64, below 2^31 for any model with planes.

@@ -39,6 +39,14 @@ constexpr int kFloatLanes = HWY_LANES(float);
 using FloatVector = hn::VFromD<decltype(kFloats)>;
 using IntVector = hn::VFromD<decltype(kInts)>;
 
+// Returns a vector that repeats the codes of a unit of a query.
+template <class Code, class Unit>
+HWY_INLINE hn::VFromD<hn::ScalableTag<Code>> repeat_unit(const int8_t* query_codes) {
+  Unit unit;
+  std::memcpy(&unit, query_codes, sizeof(unit));
+  return hn::BitCast(hn::ScalableTag<Code>(), hn::Set(hn::ScalableTag<Unit>(), unit));
+}
+
 #include GLOVE_KERNELS_DOT
 
 constexpr int kVectorsPerTile = kTileRows / Dot::kRowsPerVector;
@@ -299,9 +307,10 @@ using GLOVE_KERNELS_FLOATS::widen;
 #else
 #include "cpu/kernels/exact_dots-inl.h"
 #include "cpu/kernels/list_scan-inl.h"
-#include "cpu/kernels/moment_kernels-inl.h"
-
 #include "cpu/kernels/nearest_kernels-inl.h"
+#include "cpu/kernels/row_loops-inl.h"
+
+#include "cpu/kernels/moment_kernels-inl.h"
 #endif
 
 extern const ScanKernel kScan = {Dot::kMaxQueryCode, Dot::kChunkProducts, pack, scan};

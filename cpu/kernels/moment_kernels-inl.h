@@ -1,33 +1,9 @@
-// Column sums and second moments for one instruction set: kernels-inl.h includes this file, inside its
+// Second moments for one instruction set: kernels-inl.h includes this file, inside its
 // namespace.
 
 const hn::ScalableTag<double> kWideDoubles;
 using WideVector = hn::VFromD<decltype(kWideDoubles)>;
 constexpr int kWideLanes = HWY_LANES(double);
-
-void add_row(const float* x, double weight, int64_t dims, double* sums) {
-  const hn::Rebind<float, decltype(kWideDoubles)> floats;
-  int64_t j = 0;
-  for (; j + kWideLanes <= dims; j += kWideLanes) {
-    const WideVector product =
-        hn::Mul(hn::Set(kWideDoubles, weight), hn::PromoteTo(kWideDoubles, hn::LoadU(floats, x + j)));
-    hn::StoreU(hn::Add(hn::LoadU(kWideDoubles, sums + j), product), kWideDoubles, sums + j);
-  }
-  for (; j < dims; ++j) sums[j] += weight * static_cast<double>(x[j]);
-}
-
-void center_row(const float* x, double weight, const double* center, int64_t dims, double* y) {
-  const hn::Rebind<float, decltype(kWideDoubles)> floats;
-  int64_t j = 0;
-  for (; j + kWideLanes <= dims; j += kWideLanes) {
-    const WideVector product =
-        hn::Mul(hn::Set(kWideDoubles, weight), hn::PromoteTo(kWideDoubles, hn::LoadU(floats, x + j)));
-    const auto rounded = hn::DemoteTo(floats, hn::Sub(product, hn::LoadU(kWideDoubles, center + j)));
-    hn::StoreU(hn::PromoteTo(kWideDoubles, rounded), kWideDoubles, y + j);
-  }
-  for (; j < dims; ++j)
-    y[j] = static_cast<double>(static_cast<float>(weight * static_cast<double>(x[j]) - center[j]));
-}
 
 // kGramRows rows of the matrix by three vectors of its columns, over all rows of y. A product is exact, so a
 // fused and a separate multiply-add give the same bits.

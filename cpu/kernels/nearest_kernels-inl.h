@@ -130,7 +130,7 @@ HWY_NOINLINE void score_block(const FloatCentroids& centroids, int64_t dims, int
   raise_best(block, first_column, first_row, best, rows);
 }
 
-// distance_gap() of cpu/kernels/cluster_kernels_scalar.cpp.
+// distance_gap() of cpu/kernels/kernels_scalar.cpp.
 void set_gaps(const BestScores& scores, FloatRows& rows) {
   const hn::CappedTag<float, FloatRows::kRows> floats;
   const auto two = hn::Set(floats, 2.0f);
@@ -162,38 +162,4 @@ void nearest_by_floats(const FloatCentroids& centroids, int64_t dims, FloatRows&
       score_block<kBlockRows, 1>(centroids, dims, row, column, best, rows);
   }
   set_gaps(best, rows);
-}
-
-void widen(const float* x, int64_t dims, double* wide) {
-  const hn::ScalableTag<double> doubles;
-  const hn::Rebind<float, decltype(doubles)> floats;
-  constexpr int kLanes = HWY_LANES(double);
-  int64_t j = 0;
-  for (; j + kLanes <= dims; j += kLanes)
-    hn::StoreU(hn::PromoteTo(doubles, hn::LoadU(floats, x + j)), doubles, wide + j);
-  for (; j < dims; ++j) wide[j] = x[j];
-}
-
-// Adding the constant leaves the rounded integer in the low bits of the sum.
-void add_fixed(const float* x, double factor, int64_t dims, int64_t* sums) {
-  const hn::ScalableTag<double> doubles;
-  const hn::Rebind<float, decltype(doubles)> floats;
-  const hn::RebindToSigned<decltype(doubles)> integers;
-  constexpr double kMagic = 0x1.8p52;
-  const auto magic = hn::Set(doubles, kMagic);
-  constexpr int kLanes = HWY_LANES(double);
-  int64_t j = 0;
-  for (; j + kLanes <= dims; j += kLanes) {
-    const auto shifted =
-        hn::Add(hn::Mul(hn::PromoteTo(doubles, hn::LoadU(floats, x + j)), hn::Set(doubles, factor)), magic);
-    const auto fixed = hn::Sub(hn::BitCast(integers, shifted), hn::BitCast(integers, magic));
-    hn::StoreU(hn::Add(hn::LoadU(integers, sums + j), fixed), integers, sums + j);
-  }
-  for (; j < dims; ++j) {
-    const double shifted = static_cast<double>(x[j]) * factor + kMagic;
-    int64_t bits, magic_bits;
-    std::memcpy(&bits, &shifted, sizeof(bits));
-    std::memcpy(&magic_bits, &kMagic, sizeof(bits));
-    sums[j] += bits - magic_bits;
-  }
 }

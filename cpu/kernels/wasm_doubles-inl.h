@@ -11,10 +11,6 @@ HWY_API Vec128<double, N> operator+(Vec128<double, N> a, Vec128<double, N> b) {
   return Vec128<double, N>{wasm_f64x2_add(a.raw, b.raw)};
 }
 template <size_t N>
-HWY_API Vec128<double, N> operator-(Vec128<double, N> a, Vec128<double, N> b) {
-  return Vec128<double, N>{wasm_f64x2_sub(a.raw, b.raw)};
-}
-template <size_t N>
 HWY_API Vec128<double, N> operator*(Vec128<double, N> a, Vec128<double, N> b) {
   return Vec128<double, N>{wasm_f64x2_mul(a.raw, b.raw)};
 }
@@ -25,10 +21,6 @@ HWY_API Vec128<double, N> MulAdd(Vec128<double, N> a, Vec128<double, N> b, Vec12
 template <size_t N>
 HWY_API Vec128<double, N> PromoteTo(Simd<double, N, 0> /*tag*/, Vec128<float, N> v) {
   return Vec128<double, N>{wasm_f64x2_promote_low_f32x4(v.raw)};
-}
-template <size_t N>
-HWY_API Vec128<float, N> DemoteTo(Simd<float, N, 0> /*tag*/, Vec128<double, N> v) {
-  return Vec128<float, N>{wasm_f32x4_demote_f64x2_zero(v.raw)};
 }
 
 }  // namespace hwy::HWY_NAMESPACE
