@@ -4,7 +4,7 @@
 #include "gpu/kernels/kmeans_ranking.cuh"
 #include "gpu/kernels/kmeans_wgmma.h"
 #include "gpu/kernels/launch.cuh"
-#include "gpu/primitives/warp/half_matrix.cuh"
+#include "gpu/primitives/warp/matrix.cuh"
 
 namespace glove::gpu {
 namespace {
@@ -93,14 +93,7 @@ __device__ void fetch_rows(const KMeansParams& params, const WarpRows& rows, uin
 struct ChunkScores {
   float value[2][4][4];  // [rows 0, 8 or 16, 24 past the lane's first][block of eight centroids][d]
 
-  __device__ void clear() {
-#pragma unroll
-    for (int half = 0; half < 2; ++half)
-#pragma unroll
-      for (int block = 0; block < 4; ++block)
-#pragma unroll
-        for (int i = 0; i < 4; ++i) value[half][block][i] = 0.0f;
-  }
+  __device__ void clear() { set_sums(value, 0.0f); }
 
   // fragments: the piece's words in shared memory.
   template <int kSteps>

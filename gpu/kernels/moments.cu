@@ -3,8 +3,8 @@
 #include "analysis/moments.h"
 #include "gpu/kernels/launch.cuh"
 #include "gpu/layout/tile.h"
-#include "gpu/primitives/warp/double_matrix.cuh"
 #include "gpu/primitives/warp/exact_dot.cuh"
+#include "gpu/primitives/warp/matrix.cuh"
 
 namespace glove::gpu {
 namespace {

@@ -47,7 +47,7 @@ struct GramShape {
 cudaError_t launch_second_moment(const MomentParams& params, const GramShape& shape, const float* center,
                                  int32_t blocks, bool tensor_cores, cudaStream_t stream);
 
-// Adds to *differences how many of some random sums of products (gpu/primitives/warp/double_matrix.cuh) the
+// Adds to *differences how many of some random sums of products (gpu/primitives/warp/matrix.cuh) the
 // tensor cores compute otherwise than fma() would.
 cudaError_t launch_check_products(uint32_t* differences, cudaStream_t stream);
 

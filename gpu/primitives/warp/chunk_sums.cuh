@@ -33,14 +33,7 @@ struct ChunkSums {
   int value[2][4]
            [4];  // [rows 0, 1 or 2, 3 of the lane's four][block of eight queries][matrix_multiply_add's d]
 
-  __device__ void clear() {
-#pragma unroll
-    for (int half = 0; half < 2; ++half)
-#pragma unroll
-      for (int block = 0; block < 4; ++block)
-#pragma unroll
-        for (int i = 0; i < 4; ++i) value[half][block][i] = kSumBits;
-  }
+  __device__ void clear() { set_sums(value, kSumBits); }
 
   // fragments: the step's words for two pairs of blocks, `pair_stride` uint4 apart.
   __device__ void add(const TileStep& tile, const uint4* fragments, int pair_stride) {
