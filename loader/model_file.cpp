@@ -18,7 +18,7 @@
 #include "model/limits.h"
 #include "model/mapped_file.h"
 #include "model/nibbles.h"
-#include "model/word_order.h"
+#include "model/word_set.h"
 
 namespace glove {
 namespace {

@@ -14,7 +14,7 @@
 #include "loader/safetensors.h"
 #include "loader/shard.h"
 #include "model/mapped_file.h"
-#include "model/word_order.h"
+#include "model/word_set.h"
 
 namespace glove {
 namespace {

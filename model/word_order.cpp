@@ -1,4 +1,4 @@
-#include "model/word_order.h"
+#include "model/word_set.h"
 
 #include <algorithm>
 #include <array>

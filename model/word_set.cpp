@@ -4,8 +4,6 @@
 #include <bit>
 #include <cstring>
 
-#include "model/word_order.h"
-
 namespace glove {
 namespace {
 

@@ -1,4 +1,5 @@
-// Distinct words in the order of their insertion, from which a model's vocabulary is made.
+// Distinct words in the order of their insertion, from which a model's vocabulary is made, and the sorted
+// order of words.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,13 @@
 #include "base/cancel.h"
 
 namespace glove {
+
+// Returns the ids of the words that a Vocabulary would have (word_bytes, word_offsets[n + 1]), in the memcmp
+// order of their words, with equal words ordered by id. Sorts on up to `threads` threads (0 = the cores that
+// this process may use). The offsets may be damaged: an impossible word counts as empty.
+Result<std::vector<int32_t>> sorted_word_ids(std::span<const char> word_bytes,
+                                             std::span<const int64_t> word_offsets, int threads,
+                                             const InterruptCheck& interrupted = {});
 
 // Owns the words' bytes and a hash table over them. One thread at a time may use it.
 class WordSet {

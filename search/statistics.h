@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
@@ -39,16 +41,21 @@ class Statistics {
   static constexpr size_t kRemembered = 256;
 
   // Called by the code that requested the search, after it has finished. Evicts the oldest report.
-  void record(SearchReport report);
+  void record(SearchReport report) {
+    const Lock lock(mutex_);
+    reports_.push_front(std::move(report));
+    if (reports_.size() > kRemembered) reports_.pop_back();
+  }
 
   // Returns a copy, newest first.
-  std::vector<SearchReport> recent() const;
+  std::vector<SearchReport> recent() const {
+    const Lock lock(mutex_);
+    return {reports_.begin(), reports_.end()};
+  }
 
  private:
   mutable ForkSafeMutex mutex_;
-  std::vector<SearchReport> reports_ GLOVE_GUARDED_BY(mutex_);
-  // The index of the oldest report once there are kRemembered; until then they are in order.
-  size_t oldest_ GLOVE_GUARDED_BY(mutex_) = 0;
+  std::deque<SearchReport> reports_ GLOVE_GUARDED_BY(mutex_);  // newest first
 };
 
 }  // namespace glove

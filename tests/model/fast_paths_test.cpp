@@ -16,7 +16,6 @@
 #include "model/nibbles.h"
 #include "model/quantize.h"
 #include "model/vocabulary.h"
-#include "model/word_order.h"
 #include "model/word_set.h"
 #include "tests/loader/random.h"
 #include "tests/share.h"

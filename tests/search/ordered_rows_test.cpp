@@ -1,4 +1,4 @@
-#include "search/ordered_rows.h"
+#include "search/nearest.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,4 @@
 // ByteLevel: GPT-2's way to cut a text into words, and to spell their bytes.
-#include "text/tokenizers/byte_alphabet.h"
 #include "text/tokenizers/pre_tokenizers.h"
 #include "text/tokenizers/unicode.h"
 

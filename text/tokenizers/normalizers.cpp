@@ -1,7 +1,6 @@
 #include "text/tokenizers/normalizers.h"
 
 #include "base/utf8.h"
-#include "text/tokenizers/byte_alphabet.h"
 #include "text/tokenizers/charsmap.h"
 #include "text/tokenizers/pattern.h"
 

@@ -2,11 +2,78 @@
 
 #include "base/utf8.h"
 #include "text/tokenizers/pattern.h"
-#include "text/tokenizers/split.h"
 #include "text/tokenizers/unicode.h"
 
 namespace glove::tokenizers {
 namespace {
+
+// What becomes of matches. Of "the-final--countdown" with '-' as the pattern:
+enum class SplitBehavior {
+  kRemoved,             // the final countdown
+  kIsolated,            // the - final - - countdown
+  kMergedWithPrevious,  // the- final- - countdown
+  kMergedWithNext,      // the -final - -countdown
+  kContiguous,          // the - final -- countdown
+};
+
+// Reads the member "behavior".
+[[gnu::cold]] Result<SplitBehavior> read_behavior(const JsonField& field) {
+  GLOVE_ASSIGN_OR_RETURN(const std::string behavior, field.string("behavior"));
+  if (behavior == "Removed") return SplitBehavior::kRemoved;
+  if (behavior == "Isolated") return SplitBehavior::kIsolated;
+  if (behavior == "MergedWithPrevious") return SplitBehavior::kMergedWithPrevious;
+  if (behavior == "MergedWithNext") return SplitBehavior::kMergedWithNext;
+  if (behavior == "Contiguous") return SplitBehavior::kContiguous;
+  return field.corrupt("has the behavior " + quoted_value(behavior) +
+                       ": it must be Removed, Isolated, MergedWithPrevious, MergedWithNext or Contiguous");
+}
+
+// Receives the matches and what is between them, in order and covering a piece, and passes parts on.
+template <class Sink>
+class Splitter {
+ public:
+  Splitter(SplitBehavior behavior, const Sink& sink) : behavior_(behavior), sink_(sink) {}
+
+  void add(size_t begin, size_t end, bool is_match) {
+    if (begin == end) return;
+    switch (behavior_) {
+      case SplitBehavior::kRemoved:
+        if (!is_match) sink_(begin, end);
+        return;
+      case SplitBehavior::kIsolated:
+        sink_(begin, end);
+        return;
+      case SplitBehavior::kMergedWithPrevious:
+        return add_or_extend(begin, end, is_match && !was_match_, is_match);
+      case SplitBehavior::kMergedWithNext:
+        return add_or_extend(begin, end, was_match_ && !is_match, is_match);
+      case SplitBehavior::kContiguous:
+        return add_or_extend(begin, end, is_match == was_match_, is_match);
+    }
+  }
+
+  // After the last add().
+  void finish() {
+    if (held_.begin < held_.end) sink_(held_.begin, held_.end);
+    held_ = {0, 0};
+  }
+
+ private:
+  void add_or_extend(size_t begin, size_t end, bool extends, bool is_match) {
+    was_match_ = is_match;
+    if (extends && held_.begin < held_.end) {
+      held_.end = end;
+      return;
+    }
+    finish();
+    held_ = {begin, end};
+  }
+
+  SplitBehavior behavior_;
+  const Sink& sink_;
+  Span held_ = {0, 0};  // the part that may still grow, if not empty
+  bool was_match_ = false;
+};
 
 // Splits at characters with a property.
 class CharacterSplit : public PreTokenizer {
@@ -132,17 +199,6 @@ using Made = std::unique_ptr<const PreTokenizer>;
 }
 
 }  // namespace
-
-Result<SplitBehavior> read_behavior(const JsonField& field) {
-  GLOVE_ASSIGN_OR_RETURN(const std::string behavior, field.string("behavior"));
-  if (behavior == "Removed") return SplitBehavior::kRemoved;
-  if (behavior == "Isolated") return SplitBehavior::kIsolated;
-  if (behavior == "MergedWithPrevious") return SplitBehavior::kMergedWithPrevious;
-  if (behavior == "MergedWithNext") return SplitBehavior::kMergedWithNext;
-  if (behavior == "Contiguous") return SplitBehavior::kContiguous;
-  return field.corrupt("has the behavior " + quoted_value(behavior) +
-                       ": it must be Removed, Isolated, MergedWithPrevious, MergedWithNext or Contiguous");
-}
 
 Result<Made> read_pre_tokenizer(const JsonField& field, const std::string& type) {
   if (type == "BertPreTokenizer") return Made(std::make_unique<BertPreTokenizer>());

@@ -127,4 +127,7 @@ void append_normalized(std::string_view text, Form form, MarkBuffers& buffers, s
 // Returns where the grapheme cluster that begins at `begin` ends.
 size_t cluster_end(std::string_view text, size_t begin, TextWork& work);
 
+// Appends each byte of `bytes` as the printable character of GPT-2's byte-level encoding.
+void append_spelled(std::string_view bytes, std::string& out, TextWork& work);
+
 }  // namespace glove::tokenizers
