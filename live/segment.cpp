@@ -90,21 +90,18 @@ Segment::Segment(HugePageBuffer<char> bytes, CodeBlocks blocks, int64_t rows, in
   const auto count = static_cast<size_t>(rows);
   const char* place = bytes_.data();
   level_.bits = 8;
-  if (!is_outline()) {
-    level_.codes = {reinterpret_cast<const int8_t*>(place), static_cast<size_t>(code_bytes(rows, dims))};
-    place += level_.codes.size();
-  }
-  ids_ = {reinterpret_cast<const int64_t*>(place), count};
-  place += ids_.size_bytes();
-  level_.scales = {reinterpret_cast<const float*>(place), count};
-  place += level_.scales.size_bytes();
-  level_.residuals = {reinterpret_cast<const float*>(place), count};
-  place += level_.residuals.size_bytes();
+  const auto take = [&place](auto& values, size_t number) {
+    using Pointer = typename std::remove_reference_t<decltype(values)>::pointer;
+    values = {reinterpret_cast<Pointer>(place), number};
+    place += values.size_bytes();
+  };
+  if (!is_outline()) take(level_.codes, static_cast<size_t>(code_bytes(rows, dims)));
+  take(ids_, count);
+  take(level_.scales, count);
+  take(level_.residuals, count);
   if (coding_ != nullptr) {
-    level_.along = {reinterpret_cast<const float*>(place), count};
-    place += level_.along.size_bytes();
-    level_.lengths = {reinterpret_cast<const float*>(place), count};
-    place += level_.lengths.size_bytes();
+    take(level_.along, count);
+    take(level_.lengths, count);
   }
   if (lists != nullptr)
     planes_ = std::make_unique<SegmentPlanes>(
@@ -149,8 +146,8 @@ bool Segment::padding_is_zero() const {
   return true;
 }
 
-// Returns what is wrong with the ids and the numbers of rows; empty if nothing is.
-std::string Segment::fault_of_rows() const {
+// Returns what is wrong with the ids, the numbers of rows, the padding and the planes; empty if nothing is.
+std::string Segment::fault() const {
   const auto not_above = [](int64_t id, int64_t next) { return next <= id; };
   if (std::adjacent_find(ids_.begin(), ids_.end(), not_above) != ids_.end())
     return "has ids that are not in ascending order";
@@ -164,7 +161,8 @@ std::string Segment::fault_of_rows() const {
     return "has a scale, a residual or a length that is negative, NaN or infinite";
   if (!std::all_of(level_.along.begin(), level_.along.end(), [](float one) { return std::isfinite(one); }))
     return "has a number along the mean that is NaN or infinite";
-  return {};
+  if (!is_outline() && !padding_is_zero()) return "has codes where there is no component";
+  return planes_ == nullptr ? "" : planes_->fault();
 }
 
 Result<SegmentPtr> Segment::parse(HugePageBuffer<char> bytes, int64_t rows, int64_t dims,
@@ -177,10 +175,7 @@ Result<SegmentPtr> Segment::parse(HugePageBuffer<char> bytes, int64_t rows, int6
                                                             : PlaneKind::kNone);
   if (static_cast<int64_t>(bytes.size()) != expected) return wrong_length(name, bytes.size(), rows, expected);
   const SegmentPtr segment(new Segment(std::move(bytes), {}, rows, dims, lists, coding));
-  if (const std::string fault = segment->fault_of_rows(); !fault.empty()) return corrupt(name, fault);
-  if (!segment->padding_is_zero()) return corrupt(name, "has codes where there is no component");
-  if (lists != nullptr && !segment->planes()->fault().empty())
-    return corrupt(name, segment->planes()->fault());
+  if (const std::string fault = segment->fault(); !fault.empty()) return corrupt(name, fault);
   return segment;
 }
 
@@ -195,9 +190,7 @@ Result<SegmentPtr> Segment::parse_outline(HugePageBuffer<char> bytes, CodeBlocks
   if (static_cast<int64_t>(bytes.size()) != expected) return wrong_length(name, bytes.size(), rows, expected);
   (void)CodeCache::instance();  // which the destructor needs
   const SegmentPtr segment(new Segment(std::move(bytes), std::move(blocks), rows, dims, lists, coding));
-  if (const std::string fault = segment->fault_of_rows(); !fault.empty()) return corrupt(name, fault);
-  if (lists != nullptr && !segment->planes()->fault().empty())
-    return corrupt(name, segment->planes()->fault());
+  if (const std::string fault = segment->fault(); !fault.empty()) return corrupt(name, fault);
   return segment;
 }
 

@@ -81,7 +81,7 @@ class Segment {
  private:
   Segment(HugePageBuffer<char> bytes, CodeBlocks blocks, int64_t rows, int64_t dims, const ListsPtr& lists,
           CodingPtr coding);
-  std::string fault_of_rows() const;
+  std::string fault() const;
   bool padding_is_zero() const;
 
   HugePageBuffer<char> bytes_;

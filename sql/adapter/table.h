@@ -183,14 +183,32 @@ class Callbacks {
 
   // The other callbacks are those of tables that users create.
 
-  static int create(sqlite3* db, void* engine, int argc, const char* const* argv, sqlite3_vtab** table,
-                    char** message) noexcept {
-    return make(db, engine, {argv, static_cast<size_t>(argc)}, table, message, true);
-  }
-
-  static int connect_created(sqlite3* db, void* engine, int argc, const char* const* argv,
-                             sqlite3_vtab** table, char** message) noexcept {
-    return make(db, engine, {argv, static_cast<size_t>(argc)}, table, message, false);
+  // CREATE VIRTUAL TABLE makes a new table.
+  template <bool kIsNew>
+  static int make(sqlite3* db, void* engine, int argc, const char* const* argv, sqlite3_vtab** table,
+                  char** message) noexcept {
+    try {
+      auto definition = Table::define({argv, static_cast<size_t>(argc)});
+      if (!definition.ok()) {
+        *message = sqlite_message(definition.error().message);
+        return SQLITE_ERROR;
+      }
+      auto object = std::make_unique<Object>(Connection::of(db, *static_cast<Engine*>(engine)),
+                                             std::move(definition).value());
+      if constexpr (kIsNew) {
+        const int code = with_database_code([&] {
+          return guard(static_cast<sqlite3_vtab*>(object.get()), [&] { return object->table.create(); });
+        });
+        *message = std::exchange(object->zErrMsg, nullptr);
+        if (code != SQLITE_OK) return code;
+      }
+      if (const int code = declare_table(db, object->table.schema().c_str(), message); code != SQLITE_OK)
+        return code;
+      *table = object.release();
+      return SQLITE_OK;
+    } catch (...) {
+      return SQLITE_NOMEM;
+    }
   }
 
   static int destroy(sqlite3_vtab* base) noexcept {
@@ -243,8 +261,8 @@ class Callbacks {
     module.xRowid = rowid;
     if constexpr (IsCreated<Table>) {
       module.iVersion = 4;
-      module.xCreate = create;
-      module.xConnect = connect_created;
+      module.xCreate = make<true>;
+      module.xConnect = make<false>;
       module.xDestroy = destroy;
       module.xRename = rename;
       module.xUpdate = update;
@@ -267,33 +285,6 @@ class Callbacks {
   static int without_message(sqlite3_vtab* base, int code) noexcept {
     sqlite3_free(std::exchange(base->zErrMsg, nullptr));
     return code;
-  }
-
-  // CREATE VIRTUAL TABLE makes a new table.
-  static int make(sqlite3* db, void* engine, std::span<const char* const> arguments, sqlite3_vtab** table,
-                  char** message, bool is_new) noexcept {
-    try {
-      auto definition = Table::define(arguments);
-      if (!definition.ok()) {
-        *message = sqlite_message(definition.error().message);
-        return SQLITE_ERROR;
-      }
-      auto object = std::make_unique<Object>(Connection::of(db, *static_cast<Engine*>(engine)),
-                                             std::move(definition).value());
-      if (is_new) {
-        const int code = with_database_code([&] {
-          return guard(static_cast<sqlite3_vtab*>(object.get()), [&] { return object->table.create(); });
-        });
-        *message = std::exchange(object->zErrMsg, nullptr);
-        if (code != SQLITE_OK) return code;
-      }
-      if (const int code = declare_table(db, object->table.schema().c_str(), message); code != SQLITE_OK)
-        return code;
-      *table = object.release();
-      return SQLITE_OK;
-    } catch (...) {
-      return SQLITE_NOMEM;
-    }
   }
 };
 

@@ -3,12 +3,24 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
+
 #include "base/require.h"
 
 namespace glove::sql::nn {
 namespace {
 
 constexpr int64_t kWordsBetweenChecks = int64_t{1} << 16;
+
+// The keys of a model, in order.
+struct ModelKeys {
+  std::vector<int64_t> keys;  // ascending
+  std::vector<int32_t> rows;  // rows[i] has keys[i]
+
+  int64_t bytes() const {
+    return static_cast<int64_t>(keys.size() * sizeof(keys[0]) + rows.size() * sizeof(rows[0]));
+  }
+};
 
 // A damaged file may contain words that are no integers, which have no key, or equal ones, of which the first
 // has it.
@@ -35,16 +47,12 @@ Result<ModelKeys> read_keys(const Model& model, const InterruptCheck& interrupte
 
 }  // namespace
 
-Result<std::shared_ptr<const ModelKeys>> model_keys(Engine& engine, const Model& model,
-                                                    const InterruptCheck& interrupted) {
-  GLOVE_REQUIRE(model.vocabulary().key_type() == KeyType::kInteger);
-  return engine.results().find_or_add<ModelKeys>("keys:" + std::to_string(model.id()),
-                                                 [&] { return read_keys(model, interrupted); });
-}
-
 Result<RowMaskPtr> rows_with_keys(Engine& engine, const Model& model, const KeySet& keys,
                                   const InterruptCheck& interrupted) {
-  GLOVE_ASSIGN_OR_RETURN(const auto known, model_keys(engine, model, interrupted));
+  GLOVE_REQUIRE(model.vocabulary().key_type() == KeyType::kInteger);
+  const auto read = [&] { return read_keys(model, interrupted); };
+  GLOVE_ASSIGN_OR_RETURN(const auto known,
+                         engine.results().find_or_add<ModelKeys>("keys:" + std::to_string(model.id()), read));
   auto mask = std::make_shared<RowMask>(model);
   GLOVE_RETURN_IF_ERROR(mask->admit(keys, known->keys, known->rows, interrupted));
   mask->complete(model);

@@ -17,9 +17,9 @@
 #include "analysis/density.h"
 #include "sql/adapter/aggregate.h"
 #include "sql/register.h"
-#include "sql/toolbox/plane_functions.h"
 #include "sql/values/json_grid.h"
 #include "sql/values/json_options.h"
+#include "sql/values/toolbox_inputs.h"
 
 namespace glove::sql {
 namespace {

@@ -22,8 +22,8 @@
 #include "drawing/svg_map.h"
 #include "sql/adapter/aggregate.h"
 #include "sql/register.h"
-#include "sql/toolbox/plane_functions.h"
 #include "sql/values/json_options.h"
+#include "sql/values/toolbox_inputs.h"
 
 namespace glove::sql {
 namespace {

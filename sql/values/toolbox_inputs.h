@@ -1,10 +1,12 @@
-// The inputs that the tables of the toolbox share: `words`, `model`, `backend`, and options in JSON.
+// The inputs that the tables of the toolbox share (`words`, `model`, `backend`, and options in JSON), and
+// those that the functions over points in the plane do.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analysis/points.h"
@@ -16,6 +18,7 @@
 #include "search/backend.h"
 #include "search/engine.h"
 #include "search/statistics.h"
+#include "sql/adapter/arguments.h"
 #include "sql/adapter/boundary.h"
 #include "sql/adapter/connection.h"
 
@@ -65,5 +68,10 @@ Result<ToolboxSubject> subject_of(Engine& engine, std::string_view object, Catal
 // is an error.
 Status choose_rows(std::string_view object, std::string_view name, const std::optional<JsonValue>& rows,
                    ToolboxSubject& subject, const InterruptCheck& interrupted);
+
+// Reads the place of a point, the first two arguments of the aggregates: x and y. Returns nullopt if one of
+// them is NULL. Anything but a finite number is an error that names the function, the parameter and the
+// value.
+Result<std::optional<std::pair<double, double>>> read_place(Arguments row, std::string_view function);
 
 }  // namespace glove::sql
