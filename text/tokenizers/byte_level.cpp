@@ -1,4 +1,8 @@
 // ByteLevel: GPT-2's way to cut a text into words, and to spell their bytes.
+#include <optional>
+#include <string_view>
+
+#include "text/tokenizers/pattern.h"
 #include "text/tokenizers/pre_tokenizers.h"
 #include "text/tokenizers/unicode.h"
 
@@ -16,54 +20,17 @@ std::array<std::string, 256> alphabet() {
   return characters;
 }
 
-constexpr uint16_t kClasses = kLetter | kNumber | kSpace;  // a character has at most one of them
-
-// Finds the words of the regular expression
-//   's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
-// one after the other. They cover the whole text.
-class Words {
- public:
-  Words(std::string_view text, TextWork& work) : text_(text), work_(work) {}
-
-  // Returns where the word that begins at `begin` ends.
-  size_t end(size_t begin) const {
-    if (const size_t length = clitic_length(text_.substr(begin))) return begin + length;
-    const size_t first = text_[begin] == ' ' && begin + 1 < text_.size() ? begin + 1 : begin;
-    const uint16_t kind = class_at(first);
-    if (kind != kSpace) return run_end(first, kind);
-    // White space: all at the end of the text, and otherwise all but the last character, which may belong to
-    // the next word.
-    const size_t end = run_end(begin, kSpace);
-    if (end == text_.size()) return end;
-    const size_t last = previous(text_, end);
-    return last > begin ? last : end;
-  }
-
- private:
-  static size_t clitic_length(std::string_view text) {
-    if (text.size() < 2 || text[0] != '\'') return 0;
-    const auto is = [&](std::string_view clitic) { return text.substr(1).starts_with(clitic); };
-    if (is("s") || is("t") || is("m") || is("d")) return 2;
-    return is("re") || is("ve") || is("ll") ? 3 : 0;
-  }
-
-  uint16_t class_at(size_t at) const { return character(next_code(text_, at)).flags & kClasses; }
-
-  size_t run_end(size_t at, uint16_t kind) const {
-    while (at < text_.size() && class_at(at) == kind && !work_.stop()) at += length_of(text_[at]);
-    return at;
-  }
-
-  std::string_view text_;
-  TextWork& work_;
-};
+// The words of GPT-2, which cover the whole text.
+constexpr std::string_view kWords =
+    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
 class ByteLevel : public PreTokenizer {
  public:
   [[gnu::cold]] static Result<std::unique_ptr<const PreTokenizer>> read(const JsonField& field) {
     auto made = std::make_unique<ByteLevel>();
     GLOVE_ASSIGN_OR_RETURN(made->adds_space_, field.boolean("add_prefix_space"));
-    GLOVE_ASSIGN_OR_RETURN(made->finds_words_, field.boolean("use_regex", true));
+    GLOVE_ASSIGN_OR_RETURN(const bool finds_words, field.boolean("use_regex", true));
+    if (finds_words) made->words_ = Pattern::expression(kWords);
     return std::unique_ptr<const PreTokenizer>(std::move(made));
   }
 
@@ -74,9 +41,8 @@ class ByteLevel : public PreTokenizer {
         pieces.scratch.assign(1, ' ').append(piece);
         text = pieces.scratch;
       }
-      const Words words(text, work);
       for (size_t begin = 0; begin < text.size() && !work.stop();) {
-        const size_t end = finds_words_ ? words.end(begin) : text.size();
+        const size_t end = words_ ? words_->find(text, begin, work).end : text.size();
         const size_t from = out.size();
         append_spelled(text.substr(begin, end - begin), out, work);
         sink(from, out.size());
@@ -87,7 +53,7 @@ class ByteLevel : public PreTokenizer {
 
  private:
   bool adds_space_ = true;
-  bool finds_words_ = true;
+  std::optional<Pattern> words_;
 };
 
 }  // namespace

@@ -111,6 +111,40 @@ TEST(Tokenizers, GiveTheIdsOfTheReference) {
   EXPECT_GT(compared, 2000u);
 }
 
+// The pieces are those of the Rust crate 0.23.3.
+TEST(Tokenizers, SplitByTheExpressionsOfLargeModels) {
+  constexpr const char* kText = "I'LL don't  pay 12345\n\n  é²!!\r\n\t x's 'ſ";
+  struct Case {
+    const char *expression, *behavior;
+    bool inverts;
+    std::vector<std::string> pieces;
+  };
+  const Case cases[] = {
+      {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
+       "Isolated",
+       false,
+       {"I", "'LL", " don", "'t", " ", " pay", " ", "123", "45", "\n\n", " ", " é", "²", "!!\r\n", "\t", " x",
+        "'s", " '", "ſ"}},
+      {R"('s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+)",
+       "Removed",
+       true,
+       {"I", "'", "LL", "don", "'t", "pay", "1", "2", "3", "4", "5", "é", "²", "!!", "x", "'s", "'", "ſ"}}};
+  for (const Case& each : cases) {
+    json document = {{"version", "1.0"}, {"model", {{"type", "WordLevel"}, {"unk_token", "?"}}}};
+    json& vocabulary = document["model"]["vocab"] = {{"?", 0}};
+    Ids expected;
+    for (const std::string& piece : each.pieces) {
+      if (!vocabulary.contains(piece)) vocabulary[piece] = vocabulary.size();
+      expected.push_back(vocabulary[piece]);
+    }
+    document["pre_tokenizer"] = {{"type", "Split"},
+                                 {"pattern", {{"Regex", each.expression}}},
+                                 {"behavior", each.behavior},
+                                 {"invert", each.inverts}};
+    EXPECT_EQ(ids_of(*parsed(document), kText), expected) << each.expression;
+  }
+}
+
 TEST(Tokenizers, AddSpecialTokensOnlyIfAsked) {
   const auto bert = parsed(golden_tokenizer("bert")["json"]);
   const Ids with = ids_of(*bert, "hello"), without = ids_of(*bert, "hello", false);
@@ -276,6 +310,12 @@ TEST(Tokenizers, NameThePartThatIsNotSupported) {
   EXPECT_NE(with("/normalizer", {{"type", "Replace"}, {"pattern", {{"Regex", "(a|b)"}}}, {"content", ""}})
                 .find("normalizer.pattern is the regular expression '(a|b)', which is not supported"),
             std::string::npos);
+  for (const char* expression : {"a**", "[a-z]+", "(?=a)", "x{3,2}", "\\w+", "a*", "[b", "(?i:a)b", "|a"})
+    EXPECT_NE(
+        with("/normalizer", {{"type", "Replace"}, {"pattern", {{"Regex", expression}}}, {"content", ""}})
+            .find("is the regular expression"),
+        std::string::npos)
+        << expression;
   EXPECT_NE(with("/version", "2.0").find("version '2.0'"), std::string::npos);
   const json long_string = {{"String", std::string(65'537, 'a')}};
   EXPECT_NE(
