@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/concat.h"
 #include "base/file_calls.h"
 #include "base/system_calls.h"
 #include "base/utf8.h"
@@ -177,6 +178,18 @@ void File::start_flush(int64_t offset, int64_t count) {
 Status File::flush_to_disk() {
   if (!system_calls::flush_to_disk(descriptor_)) return system_error("write", path_);
   return {};
+}
+
+Result<std::string> read_file(const std::string& path, int64_t most, std::string_view what) {
+  GLOVE_ASSIGN_OR_RETURN(const File file, File::open_for_reading(path));
+  GLOVE_ASSIGN_OR_RETURN(const int64_t bytes, file.size());
+  if (bytes > most)
+    return make_error(ErrorCode::kCorrupt, path, ": the file has ", bytes, " bytes, but ", what,
+                      " has at most ", most);
+  std::string text(static_cast<size_t>(bytes), '\0');
+  GLOVE_ASSIGN_OR_RETURN(const size_t got, file.read_at(0, text));
+  text.resize(got);
+  return text;
 }
 
 }  // namespace glove

@@ -65,6 +65,10 @@ class File {
 // "cannot <action> '<path>': <the system's reason>", from errno.
 Error system_error(const std::string& action, const std::string& path);
 
+// Returns the content of a file. It is an error if it has more than `most` bytes, which is the most of
+// `what`.
+Result<std::string> read_file(const std::string& path, int64_t most, std::string_view what);
+
 // Returns where the last part of a path begins, behind its last separator; 0 if it has none.
 size_t file_name_at(std::string_view path);
 // Returns the last part of a path, and the part before it ("." if there is none).

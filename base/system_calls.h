@@ -84,8 +84,11 @@ int terminal_columns();
 // too large into an error of the write.
 void on_request_to_end(void (*stop)(int));
 
-// Loads the library "NAME.so" (or what the system calls it) from the folder that the running program lies in,
-// and returns the address of a function in it.
+// Loads a library for the rest of the process, and returns the address of a function in it.
+Result<void*> library_function(const std::string& path, const char* function);
+
+// The same for the library "NAME.so" (or what the system calls it) in the folder that the running program
+// lies in.
 Result<void*> function_beside_program(const char* name, const char* function);
 
 }  // namespace glove::system_calls

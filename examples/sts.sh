@@ -3,16 +3,17 @@
 # sentences with the score that people gave to the pair.
 #
 #   GLOVE_MODEL=build/glove-6b-100d.safetensors examples/sts.sh FILE...
-#   GLOVE_MODEL=potion-base-8M examples/sts.sh FILE...                     # the folder of a static embedding model
+#   GLOVE_MODEL=potion-base-8M examples/sts.sh FILE...     # the folder of a static embedding model, or with
+#                                                          # GLOVE_ONNXRUNTIME=LIBRARY of a neural encoder
 #
 # Each line of a file is sentence,sentence,score as CSV, or the three separated by tabs and without quoting.
 # Lines whose score is no number, such as a header or an unscored pair, are left out and counted.
 # GLOVE_EXTENSION names the extension (default ./build/release/glove), and GLOVE_TEXT_OPTIONS the options of
 # glove_text_vec, such as '{"components":0}'.
 set -euo pipefail
-[[ $# -gt 0 ]] || { sed -n '2,11s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[[ $# -gt 0 ]] || { sed -n '2,12s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 extension=${GLOVE_EXTENSION:-./build/release/glove}
-options=${GLOVE_TEXT_OPTIONS:-{\}}
+options=${GLOVE_TEXT_OPTIONS:-}
 csv=$(mktemp)
 trap 'rm -f "$csv"' EXIT
 
@@ -28,8 +29,8 @@ for file in "$@"; do
 CREATE TABLE pair(a TEXT, b TEXT, score REAL);
 .import --csv "$csv" pair
 WITH scored AS MATERIALIZED (
-  SELECT score AS x, cos_sim(glove_text_vec(a, NULL, '${options//\'/\'\'}'),
-                             glove_text_vec(b, NULL, '${options//\'/\'\'}')) AS y FROM pair WHERE typeof(score) = 'real'
+  SELECT score AS x, cos_sim(glove_encode(a, NULL, nullif('${options//\'/\'\'}', '')),
+                             glove_encode(b, NULL, nullif('${options//\'/\'\'}', ''))) AS y FROM pair WHERE typeof(score) = 'real'
 ), known AS (
   SELECT x, coalesce(y, 0) AS y FROM scored    -- a sentence without a known token is similar to none
 ), ranked AS (

@@ -12,6 +12,7 @@
 #include "search/engine.h"
 #include "sql/adapter/boundary.h"
 #include "sql/register.h"
+#include "text/neural/neural_encoder.h"
 #include "text/static_encoder.h"
 #ifdef GLOVE_STATIC
 #include "extension/linked_sqlite.h"
@@ -56,6 +57,10 @@ std::unique_ptr<glove::Engine> make_engine() {
   auto engine = std::make_unique<glove::Engine>();
   engine->log().set_sink(log_to_sqlite);
   engine->catalog().set_tokenizer_reader(glove::read_tokenizer);
+  engine->catalog().set_folder_reader(
+      [engine = engine.get()](const std::string& path, const glove::OpenOptions& options) {
+        return glove::open_neural_model(engine->settings(), path, options, options.interrupted);
+      });
   glove::CpuBackendOptions options;
   options.settings = &engine->settings();
   auto cpu = glove::make_cpu_backend(options);

@@ -162,7 +162,7 @@ void hide_row(IndexState& state, int32_t row) {
 
 // True if reading the admissible rows one by one costs less than a pass over the user's table.
 bool LiveRelation::reads_by_id() const {
-  if (among_.all()) return false;
+  if (among_.all() || source_.is_slow()) return false;
   const auto changed = static_cast<int64_t>(state_.changed->ids.size());
   const int64_t rows = changed + (state_.parts == nullptr ? 0 : state_.parts->model().words());
   return among_.keys->size() <= rows / kRowsPerRead;
@@ -174,22 +174,56 @@ bool LiveRelation::wants_full_pass(int64_t k) const {
   return reads_by_id() && among_.keys->size() <= k + k / 2;
 }
 
-// Passes every admissible row that has a vector. One by one, it reads no other row.
-template <class Use>
-Status LiveRelation::read_admissible(bool by_id, const InterruptCheck& interrupted, const Use& use) {
+// Passes the rows of the state that are wanted and have a vector.
+template <class Wanted, class Use>
+Status LiveRelation::read_state(const Wanted& wanted, const InterruptCheck& interrupted, const Use& use) {
   InterruptPoll poll(interrupted);
-  if (!by_id)
-    return source_.read_all([&](int64_t id, std::span<const float> vector) -> Status {
-      if (among_.has(id)) use(id, vector);
-      return poll.check();
-    });
   std::vector<float> vector;
-  for (const int64_t id : among_.keys->keys()) {
+  const int64_t rows = state_.parts == nullptr ? 0 : state_.parts->model().words();
+  for (int32_t row = 0; row < rows; ++row) {
     GLOVE_RETURN_IF_ERROR(poll.check());
+    const int64_t id = state_.parts->id_of(row);
+    if (!wanted(id) || std::ranges::binary_search(state_.hidden, row)) continue;
+    GLOVE_ASSIGN_OR_RETURN(const bool found, source_.read_indexed(state_, row, vector));
+    if (found) use(id, std::span<const float>(vector));
+  }
+  const ChangedRows& changed = *state_.changed;
+  for (size_t i = 0, dims = static_cast<size_t>(state_.dims); i < changed.ids.size(); ++i)
+    if (wanted(changed.ids[i])) use(changed.ids[i], std::span(changed.vectors).subspan(i * dims, dims));
+  return {};
+}
+
+// Passes the admissible rows of these that have a vector.
+template <class Use>
+Status LiveRelation::read_ids(std::span<const int64_t> ids, const InterruptCheck& interrupted,
+                              const Use& use) {
+  if (source_.is_slow()) {
+    std::vector<int64_t> sorted(ids.begin(), ids.end());
+    std::ranges::sort(sorted);
+    const auto wanted = [&](int64_t id) { return std::ranges::binary_search(sorted, id) && among_.has(id); };
+    return read_state(wanted, interrupted, use);
+  }
+  InterruptPoll poll(interrupted);
+  std::vector<float> vector;
+  for (const int64_t id : ids) {
+    GLOVE_RETURN_IF_ERROR(poll.check());
+    if (!among_.has(id)) continue;
     GLOVE_ASSIGN_OR_RETURN(const bool found, source_.read(id, vector));
     if (found) use(id, std::span<const float>(vector));
   }
   return {};
+}
+
+// Passes every admissible row that has a vector. One by one, it reads no other row.
+template <class Use>
+Status LiveRelation::read_admissible(bool by_id, const InterruptCheck& interrupted, const Use& use) {
+  if (by_id) return read_ids(among_.keys->keys(), interrupted, use);
+  if (source_.is_slow()) return read_state([this](int64_t id) { return among_.has(id); }, interrupted, use);
+  InterruptPoll poll(interrupted);
+  return source_.read_all([&](int64_t id, std::span<const float> vector) -> Status {
+    if (among_.has(id)) use(id, vector);
+    return poll.check();
+  });
 }
 
 // Scores every admissible row of the user's table: calls use(i, row) for each row and queries[i]. Calls
@@ -235,17 +269,14 @@ Result<int64_t> LiveRelation::score_candidates(const Query& query, std::span<con
                                                BestRows& best) {
   std::vector<float> vector;
   int64_t gone = 0;
-  double needed = best.threshold() > kNoScore
-                      ? bound_needed(state_.parts->model().source().coding, query, best.threshold())
-                      : kNoScore;
   for (const Neighbor& candidate : candidates) {
-    if (needed > candidate.similarity) break;
+    if (best.threshold() > kNoScore &&
+        bound_needed(state_.parts->model().source().coding, query, best.threshold()) > candidate.similarity)
+      break;
     const auto row = static_cast<int32_t>(candidate.id);
     GLOVE_ASSIGN_OR_RETURN(const bool found, source_.read_indexed(state_, row, vector));
     if (found) {
       best.offer(scored(state_.metric, query, state_.parts->id_of(row), vector));
-      if (best.threshold() > kNoScore)
-        needed = bound_needed(state_.parts->model().source().coding, query, best.threshold());
     } else {
       hide_row(state_, row);
       ++gone;
@@ -264,12 +295,8 @@ Result<std::optional<Answers>> LiveRelation::candidates(std::span<const Query> q
     return Error{ErrorCode::kInvalidArgument,
                  "an index whose metric is not 'cosine' is searched by the CPU; use the backend 'auto' or '" +
                      cpu() + "' instead of '" + options.backend + "'"};
-  if (!parts.has_outlines() && !parts.model().is_shifted()) {
-    GLOVE_ASSIGN_OR_RETURN(Answers found, candidates_of(parts.searchers(), queries, k, options, report));
-    return std::optional(std::move(found));
-  }
   SearchOptions reading = options;
-  reading.backend = cpu();
+  if (parts.has_outlines() || parts.model().is_shifted()) reading.backend = cpu();
   if (!parts.has_outlines()) {
     GLOVE_ASSIGN_OR_RETURN(Answers found, candidates_of(parts.searchers(), queries, k, reading, report));
     return std::optional(std::move(found));
@@ -382,17 +409,11 @@ Result<OrderedRows> LiveRelation::all_rows(const Query& query, const SearchOptio
 Result<std::vector<Neighbor>> LiveRelation::score(const Query& query, std::span<const int64_t> ids,
                                                   const InterruptCheck& interrupted) {
   const ScopedFloatEnvironment float_environment;
-  InterruptPoll poll(interrupted);
   std::vector<Neighbor> rows;
-  std::vector<float> vector;
-  for (const int64_t id : ids) {
-    GLOVE_RETURN_IF_ERROR(poll.check());
-    if (!among_.has(id)) continue;
-    GLOVE_ASSIGN_OR_RETURN(const bool found, source_.read(id, vector));
-    if (!found) continue;
+  GLOVE_RETURN_IF_ERROR(read_ids(ids, interrupted, [&](int64_t id, std::span<const float> vector) {
     const Neighbor row = scored(state_.metric, query, id, vector);
     if (row.similarity > kNoScore) rows.push_back(row);
-  }
+  }));
   return rows;
 }
 

@@ -95,6 +95,8 @@ class RowSource {
   virtual Result<bool> read_indexed(const IndexState& state, int32_t row, std::vector<float>& vector) = 0;
   // Passes every row that has a vector, in any order.
   virtual Status read_all(const UseRow& use) = 0;
+  // Whether read() and read_all() take long, so that rows of the parts should be read by read_indexed().
+  virtual bool is_slow() const { return false; }
 };
 
 // Reads the codes of segments whose outlines are in memory. One thread at a time.
@@ -188,6 +190,10 @@ class LiveRelation final : public RankedRelation {
 
  private:
   bool reads_by_id() const;
+  template <class Wanted, class Use>
+  Status read_state(const Wanted& wanted, const InterruptCheck& interrupted, const Use& use);
+  template <class Use>
+  Status read_ids(std::span<const int64_t> ids, const InterruptCheck& interrupted, const Use& use);
   template <class Use>
   Status read_admissible(bool by_id, const InterruptCheck& interrupted, const Use& use);
   template <class Use>

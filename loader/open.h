@@ -7,10 +7,11 @@
 #include "base/status.h"
 #include "loader/read_options.h"
 #include "model/model.h"
+#include "model/stored_tokenizer.h"
 
 namespace glove {
 
-struct OpenOptions {
+struct OpenOptions : EncoderOptions {
   int threads = 0;             // for parsing; 0 = the cores that this process may use
   bool verify = false;         // checks every tensor's checksum and invariants (reads all data once);
                                // an error unless the file is an uncompressed model file or an index of shards

@@ -21,6 +21,7 @@ namespace glove {
 
 class MappedFile;
 struct Coding;
+class TextEncoder;  // text/text_encoder.h
 
 // The location of bytes in an open file, so that a backend can read them with pread() into its own buffers
 // instead of touching the map page by page.
@@ -58,6 +59,8 @@ class Model {
     std::shared_ptr<const StoredComponents> components;
     // How texts are encoded, if this is a static embedding model. Null: it is a model of words.
     StoredTokenizerPtr tokenizer;
+    // Makes the vectors of texts, if this is a neural encoder, which has dimensions but no rows.
+    std::shared_ptr<const TextEncoder> encoder;
     std::shared_ptr<const Coding> coding;  // null: rows are compared by cosine
   };
 

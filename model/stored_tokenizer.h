@@ -1,8 +1,10 @@
-// What the files of a static embedding model say about encoding texts. The layers below text/ only store it.
+// What the files of a static embedding model say about encoding texts, and how to open a neural encoder. The
+// layers below text/ only store it.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -35,5 +37,15 @@ struct StoredTokenizer {
 
 // Shared by the readers, writers and models of one tokenizer.
 using StoredTokenizerPtr = std::shared_ptr<const StoredTokenizer>;
+
+// How to open the folder of a neural encoder (text/neural/sentence_folder.h).
+struct EncoderOptions {
+  std::string network;  // its ONNX file below the folder; empty: onnx/model.onnx
+  std::optional<std::string> query_prompt, document_prompt;  // before each text; nullopt: the model's
+  int64_t dims = 0;          // of the vectors, which are cut and then get the length 1; 0: the model's
+  bool accepts_old = false;  // a library whose checks of model files are weaker
+
+  bool any() const { return !network.empty() || query_prompt || document_prompt || dims != 0 || accepts_old; }
+};
 
 }  // namespace glove

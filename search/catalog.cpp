@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/concat.h"
 #include "base/file.h"
 #include "base/file_calls.h"
 #include "base/utf8.h"
@@ -96,7 +97,17 @@ Result<CatalogEntry> Catalog::load(const std::string& path, const std::string& n
   const std::string chosen = name.empty() ? name_of_path(path) : name;
   OpenOptions open = options;
   open.read.read_tokenizer = read_tokenizer_;
-  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, open_model(path, open));
+  ModelPtr model;
+  if (read_folder_) {
+    GLOVE_ASSIGN_OR_RETURN(model, read_folder_(path, open));
+  }
+  if (model == nullptr && open.any())
+    return invalid_argument(path,
+                            ": the options \"file\", \"prompt\", \"query_prompt\", \"document_prompt\", "
+                            "\"dims\" and \"old\" are for the folder of a neural model, and this is none");
+  if (model == nullptr) {
+    GLOVE_ASSIGN_OR_RETURN(model, open_model(path, open));
+  }
   return add(chosen, std::move(model));
 }
 

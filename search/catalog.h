@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -112,6 +113,11 @@ class Catalog {
   // call at the same time.
   void set_tokenizer_reader(TokenizerReader reader) { read_tokenizer_ = std::move(reader); }
 
+  // Sets what opens the folders of neural encoders, as open_model() does for others; it returns null for a
+  // path that is none. REQUIRES: no other call at the same time.
+  using FolderReader = std::function<Result<ModelPtr>(const std::string& path, const OpenOptions& options)>;
+  void set_folder_reader(FolderReader reader) { read_folder_ = std::move(reader); }
+
   // Opens `path` and adds it as `name` (if empty: the file's name without directories, .gz and one alphabetic
   // extension). Replaces a model of that name only once the new one is open. On error nothing changes.
   Result<CatalogEntry> load(const std::string& path, const std::string& name, const OpenOptions& options);
@@ -146,6 +152,7 @@ class Catalog {
   mutable ForkSafeMutex mutex_;
   CatalogSnapshotPtr current_ GLOVE_GUARDED_BY(mutex_);  // never null
   TokenizerReader read_tokenizer_;
+  FolderReader read_folder_;
   EnvironmentLoad environment_;
 };
 

@@ -1,5 +1,6 @@
 #include "search/settings.h"
 #include "base/concat.h"
+#include "base/file_calls.h"
 #include "base/utf8.h"
 
 #include <charconv>
@@ -68,6 +69,13 @@ Result<int64_t> parse_index_memory(std::string_view value, const Backends&) {
   return parse_bytes(value, "no limit");
 }
 
+Result<int64_t> parse_encode_limit(std::string_view value, const Backends&) {
+  const std::optional<int64_t> texts = parse_count(value);
+  if (!texts || *texts > 1'000'000'000)
+    return Error{ErrorCode::kInvalidArgument, "an integer from 0 to 1000000000"};
+  return *texts;
+}
+
 Result<int64_t> parse_audits(std::string_view value, const Backends&) {
   const std::optional<int64_t> every = parse_count(value);
   if (!every || *every > 1'000'000)
@@ -103,6 +111,8 @@ std::string spell_number(int64_t value, const Backends&) {
   return std::to_string(value);
 }
 
+constexpr std::string_view kOnnxRuntime = "onnxruntime";  // the only setting that is a text
+
 // `name` is a setting or an environment variable, `values` the error of Settings::Row::parse.
 Error bad_value(const std::string& name, const Error& values, std::string_view text) {
   return {ErrorCode::kInvalidArgument, name + " must be " + values.message + ", not " + quoted_value(text)};
@@ -126,6 +136,7 @@ const std::array<Settings::Row, Settings::kKeys> Settings::kRows{{
     {"devices", "GLOVE_DEVICES", parse_devices, spell_devices},
     {"index_memory", "GLOVE_INDEX_MEMORY", parse_index_memory, spell_number},
     {"audits", "GLOVE_AUDITS", parse_audits, spell_number, 256},
+    {"encode_limit", "GLOVE_ENCODE_LIMIT", parse_encode_limit, spell_number, 1000},
 }};
 
 Settings::Settings(const Backends& backends) : backends_(backends) {
@@ -136,9 +147,10 @@ Result<Settings::Key> Settings::find_key(std::string_view key) {
   std::string names;
   for (size_t i = 0; i < kRows.size(); ++i) {
     if (key == kRows[i].key) return static_cast<Key>(i);
-    names += (i ? ", " : "") + std::string(kRows[i].key);
+    names += std::string(kRows[i].key) + ", ";
   }
-  return invalid_argument("there is no setting ", quoted_value(key), "; the settings are: ", names);
+  return invalid_argument("there is no setting ", quoted_value(key), "; the settings are: ", names,
+                          kOnnxRuntime);
 }
 
 Result<int64_t> Settings::value(Key key) {
@@ -165,12 +177,18 @@ Result<int64_t> Settings::read_environment(Key key) {
 }
 
 Result<std::string> Settings::get(std::string_view key) {
+  if (key == kOnnxRuntime) return onnxruntime();
   GLOVE_ASSIGN_OR_RETURN(const Key index, find_key(key));
   GLOVE_ASSIGN_OR_RETURN(const int64_t number, value(index));
   return kRows[index].spell(number, backends_);
 }
 
 Status Settings::set(std::string_view key, std::string_view text) {
+  if (key == kOnnxRuntime) {
+    const Lock lock(mutex_);
+    onnxruntime_.emplace(text);
+    return {};
+  }
   GLOVE_ASSIGN_OR_RETURN(const Key index, find_key(key));
   const Result<int64_t> number = kRows[index].parse(text, backends_);
   if (!number.ok()) return bad_value("the setting '" + std::string(key) + "'", number.error(), text);
@@ -200,6 +218,16 @@ Result<int64_t> Settings::index_memory() {
 
 Result<int64_t> Settings::audits() {
   return value(kAudits);
+}
+
+Result<int64_t> Settings::encode_limit() {
+  return value(kEncodeLimit);
+}
+
+std::string Settings::onnxruntime() {
+  const Lock lock(mutex_);
+  if (!onnxruntime_) onnxruntime_ = system_calls::environment("GLOVE_ONNXRUNTIME").value_or("");
+  return *onnxruntime_;
 }
 
 Result<uint64_t> Settings::devices() {

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,8 @@ namespace glove {
 // devices       GLOVE_DEVICES     all (default), or the numbers of devices, such as 0,1
 // index_memory  GLOVE_INDEX_MEMORY  bytes, or with K, M, G; 0 (default) = no limit
 // audits        GLOVE_AUDITS      0 (none) .. 1000000; default 256: one approximate query in so many
+// encode_limit  GLOVE_ENCODE_LIMIT  0 .. 1000000000; default 1000: texts that a neural model encodes unasked
+// onnxruntime   GLOVE_ONNXRUNTIME   the path of ONNX Runtime's library; empty by default
 //
 // A bad value in the environment is an error at every use until set() replaces it, and the error names the
 // variable; a good value is read once. Thread-safe; reading a setting again takes no lock. settings.cpp has
@@ -46,12 +49,16 @@ class Settings {
   Result<int64_t> index_memory();
   // One approximate query in so many is answered exactly as well. 0: none.
   Result<int64_t> audits();
+  // The most texts that CREATE and searches of an index have a neural model encode.
+  Result<int64_t> encode_limit();
+  // The path of ONNX Runtime's library; empty: none is given.
+  std::string onnxruntime();
 
   // Increases with every set(): decisions based on older values are stale.
   uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
  private:
-  enum Key : size_t { kBackend, kThreads, kGpuMemory, kDevices, kIndexMemory, kAudits, kKeys };
+  enum Key : size_t { kBackend, kThreads, kGpuMemory, kDevices, kIndexMemory, kAudits, kEncodeLimit, kKeys };
   struct Row;
   static const std::array<Row, kKeys> kRows;
 
@@ -61,6 +68,7 @@ class Settings {
 
   const Backends& backends_;
   ForkSafeMutex mutex_;  // held while a value is replaced
+  std::optional<std::string> onnxruntime_ GLOVE_GUARDED_BY(mutex_);
   std::array<std::atomic<int64_t>, kKeys> values_;
   std::atomic<uint64_t> generation_ = 1;
 };

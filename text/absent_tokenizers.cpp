@@ -1,5 +1,6 @@
 // Takes the place of text/tokenizers and of static_encoder.cpp if CMake's option GLOVE_TOKENIZERS is OFF:
 // there is no Tokenizer then, and no StaticEncoder.
+#include "text/neural/neural_encoder.h"
 #include "text/static_encoder.h"
 
 namespace glove {
@@ -28,6 +29,11 @@ Result<TokenizerContent> read_tokenizer(const std::string& source, std::string_v
 Result<std::shared_ptr<const StaticEncoder>> StaticEncoder::make(const Model& model,
                                                                  const InterruptCheck& /*interrupted*/) {
   return absent(model.path());
+}
+
+Result<ModelPtr> open_neural_model(Settings& /*settings*/, const std::string& /*path*/,
+                                   const EncoderOptions& /*options*/, const InterruptCheck& /*interrupted*/) {
+  return ModelPtr();
 }
 
 }  // namespace glove

@@ -75,8 +75,7 @@ StaticEncoder::StaticEncoder(std::shared_ptr<const Tokenizer> tokenizer, StoredT
   if (stored_->rules != EncodingRules::kModel2Vec) return;
   most_ids_ = kMostIds;
   most_characters_ = kMostIds * median_length;
-  drops_unknown_ = tokenizer_->names_unknown() && tokenizer_->unknown_id().has_value();
-  unknown_ = tokenizer_->unknown_id().value_or(0);
+  if (tokenizer_->names_unknown()) dropped_ = tokenizer_->unknown_id();
 }
 
 Result<std::shared_ptr<const StaticEncoder>> StaticEncoder::make(const Model& model,
@@ -152,7 +151,7 @@ Result<bool> StaticEncoder::encode(const Model& model, std::string_view text, Sc
   scratch.vector.resize(dims);
   GLOVE_RETURN_IF_ERROR(find_ids(text, scratch, interrupted));
   std::vector<uint32_t>& ids = scratch.ids;
-  if (drops_unknown_) std::erase(ids, unknown_);
+  if (dropped_) std::erase(ids, *dropped_);
   if (ids.size() > most_ids_) ids.resize(most_ids_);
   if (ids.empty()) return false;
   GLOVE_RETURN_IF_ERROR(add_rows(model, scratch, interrupted));
@@ -162,34 +161,23 @@ Result<bool> StaticEncoder::encode(const Model& model, std::string_view text, Sc
   return round_sum(scratch);
 }
 
-class StaticEncoder::TokenList final : public Tokens {
- public:
-  TokenList(const StaticEncoder& encoder, std::vector<uint32_t> ids)
-      : encoder_(encoder), ids_(std::move(ids)) {}
-
-  Result<bool> next(EncodedToken& token, const InterruptCheck&) override {
-    if (next_ == ids_.size() || kept_ == encoder_.most_ids_) return false;
-    const uint32_t id = ids_[next_++];
-    token = {encoder_.tokenizer_->token(id), std::nullopt, 0};
-    if (encoder_.is_dropped(id)) return true;
-    ++kept_;
-    token.id = static_cast<int32_t>(id);
-    token.weight = encoder_.weight(id);
-    return true;
-  }
-
- private:
-  const StaticEncoder& encoder_;
-  std::vector<uint32_t> ids_;
-  size_t next_ = 0;
-  size_t kept_ = 0;
-};
+Result<bool> IdTokens::next(EncodedToken& token, const InterruptCheck&) {
+  if (next_ == ids_.size() || most_ == 0) return false;
+  const uint32_t id = ids_[next_++];
+  token = {tokenizer_.token(id), std::nullopt, 0};
+  if (id == dropped_) return true;
+  --most_;
+  token.id = static_cast<int32_t>(id);
+  token.weight = weights_.empty() ? 1 : weights_[id];
+  return true;
+}
 
 Result<std::unique_ptr<TextEncoder::Tokens>> StaticEncoder::tokens(const Model&, std::string_view text,
                                                                    const InterruptCheck& interrupted) const {
   Scratch scratch;
   GLOVE_RETURN_IF_ERROR(find_ids(text, scratch, interrupted));
-  return std::unique_ptr<Tokens>(std::make_unique<TokenList>(*this, std::move(scratch.ids)));
+  return std::unique_ptr<Tokens>(
+      std::make_unique<IdTokens>(*tokenizer_, std::move(scratch.ids), stored_->weights, dropped_, most_ids_));
 }
 
 }  // namespace glove

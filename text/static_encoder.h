@@ -3,8 +3,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/cancel.h"
 #include "base/status.h"
@@ -20,6 +24,25 @@ namespace glove {
 // be lost. `source`, its path, begins the message.
 Result<TokenizerContent> read_tokenizer(const std::string& source, std::string_view json,
                                         const InterruptCheck& interrupted);
+
+// The tokens of ids. The tokenizer must outlive it.
+class IdTokens final : public TextEncoder::Tokens {
+ public:
+  // `weights` [tokens]: of the ids, or empty: 1. `dropped` has no id; at most `most` others are listed.
+  IdTokens(const Tokenizer& tokenizer, std::vector<uint32_t> ids, std::span<const double> weights = {},
+           std::optional<uint32_t> dropped = {}, size_t most = SIZE_MAX)
+      : tokenizer_(tokenizer), ids_(std::move(ids)), weights_(weights), dropped_(dropped), most_(most) {}
+
+  Result<bool> next(EncodedToken& token, const InterruptCheck& interrupted) override;
+
+ private:
+  const Tokenizer& tokenizer_;
+  std::vector<uint32_t> ids_;
+  std::span<const double> weights_;
+  std::optional<uint32_t> dropped_;
+  size_t most_;
+  size_t next_ = 0;
+};
 
 // docs/text.md has the rules of both layouts ("How a static model encodes").
 class StaticEncoder final : public TextEncoder {
@@ -41,21 +64,17 @@ class StaticEncoder final : public TextEncoder {
                                          const InterruptCheck& interrupted) const override;
 
  private:
-  class TokenList;
   StaticEncoder(std::shared_ptr<const Tokenizer> tokenizer, StoredTokenizerPtr stored, size_t median_length);
 
   std::string_view cut(std::string_view text, InterruptPoll& poll) const;
   Status find_ids(std::string_view text, Scratch& scratch, const InterruptCheck& interrupted) const;
-  bool is_dropped(uint32_t id) const { return drops_unknown_ && id == unknown_; }
   Status add_rows(const Model& model, Scratch& scratch, const InterruptCheck& interrupted) const;
-  double weight(uint32_t id) const { return stored_->weights.empty() ? 1 : stored_->weights[id]; }
 
   std::shared_ptr<const Tokenizer> tokenizer_;
   StoredTokenizerPtr stored_;
   size_t most_characters_ = SIZE_MAX;  // of a text; the rest is cut off
   size_t most_ids_ = SIZE_MAX;
-  bool drops_unknown_ = false;
-  uint32_t unknown_ = 0;
+  std::optional<uint32_t> dropped_;  // the unknown token, if its ids do not count
 };
 
 }  // namespace glove

@@ -1,14 +1,18 @@
-// From texts to vectors, by the words of a model (SentenceEncoder) or by its tokenizer (StaticEncoder).
+// From texts to vectors, by the words of a model (SentenceEncoder), by its tokenizer (StaticEncoder) or by a
+// neural network (NeuralEncoder).
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/cancel.h"
 #include "base/status.h"
+#include "model/metric.h"
 #include "model/model.h"
 #include "text/tokenizers/tokenizer.h"
 
@@ -22,6 +26,14 @@ struct EncodedToken {
   std::string_view text;      // valid until the next one is read
   std::optional<int32_t> id;  // the row; nullopt: the text's vector does not depend on this token
   double weight = 0;          // of the row, if there is one
+};
+
+// A text that is encoded together with others.
+struct TextToEncode {
+  std::string text;
+  std::vector<float> vector;  // the result; empty: the text has none
+  Status fault;               // why it could not be encoded
+  bool was_cut = false;       // only its first tokens count
 };
 
 // Immutable; any thread may use it, with a Scratch of its own. Does not keep the model alive: every call
@@ -55,6 +67,24 @@ class TextEncoder {
 
   virtual Result<std::unique_ptr<Tokens>> tokens(const Model& model, std::string_view text,
                                                  const InterruptCheck& interrupted) const = 0;
+
+  // The same as encode() for a text that is searched for, which may have another prompt.
+  virtual Result<bool> encode_query(const Model& model, std::string_view text, Scratch& scratch,
+                                    const InterruptCheck& interrupted) const {
+    return encode(model, text, scratch, interrupted);
+  }
+
+  // How many texts encode_all() should get, because they are encoded by several threads; 0: encode() is as
+  // fast. The error of encode_all() is an interrupt.
+  virtual int texts_at_once() const { return 0; }
+  virtual Status encode_all(std::span<TextToEncode> /*texts*/, const InterruptCheck& /*interrupted*/) const {
+    return {};
+  }
+
+  // By which metric the vectors are meant to be compared.
+  virtual RowMetric metric() const { return RowMetric::kCosine; }
+  // Of all that determines the vectors, if it is not the model's rows and words.
+  virtual std::string fingerprint() const { return {}; }
 
  protected:
   // Rounds scratch.sum to scratch.vector. Returns false if that is zero.

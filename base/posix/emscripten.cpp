@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include "base/concat.h"
 #include "base/posix/posix.h"
 #include "base/system_calls.h"
 
@@ -20,6 +21,11 @@ bool fill_randomly(void* buffer, size_t bytes) {
 }
 
 void keep_mapped(const void* /*address*/) {}
+
+Result<void*> library_function(const std::string& path, const char* /*function*/) {
+  return make_error(ErrorCode::kUnavailable, "cannot load the library '", path,
+                    "': WebAssembly has no libraries");
+}
 
 }  // namespace glove::system_calls
 

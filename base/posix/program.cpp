@@ -1,4 +1,4 @@
-// What only programs need.
+// Libraries that are opened at run time.
 #include <dlfcn.h>
 
 #include <string>
@@ -10,12 +10,16 @@
 
 namespace glove::system_calls {
 
-Result<void*> function_beside_program(const char* name, const char* function) {
-  const std::string path = concat(directory_of(posix::program_path()), "/", name, posix::kLibrarySuffix);
+Result<void*> library_function(const std::string& path, const char* function) {
   void* const loaded = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   void* const address = loaded == nullptr ? nullptr : ::dlsym(loaded, function);
   if (address != nullptr) return address;
-  return Error{ErrorCode::kUnavailable, concat("cannot load the library beside this program: ", ::dlerror())};
+  return make_error(ErrorCode::kUnavailable, "cannot load the library '", path, "': ", ::dlerror());
+}
+
+Result<void*> function_beside_program(const char* name, const char* function) {
+  return library_function(concat(directory_of(posix::program_path()), "/", name, posix::kLibrarySuffix),
+                          function);
 }
 
 }  // namespace glove::system_calls

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/file.h"
 #include "base/system_calls.h"
 #include "base/windows/windows.h"
 
@@ -30,6 +31,14 @@ void at_fork(void (* /*before*/)(), void (* /*in_parent*/)(), void (* /*in_child
 
 uint32_t thread_number() {
   return GetCurrentThreadId();
+}
+
+Result<void*> library_function(const std::string& path, const char* function) {
+  const HMODULE loaded = LoadLibraryW(windows::wide_path(path).c_str());
+  const auto address = loaded == nullptr ? nullptr : GetProcAddress(loaded, function);
+  if (address != nullptr) return reinterpret_cast<void*>(address);
+  windows::set_errno();
+  return system_error("load the library", path);
 }
 
 // The C++ library does not tell the handle of a thread.

@@ -38,12 +38,7 @@ void on_request_to_end(void (*stop)(int)) {
 Result<void*> function_beside_program(const char* name, const char* function) {
   std::wstring program(32768, L'\0');
   program.resize(GetModuleFileNameW(nullptr, program.data(), static_cast<DWORD>(program.size())));
-  const std::string path = directory_of(windows::narrow(program)) + "\\" + name + ".dll";
-  const HMODULE loaded = LoadLibraryW(windows::wide_path(path).c_str());
-  const auto address = loaded == nullptr ? nullptr : GetProcAddress(loaded, function);
-  if (address != nullptr) return reinterpret_cast<void*>(address);
-  windows::set_errno();
-  return system_error("load the library beside this program,", path);
+  return library_function(directory_of(windows::narrow(program)) + "\\" + name + ".dll", function);
 }
 
 }  // namespace glove::system_calls

@@ -30,15 +30,8 @@ Error corrupt(const std::string& path, const std::string& what) {
 }
 
 // Returns all bytes of a file that has at most `most`. `what` names such files in the error.
-Result<std::string> read_file(const std::string& path, int64_t most, const std::string& what) {
-  GLOVE_ASSIGN_OR_RETURN(const File file, File::open_for_reading(path));
-  GLOVE_ASSIGN_OR_RETURN(const int64_t bytes, file.size());
-  if (bytes > most)
-    return corrupt(path, "the file has " + std::to_string(bytes) + " bytes, but " + what + " has at most " +
-                             std::to_string(most));
-  std::string text(static_cast<size_t>(bytes), '\0');
-  GLOVE_ASSIGN_OR_RETURN(const size_t got, file.read_at(0, text));
-  text.resize(got);
+Result<std::string> read_text(const std::string& path, int64_t most, std::string_view what) {
+  GLOVE_ASSIGN_OR_RETURN(std::string text, read_file(path, most, what));
   if (is_lfs_pointer(text)) return lfs_pointer_error(path);
   return text;
 }
@@ -71,7 +64,7 @@ class ConfigHandler final : public JsonHandler {
 };
 
 Result<ConfigHandler> read_config(const std::string& path, JsonKind root, const std::string& what) {
-  GLOVE_ASSIGN_OR_RETURN(const std::string text, read_file(path, kMostConfigBytes, "a configuration"));
+  GLOVE_ASSIGN_OR_RETURN(const std::string text, read_text(path, kMostConfigBytes, "a configuration"));
   ConfigHandler config;
   GLOVE_ASSIGN_OR_RETURN(const bool is_json, read_json(text, config));
   if (!is_json) return corrupt(path, "the file is not valid JSON");
@@ -311,7 +304,7 @@ Result<std::unique_ptr<RowReader>> open_table(Tensors& tensors, EncodingRules ru
   auto tokenizer = std::make_shared<StoredTokenizer>();
   tokenizer->rules = rules;
   GLOVE_ASSIGN_OR_RETURN(tokenizer->normalize, read_normalization(folder, rules));
-  GLOVE_ASSIGN_OR_RETURN(memory->json, read_file(tensors.tokenizer, kMostTokenizerBytes, "a tokenizer"));
+  GLOVE_ASSIGN_OR_RETURN(memory->json, read_text(tensors.tokenizer, kMostTokenizerBytes, "a tokenizer"));
   if (!options.read_tokenizer)
     return invalid_argument(tensors.tokenizer,
                             ": this program reads no tokenizers; convert the model with glove-convert");
@@ -364,10 +357,10 @@ Result<std::unique_ptr<RowReader>> open_static_model(const Input& input, const R
   for (const auto& [name, rules] : {std::pair(kModel2VecTable, EncodingRules::kModel2Vec),
                                     std::pair(kStaticEmbeddingTable, EncodingRules::kStaticEmbedding)})
     if (tensors.header.find(name) != nullptr) return open_table(tensors, rules, name, options);
-  return corrupt(input.path(), "this is no static embedding model: it has neither the tensor '" +
-                                   std::string(kModel2VecTable) + "' nor '" +
-                                   std::string(kStaticEmbeddingTable) +
-                                   "'; models that run a neural network on a text are not supported");
+  return corrupt(input.path(),
+                 "this is no static embedding model: it has neither the tensor '" +
+                     std::string(kModel2VecTable) + "' nor '" + std::string(kStaticEmbeddingTable) +
+                     "'; glove_load opens the folders of models that run a neural network on a text");
 }
 
 }  // namespace glove

@@ -182,10 +182,10 @@ Result<std::optional<std::string_view>> model_name_argument(Arguments arguments,
 }
 
 Result<ModelPtr> model_argument(sqlite3_context* context, Arguments arguments, size_t index,
-                                std::string_view function) {
+                                std::string_view function, Connection::For use) {
   GLOVE_ASSIGN_OR_RETURN(const auto name, model_name_argument(arguments, index, function));
   Connection& connection = connection_of(context);
-  if (!name) return healthy(connection.find(name), connection.db());
+  if (!name) return healthy(connection.find(name, use), connection.db());
   const int argument = static_cast<int>(index);
   const auto* kept = static_cast<const KeptModel*>(sqlite3_get_auxdata(context, argument));
   if (kept != nullptr && kept->own_changes == connection.own_changes()) {
@@ -193,14 +193,15 @@ Result<ModelPtr> model_argument(sqlite3_context* context, Arguments arguments, s
     GLOVE_RETURN_IF_ERROR(check_health(*model, connection.db()));
     return model;
   }
-  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, healthy(connection.find(name), connection.db()));
+  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, healthy(connection.find(name, use), connection.db()));
   sqlite3_set_auxdata(context, argument, new KeptModel{model, connection.own_changes()}, release_model);
   return model;
 }
 
-Result<ModelPtr> model_input(Connection::Pin& pin, sqlite3_value* name, std::string_view table) {
+Result<ModelPtr> model_input(Connection::Pin& pin, sqlite3_value* name, std::string_view table,
+                             Connection::For use) {
   GLOVE_ASSIGN_OR_RETURN(const auto text, optional_text(name, table, "model"));
-  return healthy(pin.find(text), pin.connection().db());
+  return healthy(pin.find(text, use), pin.connection().db());
 }
 
 Status check_health(const Model& model, sqlite3* db) {

@@ -80,11 +80,12 @@ Result<std::optional<std::string_view>> model_name_argument(Arguments arguments,
 // is named by a constant stays the same for the whole statement, unless the connection itself changes the
 // models. If the model has to be opened first, an interrupt of the connection stops that.
 Result<ModelPtr> model_argument(sqlite3_context* context, Arguments arguments, size_t index,
-                                std::string_view function);
+                                std::string_view function, Connection::For use = Connection::For::kRows);
 
 // Returns the model that an input of a table names, or the default model if `name` is NULL or absent
 // (nullptr).
-Result<ModelPtr> model_input(Connection::Pin& pin, sqlite3_value* name, std::string_view table);
+Result<ModelPtr> model_input(Connection::Pin& pin, sqlite3_value* name, std::string_view table,
+                             Connection::For use = Connection::For::kRows);
 
 // As Model::health(); an interrupt of the connection stops it.
 Status check_health(const Model& model, sqlite3* db);

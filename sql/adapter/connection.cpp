@@ -56,14 +56,21 @@ CatalogSnapshotPtr Connection::models() {
 }
 
 Result<CatalogEntry> Connection::find_in(CatalogSnapshotPtr& models, std::optional<std::string_view> name,
-                                         int others) {
+                                         For use, int others) {
   if (models->entries().empty()) {
     InterruptPoller poller(db_);
     GLOVE_RETURN_IF_ERROR(engine_.catalog().load_from_environment(poller));
     models = engine_.catalog().snapshot();
     if (pinned_ != nullptr && pinned_->entries().empty()) pinned_ = models;
   }
-  if (const CatalogEntry* const entry = models->find(name)) return *entry;
+  if (const CatalogEntry* const entry = models->find(name)) {
+    if (use == For::kRows && entry->model->source().encoder != nullptr)
+      return invalid_argument("the model ", quoted_value(entry->name),
+                              " is a neural encoder, which has no rows to search; pass texts to "
+                              "glove_encode, or create an index with text=... and model='",
+                              entry->name, "'");
+    return *entry;
+  }
   if (others > 0 && name && engine_.catalog().snapshot()->find(name) != nullptr)
     return make_error(ErrorCode::kNotFound, "the model ", quoted_value(*name),
                       " was loaded after a statement that is still open on this connection; finalize or "
@@ -71,9 +78,9 @@ Result<CatalogEntry> Connection::find_in(CatalogSnapshotPtr& models, std::option
   return models->missing(name);
 }
 
-Result<CatalogEntry> Connection::find(std::optional<std::string_view> name) {
+Result<CatalogEntry> Connection::find(std::optional<std::string_view> name, For use) {
   CatalogSnapshotPtr seen = models();
-  return find_in(seen, name, pins_);
+  return find_in(seen, name, use, pins_);
 }
 
 Result<std::string> Connection::load(const std::string& path, const std::string& name,
@@ -106,8 +113,8 @@ Connection::Pin::~Pin() {
   if (--connection_->pins_ == 0) connection_->pinned_.reset();
 }
 
-Result<CatalogEntry> Connection::Pin::find(std::optional<std::string_view> name) {
-  return connection_->find_in(models_, name, connection_->pins_ - 1);
+Result<CatalogEntry> Connection::Pin::find(std::optional<std::string_view> name, For use) {
+  return connection_->find_in(models_, name, use, connection_->pins_ - 1);
 }
 
 }  // namespace glove::sql

@@ -40,8 +40,10 @@ class Connection {
   CatalogSnapshotPtr models();
 
   // Returns the model of that name, or the default model if `name` is nullopt. If no model is loaded, opens
-  // the file that GLOVE_MODEL names; an interrupt of the connection ends that wait.
-  Result<CatalogEntry> find(std::optional<std::string_view> name);
+  // the file that GLOVE_MODEL names; an interrupt of the connection ends that wait. A neural encoder, which
+  // has no rows, is an error for those that need some.
+  enum class For { kRows, kTexts };
+  Result<CatalogEntry> find(std::optional<std::string_view> name, For use = For::kRows);
 
   // Call the functions of the catalogue of the same name. This connection sees the change immediately.
   Result<std::string> load(const std::string& path, const std::string& name, const OpenOptions& options);
@@ -82,7 +84,7 @@ class Connection {
     Connection& connection() const { return *connection_; }
 
     // Like Connection::find(), among the models that existed when the cursor was opened.
-    Result<CatalogEntry> find(std::optional<std::string_view> name);
+    Result<CatalogEntry> find(std::optional<std::string_view> name, For use = For::kRows);
 
    private:
     const std::shared_ptr<Connection> connection_;
@@ -91,7 +93,8 @@ class Connection {
 
  private:
   // `others`: how many cursors, besides the one that asks, may hold the models back.
-  Result<CatalogEntry> find_in(CatalogSnapshotPtr& models, std::optional<std::string_view> name, int others);
+  Result<CatalogEntry> find_in(CatalogSnapshotPtr& models, std::optional<std::string_view> name, For use,
+                               int others);
 
   sqlite3* const db_;
   Engine& engine_;

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include "base/crc32.h"
 #include "base/log.h"
@@ -14,15 +15,18 @@
 #include "model/limits.h"
 #include "search/query.h"
 #include "sql/adapter/interrupt.h"
+#include "sql/index/index_store.h"
 #include "sql/index/key_table.h"
-#include "sql/index/known_texts.h"
 #include "sql/values/row_vector.h"
 
 namespace glove::sql {
 namespace {
 
 constexpr double kUsBeforeCount = 200'000;
-constexpr size_t kMostShown = 60;  // bytes of a text in a message
+constexpr int64_t kMostWaiting = 16;  // rows whose texts need not be encoded, for each that is
+constexpr size_t kMostShown = 60;     // bytes of a text in a message
+
+constexpr const char* kNoVector = "has a text without a vector: ";
 
 // True if the text is that of a number, as SQLite writes it.
 bool is_number(std::string_view text) {
@@ -30,48 +34,6 @@ bool is_number(std::string_view text) {
   return !text.empty() && text.front() != 'e' &&
          text.find_first_not_of("0123456789+-.e") == std::string_view::npos &&
          text.find_first_of(kDigits) != std::string_view::npos;
-}
-
-std::string hexadecimal(uint32_t number) {
-  std::array<char, 8> digits{};
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number, 16).ptr;
-  return std::string(digits.data(), end);
-}
-
-std::string checksums(const Model& model) {
-  uint32_t vectors = 0;
-  for (const ModelPart& part : model.parts()) vectors = crc32_continue(vectors, bytes_of(part.vectors));
-  uint32_t words = 0;
-  for (int64_t id = 0; id < model.words(); ++id) {
-    const std::string_view word = model.vocabulary().word(id);
-    const auto length = static_cast<uint32_t>(word.size());
-    words = crc32_continue(words, bytes_of(std::span(&length, 1)));
-    words = crc32_continue(words, word);
-  }
-  if (const auto& counts = model.source().counts; counts != nullptr)
-    words = crc32_continue(words, bytes_of(std::span<const double>(*counts)));
-  std::string encoding;
-  if (const StoredTokenizerPtr& tokenizer = model.source().tokenizer; tokenizer != nullptr) {
-    uint32_t crc = crc32_continue(0, tokenizer->json);
-    crc = crc32_continue(crc, bytes_of(tokenizer->weights));
-    encoding = ":" + std::to_string(static_cast<int>(tokenizer->rules)) + (tokenizer->normalize ? "n" : "") +
-               hexadecimal(crc);
-  }
-  return std::to_string(model.words()) + "x" + std::to_string(model.dims()) + ":" + hexadecimal(vectors) +
-         ":" + hexadecimal(words) + encoding;
-}
-
-// Returns a text that is equal for two models, options and versions of this extension only if they make the
-// same vectors of texts, except with a probability of about 2^-32: checksums of the vectors, the words and
-// the frequencies, the version of the encoder, and the options. The first call for a model reads all of it.
-std::string model_fingerprint(Engine& engine, const ModelPtr& model, std::string_view options) {
-  const std::string key = "fingerprint " + std::to_string(model->id());
-  auto known = engine.results().find<std::string>(key);
-  if (known == nullptr) {
-    known = std::make_shared<const std::string>(checksums(*model));
-    engine.results().add(key, known, static_cast<int64_t>(known->size()));
-  }
-  return *known + ":" + std::to_string(kTextVectorVersion) + ":" + std::string(options);
 }
 
 }  // namespace
@@ -89,67 +51,32 @@ Status ContentRows::prepare_statements() {
           ? " l LEFT JOIN " + index_.object("_key") + " k ON k.id = l.id" + content + is_entry_of_row(index_)
           : " l" + content + id + " = l.id";
   return prepare(logged_, "SELECT l.id, d." + quoted_name(index_.key.front().name) + " IS NOT NULL" +
-                              columns("d") + " FROM " + index_.object("_log") + joined + " ORDER BY l.id");
+                              columns("d") + " FROM " + index_.object("_log") + joined +
+                              " WHERE l.id <= ? ORDER BY l.id");
 }
 
 Status ContentRows::begin(int64_t dims, const std::string& stored_model) {
   dims_ = dims;
-  encoder_ = nullptr;
   vectors_read_.reset();
+  encoded_ = 0;
   command_.types.reset();
   if (dims == 0 && index_.dims == 0) command_.types.emplace();
   GLOVE_RETURN_IF_ERROR(prepare_statements());
-  GLOVE_RETURN_IF_ERROR(choose_model(stored_model));
-  return index_.is_text ? find_encoder() : Status();
+  GLOVE_RETURN_IF_ERROR(model_.choose(stored_model));
+  return index_.is_text ? model_.find_encoder(dims_) : Status();
 }
 
 Status ContentRows::begin(int64_t dims, const IndexConfig& config) {
   GLOVE_RETURN_IF_ERROR(begin(dims, config.model));
-  return check_fingerprint(config.fingerprint);
+  return model_.check_fingerprint(config.fingerprint);
 }
 
 Status ContentRows::check_model(const IndexConfig& config) {
   if (!index_.is_text) return {};
   dims_ = config.dims;
-  encoder_ = nullptr;
-  GLOVE_RETURN_IF_ERROR(choose_model(config.model));
-  GLOVE_RETURN_IF_ERROR(find_model());
-  return check_fingerprint(config.fingerprint);
-}
-
-// Sets model_name_, unless the index needs no model.
-Status ContentRows::choose_model(const std::string& stored) {
-  model_name_ = index_.model.empty() ? stored : index_.model;
-  if (!index_.is_text || !model_name_.empty()) return {};
-  const Result<CatalogEntry> entry = connection_.find(std::nullopt);  // opens $GLOVE_MODEL
-  if (!entry.ok()) return {entry.error().code, index_.name + ": " + entry.error().message};
-  const CatalogSnapshotPtr models = connection_.models();
-  if (models->entries().size() == 1) {
-    model_name_ = entry.value().name;
-    return {};
-  }
-  ShortList names;
-  for (const CatalogEntry& model : models->entries()) names.add(model.name);
-  return index_error(index_,
-                     "model may be left out only while one model is loaded; "
-                     "name the one that makes the vectors of the texts, as in model='",
-                     models->entries().front().name, "'; these are loaded: ", names.text());
-}
-
-Status ContentRows::check_fingerprint(const std::string& expected_fingerprint) const {
-  const std::string found = fingerprint();
-  if (found == expected_fingerprint) return {};
-  if (!index_.is_text)
-    return damaged_index(index_, "it has the fingerprint ", quoted_value(expected_fingerprint),
-                         " of a model, but its vectors are in '", index_.content, "'");
-  return index_error(index_, "the model '", model_name_, "' has the fingerprint ", found,
-                     ", but the vectors of the index were made by one with ", expected_fingerprint,
-                     "; load that model under this name, or run ", index_.command("rebuild"),
-                     " to adopt this one");
-}
-
-std::string ContentRows::fingerprint() const {
-  return index_.is_text ? model_fingerprint(connection_.engine(), model_, index_.options) : std::string();
+  GLOVE_RETURN_IF_ERROR(model_.choose(config.model));
+  GLOVE_RETURN_IF_ERROR(model_.find(dims_));
+  return model_.check_fingerprint(config.fingerprint);
 }
 
 // The indexed columns, each with a comma before it.
@@ -160,28 +87,6 @@ std::string ContentRows::columns(const char* table) const {
   return text;
 }
 
-// Sets model_, and dims_ if they are not known yet.
-Status ContentRows::find_model() {
-  Result<CatalogEntry> entry = connection_.find(model_name_);
-  if (!entry.ok()) return {entry.error().code, index_.name + ": " + entry.error().message};
-  model_ = entry.value().model;
-  if (index_.is_text && dims_ == 0) dims_ = model_->dims();
-  if (dims_ == 0 || dims_ == model_->dims()) return {};
-  return index_error(
-      index_, "the model '", model_name_, "' has ", model_->dims(), " dimensions, but the index has ", dims_,
-      "; load a model of ", dims_, " dimensions under this name",
-      index_.is_text && index_.dims == 0 ? ", or run " + index_.command("rebuild") + " to adopt this one"
-                                         : "");
-}
-
-Status ContentRows::find_encoder() {
-  GLOVE_RETURN_IF_ERROR(find_model());
-  std::optional<std::string_view> options;
-  if (!index_.options.empty()) options = index_.options;
-  GLOVE_ASSIGN_OR_RETURN(encoder_, kept_encoder_.find(connection_, model_, options, index_.name));
-  return {};
-}
-
 Result<bool> ContentRows::encode_query(std::string_view text, std::vector<float>& vector) {
   if (!index_.has_model()) {
     const std::string shown = escaped(text, kMostShown);  // SQLite converts a number to a text
@@ -190,11 +95,8 @@ Result<bool> ContentRows::encode_query(std::string_view text, std::vector<float>
                      ", but the index has no model to make a vector of it; pass a BLOB of float32 or a JSON "
                      "array, or create the index with model='...'"};
   }
-  if (encoder_ == nullptr) GLOVE_RETURN_IF_ERROR(find_encoder());
-  InterruptPoller poller(db());
-  GLOVE_ASSIGN_OR_RETURN(const bool found, encoder_->encode(*model_, text, scratch_, poller));
-  vector = scratch_.vector;
-  return found;
+  GLOVE_RETURN_IF_ERROR(model_.find_encoder(dims_));
+  return model_.encode(text, /*is_query=*/true, vector);
 }
 
 // Sets norm_squared_, or fault_ if vector_ cannot be indexed.
@@ -222,36 +124,38 @@ void ContentRows::check_vector() {
 // Takes the vector of row_.text, which is that of the row `id`, from what the index has. Returns false if it
 // has none.
 Result<bool> ContentRows::find_known(int64_t id) {
-  if (command_.progress == nullptr) return false;
+  if (command_.progress == nullptr && !encodes_slowly()) return false;
   row_.digest = blake2b_128(row_.text);
+  const std::vector<float>* const made = model_.find_made(row_.digest, /*is_query=*/false);
+  if (made != nullptr) vector_ = *made;
+  if (made != nullptr) return true;
   if (command_.known == nullptr) return false;
   GLOVE_ASSIGN_OR_RETURN(const auto vector, command_.known->find(id, row_.digest));
   if (vector.empty()) return false;
   vector_.assign(vector.begin(), vector.end());
-  norm_squared_ = exact_dot(vector_.data(), vector_.data(), static_cast<int64_t>(vector_.size()));
   return true;
 }
 
-Result<RowVector> ContentRows::encode_row(OwnStatement::Run& run, int first_column) {
-  if (encoder_ == nullptr) GLOVE_RETURN_IF_ERROR(find_encoder());  // another scan began and failed
+Result<bool> ContentRows::read_text(OwnStatement::Run& run, int first_column) {
+  GLOVE_RETURN_IF_ERROR(model_.find_encoder(dims_));  // another scan may have begun and failed
   row_.text.clear();
   for (size_t i = 0; i < index_.columns.size(); ++i) {
     const int column = first_column + static_cast<int>(i);
     if (i > 0) row_.text += '\n';
     if (!run.null(column)) row_.text += run.text(column);
   }
-  GLOVE_ASSIGN_OR_RETURN(const bool known, find_known(run.integer(0)));
-  if (known) return RowVector::kVector;
-  InterruptPoller poller(db());
-  const Result<bool> found = encoder_->encode(*model_, row_.text, scratch_, poller);
-  if (!found.ok() && found.error().code == ErrorCode::kInterrupted) return found.error();
-  if (!found.ok()) {
-    fault_ = "has a text without a vector: " + found.error().message;
-    return RowVector::kInvalid;
+  return find_known(run.integer(0));
+}
+
+Result<RowVector> ContentRows::encode_row(OwnStatement::Run& run, int first_column) {
+  GLOVE_ASSIGN_OR_RETURN(const bool known, read_text(run, first_column));
+  if (!known) {
+    const Result<bool> found = model_.encode(row_.text, /*is_query=*/false, vector_);
+    if (!found.ok() && found.error().code == ErrorCode::kInterrupted) return found.error();
+    if (!found.ok()) fault_ = kNoVector + found.error().message;
+    if (!found.ok() || !found.value()) return found.ok() ? RowVector::kNone : RowVector::kInvalid;
   }
-  if (!found.value()) return RowVector::kNone;
-  vector_ = scratch_.vector;
-  norm_squared_ = exact_dot(vector_.data(), vector_.data(), static_cast<int64_t>(vector_.size()));
+  norm_squared_ = exact_dot(vector_.data(), vector_.data(), std::ssize(vector_));
   return RowVector::kVector;
 }
 
@@ -304,15 +208,15 @@ Result<bool> ContentRows::read_indexed(const live::IndexState& state, int32_t ro
   return true;
 }
 
-Status ContentRows::read_row(int64_t id, const UseContent& use) {
-  OwnStatement::Run run(one_);
-  run.bind(id);
-  GLOVE_ASSIGN_OR_RETURN(const bool exists, run.next());
-  if (!exists) return {};
-  GLOVE_ASSIGN_OR_RETURN(const RowVector found, vector_of(run, 1));
-  const std::span<const float> vector =
-      found == RowVector::kVector ? std::span<const float>(vector_) : std::span<const float>();
-  return use({id, found, vector, norm_squared_, fault_, row_.digest});
+Status ContentRows::read_rows(std::span<const int64_t> ids, const UseContent& use) {
+  waiting_.clear();
+  for (const int64_t id : ids) {
+    OwnStatement::Run run(one_);
+    run.bind(id);
+    GLOVE_ASSIGN_OR_RETURN(const bool exists, run.next());
+    if (exists) GLOVE_RETURN_IF_ERROR(take(run, id, 1, use));
+  }
+  return pass_waiting(use);
 }
 
 Result<bool> ContentRows::exists(int64_t id) {
@@ -321,14 +225,91 @@ Result<bool> ContentRows::exists(int64_t id) {
   return run.next();
 }
 
+// Passes the row whose vector was read last.
+Status ContentRows::pass(int64_t id, RowVector found, const UseContent& use) {
+  const std::span<const float> vector =
+      found == RowVector::kVector ? std::span<const float>(vector_) : std::span<const float>();
+  return use({id, found, vector, norm_squared_, fault_, row_.digest});
+}
+
+// Passes the current row of a statement, or lets it wait for others that are encoded with it. It has the
+// content from `first_column` on; 0: none.
+Status ContentRows::take(OwnStatement::Run& run, int64_t id, int first_column, const UseContent& use) {
+  const bool exists = first_column > 0;
+  if (!encodes_slowly()) {
+    RowVector found = RowVector::kNone;
+    if (exists) {
+      GLOVE_ASSIGN_OR_RETURN(found, vector_of(run, first_column));
+    }
+    return pass(id, found, use);
+  }
+  if (waiting_.empty()) to_encode_.clear();
+  WaitingRow& row = waiting_.emplace_back();
+  row.id = id;
+  if (exists) {
+    GLOVE_ASSIGN_OR_RETURN(const bool known, read_text(run, first_column));
+    row.digest = row_.digest;
+    if (known)
+      row.vector = vector_;
+    else
+      row.place = std::ssize(to_encode_);
+    if (!known) to_encode_.push_back({row_.text, {}, {}});
+  }
+  const int64_t at_once = model_.texts_at_once();
+  const bool is_full = std::ssize(to_encode_) == at_once || std::ssize(waiting_) == kMostWaiting * at_once;
+  return is_full ? pass_waiting(use) : Status();
+}
+
+// Encodes what waiting rows need, on several threads, and passes them.
+Status ContentRows::pass_waiting(const UseContent& use) {
+  if (waiting_.empty()) return {};
+  GLOVE_RETURN_IF_ERROR(check_encode_limit());
+  GLOVE_RETURN_IF_ERROR(model_.encode_all(to_encode_));
+  for (WaitingRow& row : waiting_) {
+    fault_.clear();
+    RowVector found = row.vector.empty() ? RowVector::kNone : RowVector::kVector;
+    if (row.place >= 0) {
+      TextToEncode& text = to_encode_[static_cast<size_t>(row.place)];
+      texts_cut_ += text.was_cut ? 1 : 0;
+      found = text.fault.ok() ? RowVector::kVector : RowVector::kInvalid;
+      if (!text.fault.ok()) fault_ = kNoVector + text.fault.error().message;
+      row.vector = std::move(text.vector);
+    }
+    vector_ = std::move(row.vector);
+    norm_squared_ = exact_dot(vector_.data(), vector_.data(), std::ssize(vector_));
+    row_.digest = row.digest;
+    if (row.place >= 0 && found == RowVector::kVector && command_.progress == nullptr)
+      model_.keep_made(row.digest, /*is_query=*/false, vector_);
+    GLOVE_RETURN_IF_ERROR(pass(row.id, found, use));
+  }
+  waiting_.clear();
+  return {};
+}
+
+// An error unless a search may encode the texts that wait, which are not in the index.
+Status ContentRows::check_encode_limit() {
+  if (command_.progress != nullptr) return {};
+  GLOVE_ASSIGN_OR_RETURN(const int64_t limit, connection_.engine().settings().encode_limit());
+  encoded_ += std::ssize(to_encode_);
+  if (encoded_ <= limit) return {};
+  return index_error(index_, "more than ", limit,
+                     " texts are not encoded yet, and a search would have to encode them first; run ",
+                     index_.command("sync"), ", or raise glove_config('encode_limit')");
+}
+
 // Passes the rows of the statement, which has a row for each row of `table`.
-Status ContentRows::pass_rows(OwnStatement& statement, const std::string& table, const UseContent& use) {
-  OwnStatement::Run run(statement);
+Status ContentRows::pass_rows(OwnStatement::Run& run, const std::string& table, const UseContent& use) {
   ProgressLog log(connection_.engine().log(), index_.name + ": reading the rows of '" + index_.content + "'");
   const Timer timer;
   int64_t total = 0;  // counted only when reading them takes long, because counting does so too
+  waiting_.clear();
   for (int64_t rows = 1;; ++rows) {
     GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
+    if (!more) GLOVE_RETURN_IF_ERROR(pass_waiting(use));
+    if (!more && texts_cut_ > 0)
+      connection_.engine().log().write(concat(index_.name, ": ", std::exchange(texts_cut_, 0),
+                                              " texts are longer than the model '", model_.name(),
+                                              "' reads, so only their beginnings count"));
     if (!more) return {};
     if (total == 0 && timer.microseconds() > kUsBeforeCount) {
       GLOVE_ASSIGN_OR_RETURN(total, query("SELECT count(*) FROM " + table).next_integer());
@@ -340,28 +321,26 @@ Status ContentRows::pass_rows(OwnStatement& statement, const std::string& table,
       log.set("row", rows, total);
       log.tick();
     }
-    RowVector found = RowVector::kNone;
-    if (run.integer(1) != 0) {
-      GLOVE_ASSIGN_OR_RETURN(found, vector_of(run, 2));
-    }
-    const std::span<const float> vector =
-        found == RowVector::kVector ? std::span<const float>(vector_) : std::span<const float>();
-    GLOVE_RETURN_IF_ERROR(use({run.integer(0), found, vector, norm_squared_, fault_, row_.digest}));
+    GLOVE_RETURN_IF_ERROR(take(run, run.integer(0), run.integer(1) != 0 ? 2 : 0, use));
   }
 }
 
 Status ContentRows::read_all(const live::UseRow& use) {
-  return pass_rows(all_, index_.content_table(), [&](const ContentRow& row) {
+  OwnStatement::Run run(all_);
+  return pass_rows(run, index_.content_table(), [&](const ContentRow& row) {
     return row.found == RowVector::kVector ? use(row.id, row.vector) : Status();
   });
 }
 
-Status ContentRows::read_logged(const UseContent& use) {
-  return pass_rows(logged_, index_.object("_log"), use);
+Status ContentRows::read_logged(const UseContent& use, int64_t last) {
+  OwnStatement::Run run(logged_);
+  run.bind(last);
+  return pass_rows(run, index_.object("_log"), use);
 }
 
 Status ContentRows::read_content(const UseContent& use) {
-  return pass_rows(all_, index_.content_table(), use);
+  OwnStatement::Run run(all_);
+  return pass_rows(run, index_.content_table(), use);
 }
 
 Status ContentRows::check_types() const {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,13 +14,13 @@
 #include "live/live_search.h"
 #include "sql/index/index_progress.h"
 #include "sql/index/own_work.h"
+#include "sql/index/text_model.h"
 #include "sql/index/vector_store.h"
-#include "sql/text/text_encoder.h"
 #include "sql/values/blob_type.h"
 
 namespace glove::sql {
 
-class KnownTexts;  // sql/index/known_texts.h
+class KnownTexts;  // sql/index/index_store.h
 
 // What a row of the content has.
 enum class RowVector {
@@ -43,7 +44,7 @@ struct ContentRow {
 class ContentRows final : public live::RowSource, IndexPart {
  public:
   ContentRows(Connection& connection, const IndexDefinition& index, VectorStore& vectors)
-      : IndexPart(connection, index), vectors_(vectors) {}
+      : IndexPart(connection, index), vectors_(vectors), model_(connection, index) {}
 
   // Must be called before each use in a statement. For an index of texts, finds the model: that of the
   // definition, else the one of this name, else the only one that is loaded. `dims`: those of the index; 0:
@@ -58,9 +59,9 @@ class ContentRows final : public live::RowSource, IndexPart {
 
   // The fingerprint of the model of an index of texts, by which the index knows it again; empty for others.
   // REQUIRES: begin() succeeded.
-  std::string fingerprint() const;
+  std::string fingerprint() const { return model_.fingerprint(); }
   // The name of the model, if the definition of an index of texts has none. REQUIRES: begin() succeeded.
-  std::string model_to_store() const { return index_.model.empty() ? model_name_ : std::string(); }
+  std::string model_to_store() const { return index_.model.empty() ? model_.name() : std::string(); }
 
   // The dimensions; 0 while they are not known.
   int64_t dims() const { return dims_; }
@@ -71,6 +72,7 @@ class ContentRows final : public live::RowSource, IndexPart {
   // Whether the content has this row, with or without a vector.
   Result<bool> exists(int64_t id);
   Status read_all(const live::UseRow& use) override;
+  bool is_slow() const override { return encodes_slowly(); }
 
   // Until the next call, read_logged() and read_content() report how far they are; null: nobody asks. The
   // object must outlive its use.
@@ -80,12 +82,17 @@ class ContentRows final : public live::RowSource, IndexPart {
   void reuse(KnownTexts* known) { command_.known = known; }
 
   using UseContent = std::function<Status(const ContentRow& row)>;
-  // Passes every logged row, by ascending id, also those that the content no longer has.
-  Status read_logged(const UseContent& use);
-  // Passes this row if the content has it.
-  Status read_row(int64_t id, const UseContent& use);
+  // Passes every logged row up to this id, by ascending id, also those that the content no longer has.
+  Status read_logged(const UseContent& use, int64_t last = std::numeric_limits<int64_t>::max());
+  // Passes those of these rows that the content has, in this order.
+  Status read_rows(std::span<const int64_t> ids, const UseContent& use);
   // Passes every row of the content, by ascending id.
   Status read_content(const UseContent& use);
+
+  // Whether a neural model makes the vectors. REQUIRES: begin() succeeded.
+  bool encodes_slowly() const { return model_.texts_at_once() > 0; }
+  // An error if the model's vectors are meant to be compared by another metric and the definition has none.
+  Status check_metric() const { return model_.check_metric(); }
 
   // Makes the vector of a query of a text. Returns false if the text has none.
   Result<bool> encode_query(std::string_view text, std::vector<float>& vector);
@@ -105,14 +112,24 @@ class ContentRows final : public live::RowSource, IndexPart {
   Status prepare_statements();
   std::string columns(const char* table) const;
   Result<RowVector> vector_of(OwnStatement::Run& run, int first_column);
+  // A row whose text is encoded together with those of others.
+  struct WaitingRow {
+    int64_t id = 0;
+    std::vector<float> vector;  // if it is known
+    Digest128 digest{};
+    int64_t place = -1;  // in to_encode_; below 0: it has no text there
+  };
+
   Result<RowVector> encode_row(OwnStatement::Run& run, int first_column);
+  // Reads the text of the current row into row_. Returns whether its vector is known.
+  Result<bool> read_text(OwnStatement::Run& run, int first_column);
+  Status pass(int64_t id, RowVector found, const UseContent& use);
+  Status take(OwnStatement::Run& run, int64_t id, int first_column, const UseContent& use);
+  Status pass_waiting(const UseContent& use);
+  Status check_encode_limit();
   Result<bool> find_known(int64_t id);
   void check_vector();
-  Status choose_model(const std::string& stored);
-  Status find_model();
-  Status find_encoder();
-  Status check_fingerprint(const std::string& expected_fingerprint) const;
-  Status pass_rows(OwnStatement& statement, const std::string& table, const UseContent& use);
+  Status pass_rows(OwnStatement::Run& run, const std::string& table, const UseContent& use);
 
   VectorStore& vectors_;
   int64_t dims_ = 0;
@@ -130,11 +147,11 @@ class ContentRows final : public live::RowSource, IndexPart {
   double norm_squared_ = 0;                   // of vector_
   std::string fault_;                         // of the current row; empty: none
   int64_t other_dims_ = 0;                    // of the current row, if that is its fault
-  KeptEncoder kept_encoder_;
-  std::string model_name_;
-  ModelPtr model_;
-  const TextEncoder* encoder_ = nullptr;
-  TextEncoder::Scratch scratch_;
+  std::vector<WaitingRow> waiting_;
+  std::vector<TextToEncode> to_encode_;  // the texts of waiting rows
+  int64_t encoded_ = 0;                  // texts for searches, since begin()
+  int64_t texts_cut_ = 0;
+  TextModel model_;
   struct {
     std::string text;
     Digest128 digest{};  // in a command

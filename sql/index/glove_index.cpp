@@ -283,7 +283,8 @@ class LiveIndex final : public nn::RankedTable, private nn::RowKeys {
 
   Status list_rows(const std::optional<std::vector<int64_t>>& wanted, std::vector<int64_t>& ids) override {
     GLOVE_RETURN_IF_ERROR(check_schema());
-    GLOVE_ASSIGN_OR_RETURN(const live::IndexState state, store_.state(rows_, nullptr, store_.seen(statement())));
+    GLOVE_ASSIGN_OR_RETURN(const live::IndexState state,
+                           store_.state(rows_, nullptr, store_.seen(statement())));
     ids = wanted ? ids_among(state, *wanted) : all_ids(state);
     size_.rows = wanted ? size_.rows : static_cast<double>(ids.size());
     if (!index_.has_key_table || (wanted && wanted->size() <= 1)) return {};

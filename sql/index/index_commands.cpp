@@ -1,7 +1,9 @@
 #include "sql/index/index_commands.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 
 #include "base/utf8.h"
@@ -11,7 +13,6 @@
 #include "sql/index/content_schema.h"
 #include "sql/index/index_schema.h"
 #include "sql/index/key_table.h"
-#include "sql/index/known_texts.h"
 #include "sql/index/new_segment.h"
 #include "sql/index/own_work.h"
 #include "sql/index/segment_store.h"
@@ -35,7 +36,7 @@ Status IndexCommands::create() {
   GLOVE_RETURN_IF_ERROR(check_content(db(), index_));
   GLOVE_RETURN_IF_ERROR(check_trigger_names(db(), index_));
   GLOVE_RETURN_IF_ERROR(create_tables(db(), index_));
-  return reported("creating", [this] { return rebuild(); });
+  return reported("creating", [this] { return rebuild(/*is_new=*/true); });
 }
 
 // Runs body(), while which the log and other connections are told what the command does.
@@ -95,22 +96,31 @@ Status IndexCommands::work(std::string_view command) {
     GLOVE_ASSIGN_OR_RETURN(const std::string found, reported("checking", [this] { return problem(); }));
     return found.empty() ? Status() : Status(ErrorCode::kCorrupt, found);
   }
+  constexpr std::string_view kSomeRows = "sync=";
   const bool merge = command == "merge";
-  if (!merge && command != "sync")
+  int64_t most = std::numeric_limits<int64_t>::max();
+  bool is_known = merge || command == "sync";
+  if (command.starts_with(kSomeRows)) {
+    const char* const end = command.data() + command.size();
+    const auto [stop, code] = std::from_chars(command.data() + kSomeRows.size(), end, most);
+    is_known = code == std::errc() && stop == end && most > 0;
+  }
+  if (!is_known)
     return {ErrorCode::kInvalidArgument, index_.name + ": there is no command " + quoted_value(command) +
-                                             "; the commands are: sync, merge, rebuild, repair, "
-                                             "integrity-check, calibrate"};
+                                             "; the commands are: sync, sync=N with a positive N, merge, "
+                                             "rebuild, repair, integrity-check, calibrate"};
   GLOVE_RETURN_IF_ERROR(check_index(db(), index_));
-  return reported(merge ? "merging" : "syncing", [&] { return sync(merge); });
+  return reported(merge ? "merging" : "syncing", [&] { return sync(merge, most); });
 }
 
-Status IndexCommands::sync(bool join_all) {
+Status IndexCommands::sync(bool join_all, int64_t most) {
   GLOVE_ASSIGN_OR_RETURN(IndexConfig config, store_.config());
   GLOVE_ASSIGN_OR_RETURN(auto segments, store_.segments().list(config.dims));
   GLOVE_RETURN_IF_ERROR(rows_.begin(config.dims, config));
   GLOVE_ASSIGN_OR_RETURN(const int64_t logged, store_.count_logged());
   if (logged == 0 && !join_all && store_.gone() == 0) return {};
-  const Status moved = move_log(segments, logged);
+  GLOVE_ASSIGN_OR_RETURN(const int64_t last, store_.last_logged(most));
+  const Status moved = move_log(segments, std::min(logged, most), last);
   GLOVE_RETURN_IF_ERROR(rows_.check_types());
   GLOVE_RETURN_IF_ERROR(moved);
   const bool has_dims = config.dims != 0;
@@ -126,7 +136,7 @@ Status IndexCommands::sync(bool join_all) {
   const std::vector<size_t> joined = joined_segments(segments, join_all, lists.are_due());
   if (!look_in_all)
     for (const size_t i : joined) GLOVE_RETURN_IF_ERROR(kill_missing(segments[i]));
-  GLOVE_RETURN_IF_ERROR(write_segments(segments, joined, lists));
+  GLOVE_RETURN_IF_ERROR(write_segments(segments, joined, lists, last));
   if (join_all && index_.has_key_table) GLOVE_RETURN_IF_ERROR(KeyTable(connection_, index_).remove_gone());
   if (joined.empty()) GLOVE_RETURN_IF_ERROR(lists.calibrate_again(segments));
   if ((!has_dims && !segments.empty()) || lists.are_due() || config.recall != calibration ||
@@ -152,7 +162,7 @@ std::vector<size_t> IndexCommands::joined_segments(const std::vector<StoredSegme
 }
 
 // Makes a segment of the logged rows, and marks them dead in the other ones.
-Status IndexCommands::move_log(std::vector<StoredSegment>& segments, int64_t logged) {
+Status IndexCommands::move_log(std::vector<StoredSegment>& segments, int64_t logged, int64_t last_logged) {
   if (logged > 0)
     for (StoredSegment& stored : segments)
       GLOVE_RETURN_IF_ERROR(store_.segments().load_ids(stored, rows_.dims()));
@@ -160,10 +170,12 @@ Status IndexCommands::move_log(std::vector<StoredSegment>& segments, int64_t log
   if (index_.metric != RowMetric::kCosine && coding == nullptr && !segments.empty())
     return damaged_index(index_, "the mean of its rows is gone");
   NewSegment fresh(index_, vectors_, next_id(segments), logged, std::move(coding));
-  GLOVE_RETURN_IF_ERROR(rows_.read_logged([&](const ContentRow& row) -> Status {
-    for (StoredSegment& stored : segments) stored.kill_id(row.id);
-    return fresh.add(rows_, row);
-  }));
+  GLOVE_RETURN_IF_ERROR(rows_.read_logged(
+      [&](const ContentRow& row) -> Status {
+        for (StoredSegment& stored : segments) stored.kill_id(row.id);
+        return fresh.add(rows_, row);
+      },
+      last_logged));
   if (fresh.rows() == 0) return {};
   StoredSegment& stored = segments.emplace_back();
   stored.is_new = true;
@@ -231,7 +243,7 @@ Status IndexCommands::check_lengths(const std::vector<StoredSegment>& segments, 
 
 // Empties the log and writes what has changed: the segments at the positions `joined` become one.
 Status IndexCommands::write_segments(std::vector<StoredSegment>& segments, const std::vector<size_t>& joined,
-                                     IndexLists& lists) {
+                                     IndexLists& lists, int64_t last_logged) {
   int64_t joined_rows = 0;
   for (const size_t i : joined) joined_rows += segments[i].record.rows - segments[i].dead_rows();
   NewSegment whole(index_, vectors_, next_id(segments), joined_rows);
@@ -246,7 +258,8 @@ Status IndexCommands::write_segments(std::vector<StoredSegment>& segments, const
       GLOVE_RETURN_IF_ERROR(lists.put(segments[i].segment));
   SegmentStore& store = store_.segments();
   GLOVE_RETURN_IF_ERROR(check_lengths(segments, made, lists));
-  GLOVE_RETURN_IF_ERROR(store_.clear_log());  // first, so that the blocks are written into its pages
+  GLOVE_RETURN_IF_ERROR(
+      store_.clear_log(last_logged));  // first, so that the blocks are written into its pages
   for (size_t i = 0; i < segments.size(); ++i) {
     const StoredSegment& stored = segments[i];
     if (std::binary_search(joined.begin(), joined.end(), i)) {
@@ -262,7 +275,17 @@ Status IndexCommands::write_segments(std::vector<StoredSegment>& segments, const
   return made == nullptr ? Status() : store.add(whole.id(), made);
 }
 
-Status IndexCommands::rebuild() {
+// Whether a new index leaves its rows in the log, because encoding them would take long.
+Result<bool> IndexCommands::must_wait() {
+  GLOVE_RETURN_IF_ERROR(rows_.check_metric());
+  if (!rows_.encodes_slowly()) return false;
+  GLOVE_ASSIGN_OR_RETURN(const int64_t limit, connection_.engine().settings().encode_limit());
+  GLOVE_ASSIGN_OR_RETURN(const int64_t rows,
+                         query("SELECT count(*) FROM " + index_.content_table()).next_integer());
+  return rows > limit;
+}
+
+Status IndexCommands::rebuild(bool is_new) {
   GLOVE_RETURN_IF_ERROR(check_content(db(), index_));
   GLOVE_RETURN_IF_ERROR(create_missing_tables(db(), index_));
   if (index_.has_key_table) {
@@ -279,7 +302,12 @@ Status IndexCommands::rebuild() {
   KnownTexts known(store_, vectors_);
   if (index_.is_text) GLOVE_RETURN_IF_ERROR(known.read(rows_.fingerprint()));
   rows_.reuse(&known);
-  const Status read = rows_.read_content([&](const ContentRow& row) { return fresh.add(rows_, row); });
+  bool waits = false;
+  if (is_new) {
+    GLOVE_ASSIGN_OR_RETURN(waits, must_wait());
+  }
+  const Status read =
+      waits ? Status() : rows_.read_content([&](const ContentRow& row) { return fresh.add(rows_, row); });
   GLOVE_RETURN_IF_ERROR(rows_.check_types());
   GLOVE_RETURN_IF_ERROR(read);
   rows_.reuse(nullptr);
@@ -296,6 +324,8 @@ Status IndexCommands::rebuild() {
   GLOVE_RETURN_IF_ERROR(drop_triggers(db(), index_));
   GLOVE_RETURN_IF_ERROR(create_triggers(db(), index_));
   GLOVE_RETURN_IF_ERROR(store_.clear());
+  if (waits)
+    GLOVE_RETURN_IF_ERROR(store_.log_all("SELECT " + row_id(index_) + " FROM " + row_source(index_)));
   if (index_.is_text) GLOVE_RETURN_IF_ERROR(vectors_.remove_others(id));
   GLOVE_RETURN_IF_ERROR(store_.set_config(config));
   GLOVE_RETURN_IF_ERROR(lists.write());

@@ -33,6 +33,7 @@ class IndexCommands : IndexPart {
   Status create();
 
   // sync              turns the log into a segment, and joins segments by the rule of live/merge_rule.h
+  // sync=N            the same for the first N logged rows
   // merge             the same, and joins all segments
   // rebuild           makes the triggers and all segments again
   // repair            makes the triggers again, and segments of those rows that differ from what is stored
@@ -60,18 +61,20 @@ class IndexCommands : IndexPart {
 
   Status run_now(std::string_view command);
   Status work(std::string_view command);
-  Status sync(bool join_all);
-  Status rebuild();
+  // `most`: logged rows that become a segment.
+  Status sync(bool join_all, int64_t most);
+  Status rebuild(bool is_new = false);
+  Result<bool> must_wait();
   Status repair();
   Status log_differences();
   Result<std::vector<StoredSegment>> checked_segments(const IndexConfig& config);
-  Status move_log(std::vector<StoredSegment>& segments, int64_t logged);
+  Status move_log(std::vector<StoredSegment>& segments, int64_t logged, int64_t last_logged);
   template <class Body>
   auto reported(const char* doing, Body&& body) -> decltype(body());
   std::vector<size_t> joined_segments(const std::vector<StoredSegment>& segments, bool join_all,
                                       bool lists_are_due) const;
   Status write_segments(std::vector<StoredSegment>& segments, const std::vector<size_t>& joined,
-                        IndexLists& lists);
+                        IndexLists& lists, int64_t last_logged);
   Status check_lengths(const std::vector<StoredSegment>& segments, const live::SegmentPtr& made,
                        const IndexLists& lists);
   Result<bool> has_missing(const std::vector<StoredSegment>& segments);

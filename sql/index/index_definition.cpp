@@ -118,6 +118,7 @@ Status set_argument(IndexDefinition& index, std::string_view key, const std::str
     if (!metric)
       return index_error(index, concat("metric must be ", kMetricNames, ", but is ", quoted_value(value)));
     index.metric = *metric;
+    index.has_metric = true;
   } else if (key == "certainty") {
     index.has_certainty = true;
   } else {

@@ -39,6 +39,7 @@ struct IndexDefinition {
   bool skip_invalid = false;   // rows with an invalid vector are left out, rather than an error at sync
   int64_t lists = kAutoLists;  // how many; 0: none
   RowMetric metric = RowMetric::kCosine;
+  bool has_metric = false;     // it is given
   bool has_certainty = false;  // an argument of earlier versions, which does nothing
 
   static constexpr int64_t kAutoLists = -1;

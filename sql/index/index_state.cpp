@@ -40,6 +40,17 @@ void hide_dead(const StoredSegment& stored, int64_t first, std::vector<int32_t>&
       hidden.push_back(static_cast<int32_t>(first + static_cast<int64_t>(8 * byte) + std::countr_zero(bits)));
 }
 
+void append_row(live::ChangedRows& rows, int64_t id, std::span<const float> vector, double norm_squared) {
+  rows.ids.push_back(id);
+  rows.vectors.insert(rows.vectors.end(), vector.begin(), vector.end());
+  rows.norms_squared.push_back(norm_squared);
+}
+
+std::span<const float> vector_at(const live::ChangedRows& rows, size_t i) {
+  const size_t dims = rows.vectors.size() / rows.ids.size();
+  return std::span(rows.vectors).subspan(i * dims, dims);
+}
+
 }  // namespace
 
 std::vector<int64_t> all_ids(const live::IndexState& state) {
@@ -256,25 +267,24 @@ Status IndexStore::add_changed(CommittedState& to, std::vector<int64_t> ids, con
       return {};
     }
   }
+  std::vector<int64_t> admitted = ids;
+  if (reading.among != nullptr)
+    std::erase_if(admitted, [&](int64_t id) { return !reading.among->contains(id); });
+  live::ChangedRows fresh;
+  GLOVE_RETURN_IF_ERROR(reading.rows.read_rows(admitted, [&](const ContentRow& row) -> Status {
+    if (row.found == RowVector::kVector && live::is_in_relation(index_.metric, row.norm_squared))
+      append_row(fresh, row.id, row.vector, row.norm_squared);
+    return {};
+  }));
   const auto changed = std::make_shared<live::ChangedRows>();
-  const auto dims = static_cast<size_t>(state.dims);
-  const auto add = [&changed](int64_t id, std::span<const float> vector, double norm_squared) {
-    changed->ids.push_back(id);
-    changed->vectors.insert(changed->vectors.end(), vector.begin(), vector.end());
-    changed->norms_squared.push_back(norm_squared);
-  };
-  for (size_t i = 0; const int64_t id : all) {
+  for (size_t i = 0, j = 0; const int64_t id : all) {
     const bool kept = i < former.ids.size() && former.ids[i] == id;
-    if (std::ranges::binary_search(ids, id)) {
-      if (reading.among == nullptr || reading.among->contains(id))
-        GLOVE_RETURN_IF_ERROR(reading.rows.read_row(id, [this, &add](const ContentRow& row) -> Status {
-          if (row.found == RowVector::kVector && live::is_in_relation(index_.metric, row.norm_squared))
-            add(row.id, row.vector, row.norm_squared);
-          return {};
-        }));
-    } else {
+    if (j < fresh.ids.size() && fresh.ids[j] == id) {
+      append_row(*changed, id, vector_at(fresh, j), fresh.norms_squared[j]);
+      ++j;
+    } else if (kept && !std::ranges::binary_search(ids, id)) {
       GLOVE_ASSIGN_OR_RETURN(const bool exists, reading.rows.exists(id));  // REPLACE deletes without a trace
-      if (exists) add(id, std::span(former.vectors).subspan(i * dims, dims), former.norms_squared[i]);
+      if (exists) append_row(*changed, id, vector_at(former, i), former.norms_squared[i]);
     }
     if (kept) ++i;
   }
@@ -300,18 +310,16 @@ Result<std::optional<live::SegmentPtr>> IndexStore::encode(std::span<const int64
   CodingPtr coding;
   std::optional<live::SegmentBuilder> builder;
   std::optional<live::SegmentEncoder> encoder;
-  for (const int64_t id : ids)
-    GLOVE_RETURN_IF_ERROR(rows.read_row(id, [&](const ContentRow& row) -> Status {
-      if (row.found != RowVector::kVector || !live::is_in_relation(index_.metric, row.norm_squared))
-        return {};
-      if (!builder) {
-        GLOVE_ASSIGN_OR_RETURN(coding, segments_.coding_of_log(std::ssize(row.vector)));
-        builder.emplace(std::ssize(row.vector), std::ssize(ids), coding);
-        encoder.emplace(*builder);
-      }
-      encoder->add(row.id, row.vector, row.norm_squared);
-      return {};
-    }));
+  GLOVE_RETURN_IF_ERROR(rows.read_rows(ids, [&](const ContentRow& row) -> Status {
+    if (row.found != RowVector::kVector || !live::is_in_relation(index_.metric, row.norm_squared)) return {};
+    if (!builder) {
+      GLOVE_ASSIGN_OR_RETURN(coding, segments_.coding_of_log(std::ssize(row.vector)));
+      builder.emplace(std::ssize(row.vector), std::ssize(ids), coding);
+      encoder.emplace(*builder);
+    }
+    encoder->add(row.id, row.vector, row.norm_squared);
+    return {};
+  }));
   if (!builder) return std::optional(live::SegmentPtr());
   encoder->finish();
   const int64_t count = builder->rows();

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/float_environment.h"
+#include "base/require.h"
 #include "model/limits.h"
 #include "sql/adapter/boundary.h"
 #include "sql/index/index_triggers.h"
@@ -135,10 +137,12 @@ void IndexStore::tell_that_sync_is_due(size_t logged) {
       index_.command("sync"));
 }
 
-Status IndexStore::clear_log() {
+Status IndexStore::clear_log(int64_t last) {
   int64_t number = 0;
   sqlite3_randomness(sizeof(number), &number);
-  GLOVE_RETURN_IF_ERROR(execute("DELETE FROM " + index_.object("_log")));
+  const bool is_all = last == std::numeric_limits<int64_t>::max();
+  GLOVE_RETURN_IF_ERROR(execute("DELETE FROM " + index_.object("_log") +
+                                (is_all ? "" : " WHERE id <= " + std::to_string(last))));
   return query("INSERT OR REPLACE INTO " + index_.object("_config") + " VALUES ('log', ?)", number).finish();
 }
 
@@ -157,6 +161,17 @@ Status IndexStore::clear() {
 
 Result<int64_t> IndexStore::count_logged() {
   return query("SELECT count(*) FROM " + index_.object("_log")).next_integer();
+}
+
+Status IndexStore::log_all(const std::string& ids) {
+  return execute("INSERT INTO " + index_.object("_log") + "(id) " + ids);
+}
+
+Result<int64_t> IndexStore::last_logged(int64_t count) {
+  OwnQuery last =
+      query("SELECT id FROM " + index_.object("_log") + " ORDER BY id LIMIT 1 OFFSET ?", count - 1);
+  GLOVE_ASSIGN_OR_RETURN(const bool found, last.next());
+  return found ? last.integer(0) : std::numeric_limits<int64_t>::max();
 }
 
 Result<std::vector<int64_t>> IndexStore::logged() {
@@ -203,6 +218,37 @@ bool IndexStore::log_is_empty() {
   OwnStatement::Run run(any_logged_);
   const Result<bool> found = run.next();
   return found.ok() && !found.value();
+}
+
+Status KnownTexts::read(const std::string& fingerprint) {
+  const Status read = read_places(fingerprint);
+  if (read.ok()) return {};
+  segments_.clear();
+  places_.clear();
+  return read.error().code == ErrorCode::kInterrupted ? read : Status();
+}
+
+Status KnownTexts::read_places(const std::string& fingerprint) {
+  GLOVE_ASSIGN_OR_RETURN(const IndexConfig config, store_.config());
+  if (config.fingerprint != fingerprint || config.dims == 0) return {};
+  dims_ = config.dims;
+  GLOVE_ASSIGN_OR_RETURN(segments_, store_.loaded_segments(dims_));
+  for (const StoredSegment& stored : segments_) append_living(stored, places_);
+  std::ranges::sort(places_, {}, &LivingRow::id);
+  return {};
+}
+
+Result<std::span<const float>> KnownTexts::find(int64_t id, const Digest128& digest) {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
+  constexpr std::span<const float> kUnknown;
+  const auto place = std::ranges::lower_bound(places_, id, {}, &LivingRow::id);
+  if (place == places_.end() || place->id != id) return kUnknown;
+  const StoredSegment& stored = *place->stored;
+  StoredTextReader& reader = readers_.try_emplace(stored.record.id, vectors_, dims_).first->second;
+  GLOVE_ASSIGN_OR_RETURN(const auto known, reader.digests.read(stored.record.id, place->row));
+  if (known.empty() || digest_of(known) != digest) return kUnknown;
+  GLOVE_ASSIGN_OR_RETURN(const auto vector, reader.vectors.read(stored.record.id, place->row));
+  return stored.segment->has_codes_of(place->row, vector) ? vector : kUnknown;
 }
 
 }  // namespace glove::sql

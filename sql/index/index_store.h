@@ -2,15 +2,19 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "live/blake2b.h"
 #include "live/live_search.h"
 #include "sql/index/content_rows.h"
 #include "sql/index/own_work.h"
 #include "sql/index/segment_store.h"
+#include "sql/index/vector_store.h"
 
 namespace glove::sql {
 
@@ -81,7 +85,10 @@ class IndexStore : IndexPart {
   // Whether that would be returned for a cursor that has been in use since it was returned.
   bool sees_still(const SeenState& seen, int64_t statement);
 
-  Status clear_log();
+  // Removes the ids up to this one from the log.
+  Status clear_log(int64_t last = std::numeric_limits<int64_t>::max());
+  // Logs all rows that `ids`, a SELECT, returns.
+  Status log_all(const std::string& ids);
   // Logs rows, as triggers that count do.
   Status log(std::span<const int64_t> ids);
   // Removes all segments and the log.
@@ -90,6 +97,8 @@ class IndexStore : IndexPart {
   Result<std::vector<int64_t>> logged();
   // Returns how many there are.
   Result<int64_t> count_logged();
+  // Returns the last of the first `count` ids; if there are no more, the greatest int64_t.
+  Result<int64_t> last_logged(int64_t count);
 
  private:
   std::optional<uint32_t> committed_version();
@@ -149,6 +158,31 @@ class IndexStore : IndexPart {
     live::IndexState state;
   };
   std::optional<UncommittedState> uncommitted_;  // what the last statement saw, if it saw no commit
+};
+
+// The vectors that an index of texts has already, so that commands encode only texts that have changed.
+// Must not outlive the command. The arguments of the constructor must outlive it.
+class KnownTexts {
+ public:
+  KnownTexts(IndexStore& store, VectorStore& vectors) : store_(store), vectors_(vectors) {}
+
+  // Finds out which rows are known, if `fingerprint` is that of the model that made their vectors. Of an
+  // index that is damaged, or that an earlier version made, none are. An error only if it was interrupted.
+  Status read(const std::string& fingerprint);
+
+  // Returns the vector of a row; an empty one unless it is that of a text with this digest. Fast if rows are
+  // asked for by ascending id. Valid until the next call. REQUIRES: the float environment.
+  Result<std::span<const float>> find(int64_t id, const Digest128& digest);
+
+ private:
+  Status read_places(const std::string& fingerprint);
+
+  IndexStore& store_;
+  VectorStore& vectors_;
+  int64_t dims_ = 0;
+  std::vector<StoredSegment> segments_;
+  std::vector<LivingRow> places_;  // by id
+  std::map<int64_t, StoredTextReader> readers_;
 };
 
 }  // namespace glove::sql

@@ -1,7 +1,9 @@
 #include "sql/models/load_options.h"
 
+#include <optional>
 #include <string>
 
+#include "model/limits.h"
 #include "sql/values/json_options.h"
 
 namespace glove::sql {
@@ -24,11 +26,30 @@ bool take_threads(const JsonValue& value, OpenOptions& options) {
 
 constexpr JsonOption<OpenOptions> kThreads = {"threads", "an integer from 0 (all cores) to 1024",
                                               take_threads};
+bool take_prompt(const JsonValue& value, std::optional<std::string>& prompt) {
+  if (value.kind == JsonKind::kText) prompt = value.text;
+  return value.kind == JsonKind::kText;
+}
+
 constexpr JsonOption<OpenOptions> kFileOptions[] = {
+    {"dims", &OpenOptions::dims, 1, kMaxDims},
+    {"document_prompt", "a text",
+     [](const JsonValue& value, OpenOptions& options) {
+       return take_prompt(value, options.document_prompt);
+     }},
+    {"file", "a path below the folder",
+     [](const JsonValue& value, OpenOptions& options) { return take_text(value, options.network); }},
     {"format", "the name of a format",
      [](const JsonValue& value, OpenOptions& options) { return take_text(value, options.read.format); }},
     {"frequencies", "the path of a file of words and counts",
      [](const JsonValue& value, OpenOptions& options) { return take_text(value, options.counts_path); }},
+    {"old", &OpenOptions::accepts_old},
+    {"prompt", "a text",
+     [](const JsonValue& value, OpenOptions& options) {
+       return take_prompt(value, options.query_prompt) && take_prompt(value, options.document_prompt);
+     }},
+    {"query_prompt", "a text",
+     [](const JsonValue& value, OpenOptions& options) { return take_prompt(value, options.query_prompt); }},
     {"tensor", "the name of a tensor",
      [](const JsonValue& value, OpenOptions& options) { return take_text(value, options.read.tensor); }},
     kThreads,

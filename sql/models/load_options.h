@@ -14,6 +14,11 @@ enum class LoadSource { kFile, kTable };
 // Parses the options, which are:
 //
 // option      applies to   value          meaning
+// dims        encoder      1 to 65536     the first dimensions of its vectors; default: all
+// document_prompt, query_prompt, prompt
+//             encoder      a text         before each row's text, each query, or both; default: the model's
+// file        encoder      a path         the network below the folder; default: onnx/model.onnx
+// old         encoder      true, false    accepts a library whose checks of model files are weaker
 // format      file         a format name  the format of the file; default: detect it
 // frequencies file         a path         how often words occur, for the weights of texts; default: unknown
 // tensor      file         a name         the tensor of a safetensors file; default: its only matrix

@@ -9,6 +9,10 @@
 // of a model of words is the mean of the raw vectors of the text's words, weighted by smooth inverse
 // frequency, without the model's common components (docs/text.md). Returns NULL if the text is NULL, has no
 // word or token of the model, or has a zero vector.
+//
+// glove_encode(text [, model [, options]]): the same for any model, also a neural encoder, whose vectors may
+// differ in their last bits between processors, so that SQLite lets no index or generated column use the
+// function.
 #include <memory>
 #include <string_view>
 
@@ -20,7 +24,7 @@
 namespace glove::sql {
 namespace {
 
-constexpr std::string_view kTextVec = "glove_text_vec";
+constexpr std::string_view kTextVec = "glove_text_vec", kEncode = "glove_encode";
 
 // What the function keeps between its calls on a connection.
 struct TextVecState {
@@ -34,29 +38,40 @@ TextVecState& text_vec_state(sqlite3_context* context) {
   return *static_cast<TextVecState*>(state.get());
 }
 
-Status glove_text_vec(sqlite3_context* context, Arguments arguments) {
-  GLOVE_ASSIGN_OR_RETURN(const auto text, optional_text(arguments, 0, kTextVec, "text"));
-  GLOVE_ASSIGN_OR_RETURN(const auto options, optional_text(arguments, 2, kTextVec, "options"));
+Status encode(sqlite3_context* context, Arguments arguments, std::string_view name, Connection::For use) {
+  GLOVE_ASSIGN_OR_RETURN(const auto text, optional_text(arguments, 0, name, "text"));
+  GLOVE_ASSIGN_OR_RETURN(const auto options, optional_text(arguments, 2, name, "options"));
   if (!text) return Status();
-  GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, model_argument(context, arguments, 1, kTextVec));
+  GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, model_argument(context, arguments, 1, name, use));
   TextVecState& state = text_vec_state(context);
   GLOVE_ASSIGN_OR_RETURN(const TextEncoder* const encoder,
-                         state.encoder.find(connection_of(context), model, options, kTextVec));
+                         state.encoder.find(connection_of(context), model, options, name));
   InterruptPoller poller(sqlite3_context_db_handle(context));
   auto encoded = encoder->encode(*model, *text, state.scratch, poller);
   if (!encoded.ok() && encoded.error().code == ErrorCode::kInterrupted) return encoded.error();
-  if (!encoded.ok()) return named_error(kTextVec, encoded.error());
+  if (!encoded.ok()) return named_error(name, encoded.error());
   if (encoded.value())
     sqlite3_result_blob64(context, state.scratch.vector.data(), state.scratch.vector.size() * sizeof(float),
                           SQLITE_TRANSIENT);
   return Status();
 }
 
+Status glove_text_vec(sqlite3_context* context, Arguments arguments) {
+  return encode(context, arguments, kTextVec, Connection::For::kRows);
+}
+
+Status glove_encode(sqlite3_context* context, Arguments arguments) {
+  return encode(context, arguments, kEncode, Connection::For::kTexts);
+}
+
 }  // namespace
 
 int register_glove_text_vec(sqlite3* db, Engine& engine) {
   // The flags of cos_sim, for the same reasons.
-  return register_scalar_function<glove_text_vec>(db, engine, "glove_text_vec", 1, 3, SQLITE_DETERMINISTIC);
+  const int code =
+      register_scalar_function<glove_text_vec>(db, engine, "glove_text_vec", 1, 3, SQLITE_DETERMINISTIC);
+  if (code != SQLITE_OK) return code;
+  return register_scalar_function<glove_encode>(db, engine, "glove_encode", 1, 3, 0);
 }
 
 }  // namespace glove::sql

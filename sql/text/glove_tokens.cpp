@@ -59,7 +59,8 @@ class GloveTokens::Cursor {
     GLOVE_ASSIGN_OR_RETURN(const auto options, optional_text(inputs_[kTokenOptions], kName, "options"));
     if (!text) return {};
     rowids_.start(inputs_.key());
-    GLOVE_ASSIGN_OR_RETURN(model_, model_input(models_, inputs_[kTokenModel], kName));
+    GLOVE_ASSIGN_OR_RETURN(model_,
+                           model_input(models_, inputs_[kTokenModel], kName, Connection::For::kTexts));
     GLOVE_ASSIGN_OR_RETURN(encoder_, kept_.find(models_.connection(), model_, options, kName,
                                                 /*for_words_only=*/true));
     InterruptPoller poller(models_.connection().db());

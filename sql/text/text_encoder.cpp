@@ -181,6 +181,20 @@ Result<std::shared_ptr<const TextEncoder>> make_encoder(Connection& connection, 
   return encoder;
 }
 
+// The encoder that the process keeps for this model and these options.
+Result<std::shared_ptr<const TextEncoder>> shared_encoder(Connection& connection, const ModelPtr& model,
+                                                          std::optional<std::string_view> options,
+                                                          std::string_view function, bool for_words_only) {
+  std::string key = for_words_only ? "word encoder " : "encoder ";
+  key += std::to_string(model->id());
+  if (options) key.append(" ").append(*options);
+  if (auto known = connection.engine().results().find<TextEncoder>(key); known != nullptr) return known;
+  GLOVE_ASSIGN_OR_RETURN(auto made, make_encoder(connection, model, options, function, for_words_only));
+  const auto bytes = static_cast<int64_t>(sizeof(SentenceEncoder) + key.size());
+  connection.engine().results().add(std::move(key), made, bytes);
+  return made;
+}
+
 }  // namespace
 
 Result<TextOptions> parse_text_options(std::string_view json, std::string_view function) {
@@ -193,15 +207,13 @@ Result<const TextEncoder*> KeptEncoder::find(Connection& connection, const Model
                                              std::optional<std::string_view> options,
                                              std::string_view function, bool for_words_only) {
   if (encoder_ != nullptr && model_id_ == model->id() && options_ == options) return encoder_.get();
-  encoder_.reset();
-  std::string key = for_words_only ? "word encoder " : "encoder ";
-  key += std::to_string(model->id());
-  if (options) key.append(" ").append(*options);
-  encoder_ = connection.engine().results().find<TextEncoder>(key);
+  encoder_ = model->source().encoder;
+  if (encoder_ != nullptr && options)
+    return invalid_value(function, "the model from ", model->path(),
+                         " is a neural encoder, which has no options for texts; leave them out, and pass "
+                         "prompts and dims to glove_load");
   if (encoder_ == nullptr) {
-    GLOVE_ASSIGN_OR_RETURN(encoder_, make_encoder(connection, model, options, function, for_words_only));
-    const auto bytes = static_cast<int64_t>(sizeof(SentenceEncoder) + key.size());
-    connection.engine().results().add(std::move(key), encoder_, bytes);
+    GLOVE_ASSIGN_OR_RETURN(encoder_, shared_encoder(connection, model, options, function, for_words_only));
   }
   model_id_ = model->id();
   options_.reset();

@@ -94,7 +94,7 @@ std::string vector_of(const IndexDefinition& index) {
   std::string text;
   for (const std::string& column : index.columns)
     text += concat(text.empty() ? "" : " || char(10) || ", "coalesce(d.", quoted_name(column), ", '')");
-  return concat("glove_text_vec(", text, " || '', coalesce(nullif(?, ''), (SELECT value FROM ",
+  return concat("glove_encode(", text, " || '', coalesce(nullif(?, ''), (SELECT value FROM ",
                 index.object("_config"), " WHERE key = 'model')), nullif(?, ''))");
 }
 

@@ -30,7 +30,8 @@ TEST_F(LongValues, AreShortenedInMessages) {
       {"SELECT * FROM glove_nn('king', NULL, 1, NULL, '@')", "cpu"},
       {"SELECT * FROM v('[1,2]', 1, '@')", "cpu"},
       {"SELECT glove_config('@')",
-       "...'; the settings are: backend, threads, gpu_memory, devices, index_memory, audits"},
+       "...'; the settings are: backend, threads, gpu_memory, devices, index_memory, audits, encode_limit, "
+       "onnxruntime"},
       {"SELECT glove_config('threads', '@')", "n...'"},
       {"SELECT glove_config('devices', '@')", "n...'"},
       {"SELECT glove_load('x', 'y', '{\"format\":\"@\"}')", ""},
@@ -46,7 +47,8 @@ TEST_F(LongValues, AreShortenedInMessages) {
       {"SELECT glove_text_vec('a', NULL, '{\"@\":1}')", "method"},
       {"SELECT glove_vec('(@')", "add ')'"},
       {"INSERT INTO v(v) VALUES ('@')",
-       "...'; the commands are: sync, merge, rebuild, repair, integrity-check, calibrate"},
+       "...'; the commands are: sync, sync=N with a positive N, merge, rebuild, repair, integrity-check, "
+       "calibrate"},
       {"CREATE VIRTUAL TABLE w USING glove_index(content='doc', rowid='id', vector='e', dims='@')", "n...'"},
       {"CREATE VIRTUAL TABLE w USING glove_index(content='doc', rowid='id', vector='e', invalid='@')",
        "n...'"},

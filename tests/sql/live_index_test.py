@@ -324,7 +324,7 @@ class Statements(LiveTest):
                       "UPDATE doc SET title = 'DELETE FROM doc_vec' WHERE id IN (SELECT id FROM main.doc_vec WHERE rank = 1) -- DELETE FROM doc_vec"):
             self.expect_error("^doc_vec has no query: SQLite could pass it none; give one as an argument .*WHERE query = . AND k = 10$", other)
         self.db.execute("DROP TABLE temp.doc_vec")
-        self.expect_error("no command 'x'; the commands are: sync, merge, rebuild, repair, integrity-check, calibrate",
+        self.expect_error("no command 'x'; the commands are: sync, sync=N with a positive N, merge, rebuild, repair, integrity-check, calibrate",
                           "INSERT INTO doc_vec(doc_vec) VALUES ('x')")
 
     def test_triggers_that_change_the_index(self):

@@ -1,5 +1,6 @@
 #include "text/tokenizers/post_processor.h"
 
+#include "base/concat.h"
 #include "base/utf8.h"
 
 namespace glove::tokenizers {
@@ -105,19 +106,31 @@ Status PostProcessor::read_truncation(const JsonField& field) {
   return {};
 }
 
-void PostProcessor::apply(bool add_special_tokens, size_t first, std::vector<uint32_t>& ids) const {
+Status PostProcessor::limit(size_t most_ids) {
+  const size_t added = before_.size() + after_.size();
+  if (most_ids <= added)
+    return invalid_argument("the limit of ", most_ids, " tokens leaves no room beside the ", added,
+                            " special tokens");
+  most_ids_ = most_ids;
+  return {};
+}
+
+bool PostProcessor::apply(bool add_special_tokens, size_t first, std::vector<uint32_t>& ids) const {
   const auto begin = [&] { return ids.begin() + static_cast<std::ptrdiff_t>(first); };
+  bool cut = false;
   if (most_ids_) {
     const size_t most = *most_ids_ - (add_special_tokens ? before_.size() + after_.size() : 0);
     const size_t count = ids.size() - first;
-    if (count > most) {
+    cut = count > most;
+    if (cut) {
       if (drops_left_) ids.erase(begin(), begin() + static_cast<std::ptrdiff_t>(count - most));
       ids.resize(first + most);
     }
   }
-  if (!add_special_tokens) return;
+  if (!add_special_tokens) return cut;
   ids.insert(begin(), before_.begin(), before_.end());
   ids.insert(ids.end(), after_.begin(), after_.end());
+  return cut;
 }
 
 }  // namespace glove::tokenizers

@@ -16,8 +16,11 @@ class PostProcessor {
   // Reads "post_processor" and "truncation" of a tokenizer.json, of which each may be missing.
   [[gnu::cold]] static Result<PostProcessor> read(const JsonField& root);
 
-  // Changes the ids from `first` on, which are those of one text.
-  void apply(bool add_special_tokens, size_t first, std::vector<uint32_t>& ids) const;
+  // Replaces the limit of "truncation" by this many ids, with the special tokens. An error if these are more.
+  Status limit(size_t most_ids);
+
+  // Changes the ids from `first` on, which are those of one text. Returns whether it was too long.
+  bool apply(bool add_special_tokens, size_t first, std::vector<uint32_t>& ids) const;
 
  private:
   [[gnu::cold]] Status read_processor(const JsonField& field);

@@ -118,7 +118,8 @@ Tokenizer::Tokenizer(std::unique_ptr<const Parts> parts) : parts_(std::move(part
 Tokenizer::~Tokenizer() = default;
 
 Result<std::shared_ptr<const Tokenizer>> Tokenizer::parse(std::string_view json, const std::string& file,
-                                                          const InterruptCheck& interrupted) {
+                                                          const InterruptCheck& interrupted,
+                                                          std::optional<size_t> most_ids) {
   InterruptPoll poll(interrupted);
   const JsonSource source{file, poll};
   GLOVE_ASSIGN_OR_RETURN(const Json document, parse_json(json, source));
@@ -146,6 +147,7 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::parse(std::string_view json,
     GLOVE_ASSIGN_OR_RETURN(parts->added, AddedTokens::read(*field, parts->model->vocabulary(), normalizers));
   }
   GLOVE_ASSIGN_OR_RETURN(parts->post_processor, PostProcessor::read(root));
+  if (most_ids) GLOVE_RETURN_IF_ERROR(parts->post_processor.limit(*most_ids));
   GLOVE_RETURN_IF_ERROR(poll.check());
   return std::shared_ptr<const Tokenizer>(new Tokenizer(std::move(parts)));
 }
@@ -229,7 +231,7 @@ Status Tokenizer::encode(std::string_view text, bool add_special_tokens, Scratch
   }
   if (text.size() > kMostKept) scratch = Scratch();
   if (work.stopped()) return work.status();
-  if (status.ok()) parts_->post_processor.apply(add_special_tokens, first, ids);
+  if (status.ok()) scratch.was_cut_ = parts_->post_processor.apply(add_special_tokens, first, ids);
   return status;
 }
 

@@ -31,18 +31,24 @@ class Tokenizer {
     Scratch(Scratch&&) noexcept;
     Scratch& operator=(Scratch&&) noexcept;
 
+    // Whether the text that was encoded last was longer than the limit.
+    bool was_cut() const { return was_cut_; }
+
    private:
     friend class Tokenizer;
     struct Buffers;
     std::unique_ptr<Buffers> buffers_;
+    bool was_cut_ = false;
   };
 
   // Parses the text of a tokenizer.json. `file` is its name, for messages. Fails with kCorrupt if the text
   // violates the format, and with kInvalidArgument if it needs a part that is not supported; the message
-  // names the part ("normalizer.type 'Foo'") and those that are supported.
+  // names the part ("normalizer.type 'Foo'") and those that are supported. `most_ids`: of a text, with
+  // special tokens, in place of the file's truncation.
   [[gnu::cold]] static Result<std::shared_ptr<const Tokenizer>> parse(std::string_view json,
                                                                       const std::string& file,
-                                                                      const InterruptCheck& interrupted = {});
+                                                                      const InterruptCheck& interrupted = {},
+                                                                      std::optional<size_t> most_ids = {});
 
   ~Tokenizer();
 
@@ -64,9 +70,9 @@ class Tokenizer {
 
   // Appends the ids of a text to `ids`. Bytes that are not well-formed UTF-8 become U+FFFD as in Python's
   // bytes.decode(errors='replace'): one for each maximal part of a character. With `add_special_tokens`, the
-  // ids of the post-processor's tokens are around those of the text. The file's truncation applies, its
-  // padding does not. Fails if the normalizer makes the text much longer. If the call fails, `ids` may have
-  // any number of additional ids.
+  // ids of the post-processor's tokens are around those of the text. The file's truncation or the
+  // limit applies, its padding does not. Fails if the normalizer makes the text much longer. If the call
+  // fails, `ids` may have any number of additional ids.
   Status encode(std::string_view text, bool add_special_tokens, Scratch& scratch,
                 const InterruptCheck& interrupted, std::vector<uint32_t>& ids) const;
 

@@ -1,0 +1,250 @@
+#include "text/neural/neural_encoder.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+#include "base/concat.h"
+#include "base/cores.h"
+#include "base/io_thread.h"
+#include "base/system_calls.h"
+#include "base/thread_pool.h"
+#include "model/limits.h"
+#include "text/static_encoder.h"
+#include "text/tokenizers/unicode.h"
+
+namespace glove {
+
+using neural::OnnxObject;
+using neural::OnnxSession;
+using neural::OnnxTensor;
+using neural::Pooling;
+
+namespace {
+
+constexpr int kTextsPerThread = 16;
+constexpr double kLeastLength = 1e-12;  // of a vector that gets the length 1, as in PyTorch
+
+std::string lower(std::string_view text) {
+  std::string lowered, buffer;
+  const InterruptCheck never;
+  InterruptPoll poll(never);
+  tokenizers::TextWork work(poll, text.size());
+  text = tokenizers::well_formed(text, buffer, work);
+  for (size_t at = 0; at < text.size();) tokenizers::append_lower(lowered, tokenizers::next_code(text, at));
+  return lowered;
+}
+
+// Runs work() on a thread of its own, while this one asks `interrupted` and calls stop() once it says so.
+template <class Work, class Stop>
+void run_watched(const InterruptCheck& interrupted, const Work& work, const Stop& stop) {
+  constexpr std::chrono::milliseconds kBetweenQuestions(5);
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool ended = false;
+  IoThread thread;
+  const auto body = [&] {
+    work();
+    const std::lock_guard lock(mutex);
+    ended = true;
+    changed.notify_one();
+  };
+  if (!interrupted || !thread.start("glove-encode", body)) return work();
+  bool stopped = false;
+  for (;;) {
+    {
+      std::unique_lock lock(mutex);
+      if (changed.wait_for(lock, kBetweenQuestions, [&] { return ended; })) break;
+    }
+    if (!stopped && interrupted()) {
+      stopped = true;
+      stop();
+    }
+  }
+  thread.join();
+}
+
+}  // namespace
+
+Result<std::shared_ptr<NeuralEncoder>> NeuralEncoder::open(Settings& settings, const std::string& path,
+                                                           const EncoderOptions& options,
+                                                           const InterruptCheck& interrupted) {
+  GLOVE_ASSIGN_OR_RETURN(neural::SentenceFolder folder,
+                         neural::read_sentence_folder(path, options, interrupted));
+  neural::OnnxLibrary library{settings.onnxruntime(), options.accepts_old};
+  const std::string network = folder.network;
+  std::shared_ptr<NeuralEncoder> encoder(
+      new NeuralEncoder(settings, std::move(folder), std::move(library), options.dims));
+  std::vector<TextToEncode> texts(1);
+  GLOVE_RETURN_IF_ERROR(encoder->encode_all_as("", texts, interrupted));
+  if (!texts[0].fault.ok())
+    return Error{texts[0].fault.error().code, network + ": " + texts[0].fault.error().message};
+  encoder->dims_ = std::ssize(texts[0].vector);
+  return encoder;
+}
+
+// The session of this process: a forked child cannot use the locks of its parent's, and leaves it alone.
+Result<std::shared_ptr<const OnnxSession>> NeuralEncoder::session() const {
+  const int64_t process = system_calls::process_number();
+  {
+    const Lock lock(mutex_);
+    if (process_ == process) return session_;
+  }
+  GLOVE_ASSIGN_OR_RETURN(auto made, OnnxSession::open(library_, folder_.network));
+  const Lock lock(mutex_);
+  if (process_ != 0 && process_ != process) new std::shared_ptr<const OnnxSession>(session_);  // never freed
+  process_ = process;
+  session_ = made;
+  return made;
+}
+
+// Appends the ids of a text to scratch.ids.
+Status NeuralEncoder::find_ids(std::string_view prompt, std::string_view text, Scratch& scratch) const {
+  std::string whole = concat(prompt, text);
+  if (folder_.lower_case) whole = lower(whole);
+  scratch.ids.clear();
+  GLOVE_RETURN_IF_ERROR(
+      folder_.tokenizer->encode(whole, /*add_special_tokens=*/true, scratch.tokenizer, {}, scratch.ids));
+  if (scratch.ids.empty()) return {ErrorCode::kInvalidArgument, "the text has no tokens"};
+  return {};
+}
+
+// Returns the vector of the text, before it is cut and gets its length.
+Result<std::vector<double>> NeuralEncoder::pooled(const OnnxTensor& output) const {
+  const std::vector<int64_t>& shape = output.shape;
+  if (!((shape.size() == 2 || shape.size() == 3) && shape.front() == 1 && shape.back() > 0 &&
+        shape[shape.size() - 2] > 0 && shape.back() <= kMaxDims))
+    return {ErrorCode::kInvalidArgument,
+            "the network's output is no vector per text or token, so the model encodes no texts"};
+  const auto dims = static_cast<size_t>(shape.back());
+  const float* const values = output.values.data();
+  if (shape.size() == 2) return std::vector<double>(values, values + dims);
+  if (folder_.has_dense)
+    return invalid_argument(
+        "the model has a Dense layer, which only a network with the output "
+        "'sentence_embedding' computes; export it with sentence-transformers");
+  const auto tokens = static_cast<size_t>(shape[1]);
+  const size_t first = folder_.pooling == Pooling::kLast ? tokens - 1 : 0;
+  std::vector<double> sum(values + first * dims, values + (first + 1) * dims);
+  if (folder_.pooling != Pooling::kMean && folder_.pooling != Pooling::kMax) return sum;
+  for (size_t i = 1; i < tokens; ++i)
+    for (size_t j = 0; j < dims; ++j) {
+      const auto value = static_cast<double>(values[i * dims + j]);
+      sum[j] = folder_.pooling == Pooling::kMax ? std::max(sum[j], value) : sum[j] + value;
+    }
+  if (folder_.pooling == Pooling::kMean)
+    for (double& value : sum) value /= static_cast<double>(tokens);
+  return sum;
+}
+
+Status NeuralEncoder::finish(std::vector<double> sum, std::vector<float>& vector) const {
+  const auto most = static_cast<int64_t>(sum.size());
+  if (dims_ > most)
+    return invalid_argument("the option \"dims\" is ", dims_, ", but the model has ", most, " dimensions");
+  const bool cuts = dims_ != 0 && dims_ < most;
+  if (cuts) sum.resize(static_cast<size_t>(dims_));
+  double squares = 0;
+  for (const double value : sum) squares += value * value;
+  const double divisor = folder_.normalizes || cuts ? std::max(std::sqrt(squares), kLeastLength) : 1;
+  vector.clear();
+  for (const double value : sum) {
+    vector.push_back(static_cast<float>(value / divisor));
+    if (!std::isfinite(vector.back()))
+      return invalid_argument("component ", vector.size(), " of the network's output is NaN or infinite");
+  }
+  return {};
+}
+
+Status NeuralEncoder::run(const OnnxSession& session, std::string_view prompt, TextToEncode& text,
+                          Scratch& scratch, const OnnxObject& stop) const {
+  GLOVE_RETURN_IF_ERROR(find_ids(prompt, text.text, scratch));
+  text.was_cut = scratch.tokenizer.was_cut();
+  const std::vector<int64_t> ids(scratch.ids.begin(), scratch.ids.end());
+  GLOVE_ASSIGN_OR_RETURN(const OnnxTensor output, session.run(ids, stop));
+  GLOVE_ASSIGN_OR_RETURN(std::vector<double> sum, pooled(output));
+  return finish(std::move(sum), text.vector);
+}
+
+Status NeuralEncoder::encode_all_as(std::string_view prompt, std::span<TextToEncode> texts,
+                                    const InterruptCheck& interrupted) const {
+  GLOVE_ASSIGN_OR_RETURN(const auto session, this->session());
+  GLOVE_ASSIGN_OR_RETURN(const int threads, settings_.threads());
+  GLOVE_ASSIGN_OR_RETURN(const OnnxObject stop, session->make_stop());
+  std::atomic<bool> stopped = false;
+  std::vector<Scratch> scratches(static_cast<size_t>(thread_count(threads)));
+  const auto encode_text = [&](int slot, int64_t i) {
+    TextToEncode& text = texts[static_cast<size_t>(i)];
+    text.fault = run(*session, prompt, text, scratches[static_cast<size_t>(slot)], stop);
+  };
+  run_watched(
+      interrupted,
+      [&] {
+        ThreadPool::instance().run(static_cast<int>(scratches.size()), std::ssize(texts), encode_text,
+                                   [&] { return stopped.load(); });
+      },
+      [&] {
+        stopped = true;
+        session->stop(stop);
+      });
+  return stopped ? Status(interrupted_error()) : Status();
+}
+
+Status NeuralEncoder::encode_all(std::span<TextToEncode> texts, const InterruptCheck& interrupted) const {
+  return encode_all_as(folder_.document_prompt, texts, interrupted);
+}
+
+int NeuralEncoder::texts_at_once() const {
+  const Result<int> threads = settings_.threads();
+  return kTextsPerThread * thread_count(threads.ok() ? threads.value() : 1);
+}
+
+Result<bool> NeuralEncoder::encode_one(std::string_view prompt, std::string_view text, Scratch& scratch,
+                                       const InterruptCheck& interrupted) const {
+  std::vector<TextToEncode> texts(1);
+  texts[0].text = text;
+  GLOVE_RETURN_IF_ERROR(encode_all_as(prompt, texts, interrupted));
+  if (!texts[0].fault.ok()) return texts[0].fault.error();
+  scratch.vector = std::move(texts[0].vector);
+  return true;
+}
+
+Result<bool> NeuralEncoder::encode(const Model& /*model*/, std::string_view text, Scratch& scratch,
+                                   const InterruptCheck& interrupted) const {
+  return encode_one(folder_.document_prompt, text, scratch, interrupted);
+}
+
+Result<bool> NeuralEncoder::encode_query(const Model& /*model*/, std::string_view text, Scratch& scratch,
+                                         const InterruptCheck& interrupted) const {
+  return encode_one(folder_.query_prompt, text, scratch, interrupted);
+}
+
+Result<std::unique_ptr<TextEncoder::Tokens>> NeuralEncoder::tokens(
+    const Model& /*model*/, std::string_view text, const InterruptCheck& /*interrupted*/) const {
+  Scratch scratch;
+  GLOVE_RETURN_IF_ERROR(find_ids(folder_.document_prompt, text, scratch));
+  return std::unique_ptr<Tokens>(std::make_unique<IdTokens>(*folder_.tokenizer, std::move(scratch.ids)));
+}
+
+Result<ModelPtr> open_neural_model(Settings& settings, const std::string& path, const EncoderOptions& options,
+                                   const InterruptCheck& interrupted) {
+  if (!neural::is_sentence_folder(path)) return ModelPtr();
+  auto opened = NeuralEncoder::open(settings, path, options, interrupted);
+  if (!opened.ok()) {
+    const std::string& message = opened.error().message;
+    return Error{opened.error().code,
+                 message.find(path) == std::string::npos ? path + ": " + message : message};
+  }
+  ModelPart part;
+  part.dims = opened.value()->dims();
+  Model::Source source;
+  source.path = path;
+  source.format = "onnx";
+  source.encoder = std::move(opened.value());
+  return ModelPtr(std::make_shared<const Model>(std::vector{part}, Vocabulary(), std::move(source), nullptr));
+}
+
+}  // namespace glove

@@ -1,0 +1,69 @@
+// Vectors of texts by a neural network: the folder of a sentence-transformers model, computed by ONNX
+// Runtime.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/mutex.h"
+#include "search/settings.h"
+#include "text/neural/onnx_session.h"
+#include "text/neural/sentence_folder.h"
+#include "text/text_encoder.h"
+
+namespace glove {
+
+// Opens such a folder as a model without rows; null if `path` is something else. The settings name the
+// library, and must outlive the model. Errors: those of the folder and of the session, and a network whose
+// output is no vector.
+Result<ModelPtr> open_neural_model(Settings& settings, const std::string& path, const EncoderOptions& options,
+                                   const InterruptCheck& interrupted);
+
+// Encodes one text per run of the network, and runs for several texts at the same time.
+class NeuralEncoder final : public TextEncoder {
+ public:
+  static Result<std::shared_ptr<NeuralEncoder>> open(Settings& settings, const std::string& path,
+                                                     const EncoderOptions& options,
+                                                     const InterruptCheck& interrupted);
+
+  int64_t dims() const { return dims_; }
+
+  Result<bool> encode(const Model& model, std::string_view text, Scratch& scratch,
+                      const InterruptCheck& interrupted = {}) const override;
+  Result<bool> encode_query(const Model& model, std::string_view text, Scratch& scratch,
+                            const InterruptCheck& interrupted) const override;
+  int texts_at_once() const override;
+  Status encode_all(std::span<TextToEncode> texts, const InterruptCheck& interrupted) const override;
+  Result<std::unique_ptr<Tokens>> tokens(const Model& model, std::string_view text,
+                                         const InterruptCheck& interrupted) const override;
+  RowMetric metric() const override { return folder_.metric; }
+  std::string fingerprint() const override { return folder_.fingerprint; }
+
+ private:
+  NeuralEncoder(Settings& settings, neural::SentenceFolder folder, neural::OnnxLibrary library, int64_t dims)
+      : settings_(settings), folder_(std::move(folder)), library_(std::move(library)), dims_(dims) {}
+
+  Result<std::shared_ptr<const neural::OnnxSession>> session() const;
+  Result<bool> encode_one(std::string_view prompt, std::string_view text, Scratch& scratch,
+                          const InterruptCheck& interrupted) const;
+  Status find_ids(std::string_view prompt, std::string_view text, Scratch& scratch) const;
+  Status run(const neural::OnnxSession& session, std::string_view prompt, TextToEncode& text,
+             Scratch& scratch, const neural::OnnxObject& stop) const;
+  Result<std::vector<double>> pooled(const neural::OnnxTensor& output) const;
+  Status finish(std::vector<double> sum, std::vector<float>& vector) const;
+  Status encode_all_as(std::string_view prompt, std::span<TextToEncode> texts,
+                       const InterruptCheck& interrupted) const;
+
+  Settings& settings_;
+  neural::SentenceFolder folder_;
+  neural::OnnxLibrary library_;
+  int64_t dims_;
+  mutable ForkSafeMutex mutex_;
+  mutable std::shared_ptr<const neural::OnnxSession> session_ GLOVE_GUARDED_BY(mutex_);
+  mutable int64_t process_ GLOVE_GUARDED_BY(mutex_) = 0;  // that opened the session
+};
+
+}  // namespace glove

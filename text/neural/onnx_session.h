@@ -1,0 +1,62 @@
+// A neural network that ONNX Runtime computes. The library is opened at run time, and its C API is called by
+// the places of its functions, which never change, so that the extension builds and loads without it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace glove::neural {
+
+// Files of older versions of the library can make it read files outside the model's folder.
+constexpr int kLeastVersion[] = {1, 24, 2};
+
+// The library that computes, and how old it may be.
+struct OnnxLibrary {
+  std::string path;
+  bool may_be_old = false;  // older than kLeastVersion
+};
+
+// What a run returns: the values of a tensor of float32, row-major.
+struct OnnxTensor {
+  std::vector<int64_t> shape;
+  std::vector<float> values;
+};
+
+struct OnnxApi;
+// An object of the library with the function that frees it.
+using OnnxObject = std::shared_ptr<void>;
+
+// An open model of one process. Thread-safe. Each run computes one text on the calling thread, so that its
+// result does not depend on other texts, and no thread of the library outlives a fork.
+class OnnxSession {
+ public:
+  // Opens the library and the model. Errors: the library is missing, older or another one; the model is
+  // invalid or has an input other than input_ids, attention_mask and token_type_ids.
+  static Result<std::shared_ptr<const OnnxSession>> open(const OnnxLibrary& library, const std::string& file);
+
+  // Runs can be ended from any thread: those that got what make_stop() returned, by stop().
+  Result<OnnxObject> make_stop() const;
+  void stop(const OnnxObject& runs) const;
+  // Computes the vector of the text (the output "sentence_embedding") or else the first output from the ids
+  // of one text. Errors: those of the library, and an output that is no float32.
+  Result<OnnxTensor> run(std::span<const int64_t> ids, const OnnxObject& stop) const;
+
+ private:
+  explicit OnnxSession(const OnnxApi& api) : api_(api) {}
+  Status open(const std::string& file);
+  Result<std::vector<std::string>> names(size_t count, size_t name) const;
+  Status read_names(const std::string& file);
+  Result<OnnxTensor> values_of(void* value) const;
+
+  const OnnxApi& api_;
+  OnnxObject memory_, session_;
+  std::vector<size_t> inputs_;  // which of those above the model has, in its order
+  std::string output_;
+};
+
+}  // namespace glove::neural
