@@ -110,17 +110,21 @@ class FolderReader {
 
   Status read_transformer() {
     Document sentence(in(transformer_, "sentence_bert_config.json"), poll_);
+    Document tokens(in(transformer_, "tokenizer_config.json"), poll_);
     Document config(in(transformer_, "config.json"), poll_);
-    GLOVE_RETURN_IF_ERROR(sentence.read_if_there());
-    GLOVE_RETURN_IF_ERROR(config.read_if_there());
     std::optional<size_t> most;
     for (const auto& [document, name] :
-         {std::pair(&sentence, "max_seq_length"), std::pair(&config, "max_position_embeddings")}) {
-      if (!document->root().find(name)) continue;
+         {std::pair(&sentence, "max_seq_length"), std::pair(&tokens, "model_max_length"),
+          std::pair(&config, "max_position_embeddings")}) {
+      GLOVE_RETURN_IF_ERROR(document->read_if_there());
+      const auto field = document->root().find(name);
+      if (!field || field->value().as<double>() != nullptr) continue;  // -1 and 1e30: no limit
+      if (most && document == &tokens) continue;
       GLOVE_ASSIGN_OR_RETURN(const uint64_t number, document->root().number(name));
-      // RoBERTa's positions begin at 2.
+      // The positions of these begin at 2.
       GLOVE_ASSIGN_OR_RETURN(const std::string type, document->root().string("model_type", ""));
-      const bool shifted = type == "roberta" || type == "xlm-roberta" || type == "camembert";
+      const bool shifted =
+          type == "roberta" || type == "xlm-roberta" || type == "camembert" || type == "mpnet";
       const auto positions = static_cast<size_t>(shifted && number > 2 ? number - 2 : number);
       most = most ? std::min(*most, positions) : positions;
     }
@@ -135,28 +139,31 @@ class FolderReader {
 
   Status read_pooling() {
     if (pooling_.empty()) return {};  // the network makes vectors of texts, or else encoding is an error
-    constexpr std::array<std::pair<const char*, std::optional<Pooling>>, 6> kPoolings = {
-        {{"pooling_mode_mean_tokens", Pooling::kMean},
-         {"pooling_mode_cls_token", Pooling::kFirst},
-         {"pooling_mode_max_tokens", Pooling::kMax},
-         {"pooling_mode_lasttoken", Pooling::kLast},
-         {"pooling_mode_mean_sqrt_len_tokens", std::nullopt},
-         {"pooling_mode_weightedmean_tokens", std::nullopt}}};
+    // The names of "pooling_mode", and the flags of older folders.
+    constexpr std::array<std::array<const char*, 2>, 6> kPoolings = {
+        {{"mean", "pooling_mode_mean_tokens"},
+         {"cls", "pooling_mode_cls_token"},
+         {"max", "pooling_mode_max_tokens"},
+         {"lasttoken", "pooling_mode_lasttoken"},
+         {"mean_sqrt_len_tokens", "pooling_mode_mean_sqrt_len_tokens"},
+         {"weightedmean", "pooling_mode_weightedmean_tokens"}}};
+    constexpr size_t kSupported = 4;  // the first ones, in the order of Pooling
     Document config(in(pooling_, "config.json"), poll_);
     GLOVE_RETURN_IF_ERROR(config.read());
     const JsonField root = config.root();
-    int chosen = 0;
-    std::optional<Pooling> pooling;
-    for (const auto& [name, meaning] : kPoolings) {
-      GLOVE_ASSIGN_OR_RETURN(const bool is_on, root.boolean(name, false));
-      if (!is_on) continue;
-      pooling = meaning;
-      ++chosen;
-    }
-    if (chosen != 1 || !pooling)
-      return root.unsupported(
-          "must have exactly one of the poolings mean_tokens, cls_token, max_tokens and lasttoken");
-    made_.pooling = *pooling;
+    GLOVE_ASSIGN_OR_RETURN(std::string chosen, root.string("pooling_mode", ""));
+    if (!root.has("pooling_mode"))
+      for (const auto& [name, flag] : kPoolings) {
+        GLOVE_ASSIGN_OR_RETURN(const bool is_on, root.boolean(flag, false));
+        if (is_on) chosen += concat(chosen.empty() ? "" : ", ", name);
+      }
+    if (chosen.empty()) chosen = "mean";
+    size_t place = 0;
+    while (place < kSupported && kPoolings[place][0] != chosen) ++place;
+    if (place == kSupported)
+      return root.unsupported("has the pooling " + quoted_value(chosen) +
+                              ", which is not supported; one of mean, cls, max and lasttoken is");
+    made_.pooling = static_cast<Pooling>(place);
     GLOVE_ASSIGN_OR_RETURN(includes_prompt_, root.boolean("include_prompt", true));
     return {};
   }
