@@ -69,7 +69,7 @@ class FolderReader {
     GLOVE_RETURN_IF_ERROR(read_prompts());
     GLOVE_RETURN_IF_ERROR(find_network());
     made_.fingerprint += concat(" ", static_cast<int>(made_.pooling), made_.normalizes, made_.lower_case, " ",
-                                options_.dims, " ", made_.query_prompt, " ", made_.document_prompt);
+                                options_.dims, " ", made_.document_prompt);
     made_.fingerprint = concat("neural:", crc32_continue(0, made_.fingerprint));
     return std::move(made_);
   }
