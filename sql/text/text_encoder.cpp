@@ -207,11 +207,12 @@ Result<const TextEncoder*> KeptEncoder::find(Connection& connection, const Model
                                              std::optional<std::string_view> options,
                                              std::string_view function, bool for_words_only) {
   if (encoder_ != nullptr && model_id_ == model->id() && options_ == options) return encoder_.get();
-  encoder_ = model->source().encoder;
-  if (encoder_ != nullptr && options)
+  encoder_.reset();
+  if (model->source().encoder != nullptr && options)
     return invalid_value(function, "the model from ", model->path(),
                          " is a neural encoder, which has no options for texts; leave them out, and pass "
                          "prompts and dims to glove_load");
+  encoder_ = model->source().encoder;
   if (encoder_ == nullptr) {
     GLOVE_ASSIGN_OR_RETURN(encoder_, shared_encoder(connection, model, options, function, for_words_only));
   }
