@@ -23,8 +23,8 @@ namespace glove::sql {
 namespace {
 
 constexpr double kUsBeforeCount = 200'000;
-constexpr int64_t kMostWaiting = 16;  // rows whose texts need not be encoded, for each that is
-constexpr size_t kMostShown = 60;     // bytes of a text in a message
+constexpr int64_t kMostWaiting = 4096;  // rows, whose vectors are in memory
+constexpr size_t kMostShown = 60;       // bytes of a text in a message
 
 constexpr const char* kNoVector = "has a text without a vector: ";
 
@@ -57,7 +57,7 @@ Status ContentRows::prepare_statements() {
 
 Status ContentRows::begin(int64_t dims, const std::string& stored_model) {
   dims_ = dims;
-  vectors_read_.reset();
+  stored_read_.reset();
   encoded_ = 0;
   command_.types.reset();
   if (dims == 0 && index_.dims == 0) command_.types.emplace();
@@ -150,6 +150,7 @@ Result<bool> ContentRows::read_text(OwnStatement::Run& run, int first_column) {
 Result<RowVector> ContentRows::encode_row(OwnStatement::Run& run, int first_column) {
   GLOVE_ASSIGN_OR_RETURN(const bool known, read_text(run, first_column));
   if (!known) {
+    if (encodes_slowly()) GLOVE_RETURN_IF_ERROR(check_encode_limit(++encoded_));
     const Result<bool> found = model_.encode(row_.text, /*is_query=*/false, vector_);
     if (!found.ok() && found.error().code == ErrorCode::kInterrupted) return found.error();
     if (!found.ok()) fault_ = kNoVector + found.error().message;
@@ -199,11 +200,21 @@ Result<bool> ContentRows::read_indexed(const live::IndexState& state, int32_t ro
   if (!there) return false;
   const auto [segment, segment_row] = state.parts->place_of(row);
   if (state.segment_ids[segment] == 0) return read(id, vector);
-  if (!vectors_read_) vectors_read_.emplace(vectors_, state.dims);
-  GLOVE_ASSIGN_OR_RETURN(const auto stored, vectors_read_->read(state.segment_ids[segment], segment_row));
-  // The running statement may have joined segments since it began. The codes tell.
+  if (!stored_read_) stored_read_.emplace(vectors_, state.dims);
+  const int64_t segment_id = state.segment_ids[segment];
+  GLOVE_ASSIGN_OR_RETURN(const auto stored, stored_read_->vectors.read(segment_id, segment_row));
+  // The running statement may have joined segments since it began. The codes tell, or else the text.
   const live::Segment& codes = *state.parts->segments()[segment];
-  if (codes.is_outline() || !codes.has_codes_of(segment_row, stored)) return read(id, vector);
+  if (codes.is_outline() || !codes.has_codes_of(segment_row, stored)) {
+    if (!encodes_slowly() || stored.empty()) return read(id, vector);
+    OwnStatement::Run run(one_);
+    run.bind(id);
+    GLOVE_ASSIGN_OR_RETURN(const bool is_row, run.next());
+    if (!is_row) return false;
+    GLOVE_RETURN_IF_ERROR(read_text(run, 1));
+    GLOVE_ASSIGN_OR_RETURN(const auto digest, stored_read_->digests.read(segment_id, segment_row));
+    if (digest.empty() || !(digest_of(digest) == row_.digest)) return read(id, vector);
+  }
   vector.assign(stored.begin(), stored.end());
   return true;
 }
@@ -246,7 +257,7 @@ Status ContentRows::take(OwnStatement::Run& run, int64_t id, int first_column, c
   if (waiting_.empty()) to_encode_.clear();
   WaitingRow& row = waiting_.emplace_back();
   row.id = id;
-  if (exists) {
+  if (exists && !std::ranges::binary_search(command_.unread, id)) {
     GLOVE_ASSIGN_OR_RETURN(const bool known, read_text(run, first_column));
     row.digest = row_.digest;
     if (known)
@@ -255,15 +266,16 @@ Status ContentRows::take(OwnStatement::Run& run, int64_t id, int first_column, c
       row.place = std::ssize(to_encode_);
     if (!known) to_encode_.push_back({row_.text, {}, {}});
   }
-  const int64_t at_once = model_.texts_at_once();
-  const bool is_full = std::ssize(to_encode_) == at_once || std::ssize(waiting_) == kMostWaiting * at_once;
-  return is_full ? pass_waiting(use) : Status();
+  GLOVE_RETURN_IF_ERROR(check_encode_limit(encoded_ + std::ssize(to_encode_)));
+  const int64_t most = command_.progress == nullptr ? kMostWaiting : model_.texts_at_once();
+  const bool waits = std::ssize(to_encode_) < most && std::ssize(waiting_) < kMostWaiting;
+  return waits ? Status() : pass_waiting(use);
 }
 
 // Encodes what waiting rows need, on several threads, and passes them.
 Status ContentRows::pass_waiting(const UseContent& use) {
   if (waiting_.empty()) return {};
-  GLOVE_RETURN_IF_ERROR(check_encode_limit());
+  encoded_ += std::ssize(to_encode_);
   GLOVE_RETURN_IF_ERROR(model_.encode_all(to_encode_));
   for (WaitingRow& row : waiting_) {
     fault_.clear();
@@ -286,12 +298,11 @@ Status ContentRows::pass_waiting(const UseContent& use) {
   return {};
 }
 
-// An error unless a search may encode the texts that wait, which are not in the index.
-Status ContentRows::check_encode_limit() {
+// An error unless a search may encode so many texts, which are not in the index.
+Status ContentRows::check_encode_limit(int64_t texts) {
   if (command_.progress != nullptr) return {};
   GLOVE_ASSIGN_OR_RETURN(const int64_t limit, connection_.engine().settings().encode_limit());
-  encoded_ += std::ssize(to_encode_);
-  if (encoded_ <= limit) return {};
+  if (texts <= limit) return {};
   return index_error(index_, "more than ", limit,
                      " texts are not encoded yet, and a search would have to encode them first; run ",
                      index_.command("sync"), ", or raise glove_config('encode_limit')");

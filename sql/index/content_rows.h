@@ -77,9 +77,12 @@ class ContentRows final : public live::RowSource, IndexPart {
   // Until the next call, read_logged() and read_content() report how far they are; null: nobody asks. The
   // object must outlive its use.
   void report_to(IndexProgress* progress) { command_.progress = progress; }
-  // Until the next call, takes vectors of texts from `known`; null: encodes all texts. The object must
-  // outlive its use.
-  void reuse(KnownTexts* known) { command_.known = known; }
+  // Until the next call, takes vectors of texts from `known`; null: encodes all texts. A neural model does
+  // not encode the rows `unread`, ascending, which then have no vector. Both must outlive their use.
+  void reuse(KnownTexts* known, std::span<const int64_t> unread = {}) {
+    command_.known = known;
+    command_.unread = unread;
+  }
 
   using UseContent = std::function<Status(const ContentRow& row)>;
   // Passes every logged row up to this id, by ascending id, also those that the content no longer has.
@@ -90,7 +93,7 @@ class ContentRows final : public live::RowSource, IndexPart {
   Status read_content(const UseContent& use);
 
   // Whether a neural model makes the vectors. REQUIRES: begin() succeeded.
-  bool encodes_slowly() const { return model_.texts_at_once() > 0; }
+  bool encodes_slowly() const { return index_.is_text && model_.texts_at_once() > 0; }
   // An error if the model's vectors are meant to be compared by another metric and the definition has none.
   Status check_metric() const { return model_.check_metric(); }
 
@@ -126,7 +129,7 @@ class ContentRows final : public live::RowSource, IndexPart {
   Status pass(int64_t id, RowVector found, const UseContent& use);
   Status take(OwnStatement::Run& run, int64_t id, int first_column, const UseContent& use);
   Status pass_waiting(const UseContent& use);
-  Status check_encode_limit();
+  Status check_encode_limit(int64_t texts);
   Result<bool> find_known(int64_t id);
   void check_vector();
   Status pass_rows(OwnStatement::Run& run, const std::string& table, const UseContent& use);
@@ -140,13 +143,14 @@ class ContentRows final : public live::RowSource, IndexPart {
   struct {
     IndexProgress* progress = nullptr;
     KnownTexts* known = nullptr;
+    std::span<const int64_t> unread;
     std::optional<BlobTypes> types;  // of what was read since begin(), if the dimensions were not known
   } command_;                        // null outside of one
-  std::optional<VectorReader> vectors_read_;  // by read_indexed() since begin()
-  std::vector<float> vector_;                 // of the current row; of an earlier one if it has none
-  double norm_squared_ = 0;                   // of vector_
-  std::string fault_;                         // of the current row; empty: none
-  int64_t other_dims_ = 0;                    // of the current row, if that is its fault
+  std::optional<StoredTextReader> stored_read_;  // by read_indexed() since begin()
+  std::vector<float> vector_;                    // of the current row; of an earlier one if it has none
+  double norm_squared_ = 0;                      // of vector_
+  std::string fault_;                            // of the current row; empty: none
+  int64_t other_dims_ = 0;                       // of the current row, if that is its fault
   std::vector<WaitingRow> waiting_;
   std::vector<TextToEncode> to_encode_;  // the texts of waiting rows
   int64_t encoded_ = 0;                  // texts for searches, since begin()

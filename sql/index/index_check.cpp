@@ -53,6 +53,9 @@ class ContentCheck {
     return indexed && index_.is_text ? fault_of_stored(*place, row.vector) : std::string();
   }
 
+  // The ids of the rows that the log names, which fault() does not compare.
+  const std::vector<int64_t>& logged() const { return logged_; }
+
   // Returns the rows of the index that the content does not have. To be called after the last row.
   std::vector<int64_t> unseen() {
     for (; at_ < living_.size(); ++at_) unseen_.push_back(living_[at_].id);
@@ -115,17 +118,15 @@ Result<std::string> IndexCommands::problem() {
   KnownTexts known(store_, vectors_);
   if (rows_.encodes_slowly()) {
     GLOVE_RETURN_IF_ERROR(known.read(rows_.fingerprint()));
-    rows_.reuse(&known);
+    rows_.reuse(&known, check.logged());
   }
   std::string found;
-  const Status read = rows_.read_content([&](const ContentRow& row) -> Status {
+  GLOVE_RETURN_IF_ERROR(rows_.read_content([&](const ContentRow& row) -> Status {
     if (!found.empty()) return {};
     GLOVE_ASSIGN_OR_RETURN(found, check.fault(row));
     if (!found.empty()) found = out_of_step(index_, rows_.row_text(row.id), found);
     return {};
-  });
-  rows_.reuse(nullptr);
-  GLOVE_RETURN_IF_ERROR(read);
+  }));
   return found;
 }
 
@@ -164,9 +165,9 @@ Status IndexCommands::log_differences() {
   GLOVE_RETURN_IF_ERROR(rows_.begin(config.dims, config));
   KnownTexts known(store_, vectors_);
   if (index_.is_text) GLOVE_RETURN_IF_ERROR(known.read(rows_.fingerprint()));
-  rows_.reuse(&known);
   GLOVE_ASSIGN_OR_RETURN(auto logged, store_.logged());
   ContentCheck check(index_, vectors_, living_rows(segments), std::move(logged));
+  rows_.reuse(&known, check.logged());
   std::vector<int64_t> differ;
   GLOVE_RETURN_IF_ERROR(rows_.read_content([&](const ContentRow& row) -> Status {
     if (row.found == RowVector::kInvalid && !index_.skip_invalid)
