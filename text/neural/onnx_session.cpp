@@ -77,9 +77,11 @@ struct OnnxApi {
   Status check(size_t slot, Arguments... arguments) const {
     void* const status = call<void*>(slot, arguments...);
     if (status == nullptr) return {};
-    const std::string message = escaped(call<const char*>(kGetErrorMessage, status), kMostShown);
+    std::string_view message = call<const char*>(kGetErrorMessage, status);
+    while (message.ends_with('\n') || message.ends_with('.')) message.remove_suffix(1);
+    const std::string shown = escaped(message, kMostShown);
     call<void>(kReleaseStatus, status);
-    return {ErrorCode::kUnavailable, "ONNX Runtime: " + message};
+    return {ErrorCode::kUnavailable, "ONNX Runtime: " + shown};
   }
   // Calls a function whose last parameter takes the place of a new object.
   template <class... Arguments>
