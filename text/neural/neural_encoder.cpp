@@ -4,8 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <condition_variable>
-#include <mutex>
+#include <future>
 #include <utility>
 
 #include "base/concat.h"
@@ -29,10 +28,9 @@ namespace {
 constexpr int kTextsPerThread = 16;
 constexpr double kLeastLength = 1e-12;  // of a vector that gets the length 1, as in PyTorch
 
-std::string lower(std::string_view text) {
+std::string lower(std::string_view text, const InterruptCheck& interrupted) {
   std::string lowered, buffer;
-  const InterruptCheck never;
-  InterruptPoll poll(never);
+  InterruptPoll poll(interrupted);
   tokenizers::TextWork work(poll, text.size());
   text = tokenizers::well_formed(text, buffer, work);
   for (size_t at = 0; at < text.size();) tokenizers::append_lower(lowered, tokenizers::next_code(text, at));
@@ -43,29 +41,18 @@ std::string lower(std::string_view text) {
 template <class Work, class Stop>
 void run_watched(const InterruptCheck& interrupted, const Work& work, const Stop& stop) {
   constexpr std::chrono::milliseconds kBetweenQuestions(5);
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool ended = false;
+  std::packaged_task<void()> task(work);
+  std::future<void> result = task.get_future();
   IoThread thread;
-  const auto body = [&] {
-    work();
-    const std::lock_guard lock(mutex);
-    ended = true;
-    changed.notify_one();
-  };
-  if (!interrupted || !thread.start("glove-encode", body)) return work();
+  if (!interrupted || !thread.start("glove-encode", [&task] { task(); })) return work();
   bool stopped = false;
-  for (;;) {
-    {
-      std::unique_lock lock(mutex);
-      if (changed.wait_for(lock, kBetweenQuestions, [&] { return ended; })) break;
-    }
+  while (result.wait_for(kBetweenQuestions) != std::future_status::ready)
     if (!stopped && interrupted()) {
       stopped = true;
       stop();
     }
-  }
   thread.join();
+  result.get();  // throws what work() threw
 }
 
 }  // namespace
@@ -103,12 +90,13 @@ Result<std::shared_ptr<const OnnxSession>> NeuralEncoder::session() const {
 }
 
 // Appends the ids of a text to scratch.ids.
-Status NeuralEncoder::find_ids(std::string_view prompt, std::string_view text, Scratch& scratch) const {
+Status NeuralEncoder::find_ids(std::string_view prompt, std::string_view text, Scratch& scratch,
+                               const InterruptCheck& interrupted) const {
   std::string whole = concat(prompt, text);
-  if (folder_.lower_case) whole = lower(whole);
+  if (folder_.lower_case) whole = lower(whole, interrupted);
   scratch.ids.clear();
-  GLOVE_RETURN_IF_ERROR(
-      folder_.tokenizer->encode(whole, /*add_special_tokens=*/true, scratch.tokenizer, {}, scratch.ids));
+  GLOVE_RETURN_IF_ERROR(folder_.tokenizer->encode(whole, /*add_special_tokens=*/true, scratch.tokenizer,
+                                                  interrupted, scratch.ids));
   if (scratch.ids.empty()) return {ErrorCode::kInvalidArgument, "the text has no tokens"};
   return {};
 }
@@ -160,8 +148,8 @@ Status NeuralEncoder::finish(std::vector<double> sum, std::vector<float>& vector
 }
 
 Status NeuralEncoder::run(const OnnxSession& session, std::string_view prompt, TextToEncode& text,
-                          Scratch& scratch, const OnnxObject& stop) const {
-  GLOVE_RETURN_IF_ERROR(find_ids(prompt, text.text, scratch));
+                          Scratch& scratch, const OnnxObject& stop, const InterruptCheck& interrupted) const {
+  GLOVE_RETURN_IF_ERROR(find_ids(prompt, text.text, scratch, interrupted));
   text.was_cut = scratch.tokenizer.was_cut();
   const std::vector<int64_t> ids(scratch.ids.begin(), scratch.ids.end());
   GLOVE_ASSIGN_OR_RETURN(const OnnxTensor output, session.run(ids, stop));
@@ -175,16 +163,17 @@ Status NeuralEncoder::encode_all_as(std::string_view prompt, std::span<TextToEnc
   GLOVE_ASSIGN_OR_RETURN(const int threads, settings_.threads());
   GLOVE_ASSIGN_OR_RETURN(const OnnxObject stop, session->make_stop());
   std::atomic<bool> stopped = false;
+  const InterruptCheck is_stopped = [&stopped] { return stopped.load(); };
   std::vector<Scratch> scratches(static_cast<size_t>(thread_count(threads)));
   const auto encode_text = [&](int slot, int64_t i) {
     TextToEncode& text = texts[static_cast<size_t>(i)];
-    text.fault = run(*session, prompt, text, scratches[static_cast<size_t>(slot)], stop);
+    text.fault = run(*session, prompt, text, scratches[static_cast<size_t>(slot)], stop, is_stopped);
   };
   run_watched(
       interrupted,
       [&] {
         ThreadPool::instance().run(static_cast<int>(scratches.size()), std::ssize(texts), encode_text,
-                                   [&] { return stopped.load(); });
+                                   is_stopped);
       },
       [&] {
         stopped = true;
@@ -222,10 +211,11 @@ Result<bool> NeuralEncoder::encode_query(const Model& /*model*/, std::string_vie
   return encode_one(folder_.query_prompt, text, scratch, interrupted);
 }
 
-Result<std::unique_ptr<TextEncoder::Tokens>> NeuralEncoder::tokens(
-    const Model& /*model*/, std::string_view text, const InterruptCheck& /*interrupted*/) const {
+Result<std::unique_ptr<TextEncoder::Tokens>> NeuralEncoder::tokens(const Model& /*model*/,
+                                                                   std::string_view text,
+                                                                   const InterruptCheck& interrupted) const {
   Scratch scratch;
-  GLOVE_RETURN_IF_ERROR(find_ids(folder_.document_prompt, text, scratch));
+  GLOVE_RETURN_IF_ERROR(find_ids(folder_.document_prompt, text, scratch, interrupted));
   return std::unique_ptr<Tokens>(std::make_unique<IdTokens>(*folder_.tokenizer, std::move(scratch.ids)));
 }
 

@@ -49,9 +49,10 @@ class NeuralEncoder final : public TextEncoder {
   Result<std::shared_ptr<const neural::OnnxSession>> session() const;
   Result<bool> encode_one(std::string_view prompt, std::string_view text, Scratch& scratch,
                           const InterruptCheck& interrupted) const;
-  Status find_ids(std::string_view prompt, std::string_view text, Scratch& scratch) const;
+  Status find_ids(std::string_view prompt, std::string_view text, Scratch& scratch,
+                  const InterruptCheck& interrupted) const;
   Status run(const neural::OnnxSession& session, std::string_view prompt, TextToEncode& text,
-             Scratch& scratch, const neural::OnnxObject& stop) const;
+             Scratch& scratch, const neural::OnnxObject& stop, const InterruptCheck& interrupted) const;
   Result<std::vector<double>> pooled(const neural::OnnxTensor& output) const;
   Status finish(std::vector<double> sum, std::vector<float>& vector) const;
   Status encode_all_as(std::string_view prompt, std::span<TextToEncode> texts,
