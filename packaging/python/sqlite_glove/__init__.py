@@ -13,6 +13,7 @@ from typing import Any, Iterable, List, NamedTuple, Optional, Union
 
 from ._async import AsyncIndex
 from ._index import Index, index
+from ._neural import offer_onnxruntime as _offer_onnxruntime
 from ._sql import Progress
 from ._sql import execute as _execute
 from ._sql import text as _text
@@ -49,6 +50,7 @@ def convert_path() -> str:
 def load(conn: Any, *, repair: bool = False) -> None:
     """Loads the extension into a connection of sqlite3, pysqlite3 or apsw, and then forbids loading others again.
 
+    If the package onnxruntime is installed and no setting names another, neural models will use its library.
     With repair=True, calls repair().
     """
     import inspect  # here, because it takes longer than the rest of the package
@@ -69,6 +71,7 @@ def load(conn: Any, *, repair: bool = False) -> None:
         load_extension(loadable_path())
     finally:
         enable(False)
+    _offer_onnxruntime(conn)
     if repair:
         _repair(conn)
 

@@ -1,6 +1,4 @@
 """An index for programs with asyncio, on a thread of its own."""
-import asyncio
-import concurrent.futures
 import sqlite3
 from typing import Any, Callable, List, Literal, Mapping, Optional, TypeVar
 
@@ -24,6 +22,7 @@ class AsyncIndex:
         """`open` returns the Index of a connection with the extension, for a table that index() has yet to make."""
         if path in ("", ":memory:"):
             raise ValueError(f"AsyncIndex(): the path is {path!r}, of which each connection has a database of its own; name a file")
+        import concurrent.futures  # here, as asyncio below, because it takes longer than the rest of the package
         self._path, self._table, self._name, self._open = path, table, name, open
         self._thread = concurrent.futures.ThreadPoolExecutor(1, "sqlite-glove")
         self._index: Optional[Index] = None
@@ -46,6 +45,7 @@ class AsyncIndex:
             index = self._opened()
             with index.conn:  # commits what Python's sqlite3 has begun by itself, or rolls it back
                 return function(index, *arguments, **options)
+        import asyncio
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     async def search(self, query: Any, k: int = 10, *, where: Where = None,
@@ -81,12 +81,13 @@ class AsyncIndex:
         """As Index.delete()."""
         await self.call(Index.delete, ids)
 
-    async def sync(self) -> None:
+    async def sync(self, **options: Any) -> None:
         """As Index.sync()."""
-        await self.call(Index.sync)
+        await self.call(Index.sync, **options)
 
     async def close(self) -> None:
         """Closes the connection and ends the thread."""
+        import asyncio
         if self._index is not None:
             await asyncio.get_running_loop().run_in_executor(self._thread, self._index.conn.close)
             self._index = None

@@ -4,16 +4,18 @@ import functools
 import re
 from typing import Any, Callable, Dict, List, Literal, Mapping, Optional, Sequence, Tuple, TypeVar, Union, cast, overload
 
+from ._neural import catch_up, encode_in_pieces, explain, loaded_model, waiting_texts
 from ._search import Asked, Inputs, Search
 from ._sql import (Params, Progress, all_or_nothing, check_loaded, columns_of, definition_of, definitions, execute, insert_sql, literal, quoted,
                    reported, text, where_of)
-from ._values import Key, blob, blobs, column_type, count, faults, key_of_ids, values_of
+from ._values import Key, blob, blobs, column_type, column_values, count, faults, key_of_ids, values_of
 
 Where = Union[None, str, Mapping[str, Any]]
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 _MOST_LOGGED = 10_000  # more changed rows than this make each search slow, so they are synced
 _QUERIES_PER_BATCH = 256
+_TEXTS = "text"  # the column of index(texts=...)
 
 
 def _named(method: _Method) -> _Method:
@@ -36,12 +38,14 @@ class Index:
 
     The columns of the key, of the vectors or of the texts are those that the index was made with. An id is a value of the key or,
     if it has several columns, a tuple. The methods that write do so in the open transaction or, if there is none, in one of their
-    own.
+    own. `model` is the path of the index's model, which is loaded unless it is loaded already.
     """
 
-    def __init__(self, conn: Any, table: str, *, name: Optional[str] = None) -> None:
+    def __init__(self, conn: Any, table: str, *, name: Optional[str] = None, model: Any = None) -> None:
         check_loaded(conn)
         found = definition_of(conn, table, name)
+        if model is not None:
+            loaded_model(conn, model, found.model)
         self.conn, self.table, self.name, self.vector, self.texts = conn, found.table, found.name, found.vector, found.texts
         self.key = Key(found.key, found.id_is_key)
         self._skips_invalid = found.skips_invalid
@@ -66,6 +70,15 @@ class Index:
                 raise
             self.columns = now
             return run()
+
+    def _searched(self, run: Callable[[], Any]) -> Any:
+        """Returns what run(), a search, does, after encoding the texts that it may not encode by itself."""
+        hindrance = catch_up(self.conn, self.name, self.sync) if self.texts else ""
+        try:
+            return self._with_columns(run)
+        except Exception as error:
+            explain(error, self.name, hindrance)
+            raise
 
     def __repr__(self) -> str:
         return f"Index({self.table!r}, name={self.name!r}, key={self.key.names!r}, " + (
@@ -140,7 +153,7 @@ class Index:
             else:
                 found = self._search.nearest(wanted, inputs, k)
             return self._shown(found, wanted, rows)
-        return self._with_columns(run)
+        return self._searched(run)
 
     @_named
     def search_many(self, queries: Any, k: int = 10, *, where: Where = None, params: Params = (), among: Any = None,
@@ -166,7 +179,7 @@ class Index:
                 for query, *row in self._search.batch(wanted, inputs, different[start:start + _QUERIES_PER_BATCH]):
                     answers.setdefault(query.encode() if isinstance(query, str) else bytes(query), []).append(tuple(row))
             return [self._shown(answers.get(key, []), wanted, rows) for key in keys]
-        found: List[Any] = self._with_columns(run)
+        found: List[Any] = self._searched(run)
         return found
 
     @_named
@@ -191,7 +204,7 @@ class Index:
             wanted = self._asked(where, params, None, columns, rows, "")
             found = [one for one in self._search.nearest(wanted, inputs, k + 1) if one[:len(key)] != itself]
             return self._shown(found[:k], wanted, rows)
-        return self._with_columns(run)
+        return self._searched(run)
 
     def _asked(self, where: Where, params: Params, among: Any, columns: Optional[Sequence[str]], rows: str, score: str) -> Asked:
         if rows not in ("tuples", "dicts", "pandas"):
@@ -274,9 +287,17 @@ class Index:
             if table:
                 execute(self.conn, f"DROP TABLE {quoted(self.table)}")
 
-    def sync(self) -> None:
-        """Makes searches as fast as they can be after changes. add(), upsert() and delete() do so after 10,000 changed rows."""
-        self.command("sync")
+    def sync(self, *, progress: Optional[Progress] = None) -> None:
+        """Makes searches as fast as they can be after changes. add(), upsert() and delete() do so after 10,000 changed rows.
+
+        With a neural model, a search does so instead, if it would have to encode more texts than the setting encode_limit. Every two
+        seconds what is encoded is stored (committed unless a transaction is open), and `progress(done, total)` is called.
+        """
+        waiting = waiting_texts(self.conn, self.name) if self.texts else 0
+        if waiting:
+            encode_in_pieces(self.command, waiting, progress)
+        else:
+            self.command("sync")
 
     @_named
     def command(self, command: str, query: Any = None) -> None:
@@ -290,7 +311,8 @@ class Index:
                 execute(self.conn, f"INSERT INTO {name}({name}, query) VALUES (?, ?)", (command, asked))
 
     def _sync_if_due(self) -> None:
-        if execute(self.conn, f"SELECT count(*) FROM {quoted(self.name + '_log')}").fetchall()[0][0] > _MOST_LOGGED:
+        logged = execute(self.conn, f"SELECT count(*) FROM {quoted(self.name + '_log')}").fetchall()[0][0]
+        if logged > _MOST_LOGGED and not (self.texts and waiting_texts(self.conn, self.name)):  # encoding takes long
             self.sync()
 
     def _write(self, keys: Dict[str, List[Any]], vectors: Any, columns: Optional[Mapping[str, Any]], progress: Optional[Progress],
@@ -345,23 +367,39 @@ def _insert(conn: Any, table: str, values: Dict[str, Sequence[Any]], key: Sequen
     conn.cursor().executemany(insert_sql(table, list(values), key, upsert), reported(rows, total, progress))
 
 
+def _with_texts(texts: Any, columns: Optional[Mapping[str, Any]]) -> Mapping[str, Any]:
+    if columns is not None and not hasattr(columns, "items"):
+        return columns  # an error of values_of()
+    if columns is not None and any(str(name).lower() == _TEXTS for name in columns):
+        raise ValueError(f"columns has {_TEXTS!r}, the name of the column that texts become; leave texts out, and pass text={_TEXTS!r}")
+    given = column_values(_TEXTS, texts)
+    wrong = next((one for one in given if not isinstance(one, (str, type(None)))), None)
+    if wrong is not None:
+        raise TypeError(f"texts has {wrong!r}, which is no text")
+    return {_TEXTS: given, **(columns if columns is not None else {})}
+
+
 @_named
 def index(conn: Any, table: str, ids: Any = None, vectors: Any = None, columns: Optional[Mapping[str, Any]] = None, *,
-          text: Union[None, str, Sequence[str]] = None, name: Optional[str] = None, if_exists: Literal["fail", "open"] = "fail",
-          index_columns: Sequence[Union[str, Sequence[str]]] = (), progress: Optional[Progress] = None, **arguments: Any) -> Index:
+          text: Union[None, str, Sequence[str]] = None, texts: Any = None, model: Any = None, name: Optional[str] = None,
+          if_exists: Literal["fail", "open"] = "fail", index_columns: Sequence[Union[str, Sequence[str]]] = (),
+          progress: Optional[Progress] = None, **arguments: Any) -> Index:
     """Makes a table of rows and an index over them, in one transaction.
 
     >>> docs = sqlite_glove.index(conn, "doc", ids, vectors, columns={"title": titles}, index_columns=["title"])
     >>> docs.search(query, 3, where={"title": "a"})
+    >>> notes = sqlite_glove.index(conn, "note", texts=["a storm", "the sun"], model="all-MiniLM-L6-v2")  # a folder
 
     `ids` are integers, texts, or columns of a key (a dict or a DataFrame); without them SQLite numbers the rows from 1. `vectors`
     is an array with a row for each (NumPy, a DataFrame, anything with the buffer protocol) or an iterable of sequences, of which
-    None is a row without a vector. `columns` is a dict or a DataFrame. With `text`, the names of columns of texts, a loaded model
-    makes the vectors. `name` is that of the index, table + "_vec". `index_columns` are the columns that searches filter by, or
+    None is a row without a vector. `columns` is a dict or a DataFrame. With `text`, the names of columns of texts, or `texts`, which
+    become the column "text", `model` makes the vectors: the name of a loaded model, or the path of one, which is then loaded. A
+    neural model encodes many texts after the transaction, in pieces as sync() does; if that is interrupted, if_exists="open" and
+    searches go on where it ended. `name` is that of the index, table + "_vec". `index_columns` are the columns that searches filter by, or
     tuples of them, each of which gets an SQL index: without it, a filter that few rows match reads the whole table. If the table
     has an index already, if_exists="open" returns it, and inserts nothing. `progress(done, total)` is called while rows are
-    inserted. `arguments` are further ones of glove_index, such as model="glove"; with vectors, check="yes" is one unless you give it
-    or invalid.
+    inserted, and again while texts are encoded. `arguments` are further ones of glove_index, such as metric="l2"; with vectors,
+    check="yes" is one unless you give it or invalid.
     """
     quoted(table)
     if isinstance(index_columns, str):
@@ -370,10 +408,17 @@ def index(conn: Any, table: str, ids: Any = None, vectors: Any = None, columns: 
         raise ValueError(f"if_exists is {if_exists!r}; it must be 'fail' or 'open'")
     check_loaded(conn)
     if if_exists == "open" and any(one.table.lower() == table.lower() for one in definitions(conn)):
-        return Index(conn, table, name=name)
+        opened = Index(conn, table, name=name, model=model)
+        if opened.texts:
+            catch_up(conn, opened.name, lambda: opened.sync(progress=progress))
+        return opened
+    if texts is not None:
+        columns, text = _with_texts(texts, columns), text or _TEXTS
     vector = "vector" if text is None else None
     if text is None and vectors is None:
-        raise ValueError("an index needs vectors, or text, the names of the columns whose texts a model makes vectors of")
+        raise ValueError("an index needs vectors, or text, the names of the columns whose texts a model makes vectors of, or texts")
+    if model is not None:
+        arguments["model"] = loaded_model(conn, model)
     key, types, keys = key_of_ids(ids)
     values = values_of(keys, vectors, columns, vector)
     repeated = [one for one, times in collections.Counter(zip(*keys.values())).items() if times > 1]
@@ -407,4 +452,7 @@ def index(conn: Any, table: str, ids: Any = None, vectors: Any = None, columns: 
                 raise ValueError(f"index_columns has {unknown!r}, which is no column of {table!r}; those are {', '.join(values)}")
             execute(conn, f"CREATE INDEX {quoted('_by_'.join([table, '_'.join(names)]))} ON {quoted(table)}({', '.join(map(quoted, names))})")
         execute(conn, f"CREATE VIRTUAL TABLE {quoted(name)} USING glove_index({using})")
-        return Index(conn, table, name=name)
+        made = Index(conn, table, name=name)
+    if made.texts and waiting_texts(conn, name):
+        made.sync(progress=progress)
+    return made

@@ -74,6 +74,12 @@ def all_or_nothing(conn: Any) -> Iterator[None]:
         raise
 
 
+def in_transaction(conn: Any) -> bool:
+    """Whether a transaction is open on a connection of sqlite3 or of apsw."""
+    known = getattr(conn, "in_transaction", None)
+    return bool(known) if known is not None else not conn.getautocommit()
+
+
 def check_where(where: str) -> None:
     """Raises ValueError unless the text is one expression as far as brackets and quotes can tell."""
     depth = 0
@@ -131,6 +137,7 @@ class Definition(NamedTuple):
     vector: Optional[str]
     texts: List[str]
     skips_invalid: bool
+    model: Optional[str]  # None: the default
 
 
 def definitions(conn: Any) -> List[Definition]:
@@ -149,7 +156,7 @@ def definitions(conn: Any) -> List[Definition]:
             found.append(Definition(
                 schema, name, given.get("content", ""), [_unquoted(one) for one in _NAME.findall(given.get("rowid", ""))],
                 name.lower() + "_key" not in known, given.get("vector"), [_unquoted(one) for one in _NAME.findall(given.get("text", ""))],
-                given.get("invalid", "") == "skip"))
+                given.get("invalid", "") == "skip", given.get("model")))
     return found
 
 
