@@ -28,7 +28,7 @@ def main_package(build):
     source = json.loads(project.read("package.json").decode().replace(f"packaging/npm/{MAIN}/", ""))
     manifest = {"name": MAIN, "description": project.description(build), **COMMON,
                 **{key: source[key] for key in ("main", "types", "exports", "bin", "engines", "peerDependenciesMeta")}}
-    names = ["README.md", "filters.js", "glove-convert.js", "index.d.ts", "index.js", "search.js", "sql.js", "store.js", "table.js", "values.js"]
+    names = ["README.md", "filters.js", "glove-convert.js", "index.d.ts", "index.js", "neural.js", "search.js", "sql.js", "store.js", "table.js", "values.js"]
     names += [f"{store}.{kind}" for store in ("langchain", "llamaindex") for kind in ("cjs", "d.cts", "d.mts", "js", "mjs")]
     files = [(name, project.read("packaging/npm", MAIN, name), name == "glove-convert.js") for name in names]
     return manifest, [("LICENSE", project.read("LICENSE"), False), *files]

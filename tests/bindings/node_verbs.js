@@ -260,6 +260,7 @@ try {
     loadExtension() { this.statements.push('load'); }
     exec(sql) { this.statements.push(sql); }
     prepare(sql) { this.statements.push(sql); }
+    on() {}  // as sqlite3.Database has; load() runs no statement of its own there, because it would come before the extension
   }
   glove.loadEach(Connection);
   const [one, other] = [new Connection(), new Connection()];

@@ -1,7 +1,8 @@
 """The verbs of the npm package with a host: test_node_index.py HOST --project FOLDER --extension GLOVE.SO --convert - --cache -
 
-HOST is node:sqlite, better-sqlite3, libsql or @photostructure/sqlite, or types, which compiles a program against index.d.ts. Skipped if the host or the compiler
-(tests/bindings/install.sh) is not there.
+HOST is node:sqlite, better-sqlite3, libsql or @photostructure/sqlite; or neural, with a neural model (tests/python/encoder.py) over
+node:sqlite; or types, which compiles a program against index.d.ts. Skipped if the host or the compiler (tests/bindings/install.sh) or
+a model is not there.
 """
 import argparse
 import os
@@ -11,6 +12,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "python"))
+import encoder
 from installed import install_npm
 
 SKIPPED = 77
@@ -35,6 +37,10 @@ keyed.upsert({ ids: [["a", 1]], vectors: [null] });
 keyed.delete(["a", 1]);
 keyed.drop({ table: true });
 keyed.sync();
+const notes = index(db, "note", { texts: ["a", null], model: "all-MiniLM-L6-v2", progress: (done: number, total: number) => done / total });
+new Index(db, "note", { model: "all-MiniLM-L6-v2" }).sync({ progress: () => notes.sync() });
+// @ts-expect-error: a model is a name or a path
+index(db, "note", { texts: ["a"], model: 1 });
 // @ts-expect-error: a number is not a vector
 docs.search(1);
 // @ts-expect-error: where is text or an object
@@ -73,7 +79,7 @@ def main():
         parser.add_argument(option)
     options = parser.parse_args()
     modules = os.environ.get("GLOVE_NODE_MODULES") or os.path.join(options.project, "build/bindings/node_modules")
-    node = node_of(modules, "typescript" if options.host == "types" else options.host)
+    node = node_of(modules, {"types": "typescript", "neural": "node:sqlite"}.get(options.host, options.host))
     if node is None:
         print(f"skipped: there is no node with {options.host}; tests/bindings/install.sh installs it")
         sys.exit(SKIPPED)
@@ -86,9 +92,12 @@ def main():
                 file.write(PROGRAM)
             command = [node, os.path.join(modules, "typescript/bin/tsc"), "--strict", "--noEmit", "--target", "es2022", "--module", "nodenext",
                        "program.ts"]
+        elif options.host == "neural":
+            environment["GLOVE_ONNXRUNTIME"], environment["GLOVE_TEST_ENCODER"] = encoder.find(options.project, folder)
+            command = [node, os.path.join(os.path.dirname(os.path.abspath(__file__)), "node_neural.js")]
         else:
             command = [node, os.path.join(os.path.dirname(os.path.abspath(__file__)), "node_index.js"), options.host]
-        for part in (command, [argument.replace("node_index.js", "node_verbs.js") for argument in command])[:1 if options.host == "types" else 2]:
+        for part in (command, [argument.replace("node_index.js", "node_verbs.js") for argument in command])[:1 if options.host in ("types", "neural") else 2]:
             done = subprocess.run(part, cwd=folder, env=environment, capture_output=True, text=True, check=False)
             print(done.stdout + done.stderr, end="")
             if done.returncode:

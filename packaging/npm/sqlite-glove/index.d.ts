@@ -4,7 +4,8 @@ export interface Database {
 }
 
 /**
- * Loads the extension into a connection. Loading of extensions stays enabled on a connection that has enableLoadExtension();
+ * Loads the extension into a connection. If the package onnxruntime-node is installed and no setting names another library, neural
+ * models will use its library. Loading of extensions stays enabled on a connection that has enableLoadExtension();
  * call `db.enableLoadExtension(false)` afterwards if statements come from others. With `repair: true`, calls repair(), which needs a
  * connection that has prepare().
  */
@@ -55,20 +56,24 @@ export interface Rows {
   vectors?: Iterable<Vector | null> | Float32Array | Float64Array;
   dims?: number;
   columns?: Record<string, Iterable<Value>>;
-  /** Called while rows are inserted. */
+  /** Called while rows are inserted; by index(), again while a neural model encodes texts. */
   progress?: (done: number, total: number) => void;
 }
 
 export interface IndexOptions extends Rows {
-  /** The columns of texts that a loaded model makes vectors of, in place of `vectors`. */
+  /** The columns of texts that a model makes vectors of, in place of `vectors`. */
   text?: string | readonly string[];
+  /** Texts that become the column 'text', which `text` then is by default. */
+  texts?: Iterable<string | null>;
+  /** The name of a loaded model, or the path of one, which is then loaded. */
+  model?: string;
   /** The name of the index; the table's with _vec by default. */
   name?: string;
   /** 'open' returns the index of a table that has one, and inserts nothing; 'fail' is the default. */
   ifExists?: 'fail' | 'open';
   /** Columns that searches filter by, or lists of them, each of which gets an SQL index. Without it, a filter that few rows match reads all. */
   indexColumns?: readonly (string | readonly string[])[];
-  /** Further arguments of glove_index, such as model: 'glove'. */
+  /** Further arguments of glove_index, such as metric: 'l2'. */
   [argument: string]: unknown;
 }
 
@@ -123,8 +128,11 @@ export type Fused<Row = Columns> = Row & { score: number };
  * the methods return.
  */
 export declare class Index<Row = Columns> {
-  /** Opens the index of this name or, if there is none, that of the table of this name. */
-  constructor(db: StatementDatabase, table: string, options?: { name?: string });
+  /**
+   * Opens the index of this name or, if there is none, that of the table of this name. `model` is the path of its model, which is loaded
+   * unless it is loaded already.
+   */
+  constructor(db: StatementDatabase, table: string, options?: { name?: string; model?: string });
   readonly table: string;
   readonly name: string;
   /** The columns of the key. */
@@ -154,11 +162,18 @@ export declare class Index<Row = Columns> {
   delete(ids: Id | Iterable<Id>): void;
   /** Drops the index and, if `table`, the table with its rows. */
   drop(options?: { table?: boolean }): void;
-  /** Makes searches as fast as they can be after changes; the methods that write do so after 10,000 changed rows. */
-  sync(): void;
+  /**
+   * Makes searches as fast as they can be after changes; the methods that write do so after 10,000 changed rows. With a neural model, a
+   * search does so instead, if it would have to encode more texts than the setting encode_limit. Every two seconds what is encoded is
+   * stored (committed unless a transaction is open), and `progress` is called.
+   */
+  sync(options?: { progress?: (done: number, total: number) => void }): void;
   /** Runs a command of the index: sync, merge, rebuild, repair or integrity-check. */
   command(command: string): void;
 }
 
-/** Makes a table of rows and an index over them, in one transaction. */
+/**
+ * Makes a table of rows and an index over them, in one transaction. A neural model encodes many texts after it, in pieces as sync()
+ * does; if that is interrupted, ifExists: 'open' and searches go on where it ended.
+ */
 export declare function index<Row = Columns>(db: StatementDatabase, table: string, options: IndexOptions): Index<Row>;

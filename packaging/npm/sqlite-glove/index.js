@@ -1,6 +1,7 @@
 'use strict';
 const fs = require('fs');
 const { join } = require('path');
+const { offerOnnxRuntime } = require('./neural.js');
 const { prepare } = require('./sql.js');
 const { Index, makeIndex } = require('./table.js');
 
@@ -50,14 +51,15 @@ function packagesOf(platform, glibc) {
   return fitting.map((one) => one.name);
 }
 
-// Returns the path of a file: beside this one if it was built from the sources, or else of the platform's package. In an Electron
-// application it is part of an archive (app.asar), which only Electron's own functions can read; SQLite needs the copy in
-// app.asar.unpacked.
+// In an Electron application a file is part of an archive (app.asar), which only Electron's own functions can read; SQLite needs the
+// copy in app.asar.unpacked.
+function unpack(path) {
+  const unpacked = path.replace(/\.asar(?=[\\/])/, '.asar.unpacked');
+  return unpacked !== path && fs.existsSync(unpacked) ? unpacked : path;
+}
+
+// Returns the path of a file: beside this one if it was built from the sources, or else of the platform's package.
 function nativeFile(name) {
-  const unpack = (path) => {
-    const unpacked = path.replace(/\.asar(?=[\\/])/, '.asar.unpacked');
-    return unpacked !== path && fs.existsSync(unpacked) ? unpacked : path;
-  };
   const built = unpack(join(__dirname, name));
   if (fs.existsSync(built)) return built;
   const names = packagesOf(`${process.platform}-${process.arch}`, glibcVersion());
@@ -84,6 +86,7 @@ exports.load = (db, { repair = false } = {}) => {
   // Needed by @photostructure/sqlite; node:sqlite starts with this state if it was opened with allowExtension.
   if (typeof db.enableLoadExtension === 'function') db.enableLoadExtension(true);
   db.loadExtension(exports.loadablePath());
+  offerOnnxRuntime(db, unpack);
   if (repair) exports.repair(db);
 };
 exports.repair = (db) => {

@@ -98,7 +98,7 @@ function definitions(db) {
       if (!made) continue;
       const given = Object.fromEntries(Array.from(made[1].matchAll(argument), ([, key, value]) => [key.toLowerCase(), unquoted(value)]));
       found.push({ schema, name, table: given.content || '', key: namesIn(given.rowid), idIsKey: !known.has(`${name.toLowerCase()}_key`),
-                   vector: given.vector === undefined ? null : given.vector, texts: namesIn(given.text), skipsInvalid: given.invalid === 'skip' });
+                   vector: given.vector === undefined ? null : given.vector, texts: namesIn(given.text), skipsInvalid: given.invalid === 'skip', model: given.model });
     }
   }
   return found;

@@ -1,6 +1,7 @@
 'use strict';
 // Tables whose rows can be searched by their vectors or texts, over connections of node:sqlite, better-sqlite3 and others of the
 // same form: makeIndex() makes one, Index uses one.
+const { catchUp, encodeInPieces, explain, loadedModel, waitingTexts } = require('./neural.js');
 const { Search } = require('./search.js');
 const { allOrNothing, checkLoaded, columnsOf, definitionOf, definitions, literal, prepare, quoted, whereOf } = require('./sql.js');
 const { Key, blobOf, blobsOf, countOf, faultOf, keyOfIds, shownValue, typeOf, valuesOf } = require('./values.js');
@@ -43,9 +44,10 @@ class Index {
   #key;
   #skipsInvalid;
 
-  constructor(db, table, { name } = {}) {
+  constructor(db, table, { name, model } = {}) {
     checkLoaded(db);
     const found = definitionOf(db, table, name);
+    if (model !== undefined) loadedModel(db, model, found.model);
     this.#key = new Key(found.key, found.idIsKey);
     this.#skipsInvalid = found.skipsInvalid;
     Object.assign(this, { db, table: found.table, name: found.name, key: found.key, vector: found.vector, texts: found.texts });
@@ -64,7 +66,7 @@ class Index {
         throw new TypeError(`fetch is ${shownValue(fetch)}, but neither hybrid nor diversity is given, which choose from so many rows`);
       }
       const inputs = { query: typeof query === 'string' ? query : blobOf(query), k: countOf(k), ...this.#search.checkOptions(others) };
-      return this.#withColumns(() => {
+      return this.#searched(() => {
         const asked = this.#asked({ where, params, among, columns }, hybrid === undefined ? this.#search.score : 'score');
         if (hybrid !== undefined) return this.#search.hybrid(asked, inputs, { hybrid, match, weights, constant, diversity, fetch });
         if (diversity !== undefined) return this.#search.diverse(asked, inputs, diversity, fetch);
@@ -84,7 +86,7 @@ class Index {
       const nameOf = (query) => (typeof query === 'string' ? `t${query}` : `b${Buffer.from(query).toString('latin1')}`);
       const different = [...new Map(asked.map((query) => [nameOf(query), query])).values()];
       const inputs = { k: countOf(k), ...this.#search.checkOptions(others) };
-      return this.#withColumns(() => {
+      return this.#searched(() => {
         const answers = new Map(), wanted = this.#asked({ where, params, among, columns }, this.#search.score);
         for (let start = 0; start < different.length; start += queriesPerBatch) {
           for (const { glove_query: query, ...row } of this.#search.batch(wanted, inputs, different.slice(start, start + queriesPerBatch))) {
@@ -110,7 +112,7 @@ class Index {
       if (stored === null) throw new RangeError(`the row with the id ${shownValue(id)} has no vector`);
       const query = typeof stored === 'string' ? stored : Buffer.from(stored);  // which libsql binds
       const itself = shownValue(this.key.map((name) => row[name]));
-      return this.#withColumns(() => this.#search.nearest(
+      return this.#searched(() => this.#search.nearest(
         this.#asked({ where, params, columns }, this.#search.score), { query, k: BigInt(most) + 1n, ...this.#search.checkOptions(others) })
         .filter((other) => shownValue(this.key.map((name) => other[name])) !== itself).slice(0, most));
     });
@@ -146,7 +148,12 @@ class Index {
     });
   }
 
-  sync() { this.command('sync'); }
+  sync({ progress } = {}) {
+    const waiting = this.vector === null ? waitingTexts(this.db, this.name) : 0;
+    if (waiting) encodeInPieces((command) => this.command(command), waiting, progress);
+    else this.command('sync');
+  }
+
   command(command) { this.db.prepare(`INSERT INTO ${quoted(this.name)}(${quoted(this.name)}) VALUES (?)`).run(command); }
 
   #columnsNow() {
@@ -163,6 +170,17 @@ class Index {
       if (now.join() === this.columns.join()) throw error;
       this.columns = now;
       return run();
+    }
+  }
+
+  // Returns what run(), a search, does, after encoding the texts that it may not encode by itself.
+  #searched(run) {
+    const hindrance = this.vector === null ? catchUp(this.db, this.name, () => this.sync()) : '';
+    try {
+      return this.#withColumns(run);
+    } catch (error) {
+      explain(error, this.name, hindrance);
+      throw error;
     }
   }
 
@@ -191,7 +209,8 @@ class Index {
   }
 
   #syncIfDue() {
-    if (this.#number(`SELECT count(*) AS n FROM ${quoted(`${this.name}_log`)}`) > mostLogged) this.sync();
+    const logged = this.#number(`SELECT count(*) AS n FROM ${quoted(`${this.name}_log`)}`);
+    if (logged > mostLogged && !(this.vector === null && waitingTexts(this.db, this.name))) this.sync();  // encoding takes long
   }
 
   // Throws if one of the BLOBs could never be found, unless the index skips such rows. Returns 0, or the bytes of a vector if an
@@ -239,16 +258,36 @@ class Index {
   }
 }
 
-function makeIndex(db, table, { ids, vectors, dims, columns, text, name: asName, ifExists = 'fail', indexColumns = [], progress, ...options } = {}) {
+const textsColumn = 'text';  // of makeIndex({ texts })
+
+function withTexts(texts, columns = {}) {
+  if (Object.keys(columns).some((name) => name.toLowerCase() === textsColumn)) {
+    throw new TypeError(`columns has '${textsColumn}', the name of the column that texts become; leave texts out, and pass text: '${textsColumn}'`);
+  }
+  if (typeof texts === 'string' || typeof texts[Symbol.iterator] !== 'function') throw new TypeError('texts must be an iterable of texts');
+  const given = [...texts], wrong = given.find((one) => typeof one !== 'string' && one !== null && one !== undefined);
+  if (wrong !== undefined) throw new TypeError(`texts has ${shownValue(wrong)}, which is no text`);
+  return { [textsColumn]: given, ...columns };
+}
+
+function makeIndex(db, table, { ids, vectors, dims, columns: given, text: textColumns, texts, model, name: asName, ifExists = 'fail', indexColumns = [], progress,
+                                ...options } = {}) {
   return named('index', () => {
     if (!['fail', 'open'].includes(ifExists)) throw new TypeError(`ifExists is ${shownValue(ifExists)}; it must be 'fail' or 'open'`);
     checkLoaded(db);
-    if (ifExists === 'open' && definitions(db).some((one) => one.table.toLowerCase() === table.toLowerCase())) return new Index(db, table, { name: asName });
+    if (ifExists === 'open' && definitions(db).some((one) => one.table.toLowerCase() === table.toLowerCase())) {
+      const opened = new Index(db, table, { name: asName, model });
+      if (opened.vector === null) catchUp(db, opened.name, () => opened.sync({ progress }));
+      return opened;
+    }
+    const columns = texts === undefined ? given : withTexts(texts, given);
+    const text = texts !== undefined && textColumns === undefined ? textsColumn : textColumns;
     const name = asName === undefined ? `${table}_vec` : asName;
     const vector = text === undefined ? 'vector' : null;
     if (vector && (vectors === undefined || vectors === null)) {
-      throw new TypeError('an index needs vectors, or text, the names of the columns whose texts a model makes vectors of');
+      throw new TypeError('an index needs vectors, or text, the names of the columns whose texts a model makes vectors of, or texts');
     }
+    if (model !== undefined) options.model = loadedModel(db, model);
     const { key, types, values: keys } = keyOfIds(ids);
     const values = valuesOf({ vectors, dims, columns }, keys, vector);
     const declared = [...values].filter(([column]) => column !== vector).map(([column, some]) => quoted(column) + (types[column] || typeOf(some)));
@@ -266,7 +305,7 @@ function makeIndex(db, table, { ids, vectors, dims, columns, text, name: asName,
       throw new TypeError(`the table '${table}' exists already; open its index by new Index(db, '${table}') and use add() or upsert(), ` +
                           'or drop the index and the table first');
     }
-    return allOrNothing(db, () => {
+    const made = allOrNothing(db, () => {
       db.exec(`CREATE TABLE ${quoted(table)}(${declared.join(', ')})`);
       insert(db, table, values, key.names, { progress });
       for (const some of indexColumns) {
@@ -279,6 +318,8 @@ function makeIndex(db, table, { ids, vectors, dims, columns, text, name: asName,
       db.exec(`CREATE VIRTUAL TABLE ${quoted(name)} USING glove_index(${using})`);
       return new Index(db, table, { name });
     });
+    if (made.vector === null && waitingTexts(db, name)) made.sync({ progress });
+    return made;
   });
 }
 
