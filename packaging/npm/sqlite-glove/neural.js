@@ -63,11 +63,12 @@ function loadedModel(db, given, name) {
   }
 }
 
-// The number of changed rows of an index of texts if its model is neural; 0 if it is not.
-function waitingTexts(db, index) {
-  const isSlow = prepare(db, `SELECT 1 FROM ${quoted(`${index}_config`)} WHERE key = 'fingerprint' AND value LIKE '%:neural:%'`).all().length;
-  return isSlow ? Number(prepare(db, `SELECT count(*) AS n FROM ${quoted(`${index}_log`)}`).all()[0].n) : 0;
-}
+// Whether the model of an index is one.
+const isNeural = (db, index) =>
+  prepare(db, `SELECT 1 FROM ${quoted(`${index}_config`)} WHERE key = 'fingerprint' AND value LIKE '%:neural:%'`).all().length > 0;
+
+// The number of changed rows that an index has yet to take up, which are those that must be encoded.
+const loggedRows = (db, index) => Number(prepare(db, `SELECT count(*) AS n FROM ${quoted(`${index}_log`)}`).all()[0].n);
 
 // Has run('sync=N') encode `total` texts, about two seconds at a time, so that an interrupt loses no more.
 function encodeInPieces(run, total, progress) {
@@ -94,7 +95,7 @@ function inTransaction(db) {
 
 // Runs sync() if a search would have to encode more texts than it may. Returns what hinders this connection, or nothing.
 function catchUp(db, index, sync) {
-  if (waitingTexts(db, index) <= Number(config(db, 'encode_limit'))) return '';
+  if (loggedRows(db, index) <= Number(config(db, 'encode_limit'))) return '';
   if (inTransaction(db)) return 'this connection has an open transaction';
   try {
     sync();
@@ -112,4 +113,4 @@ function explain(error, index, hindrance) {
                   `transaction, run new Index(db, '${index}').sync(), or raise glove_config('encode_limit')`;
 }
 
-module.exports = { catchUp, encodeInPieces, explain, loadedModel, offerOnnxRuntime, waitingTexts };
+module.exports = { catchUp, encodeInPieces, explain, isNeural, loadedModel, loggedRows, offerOnnxRuntime };

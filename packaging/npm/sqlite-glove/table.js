@@ -1,7 +1,7 @@
 'use strict';
 // Tables whose rows can be searched by their vectors or texts, over connections of node:sqlite, better-sqlite3 and others of the
 // same form: makeIndex() makes one, Index uses one.
-const { catchUp, encodeInPieces, explain, loadedModel, waitingTexts } = require('./neural.js');
+const { catchUp, encodeInPieces, explain, isNeural, loadedModel, loggedRows } = require('./neural.js');
 const { Search } = require('./search.js');
 const { allOrNothing, checkLoaded, columnsOf, definitionOf, definitions, literal, prepare, quoted, whereOf } = require('./sql.js');
 const { Key, blobOf, blobsOf, countOf, faultOf, keyOfIds, shownValue, typeOf, valuesOf } = require('./values.js');
@@ -43,6 +43,7 @@ class Index {
   #search;
   #key;
   #skipsInvalid;
+  #neural;
 
   constructor(db, table, { name, model } = {}) {
     checkLoaded(db);
@@ -52,6 +53,7 @@ class Index {
     this.#skipsInvalid = found.skipsInvalid;
     Object.assign(this, { db, table: found.table, name: found.name, key: found.key, vector: found.vector, texts: found.texts });
     this.#search = new Search(db, found);
+    this.#neural = found.vector === null && isNeural(db, found.name);
     this.columns = this.#columnsNow();
   }
 
@@ -149,7 +151,7 @@ class Index {
   }
 
   sync({ progress } = {}) {
-    const waiting = this.vector === null ? waitingTexts(this.db, this.name) : 0;
+    const waiting = this.#neural ? loggedRows(this.db, this.name) : 0;
     if (waiting) encodeInPieces((command) => this.command(command), waiting, progress);
     else this.command('sync');
   }
@@ -175,7 +177,7 @@ class Index {
 
   // Returns what run(), a search, does, after encoding the texts that it may not encode by itself.
   #searched(run) {
-    const hindrance = this.vector === null ? catchUp(this.db, this.name, () => this.sync()) : '';
+    const hindrance = this.#neural ? catchUp(this.db, this.name, () => this.sync()) : '';
     try {
       return this.#withColumns(run);
     } catch (error) {
@@ -209,8 +211,7 @@ class Index {
   }
 
   #syncIfDue() {
-    const logged = this.#number(`SELECT count(*) AS n FROM ${quoted(`${this.name}_log`)}`);
-    if (logged > mostLogged && !(this.vector === null && waitingTexts(this.db, this.name))) this.sync();  // encoding takes long
+    if (!this.#neural && loggedRows(this.db, this.name) > mostLogged) this.sync();  // a neural model takes long
   }
 
   // Throws if one of the BLOBs could never be found, unless the index skips such rows. Returns 0, or the bytes of a vector if an
@@ -277,7 +278,7 @@ function makeIndex(db, table, { ids, vectors, dims, columns: given, text: textCo
     checkLoaded(db);
     if (ifExists === 'open' && definitions(db).some((one) => one.table.toLowerCase() === table.toLowerCase())) {
       const opened = new Index(db, table, { name: asName, model });
-      if (opened.vector === null) catchUp(db, opened.name, () => opened.sync({ progress }));
+      if (opened.vector === null && isNeural(db, opened.name)) catchUp(db, opened.name, () => opened.sync({ progress }));
       return opened;
     }
     const columns = texts === undefined ? given : withTexts(texts, given);
@@ -318,7 +319,7 @@ function makeIndex(db, table, { ids, vectors, dims, columns: given, text: textCo
       db.exec(`CREATE VIRTUAL TABLE ${quoted(name)} USING glove_index(${using})`);
       return new Index(db, table, { name });
     });
-    if (made.vector === null && waitingTexts(db, name)) made.sync({ progress });
+    if (loggedRows(db, name)) made.sync({ progress });
     return made;
   });
 }

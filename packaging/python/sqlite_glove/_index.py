@@ -4,7 +4,7 @@ import functools
 import re
 from typing import Any, Callable, Dict, List, Literal, Mapping, Optional, Sequence, Tuple, TypeVar, Union, cast, overload
 
-from ._neural import catch_up, encode_in_pieces, explain, loaded_model, waiting_texts
+from ._neural import catch_up, encode_in_pieces, explain, is_neural, loaded_model, logged_rows
 from ._search import Asked, Inputs, Search
 from ._sql import (Params, Progress, all_or_nothing, check_loaded, columns_of, definition_of, definitions, execute, insert_sql, literal, quoted,
                    reported, text, where_of)
@@ -50,6 +50,7 @@ class Index:
         self.key = Key(found.key, found.id_is_key)
         self._skips_invalid = found.skips_invalid
         self._search = Search(conn, found)
+        self._neural = bool(found.texts) and is_neural(conn, found.name)
         self.columns = self._columns_now()  # all but the key and the vectors
 
     def _score(self) -> str:
@@ -71,9 +72,13 @@ class Index:
             self.columns = now
             return run()
 
+    def _catch_up(self, progress: Optional[Progress] = None) -> str:
+        """Encodes the texts that a search may not encode. Returns what hinders this connection, or nothing."""
+        return catch_up(self.conn, self.name, lambda: self.sync(progress=progress)) if self._neural else ""
+
     def _searched(self, run: Callable[[], Any]) -> Any:
-        """Returns what run(), a search, does, after encoding the texts that it may not encode by itself."""
-        hindrance = catch_up(self.conn, self.name, self.sync) if self.texts else ""
+        """Returns what run(), a search, does."""
+        hindrance = self._catch_up()
         try:
             return self._with_columns(run)
         except Exception as error:
@@ -293,7 +298,7 @@ class Index:
         With a neural model, a search does so instead, if it would have to encode more texts than the setting encode_limit. Every two
         seconds what is encoded is stored (committed unless a transaction is open), and `progress(done, total)` is called.
         """
-        waiting = waiting_texts(self.conn, self.name) if self.texts else 0
+        waiting = logged_rows(self.conn, self.name) if self._neural else 0
         if waiting:
             encode_in_pieces(self.command, waiting, progress)
         else:
@@ -311,8 +316,7 @@ class Index:
                 execute(self.conn, f"INSERT INTO {name}({name}, query) VALUES (?, ?)", (command, asked))
 
     def _sync_if_due(self) -> None:
-        logged = execute(self.conn, f"SELECT count(*) FROM {quoted(self.name + '_log')}").fetchall()[0][0]
-        if logged > _MOST_LOGGED and not (self.texts and waiting_texts(self.conn, self.name)):  # encoding takes long
+        if not self._neural and logged_rows(self.conn, self.name) > _MOST_LOGGED:  # a neural model takes long
             self.sync()
 
     def _write(self, keys: Dict[str, List[Any]], vectors: Any, columns: Optional[Mapping[str, Any]], progress: Optional[Progress],
@@ -409,8 +413,7 @@ def index(conn: Any, table: str, ids: Any = None, vectors: Any = None, columns: 
     check_loaded(conn)
     if if_exists == "open" and any(one.table.lower() == table.lower() for one in definitions(conn)):
         opened = Index(conn, table, name=name, model=model)
-        if opened.texts:
-            catch_up(conn, opened.name, lambda: opened.sync(progress=progress))
+        opened._catch_up(progress)  # pylint: disable=protected-access
         return opened
     if texts is not None:
         columns, text = _with_texts(texts, columns), text or _TEXTS
@@ -453,6 +456,6 @@ def index(conn: Any, table: str, ids: Any = None, vectors: Any = None, columns: 
             execute(conn, f"CREATE INDEX {quoted('_by_'.join([table, '_'.join(names)]))} ON {quoted(table)}({', '.join(map(quoted, names))})")
         execute(conn, f"CREATE VIRTUAL TABLE {quoted(name)} USING glove_index({using})")
         made = Index(conn, table, name=name)
-    if made.texts and waiting_texts(conn, name):
+    if logged_rows(conn, name):
         made.sync(progress=progress)
     return made

@@ -54,11 +54,15 @@ def loaded_model(conn: Any, model: Any, name: Optional[str] = None) -> str:
         raise
 
 
-def waiting_texts(conn: Any, index: str) -> int:
-    """The number of changed rows of an index of texts if its model is neural; 0 if it is not."""
+def is_neural(conn: Any, index: str) -> bool:
+    """Whether the model of an index is one."""
     config = quoted(index + "_config")
-    slow = execute(conn, f"SELECT 1 FROM {config} WHERE key = 'fingerprint' AND value LIKE '%:neural:%'").fetchall()
-    return int(execute(conn, f"SELECT count(*) FROM {quoted(index + '_log')}").fetchall()[0][0]) if slow else 0
+    return bool(execute(conn, f"SELECT 1 FROM {config} WHERE key = 'fingerprint' AND value LIKE '%:neural:%'").fetchall())
+
+
+def logged_rows(conn: Any, index: str) -> int:
+    """The number of changed rows that an index has yet to take up, which are those that must be encoded."""
+    return int(execute(conn, f"SELECT count(*) FROM {quoted(index + '_log')}").fetchall()[0][0])
 
 
 def encode_in_pieces(run: Any, total: int, progress: Optional[Progress]) -> None:
@@ -78,7 +82,7 @@ def encode_in_pieces(run: Any, total: int, progress: Optional[Progress]) -> None
 
 def catch_up(conn: Any, index: str, sync: Any) -> str:
     """Runs sync() if a search would have to encode more texts than it may. Returns what hinders this connection, or nothing."""
-    if waiting_texts(conn, index) <= int(execute(conn, "SELECT glove_config('encode_limit')").fetchall()[0][0]):
+    if logged_rows(conn, index) <= int(execute(conn, "SELECT glove_config('encode_limit')").fetchall()[0][0]):
         return ""
     if in_transaction(conn):
         return "this connection has an open transaction"
