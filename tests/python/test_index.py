@@ -453,6 +453,15 @@ class Index(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "index of texts"):
             index.add(vectors=[[1, 2, 3]])
         self.conn.execute("SELECT glove_unload('tiny')")
+        for given in model, pathlib.Path(model):
+            again = self.glove.index(self.conn, "again", texts=["rain", "bank rates"], columns={"no": [7, 8]}, model=given,
+                                     options={"components": 0})
+            self.assertEqual([row[2:] for row in again.search("storm", 1)], [("rain", 7)])
+            self.conn.execute("SELECT glove_unload('m')")
+            again = self.glove.index(self.conn, "again", model=given, if_exists="open")
+            self.assertEqual([row[2:] for row in again.search("rates", 1)], [("bank rates", 8)])
+            self.conn.execute("SELECT glove_unload('m')")
+            again.drop(table=True)
 
     def test_progress(self):
         seen = []

@@ -167,7 +167,7 @@ class Neural(unittest.TestCase):
         self.glove.index(self.conn, "third", texts=TEXTS[:3], model="other")
         for one in (name, "other"):
             self.execute("SELECT glove_unload(?)", one)
-        with self.assertRaisesRegex(sqlite3.OperationalError, "no model"):
+        with self.assertRaisesRegex(sqlite3.OperationalError, r"no model 'other'.*Index\(conn, 'third_vec', model=PATH\)"):
             self.glove.Index(self.conn, "third").search("fish")
         self.assertEqual(len(self.glove.Index(self.conn, "third", model=OPTIONS.model).search("fish", 2)), 2)
         self.assertEqual(self.execute("SELECT name FROM glove_models"), [("other",)])

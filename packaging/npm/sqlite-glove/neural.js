@@ -27,7 +27,14 @@ function onnxRuntime() {
 // Has the extension use that library unless it was told another. `unpacked` maps the path of a file to where SQLite can read it.
 function offerOnnxRuntime(db, unpacked) {
   // A connection that emits events, as the package sqlite3 has them, loads the extension later.
-  if (typeof db.prepare !== 'function' || typeof db.on === 'function' || config(db, 'onnxruntime')) return;
+  if (typeof db.prepare !== 'function' || typeof db.on === 'function') return;
+  let isSet;
+  try {
+    isSet = config(db, 'onnxruntime');
+  } catch (_) {
+    return;  // an authorizer of this connection forbids the function
+  }
+  if (isSet) return;
   const found = onnxRuntime();
   if (found !== undefined) config(db, 'onnxruntime', unpacked(found));
 }
@@ -106,8 +113,9 @@ function catchUp(db, index, sync) {
   return '';
 }
 
-// Has the error of a search that would encode too many texts say who must encode them.
+// Has the error of a search say what to do: who must encode the texts that are too many, or how the model is loaded.
 function explain(error, index, hindrance) {
+  if (error.message.includes(`${index}: there is no model`)) error.message += `; new Index(db, '${index}', { model: PATH }) loads it`;
   if (!hindrance || !error.message.includes(notEncoded)) return;
   error.message = `${error.message.split(notEncoded)[0]}${notEncoded}, and ${hindrance}; have a connection that can write, without an open ` +
                   `transaction, run new Index(db, '${index}').sync(), or raise glove_config('encode_limit')`;

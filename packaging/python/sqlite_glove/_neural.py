@@ -17,7 +17,11 @@ _NOT_ENCODED = "texts are not encoded yet"
 def offer_onnxruntime(conn: Any) -> None:
     """Has the extension use the library of the package onnxruntime unless it was told another. Nothing is imported or opened."""
     from importlib import util  # here, because it takes longer than the rest of the package
-    if text(execute(conn, "SELECT glove_config('onnxruntime')").fetchall()[0][0]):
+    try:
+        is_set = text(execute(conn, "SELECT glove_config('onnxruntime')").fetchall()[0][0])
+    except Exception:  # pylint: disable=broad-except
+        return  # an authorizer of this connection forbids the function
+    if is_set:
         return
     try:
         spec = util.find_spec("onnxruntime")
@@ -96,7 +100,9 @@ def catch_up(conn: Any, index: str, sync: Any) -> str:
 
 
 def explain(error: BaseException, index: str, hindrance: str) -> None:
-    """Has the error of a search that would encode too many texts say who must encode them."""
+    """Has the error of a search say what to do: who must encode the texts that are too many, or how the model is loaded."""
+    if f"{index}: there is no model" in str(error):
+        error.args = (f"{error}; sqlite_glove.Index(conn, {index!r}, model=PATH) loads it",)
     if hindrance and _NOT_ENCODED in str(error):
         error.args = (f"{str(error).split(_NOT_ENCODED, maxsplit=1)[0]}{_NOT_ENCODED}, and {hindrance}; have a connection that can write, "
                       f"without an open transaction, run sqlite_glove.Index(conn, {index!r}).sync(), or raise "
