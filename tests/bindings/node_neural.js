@@ -72,6 +72,10 @@ db.exec('BEGIN');
 assert.throws(() => notes.search('fish'), /more than 20 texts .* open transaction; .*new Index\(db, 'note_vec'\)\.sync\(\)/);
 db.exec('ROLLBACK');
 assert.throws(() => new glove.Index(open(file, { readOnly: true }), 'note').search('fish'), /cannot write \(attempt to write a readonly database\)/);
+const other = open(file);
+other.exec('BEGIN IMMEDIATE');
+assert.throws(() => notes.search('fish'), /cannot write \(database is locked\)/);
+other.exec('ROLLBACK');
 check(notes.search('fish', 3), 'fish', [...texts, ...texts]);
 assert.strictEqual(logged(), 0);
 

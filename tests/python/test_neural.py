@@ -145,6 +145,11 @@ class Neural(unittest.TestCase):
         reader = self.connect(f"file:{path}?mode=ro", uri=True)
         with self.assertRaisesRegex(sqlite3.OperationalError, r"cannot write \(attempt to write a readonly database\); .*sync\(\)"):
             self.glove.Index(reader, "note").search("fish")
+        other = self.connect(path, timeout=0)
+        self.conn.execute("BEGIN IMMEDIATE")
+        with self.assertRaisesRegex(sqlite3.OperationalError, r"cannot write \(database is locked\)"):
+            self.glove.Index(other, "note").search("fish")
+        self.conn.rollback()
         notes.sync()
         self.assertEqual(len(self.glove.Index(reader, "note").search("fish", 3)), 3)
 

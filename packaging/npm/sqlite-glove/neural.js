@@ -6,6 +6,7 @@ const { prepare, quoted } = require('./sql.js');
 
 const firstPiece = 32;  // texts, of which the slowest models encode a few per second
 const msPerPiece = 2000;
+const gapMs = 105;  // between pieces: who waits for the write lock tries again every 100 ms (sqliteDefaultBusyCallback)
 const notEncoded = 'texts are not encoded yet';
 
 const config = (db, ...values) => Object.values(prepare(db, `SELECT glove_config(${values.map(() => '?').join(', ')})`).all(...values)[0])[0];
@@ -77,14 +78,17 @@ const isNeural = (db, index) =>
 // The number of changed rows that an index has yet to take up, which are those that must be encoded.
 const loggedRows = (db, index) => Number(prepare(db, `SELECT count(*) AS n FROM ${quoted(`${index}_log`)}`).all()[0].n);
 
-// Has run('sync=N') encode `total` texts, about two seconds at a time, so that an interrupt loses no more.
+// Has run('sync=N') encode `total` texts, about two seconds at a time, so that an interrupt loses no more. Between them, others may
+// write to the database.
 function encodeInPieces(run, total, progress) {
   for (let done = 0, piece = firstPiece; done < total; ) {
     if (progress) progress(done, total);
     const start = Date.now();
     run(`sync=${piece}`);
     done += piece;
-    piece = Math.floor(Math.min(Math.max(piece * msPerPiece / Math.max(Date.now() - start, 1), piece / 4, 1), piece * 4));
+    const ms = Math.max(Date.now() - start, 1);
+    if (done < total && ms > msPerPiece / 4) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, gapMs);
+    piece = Math.floor(Math.min(Math.max(piece * msPerPiece / ms, piece / 4, 1), piece * 4));
   }
   if (progress) progress(total, total);
 }
@@ -102,15 +106,18 @@ function inTransaction(db) {
 
 // Runs sync() if a search would have to encode more texts than it may. Returns what hinders this connection, or nothing.
 function catchUp(db, index, sync) {
-  if (loggedRows(db, index) <= Number(config(db, 'encode_limit'))) return '';
-  if (inTransaction(db)) return 'this connection has an open transaction';
-  try {
-    sync();
-  } catch (error) {
-    if (!/readonly|locked|busy/.test(error.message)) throw error;
-    return `this connection cannot write (${error.message})`;
+  for (const most = Number(config(db, 'encode_limit'));;) {
+    const logged = loggedRows(db, index);
+    if (logged <= most) return '';
+    if (inTransaction(db)) return 'this connection has an open transaction';
+    try {
+      sync();
+      return '';
+    } catch (error) {
+      if (!/readonly|locked|busy/.test(error.message)) throw error;
+      if (loggedRows(db, index) >= logged) return `this connection cannot write (${error.message})`;  // else another connection encodes them
+    }
   }
-  return '';
 }
 
 // Has the error of a search say what to do: who must encode the texts that are too many, or how the model is loaded.

@@ -10,6 +10,7 @@ from ._sql import Progress, execute, in_transaction, quoted, text
 
 _FIRST_PIECE = 32  # texts, of which the slowest models encode a few per second
 _SECONDS_PER_PIECE = 2.0
+_GAP_SECONDS = 0.105  # between pieces: who waits for the write lock tries again every 100 ms (sqliteDefaultBusyCallback)
 _LIBRARY = {"darwin": "libonnxruntime*.dylib", "win32": "onnxruntime.dll"}.get(sys.platform, "libonnxruntime.so*")
 _NOT_ENCODED = "texts are not encoded yet"
 
@@ -70,7 +71,10 @@ def logged_rows(conn: Any, index: str) -> int:
 
 
 def encode_in_pieces(run: Any, total: int, progress: Optional[Progress]) -> None:
-    """Has run("sync=N") encode `total` texts, about two seconds at a time, so that an interrupt loses no more."""
+    """Has run("sync=N") encode `total` texts, about two seconds at a time, so that an interrupt loses no more.
+
+    Between them, others may write to the database.
+    """
     piece, done = _FIRST_PIECE, 0
     while done < total:
         if progress is not None:
@@ -79,6 +83,8 @@ def encode_in_pieces(run: Any, total: int, progress: Optional[Progress]) -> None
         run(f"sync={piece}")
         seconds = max(time.monotonic() - start, 1e-3)
         done += piece
+        if done < total and seconds > _SECONDS_PER_PIECE / 4:
+            time.sleep(_GAP_SECONDS)
         piece = int(min(max(piece * _SECONDS_PER_PIECE / seconds, piece / 4, 1), piece * 4))
     if progress is not None:
         progress(total, total)
@@ -86,17 +92,21 @@ def encode_in_pieces(run: Any, total: int, progress: Optional[Progress]) -> None
 
 def catch_up(conn: Any, index: str, sync: Any) -> str:
     """Runs sync() if a search would have to encode more texts than it may. Returns what hinders this connection, or nothing."""
-    if logged_rows(conn, index) <= int(execute(conn, "SELECT glove_config('encode_limit')").fetchall()[0][0]):
-        return ""
-    if in_transaction(conn):
-        return "this connection has an open transaction"
-    try:
-        sync()
-    except Exception as error:  # pylint: disable=broad-except
-        if not re.search("readonly|locked|busy", str(error)):
-            raise
-        return f"this connection cannot write ({error})"
-    return ""
+    most = int(execute(conn, "SELECT glove_config('encode_limit')").fetchall()[0][0])
+    while True:
+        logged = logged_rows(conn, index)
+        if logged <= most:
+            return ""
+        if in_transaction(conn):
+            return "this connection has an open transaction"
+        try:
+            sync()
+            return ""
+        except Exception as error:  # pylint: disable=broad-except
+            if not re.search("readonly|locked|busy", str(error)):
+                raise
+            if logged_rows(conn, index) >= logged:  # else another connection encodes them
+                return f"this connection cannot write ({error})"
 
 
 def explain(error: BaseException, index: str, hindrance: str) -> None:
