@@ -9,6 +9,7 @@
 #include <limits>
 #include <string>
 
+#include "base/float_environment.h"
 #include "cpu/kernels/kernels.h"
 #include "model/quantize.h"
 #include "model/shifted_codes.h"
