@@ -251,20 +251,38 @@ TEST_F(DamagedShards, ImpossiblePlaces) {
   EXPECT_NE(error_of(index_).find("belongs to a model of 97 rows"), std::string::npos);
 }
 
+std::string set_of(const std::string& path) {
+  const std::string bytes = TemporaryDirectory::read(path);
+  const std::string key = "\"glove.set\":\"";
+  const size_t place = bytes.find(key) + key.size();
+  return bytes.substr(place, bytes.find('"', place) - place);
+}
+
 // Of the same set, by its name.
 TEST_F(DamagedShards, OfOtherDimensions) {
-  const auto set_of = [](const std::string& bytes) {
-    const std::string key = "\"glove.set\":\"";
-    const size_t place = bytes.find(key) + key.size();
-    return bytes.substr(place, bytes.find('"', place) - place);
-  };
   const std::string name = "wider-00002-of-00003.safetensors";
-  edit_header(directory_, name, set_of(TemporaryDirectory::read(path(name))),
-              set_of(TemporaryDirectory::read(shard(1))));
+  edit_header(directory_, name, set_of(path(name)), set_of(shard(1)));
   copy(path(name), shard(2));
   EXPECT_EQ(error_of(index_), shard(2) +
                                   ": this shard has other dimensions, keys or tokens than the first one; use "
                                   "the files of one conversion");
+}
+
+// Which only a set of two conversions has, because one refuses equal words.
+TEST_F(DamagedShards, AWordInTwoShards) {
+  for (const auto& [base, first] : {std::pair{"m", 0}, std::pair{"shifted", -32}}) {
+    ModelBuilder builder(base);
+    for (int word = first; word < first + 96; ++word)
+      ASSERT_TRUE(builder.add("word " + std::to_string(word), std::vector<float>{1.0f, 2.0f}).ok());
+    ASSERT_TRUE(save_shards(*builder.finish().value(), path(base), 3, 0, {}).ok());
+  }
+  EXPECT_EQ(error_of(index_, true), "ok");
+  const std::string name = "shifted-00002-of-00003.safetensors";
+  edit_header(directory_, name, set_of(path(name)), set_of(shard(1)));
+  copy(path(name), shard(2));
+  EXPECT_EQ(error_of(index_), "ok") << "only --verify compares them";
+  EXPECT_EQ(error_of(index_, true),
+            index_ + ": the word 'word 0' is in two rows of the shards; convert the original again");
 }
 
 TEST_F(DamagedShards, OverlappingWords) {

@@ -3,12 +3,14 @@
 Each case is one that a changed bound or condition of the planner, of RankedScan or of an index would answer otherwise, while all
 other tests pass (tests/mutants). Rows are compared with those of a scan.
 """
+import json
 import os
 import random
 import sqlite3
 import struct
 import subprocess
 import sys
+import tempfile
 import unittest
 
 EXTENSION = sys.argv.pop(1)
@@ -242,6 +244,94 @@ class Edges(unittest.TestCase):
     def test_invalid_is_error_or_skip(self):
         with self.assertRaisesRegex(sqlite3.Error, "other: invalid must be 'error' or 'skip', but is 'maybe'"):
             self.db.execute("CREATE VIRTUAL TABLE other USING glove_index(content='doc', rowid='id', vector='vec', invalid='maybe')")
+
+    def expect_errors(self, *cases):
+        """Each case is a statement that must fail, its message, and statements before it, which are undone."""
+        for statement, says, *before in cases:
+            with self.subTest(statement=statement, before=before):
+                self.db.execute("BEGIN")
+                for change in before:
+                    self.db.execute(change)
+                with self.assertRaisesRegex(sqlite3.Error, says):
+                    self.db.execute(statement).fetchall()
+                self.db.execute("ROLLBACK")
+
+    def test_definitions_that_cannot_be(self):
+        create = "CREATE VIRTUAL TABLE other USING glove_index({})"
+        self.expect_errors(
+            (create.format("content='doc_vec', rowid='id', vector='query'"), "other: 'doc_vec' is a virtual table, which cannot have triggers; index an ordinary table"),
+            (create.format("content='doc', rowid='id', vector='vec', options='{}'"), "other: options are those of a model; give model as well"),
+            (create.format("doc, rowid='id', vector='vec'"), r"other: 'doc' is not an argument; write USING glove_index\(content='doc', "))
+
+    def test_a_key_that_is_no_longer_the_primary_key(self):
+        self.expect_errors(
+            ("SELECT id FROM doc_vec WHERE query = '[1, 2, 3, 4]'", "doc_vec: the table 'doc' has the column 'id', but it is not its INTEGER PRIMARY KEY, as it was when",
+             "DROP TABLE doc", "CREATE TABLE doc(id INTEGER, vec BLOB)"))
+
+    def test_vectors_that_cannot_be(self):
+        too_large = "has a vector whose component 3 is too large for a number"
+        self.expect_errors(
+            ("SELECT id FROM doc_vec WHERE query = '[1, 2, 1e999, 4]'", "doc_vec: the query " + too_large),
+            ("INSERT INTO doc_vec(doc_vec) VALUES ('sync')", f"doc_vec: the row 7 of 'doc' {too_large}; correct the row",
+             "UPDATE doc SET vec = '[1, 2, -1e999, 4]' WHERE id = 7"),
+            ("SELECT id FROM none WHERE query = x'0102'", "the query is a BLOB of 2 bytes, but a vector of float32 has 4 bytes per component",
+             "CREATE TABLE empty(id INTEGER PRIMARY KEY, vec)", "CREATE VIRTUAL TABLE none USING glove_index(content='empty', rowid='id', vector='vec')"))
+
+    def test_damage_of_segments_and_lists(self):
+        self.db.execute("CREATE VIRTUAL TABLE listed USING glove_index(content='doc', rowid='id', vector='vec', lists=2)")
+        self.db.execute("CREATE VIRTUAL TABLE shifted USING glove_index(content='doc', rowid='id', vector='vec', metric='l2')")
+        query, *commands = "SELECT id FROM {0} WHERE query = '[1, 2, 3, 4]'", "INSERT INTO {0}({0}) VALUES ('integrity-check')", "INSERT INTO {0}({0}) VALUES ('merge')"
+        cases = [("doc_vec", "two segments have the row 1", "INSERT INTO doc_vec_segment SELECT 2, uuid, rows, crc FROM doc_vec_segment",
+                  "INSERT INTO doc_vec_block SELECT 2, number, data FROM doc_vec_block", commands),
+                 ("doc_vec", "it has segments, but no dimensions", "DELETE FROM doc_vec_config WHERE key = 'dims'", [query, *commands]),
+                 ("doc_vec", "it has segments, but no dimensions", "UPDATE doc_vec_config SET value = 0 WHERE key = 'dims'", [query, *commands]),
+                 ("listed", "its lists have a block that does not belong to them", "UPDATE listed_block SET number = 1 WHERE segment = 0", commands),
+                 ("listed", "its lists have a block that does not belong to them", "UPDATE listed_block SET data = x'' WHERE segment = 0", commands),
+                 ("shifted", "the segment 1 has not the codes that the metric 'cosine' needs", "PRAGMA writable_schema = ON",
+                  "UPDATE sqlite_schema SET sql = replace(sql, ', metric=''l2''', '') WHERE name = 'shifted'", "PRAGMA schema_version = 99", commands[:1])]
+        for name, damage, *changes, uses in cases:
+            self.expect_errors(*((use.format(name), f"{name} is damaged: {damage}; run INSERT INTO .{name}.\\(.{name}.\\) VALUES \\('rebuild'\\)", *changes) for use in uses))
+
+    def test_a_log_that_is_long(self):
+        self.db.execute("CREATE TABLE many(id INTEGER PRIMARY KEY, vec)")
+        self.db.execute("CREATE VIRTUAL TABLE many_vec USING glove_index(content='many', rowid='id', vector='vec')")
+        for count, state in ((10_000, "changed"), (1, "sync is due")):
+            self.db.execute("WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM c WHERE i < ?) INSERT INTO many(vec) SELECT '[1]' FROM c", (count,))
+            self.assertEqual(self.rows("SELECT state FROM glove_indexes WHERE name = 'many_vec'"), [state])
+
+    def test_an_index_of_texts_whose_model_has_other_dimensions(self):
+        self.addCleanup(self.db.execute, "SELECT glove_unload('small')")
+        self.db.execute("SELECT glove_load_table('small', 'SELECT ''a'', ''[1, 2]''')")
+        self.db.execute("CREATE TABLE note(id INTEGER PRIMARY KEY, body)")
+        self.db.execute("INSERT INTO note VALUES (1, 'a')")
+        self.db.execute("CREATE VIRTUAL TABLE note_vec USING glove_index(content='note', rowid='id', text='body', model='small')")
+        self.db.execute("SELECT glove_load_table('small', 'SELECT ''a'', ''[1, 2, 3]''')")
+        with self.assertRaisesRegex(sqlite3.Error, "3 dimensions, but the index has 2; load a model of 2 dimensions under this name, or run INSERT .* to adopt this one"):
+            self.rows("SELECT id FROM note_vec WHERE query = 'a'")
+        self.db.execute("INSERT INTO note_vec(note_vec) VALUES ('rebuild')")
+        self.assertEqual(self.rows("SELECT id FROM note_vec WHERE query = 'a'"), [1])
+
+    def test_common_components_of_rows_that_are_too_long(self):
+        self.db.execute("SELECT glove_load_table('wide', ?)", (f"SELECT 'a', '[{','.join(['1'] * 2049)}]'",))
+        self.addCleanup(self.db.execute, "SELECT glove_unload('wide')")
+        with self.assertRaisesRegex(sqlite3.Error, "has 2049 dimensions; principal components are computed for at most 2048; the option \"components\":0 needs none"):
+            self.rows("SELECT glove_text_vec('a', 'wide', '{\"components\":1}')")
+
+    def test_a_sorted_order_that_names_no_word(self):
+        self.load_model()
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = os.path.join(folder.name, "damaged.safetensors")
+        self.db.execute("SELECT glove_save('edges', ?)", (path,))
+        with open(path, "r+b") as file:
+            length = int.from_bytes(file.read(8), "little")
+            tensors = json.loads(file.read(length))
+            file.seek(8 + length + tensors["sorted_ids"]["data_offsets"][0])
+            file.write(b"\xff" * 4)
+        self.db.execute("SELECT glove_load(?, 'damaged')", (path,))
+        self.addCleanup(self.db.execute, "SELECT glove_unload('damaged')")
+        with self.assertRaisesRegex(sqlite3.Error, "damaged.safetensors: the sorted order of the words is damaged at position 0"):
+            self.rows("SELECT word, id FROM glove_words WHERE model = 'damaged' ORDER BY word")
 
     def test_models_that_no_backend_can_search(self):
         script = ("import sqlite3, sys; db = sqlite3.connect(':memory:'); db.enable_load_extension(True); db.load_extension(sys.argv[1]); "

@@ -73,5 +73,26 @@ TEST_F(Hint, 04_AMisspeltWord) {
     EXPECT_EQ(hints("SELECT * FROM glove_nn(" + sql_text(word) + ")"), none_) << word;
 }
 
+TEST_F(Hint, 05_ManyChangesSinceTheLastSync) {
+  const std::string path = folder.path("many.db");
+  Connection writer(path);
+  writer.rows(
+      "CREATE TABLE doc(id INTEGER PRIMARY KEY, vec); CREATE VIRTUAL TABLE doc_vec USING "
+      "glove_index(content='doc', rowid='id', vector='vec'); WITH RECURSIVE c(i) AS (SELECT 1 UNION ALL "
+      "SELECT i + 1 FROM c WHERE i < 10000) INSERT INTO doc SELECT i, '[1]' FROM c");
+  const auto logged_by_a_reader = [&] {
+    Connection reader(path);
+    logged.clear();
+    for (int i = 0; i < 2; ++i) reader.rows("SELECT id FROM doc_vec WHERE query = '[1]' AND id = 0");
+    return logged;
+  };
+  EXPECT_EQ(logged_by_a_reader(), none_);
+  writer.rows("INSERT INTO doc VALUES (10001, '[1]')");
+  EXPECT_EQ(logged_by_a_reader(),
+            std::vector<std::string>{
+                "glove: doc_vec: 10001 rows have changed since the last sync, and each connection reads "
+                "them once; run INSERT INTO \"doc_vec\"(\"doc_vec\") VALUES ('sync')"});
+}
+
 }  // namespace
 }  // namespace glove::testing

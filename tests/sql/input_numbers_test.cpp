@@ -88,5 +88,19 @@ TEST(InputNumbers, 05_RowidsTellEveryRowOfEveryInputApart) {
   }
 }
 
+TEST(InputNumbers, 06_AFullTableSaysWhatToDo) {
+  InputNumbers numbers(InputNumbers::kEntryBytes + 2);
+  ScanRowids rowids(numbers, "t");
+  rowids.start("k1");
+  EXPECT_TRUE(rowids.rowid(7).ok());
+  rowids.start("k2");
+  const auto full = rowids.rowid(7);
+  ASSERT_FALSE(full.ok());
+  EXPECT_EQ(full.error().message,
+            "t: the running statements tell the rows of 1 different inputs apart by their rowids, and there "
+            "is no room for more; finish other statements that read the table, or split this one: an OR into "
+            "a UNION, or its outer rows into parts");
+}
+
 }  // namespace
 }  // namespace glove::sql::vtab
