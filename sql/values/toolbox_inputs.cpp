@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/require.h"
 #include "sql/values/json_options.h"
 
 namespace glove::sql {
@@ -152,9 +153,7 @@ Status choose_rows(std::string_view object, std::string_view name, const std::op
     subject.rows = std::min(subject.rows, count);
     return {};
   }
-  if (rows->kind != JsonKind::kArray)
-    return invalid_value(object, name, " is ", shown_json(*rows),
-                         ", but must be a non-negative integer or an array of words");
+  GLOVE_REQUIRE(rows->kind == JsonKind::kArray);
   WordsHandler handler(name, subject);
   InterruptPoll poll(interrupted);
   for (const JsonValue& element : rows->elements) {
