@@ -18,6 +18,7 @@ namespace {
 
 using testing::BadInput;
 using testing::floats;
+using testing::gzipped;
 using testing::npy;
 using testing::TemporaryDirectory;
 
@@ -35,6 +36,30 @@ std::string tensor(const std::string& name, const std::string& rest) {
 std::string matrix(const std::string& name, int begin = 0) {
   return tensor(name, R"("dtype":"F32","shape":[2,2],"data_offsets":[)" + std::to_string(begin) + "," +
                           std::to_string(begin + 16) + "]");
+}
+
+// Without a reader of tokenizers, which text/ has.
+TEST_F(BadInput, StaticModels) {
+  directory_.write("config.json", "{}");
+  const std::string tokenizer = directory_.write("tokenizer.json", "{}");
+  const std::string data = floats({1, 2, 3, 4});
+  const std::string good = safetensors("{" + matrix("embeddings") + "}", data);
+  OpenOptions options;
+  const auto error = [&](const std::string& content) {
+    const auto opened = open_model(directory_.write("model.safetensors", content), options);
+    return opened.ok() ? "ok" : opened.error().message;
+  };
+  EXPECT_EQ(error(good),
+            tokenizer + ": this program reads no tokenizers; convert the model with glove-convert");
+  const std::string path = directory_.path("model.safetensors");
+  for (const char* rest : {R"("dtype":"F32","shape":[4],"data_offsets":[0,16])",
+                           R"("dtype":"I32","shape":[2,2],"data_offsets":[0,16])"})
+    EXPECT_EQ(error(safetensors("{" + tensor("embeddings", rest) + "}", data)),
+              path + ": the tensor 'embeddings' must be a matrix of F16, BF16, F32, F64 or I8");
+  options.read.format = "static-model";
+  EXPECT_EQ(
+      error(gzipped(directory_, good)),
+      path + ": the vectors of a static embedding model must not be compressed; unpack the folder first");
 }
 
 TEST_F(BadInput, HeadersOfSafetensors) {

@@ -377,6 +377,7 @@ class StaticModels(unittest.TestCase):
         refused("'mapping' is of the type 'F32'; integers of 8 to 64 bits are supported", mapping=[0] * count, mapping_type="<f4")
         refused("maps the token with the id 2 to row 35, but there are 35 rows", mapping=[0, 1, count] + [0] * (count - 3))
         refused("maps the token with the id 1 to row -1", mapping=[0, -1] + [0] * (count - 2))
+        refused("'weights' is of the type 'I8'; F16, BF16, F32 and F64 are supported", weights=numpy.ones(count), weights_dtype="I8")
         for bad in numpy.nan, numpy.inf:
             weights = numpy.ones(count)
             weights[7] = bad
