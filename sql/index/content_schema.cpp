@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/concat.h"
 #include "sql/adapter/sql_tokens.h"
 
 namespace glove::sql {
@@ -85,13 +86,14 @@ Result<bool> is_integer_key(sqlite3* db, const IndexDefinition& index,
   return !has_own;
 }
 
-// The affinity that SQLite gives a column of this type. ANY has none in a STRICT table.
-const char* affinity_of(std::string type) {
+// The affinity that SQLite gives a column of this type. ANY has none in a STRICT table, and is no type
+// elsewhere.
+const char* affinity_of(std::string type, bool has_any) {
   std::transform(type.begin(), type.end(), type.begin(), [](unsigned char c) { return std::toupper(c); });
   const auto has = [&type](const char* word) { return type.find(word) != std::string::npos; };
   if (has("INT")) return "INTEGER";
   if (has("CHAR") || has("CLOB") || has("TEXT")) return "TEXT";
-  if (has("BLOB") || type.empty() || type == "ANY") return "BLOB";
+  if (has("BLOB") || type.empty() || (has_any && type == "ANY")) return "BLOB";
   return has("REAL") || has("FLOA") || has("DOUB") ? "REAL" : "NUMERIC";
 }
 
@@ -139,16 +141,23 @@ Result<bool> has_object(sqlite3* db, const IndexDefinition& index, const char* t
 
 void find_key(sqlite3* db, IndexDefinition& index) {
   const auto columns = content_columns(db, index);
-  const Result<bool> has_table = has_object(db, index, "table", index.name + "_key");
-  if (!columns.ok() || !has_table.ok()) return;
+  const auto sql_of = [&](const std::string& table) {
+    return master_query(db, index, "sql", "type = 'table' AND name = ? COLLATE NOCASE", table).next_text();
+  };
+  const Result<std::string> content = sql_of(index.content), keys = sql_of(index.name + "_key");
+  if (!columns.ok() || !content.ok() || !keys.ok()) return;
   const Result<bool> is_integer = is_integer_key(db, index, columns.value());
   index.has_key_table =
-      has_table.value() || (!columns.value().empty() && is_integer.ok() && !is_integer.value());
+      !keys.value().empty() || (!columns.value().empty() && is_integer.ok() && !is_integer.value());
+  const bool is_strict = has_word(content.value().substr(content.value().rfind(')') + 1), "STRICT");
+  size_t number = 0;
   for (KeyColumn& key : index.key) {
     const ContentColumn* const column = find_column(columns.value(), key.name);
+    // An index of an earlier version took ANY for a type in every table.
+    const bool has_any = keys.value().find(concat("k", ++number, " BLOB")) != std::string::npos || is_strict;
     if (!index.has_key_table || column == nullptr) continue;
     key.name = column->name;
-    key.type = affinity_of(column->type);
+    key.type = affinity_of(column->type, has_any);
     const char *type = nullptr, *collation = nullptr;
     int not_null = 0, primary = 0, increments = 0;
     if (sqlite3_table_column_metadata(db, index.schema.c_str(), index.content.c_str(), key.name.c_str(),

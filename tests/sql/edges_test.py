@@ -268,6 +268,42 @@ class Edges(unittest.TestCase):
             ("SELECT id FROM doc_vec WHERE query = '[1, 2, 3, 4]'", "doc_vec: the table 'doc' has the column 'id', but it is not its INTEGER PRIMARY KEY, as it was when",
              "DROP TABLE doc", "CREATE TABLE doc(id INTEGER, vec BLOB)"))
 
+    def test_keys_of_every_type(self):
+        """A key compares with values of other types as the column of the table does."""
+        values = ("7", "7.0", "7.5", "x", "1e2", " 7", "", 7, 8.5, b"7", 10 ** 17, 1e300)
+        for column, option in (("TEXT", ""), ("VARCHAR(10)", ""), ("CLOB", ""), ("REAL", ""), ("FLOAT", ""), ("DOUBLE", ""), ("DECIMAL", ""), ("CHARINT", ""),
+                               ("BLOB", ""), ("", ""), ("ANY", ""), ("ANY", ", STRICT")):
+            with self.subTest(column + option):
+                self.db.execute(f"CREATE TABLE keyed(key {column} PRIMARY KEY NOT NULL, vec ANY) WITHOUT ROWID{option}")
+                for number, value in enumerate(values):
+                    self.db.execute("INSERT OR IGNORE INTO keyed VALUES (?, json_array(1, ?))", (value, number))
+                self.db.execute("CREATE VIRTUAL TABLE keyed_vec USING glove_index(content='keyed', rowid='key', vector='vec')")
+                self.assertEqual(self.rows("SELECT key, typeof(key) FROM keyed_vec WHERE query = '[1, 0]' ORDER BY rank"),
+                                 self.rows("SELECT key, typeof(key) FROM keyed ORDER BY cos_sim(vec, '[1, 0]') DESC"))
+                for value in values:
+                    wanted = self.rows("SELECT key, typeof(key) FROM keyed WHERE key = ?", value)
+                    self.assertEqual(self.rows("SELECT key, typeof(key) FROM keyed_vec WHERE query = '[1, 0]' AND key = ?", value), wanted, value)
+                self.db.execute("UPDATE keyed SET vec = '[2, 1]' WHERE key = 7")
+                for command in ("sync", "integrity-check"):
+                    self.db.execute("INSERT INTO keyed_vec(keyed_vec) VALUES (?)", (command,))
+                self.db.execute("DROP TABLE keyed_vec")
+                self.db.execute("DROP TABLE keyed")
+
+    def test_a_key_of_type_any_in_an_index_of_an_earlier_version(self):
+        """It took ANY for a type in every table."""
+        self.db.execute("CREATE TABLE keyed(key ANY PRIMARY KEY NOT NULL, vec)")
+        self.db.execute("INSERT INTO keyed VALUES ('7', '[1, 0]'), ('x', '[1, 1]')")
+        self.db.execute("CREATE VIRTUAL TABLE keyed_vec USING glove_index(content='keyed', rowid='key', vector='vec')")
+        self.assertEqual(self.rows("SELECT sql LIKE '%(id INTEGER UNIQUE, k1 NUMERIC, %' FROM sqlite_schema WHERE name = 'keyed_vec_key'"), [1])
+        self.db.execute("PRAGMA writable_schema = ON")
+        self.db.execute("UPDATE sqlite_schema SET sql = replace(sql, 'k1 NUMERIC', 'k1 BLOB') WHERE name = 'keyed_vec_key'")
+        self.db.execute("PRAGMA schema_version = 99")
+        self.assertEqual(self.rows("SELECT key FROM keyed_vec WHERE query = '[1, 0]' ORDER BY rank"), [7, "x"])
+        self.db.execute("INSERT INTO keyed VALUES ('8', '[1, 2]')")
+        for command in ("sync", "integrity-check", "rebuild"):
+            self.db.execute("INSERT INTO keyed_vec(keyed_vec) VALUES (?)", (command,))
+        self.assertEqual(self.rows("SELECT key FROM keyed_vec WHERE query = '[1, 0]' ORDER BY rank"), [7, "x", 8])
+
     def test_vectors_that_cannot_be(self):
         too_large = "has a vector whose component 3 is too large for a number"
         self.expect_errors(
