@@ -29,6 +29,18 @@ TEST_F(DensityFunctions, CountsPerGroup) {
   EXPECT_EQ(connection.value("SELECT glove_density(x, y, NULL) = glove_density(x, y) FROM p"), "1");
 }
 
+TEST_F(DensityFunctions, AnExtentLeavesOutThePointsOutside) {
+  const auto density = [&](const std::string& extent) {
+    return connection.value(
+        "SELECT glove_density(column1, column2, '{\"width\":2,\"height\":2,\"sigma\":0,\"extent\":" + extent +
+        "}') FROM (VALUES (0, 0), (1, 1), (3, 1), (9, 9), (-5, 2))");
+  };
+  EXPECT_EQ(density("[0,0,4,4]"), "[[2.0,1.0],[0.0,0.0]]");
+  EXPECT_EQ(density("[0,0,4,2]"), "[[1.0,0.0],[1.0,1.0]]");
+  EXPECT_EQ(density("[-6,1.5,10,10]"), "[[1.0,0.0],[0.0,1.0]]");
+  EXPECT_EQ(density("[20,20,21,21]"), "[[0.0,0.0],[0.0,0.0]]");
+}
+
 TEST_F(DensityFunctions, WorkTogether) {
   EXPECT_EQ(
       connection.value("SELECT glove_convolve(glove_density(x, y, '{\"width\":3,\"height\":1,\"sigma\":0}'), "
@@ -89,10 +101,11 @@ TEST_F(DensityFunctions, ErrorsNameTheValue) {
             "glove_density: option \"height\" is 2049, but must be an integer from 1 to 2048");
   EXPECT_EQ(density("x, y, '{\"sigma\":-1}'"),
             "glove_density: option \"sigma\" is -1, but must be a number from 0 to 100");
-  EXPECT_EQ(
-      density("x, y, '{\"extent\":[0,0,0,1]}'"),
-      "glove_density: option \"extent\" is an array, but must be [x_min, y_min, x_max, y_max] with x_min < "
-      "x_max and y_min < y_max");
+  for (const std::string extent : {"[0,0,0,1]", "[0,1,1,1]", "[1,0,0,1]", "[0,0,1]", "[0,0,\"1\",1]"})
+    EXPECT_EQ(density("x, y, '{\"extent\":" + extent + "}'"),
+              "glove_density: option \"extent\" is an array, but must be [x_min, y_min, x_max, y_max] with "
+              "x_min < x_max and y_min < y_max")
+        << extent;
   EXPECT_EQ(density("x, y, '{\"cells\":1}'"),
             "glove_density: unknown option \"cells\"; the options are: width, height, sigma, extent");
   EXPECT_EQ(density("x, y, 'x'"),

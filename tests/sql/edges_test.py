@@ -289,6 +289,28 @@ class Edges(unittest.TestCase):
                 self.db.execute("DROP TABLE keyed_vec")
                 self.db.execute("DROP TABLE keyed")
 
+    def test_sets_of_keys_of_one_column(self):
+        wrong = "kept_vec: among is no set of keys of 1 column; write among = .SELECT glove_keys.key. FROM doc WHERE "
+        for column in ("INTEGER", "TEXT", "REAL"):
+            self.db.execute(f"CREATE TABLE kept(key {column} PRIMARY KEY NOT NULL, vec) WITHOUT ROWID")
+            self.db.execute("INSERT INTO kept VALUES (7, '[1, 0]'), (8, '[1, 1]'), (9, '[1, 3]')")
+            self.db.execute("CREATE VIRTUAL TABLE kept_vec USING glove_index(content='kept', rowid='key', vector='vec')")
+            select = "SELECT CAST(key AS INTEGER) FROM kept_vec WHERE query = '[1, 0]' AND among = "
+            for among, keys in (("(SELECT glove_keys(key) FROM kept WHERE key <> 8)", [7, 9]), ("'[9, 7, 5, 9]'", [7, 9]), ("'[7.5]'", []), ("'[]'", []),
+                                ("""'["8"]'""", [8]), ("x'0900000000000000'", [9]), ("'[8.0]'", [] if column == "TEXT" else [8])):
+                with self.subTest(column, among=among):
+                    self.assertEqual(self.rows(select + among), keys)
+            self.expect_errors(*((select + among, wrong) for among in ("x'07'", "'x'", "5", "'[null]'", "'{}'", "'[[7]]'", "'[7'")))
+            self.db.execute("DROP TABLE kept_vec")
+            self.db.execute("DROP TABLE kept")
+
+    def test_words_of_the_toolbox(self):
+        self.load_model()
+        every = self.rows("SELECT variance FROM glove_pca(1, NULL, 'edges')")
+        self.assertEqual(self.rows("SELECT variance FROM glove_pca(1, ?, 'edges')", 10 * ROWS), every)
+        for words, shown in (("x'00'", "a BLOB"), ("-1", "-1"), ("1.5", "1.5")):
+            self.expect_errors((f"SELECT * FROM glove_pca(1, {words}, 'edges')", f"glove_pca: words is {shown}, but must be a non-negative integer n"))
+
     def test_a_key_of_type_any_in_an_index_of_an_earlier_version(self):
         """It took ANY for a type in every table."""
         self.db.execute("CREATE TABLE keyed(key ANY PRIMARY KEY NOT NULL, vec)")

@@ -355,9 +355,15 @@ class Recall(unittest.TestCase):
         self.db.execute("SELECT glove_unload('doc_vec')").fetchall()
         self.assertEqual(self.db.execute("SELECT glove_recall('lists', NULL, 10, 0.9)").fetchone(), (None,))
         self.assertEqual(self.db.execute("SELECT glove_recall('lists', 'nosuchword', 10, 0.9)").fetchone(), (None,))
-        with self.assertRaisesRegex(sqlite3.Error, "must be the same in all rows, but target is now 'lists', k 11 and"):
-            self.db.execute("SELECT glove_recall('lists', 'w1', 10 + column1, 0.9) FROM (VALUES (0), (1))").fetchall()
+        for call, now in (("'lists', 'w1', 10 + column1, 0.9", "'lists', k 11 and recall 0.9"), ("'lists', 'w1', 10, 1 - column1 / 4.0", "'lists', k 10 and recall 0.75"),
+                          ("iif(column1, NULL, 'lists'), 'w1', 10, 1", "NULL, k 10 and recall 1"), ("iif(column1, 'other', 'lists'), 'w1', 10, 1", "'other', k 10 and")):
+            with self.subTest(call), self.assertRaisesRegex(sqlite3.Error, "must be the same in all rows, but target is now " + now):
+                self.db.execute(f"SELECT glove_recall({call}) FROM (VALUES (0), (1))").fetchall()
+        self.assertEqual(json.loads(self.db.execute("SELECT glove_recall('lists', 'w1', 10, 1)").fetchone()[0])["queries"], 1)
         for call, words in (("glove_recall('lists', 'w1', 0, 0.9)", "k must be an integer of at least 1"),
+                            ("glove_recall('lists', 'w1', 'ten', 0.9)", "k must be an integer of at least 1, but is 'ten'"),
+                            ("glove_recall('lists', 'w1', 10, 1.5)", "recall must be a number from 0.5 to 1, but is 1.5"),
+                            ("glove_recall('lists', 'w1', 10, 'most')", "recall must be a number from 0.5 to 1, but is 'most'"),
                             ("glove_recall('lists', 'w1', 10, 0.3)", "recall must be a number from 0.5 to 1"),
                             ("glove_recall('main.doc_vec', 'w1', 10, 0.9)", "nor is there such an index, which is named without its schema"),
                             ("glove_recall('doc', 'w1', 10, 0.9)", "no model 'doc'.*; nor is there such an index")):
