@@ -5,6 +5,7 @@ device is in host memory.
 """
 import os
 import random
+import sqlite3
 import subprocess
 import sys
 import unittest
@@ -47,6 +48,18 @@ class DeviceTest(unittest.TestCase):
 
     def limit(self, size):
         self.db.execute("SELECT glove_config('gpu_memory', ?)", (size,)).fetchall()
+
+    def test_other_metrics_are_searched_by_the_cpu(self):
+        self.create()
+        self.db.execute("CREATE VIRTUAL TABLE far USING glove_index(content=doc, rowid=id, vector=vec, metric=l2)")
+        query = fixture.vector(self.source, DIMS)
+        find = "SELECT id FROM far WHERE query = ? AND k = 5 AND backend = ? ORDER BY rank"
+        with self.assertRaisesRegex(sqlite3.Error, "is searched by the CPU; use the backend 'auto' or 'cpu' instead of 'cuda'"):
+            self.db.execute(find, (query, "cuda")).fetchall()
+        found = [(self.db.execute(find, (query, backend)).fetchall(), self.db.execute("SELECT backend FROM glove_stats LIMIT 1").fetchone())
+                 for backend in ("auto", "cpu")]
+        self.assertEqual(found[0], found[1])
+        self.assertEqual((len(found[0][0]), found[0][1]), (5, ("cpu",)))
 
     def test_the_device_serves_through_all_changes(self):
         self.create()
