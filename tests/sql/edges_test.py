@@ -144,8 +144,11 @@ class Edges(unittest.TestCase):
                 self.db.execute("ROLLBACK")
 
     def test_lists_of_dead_rows_that_do_not_fit(self):
+        self.db.execute("INSERT INTO doc(id, vec) VALUES (5000, ?)", (self.asked,))
+        self.db.execute("INSERT INTO doc_vec(doc_vec) VALUES ('sync')")
         for segment, bits, says in ((99, b"\0", "it has a list of dead rows of the segment 99"),
-                                    (1, b"\0", "the list of dead rows of the segment 1 does not fit its 2000 rows")):
+                                    (1, b"\0", "the list of dead rows of the segment 1 does not fit its 2000 rows"),
+                                    (2, b"\2", "the list of dead rows of the segment 2 does not fit its 1 rows")):
             with self.subTest(segment):
                 self.db.execute("BEGIN")
                 self.db.execute("INSERT INTO doc_vec_dead(segment, bits) VALUES (?, ?)", (segment, bits))
@@ -326,6 +329,20 @@ class Edges(unittest.TestCase):
             self.db.execute("INSERT INTO keyed_vec(keyed_vec) VALUES (?)", (command,))
         self.assertEqual(self.rows("SELECT key FROM keyed_vec WHERE query = '[1, 0]' ORDER BY rank"), [7, "x", 8])
 
+    def test_names_with_quotes_of_a_table_with_autoincrement(self):
+        content, index = """ "it's a [b] ""c" """.strip(), """ "an ""index's" """.strip()
+        self.db.execute(f"CREATE TABLE {content}(id INTEGER PRIMARY KEY AUTOINCREMENT, [vec's] BLOB)")
+        self.db.execute(f"""CREATE VIRTUAL TABLE {index} USING glove_index(content="it's a [b] ""c", rowid=id, vector="vec's", check=yes)""")
+        for statement in (f"INSERT INTO {content}([vec's]) VALUES ('[1, 0]'), ('[0, 1]')", f"DELETE FROM {content} WHERE id = 2",
+                          f"INSERT INTO {content}([vec's]) VALUES ('[2, 1]')", f"REPLACE INTO {content} VALUES (1, '[-1, 0]')",
+                          f"INSERT OR IGNORE INTO {content} VALUES (1, '[1, 1]'), (9, '[1, 2]')"):
+            self.db.execute(statement)
+            self.assertEqual(self.rows(f"SELECT id FROM {index} WHERE query = '[1, 0]' ORDER BY rank"),
+                             self.rows(f"SELECT id FROM {content} ORDER BY cos_sim([vec's], '[1, 0]') DESC, id"))
+        self.expect_errors((f"INSERT INTO {content}([vec's]) VALUES ('x')", "an \"index's: the vector .* no JSON"))
+        for command in ("sync", "integrity-check"):
+            self.db.execute(f"INSERT INTO {index}({index}) VALUES (?)", (command,))
+
     def test_vectors_that_cannot_be(self):
         too_large = "has a vector whose component 3 is too large for a number"
         self.expect_errors(
@@ -343,6 +360,8 @@ class Edges(unittest.TestCase):
                   "INSERT INTO doc_vec_block SELECT 2, number, data FROM doc_vec_block", commands),
                  ("doc_vec", "it has segments, but no dimensions", "DELETE FROM doc_vec_config WHERE key = 'dims'", [query, *commands]),
                  ("doc_vec", "it has segments, but no dimensions", "UPDATE doc_vec_config SET value = 0 WHERE key = 'dims'", [query, *commands]),
+                 ("doc_vec", "it has -1 dimensions", "UPDATE doc_vec_config SET value = -1 WHERE key = 'dims'", [query, *commands]),
+                 ("doc_vec", "it has 65537 dimensions", "UPDATE doc_vec_config SET value = 65537 WHERE key = 'dims'", [query, *commands]),
                  ("listed", "its lists have a block that does not belong to them", "UPDATE listed_block SET number = 1 WHERE segment = 0", commands),
                  ("listed", "its lists have a block that does not belong to them", "UPDATE listed_block SET data = x'' WHERE segment = 0", commands),
                  ("shifted", "the segment 1 has not the codes that the metric 'cosine' needs", "PRAGMA writable_schema = ON",
