@@ -307,6 +307,21 @@ class Edges(unittest.TestCase):
             self.db.execute("DROP TABLE kept_vec")
             self.db.execute("DROP TABLE kept")
 
+    def test_rows_and_options_that_make_no_model(self):
+        self.load_model()
+        table = "SELECT glove_load_table('wrong', 'SELECT {}')"
+        self.expect_errors(
+            *((table.format(f"{word}, ''[1]''"), f"row 1 has a word of type {name}; a word must be TEXT or INTEGER") for word, name in
+              (("x''00''", "BLOB"), ("1.5", "REAL"), ("NULL", "NULL"))),
+            *((table.format(f"1, {vector}"), f"row 1 has a vector of type {name}; a vector must be a BLOB of float32 or a JSON array") for vector, name in
+              (("7", "INTEGER"), ("1.5", "REAL"), ("NULL", "NULL"))),
+            (table.format("column1, ''[1]'', 1e308 FROM (VALUES (1), (2))"), "the frequencies must have a finite sum above 0"),
+            (table.format("column1, ''[1]'', 0 FROM (VALUES (1), (2))"), "the frequencies must have a finite sum above 0"),
+            ("SELECT glove_save('edges', '/tmp/a' || char(0) || 'b')", "glove_save: the path must not be empty or contain a NUL byte"),
+            ("SELECT glove_save('edges', '')", "glove_save: the path must not be empty or contain a NUL byte"),
+            *((f"SELECT glove_load('/nowhere', 'wrong', '{{\"threads\":{threads}}}')", "must be an integer from 0 .all cores. to 1024") for threads in (1025, -1, 1.5)))
+        self.assertEqual(self.rows("SELECT name FROM glove_models"), ["edges"])
+
     def test_words_of_the_toolbox(self):
         self.load_model()
         every = self.rows("SELECT variance FROM glove_pca(1, NULL, 'edges')")
