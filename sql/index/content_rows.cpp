@@ -36,6 +36,13 @@ bool is_number(std::string_view text) {
          text.find_first_of(kDigits) != std::string_view::npos;
 }
 
+// Whether all of these columns are NULL.
+bool are_null(OwnStatement::Run& run, int first_column, size_t columns) {
+  int column = first_column;
+  while (column < first_column + static_cast<int>(columns) && run.null(column)) ++column;
+  return column == first_column + static_cast<int>(columns);
+}
+
 }  // namespace
 
 Status ContentRows::prepare_statements() {
@@ -148,6 +155,7 @@ Result<bool> ContentRows::read_text(OwnStatement::Run& run, int first_column) {
 }
 
 Result<RowVector> ContentRows::encode_row(OwnStatement::Run& run, int first_column) {
+  if (are_null(run, first_column, index_.columns.size())) return RowVector::kNone;
   GLOVE_ASSIGN_OR_RETURN(const bool known, read_text(run, first_column));
   if (!known) {
     if (encodes_slowly()) GLOVE_RETURN_IF_ERROR(check_encode_limit(++encoded_));
@@ -257,7 +265,8 @@ Status ContentRows::take(OwnStatement::Run& run, int64_t id, int first_column, c
   if (waiting_.empty()) to_encode_.clear();
   WaitingRow& row = waiting_.emplace_back();
   row.id = id;
-  if (exists && !std::ranges::binary_search(command_.unread, id)) {
+  if (exists && !are_null(run, first_column, index_.columns.size()) &&
+      !std::ranges::binary_search(command_.unread, id)) {
     GLOVE_ASSIGN_OR_RETURN(const bool known, read_text(run, first_column));
     row.digest = row_.digest;
     if (known)
