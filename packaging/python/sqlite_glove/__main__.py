@@ -1,7 +1,7 @@
-"""python -m sqlite_glove version | path | convert ARGUMENTS...
+"""python -m sqlite_glove --version | path | convert ARGUMENTS... | from-sqlite-vec DATABASE [TABLE]
 
-version prints the version of the package, path that of the extension for .load in the sqlite3 shell, and convert runs
-glove-convert, which makes model files.
+--version (or version) prints the version of the package, path that of the extension for .load in the sqlite3 shell, convert runs
+glove-convert, which makes model files, and from-sqlite-vec makes a table with an index of a vec0 table (see its --help).
 """
 import os
 import subprocess
@@ -23,8 +23,11 @@ def main(arguments: List[str]) -> int:
     command = arguments[0] if arguments else ""
     if command == "convert":
         return convert(arguments[1:])
-    if len(arguments) == 1 and command in ("version", "path"):
-        print(__version__ if command == "version" else loadable_path())
+    if command == "from-sqlite-vec":
+        from . import _sqlite_vec  # here, because the other commands do not need it
+        return _sqlite_vec.main(arguments[1:])
+    if len(arguments) == 1 and command in ("--version", "version", "path"):
+        print(loadable_path() if command == "path" else __version__)
         return 0
     print(__doc__.strip() if __doc__ else "", file=sys.stdout if command in ("-h", "--help") else sys.stderr)
     return 0 if command in ("-h", "--help") else 2
