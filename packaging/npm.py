@@ -21,13 +21,15 @@ COMMON = {"version": project.VERSION, "license": project.LICENSE, "author": proj
 
 
 def main_package(build):
-    # Does not name the packages with the library: nobody owns their names in npm's registry yet, and npm asks it even for optional
-    # peers. Once they are published, they are the optional dependencies. For the same reason peerDependenciesMeta stands
-    # alone: npm ignores it, and pnpm and Yarn let the stores import these peers.
+    # Names the packages with the library, as optional dependencies, only with GLOVE_NPM_OWNED=1: nobody owns their names in npm's
+    # registry yet, and npm asks it even for optional ones. For the same reason peerDependenciesMeta stands alone: npm ignores it, and
+    # pnpm and Yarn let the stores import these peers.
     # The rest is what the package.json of the sources says of their folder packaging/npm/sqlite-glove.
     source = json.loads(project.read("package.json").decode().replace(f"packaging/npm/{MAIN}/", ""))
     manifest = {"name": MAIN, "description": project.description(build), **COMMON,
                 **{key: source[key] for key in ("main", "types", "exports", "bin", "engines", "peerDependenciesMeta")}}
+    if os.environ.get("GLOVE_NPM_OWNED"):
+        manifest["optionalDependencies"] = {platform.npm: project.VERSION for platform in [*platforms.ALL, platforms.WINDOWS]}
     names = ["README.md", "filters.js", "glove-convert.js", "index.d.ts", "index.js", "neural.js", "search.js", "sql.js", "store.js", "table.js", "values.js"]
     names += [f"{store}.{kind}" for store in ("langchain", "llamaindex") for kind in ("cjs", "d.cts", "d.mts", "js", "mjs")]
     files = [(name, project.read("packaging/npm", MAIN, name), name == "glove-convert.js") for name in names]

@@ -26,7 +26,8 @@ def _project_line():
 VERSION, DESCRIPTION = _project_line().groups()
 LICENSE = "MIT"
 AUTHORS = "the sqlite-glove authors"
-KEYWORDS = ["sqlite", "sqlite-extension", "vector-search", "embeddings", "word-embeddings", "glove"]
+KEYWORDS = ["sqlite", "sqlite-extension", "vector-search", "vector-database", "semantic-search", "similarity-search", "nearest-neighbors", "embeddings",
+            "word-embeddings", "glove"]
 # The address of the project's pages, for those who publish packages; without one, packages name none.
 URL = os.environ.get("GLOVE_PROJECT_URL", "").rstrip("/")
 NO_CUDA = "This build is CPU-only: it has no CUDA backend."
@@ -44,10 +45,7 @@ def has_cuda(build):
 
 def description(build):
     """One line about the project, as this build of it is."""
-    both, one = "on the GPU or the CPU", "on the CPU only (no CUDA)"
-    if both not in DESCRIPTION:
-        raise SystemExit(f"CMakeLists.txt: the description of the project does not say '{both}'")
-    return DESCRIPTION if has_cuda(build) else DESCRIPTION.replace(both, one)
+    return DESCRIPTION + ("" if has_cuda(build) else " (no CUDA)")
 
 
 def read(*names):

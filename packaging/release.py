@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Writes everything that a release has: release.py BUILD DIST [ZIG_ROOT WINDOWS_BUILD]
+"""Writes everything that a release has: release.py BUILD DIST [ZIG_ROOT WINDOWS_BUILD WASM_BUILD]
 
 BUILD is a build folder with -DGLOVE_STATIC=ON. DIST is emptied of what an earlier release left and then holds the wheel, the npm
 packages, the Debian packages, a tar archive of what `cmake --install` copies, an SBOM in SPDX's form, and SHA256SUMS of them all.
-With ZIG_ROOT, the folder where packaging/zig.sh builds, and WINDOWS_BUILD, that of packaging/windows.sh, it also holds a wheel and
-an npm package for each platform built there, and a zip archive for Windows.
+With ZIG_ROOT, the folder where packaging/zig.sh builds, WINDOWS_BUILD, that of packaging/windows.sh, and WASM_BUILD, that of
+packaging/wasm/build.sh, it also holds a wheel and an npm package for each platform built there, a zip archive for Windows, and the
+npm package of the WebAssembly module.
 packaging/release.sh makes such builds first.
 """
 import hashlib
@@ -26,7 +27,7 @@ import zig
 
 LICENSES = {"libstdc++-12-dev": "GPL-3.0-or-later WITH GCC-exception-3.1", "libhwy-dev": "Apache-2.0", "libeigen3-dev": "MPL-2.0",
             "nlohmann-json3-dev": "MIT", "libcli11-dev": "BSD-3-Clause", "libfast-float-dev": "MIT",
-            "libtomlplusplus-dev": "MIT",
+            "libtomlplusplus-dev": "MIT", "emscripten": "MIT",
             "zlib1g-dev": "Zlib", "zig": "MIT", "libc++": "Apache-2.0 WITH LLVM-exception",
             "libc++abi": "Apache-2.0 WITH LLVM-exception", "libunwind": "Apache-2.0 WITH LLVM-exception", "musl": "MIT",
             "g++-mingw-w64-x86-64-posix": "GPL-3.0-or-later WITH GCC-exception-3.1", "mingw-w64-x86-64-dev": "ZPL-2.1",
@@ -98,7 +99,7 @@ def components(build):
 def purl(name, version, file=None):
     """The package URL of a component or, with the name of its file, of what a release has; None if there is no type for it."""
     if file is None:
-        return None if name in ("sqlite3.h", "cudart_static") or name in project.ZIG_PARTS else f"pkg:deb/debian/{name}@{quote(version)}"
+        return None if name in ("sqlite3.h", "sqlite3.c", "cudart_static") or name in project.ZIG_PARTS else f"pkg:deb/debian/{name}@{quote(version)}"
     if file.endswith(".whl"):
         return f"pkg:pypi/sqlite-glove@{version}?file_name={quote(file)}"
     if file.endswith(".tgz"):
@@ -154,7 +155,7 @@ def write_sbom(build, dist, artifacts, others):
     return path
 
 
-def write_release(build, dist, zig_root=None, windows_build=None):
+def write_release(build, dist, zig_root=None, windows_build=None, wasm_build=None):
     os.makedirs(dist, exist_ok=True)
     for name in os.listdir(dist):
         if OURS.fullmatch(name):
@@ -165,6 +166,9 @@ def write_release(build, dist, zig_root=None, windows_build=None):
     if windows_build:
         parts = [*debian_components(project.WINDOWS_CONTAINED), sqlite_header()]
         others.append((windows.write_packages(windows_build, dist), parts))
+    if wasm_build:
+        parts = [*debian_components(project.WASM_CONTAINED), ("sqlite3.c", "of npm's better-sqlite3", "blessing")]
+        others.append(([npm.write_wasm(wasm_build, dist)], parts))
     artifacts = [wheel.write_wheel(build, dist), *npm.write_packages(build, dist), *deb.write_packages(build, dist),
                  write_tree(build, dist), *(path for paths, _ in others for path in paths)]
     artifacts.append(write_sbom(build, dist, artifacts, others))
@@ -175,6 +179,6 @@ def write_release(build, dist, zig_root=None, windows_build=None):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (3, 5):
+    if len(sys.argv) not in (3, 6):
         raise SystemExit(__doc__)
     print("\n".join(write_release(*sys.argv[1:])))

@@ -3,7 +3,8 @@
 #
 #   ./packaging/release.sh                every GPU architecture; needs a CUDA compiler
 #   ./packaging/release.sh --cpu-only     without the CUDA backend
-#   ./packaging/release.sh --others       also the packages for other systems (packaging/zig.sh, packaging/windows.sh)
+#   ./packaging/release.sh --others       also the packages for other systems (packaging/zig.sh, packaging/windows.sh) and the
+#                                         WebAssembly module (packaging/wasm/build.sh)
 #
 # ./tests/packages.sh and ./tests/packages-zig.sh build the same and install or run each package.
 # GLOVE_CMAKE_ARGS     additional arguments for cmake
@@ -17,7 +18,7 @@ cuda=ON others=()
 for argument in "$@"; do
   case "$argument" in
     --cpu-only) cuda=OFF ;;
-    --others) others=(build/zig build/windows/x64) ;;
+    --others) others=(build/zig build/windows/x64 build/wasm) ;;
     *) echo "release.sh: unknown argument '$argument'; see ./packaging/release.sh --help" >&2 && exit 2 ;;
   esac
 done
@@ -32,6 +33,6 @@ if [[ $cuda == ON ]] && ! grep -q 'CUDA backend: yes' "$build.log"; then
   exit 1
 fi
 cmake --build "$build"
-[[ ${#others[@]} -eq 0 ]] || { ./packaging/zig.sh && ./packaging/windows.sh; }
+[[ ${#others[@]} -eq 0 ]] || { ./packaging/zig.sh && ./packaging/windows.sh && ./packaging/wasm/build.sh; }
 # Sources without a Git repository have the fixed time of packaging/project.py.
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || true)} python3 packaging/release.py "$build" dist "${others[@]}"

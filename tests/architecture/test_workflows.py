@@ -1,7 +1,7 @@
 """The workflows of .github/ are valid: test_workflows.py PROJECT_DIR NPM_FOLDER
 
 @action-validator/core from npm validates each file against GitHub's JSON schema, and finds what is wrong with a copy that is
-spoilt. The commands that a workflow runs exist. Skipped, with the reason, without node, npm or the package.
+spoilt. The commands that a workflow runs exist, and only release.yml's jobs for a tag may write or publish. Skipped, with the reason, without node, npm or the package.
 """
 import json
 import os
@@ -16,6 +16,10 @@ VALIDATE = """
 const { validateWorkflow } = require('@action-validator/core');
 console.log(JSON.stringify(validateWorkflow(require('fs').readFileSync(0, 'utf8')).errors));
 """
+
+
+# The schema of this version of the package does not know this permission yet.
+NEWER = re.compile(r"^ +attestations: write\n", re.MULTILINE)
 
 
 def skip(reason):
@@ -41,6 +45,22 @@ def errors(folder, text):
     return json.loads(done.stdout)
 
 
+def check_release(text):
+    """What may write or publish waits for a tag, and what publishes waits for a person."""
+    jobs = dict(re.findall(r"^  (\w+):\n((?:(?: {4}.*)?\n)+)", text.split("\njobs:\n")[1] + "\n", re.MULTILINE))
+    assert sorted(jobs) == ["build", "draft", "npm", "pypi", "test"], sorted(jobs)
+    assert "\npermissions:\n  contents: read\n" in text and not re.search(r"secrets[.]", text)
+    for name, job in jobs.items():
+        needs = re.search(r"^    needs: (\w+)$", job, re.MULTILINE)
+        assert (needs[1] if needs else None) == {"build": None, "test": "build", "draft": "test"}.get(name, "draft"), name
+        rights = sorted(re.findall(r"^ +([\w-]+): write$", job, re.MULTILINE))
+        assert rights == {"draft": ["attestations", "contents", "id-token"], "npm": ["id-token"], "pypi": ["id-token"]}.get(name, []), (name, rights)
+        assert not rights or "    if: github.ref_type == 'tag'\n" in job, name
+        assert ("    environment: publish\n" in job) == (name in ("npm", "pypi")), name
+        assert "npm publish" not in job or name == "npm", name
+    assert len(text.splitlines()) <= 150
+
+
 def main(project, folder):
     workflows = os.path.join(project, ".github", "workflows")
     names = sorted(os.listdir(workflows))
@@ -49,11 +69,13 @@ def main(project, folder):
     for name in names:
         with open(os.path.join(workflows, name), encoding="utf-8") as file:
             texts[name] = file.read()
-        for command in re.findall(r"^\s*(?:- )?run: (\.\S+)", texts[name], re.MULTILINE):
+        for command in re.findall(r"^\s*(?:- )?(?:run: )?(\.\S+|packaging/\S+)", texts[name], re.MULTILINE):
             assert os.access(os.path.join(project, command), os.X_OK), f"{name} runs {command}, which does not exist"
     assert re.search(r"^\s*run: \.ci/run$", texts["ci.yml"], re.MULTILINE), "ci.yml does not run .ci/run"
+    check_release(texts["release.yml"])
     install(project, folder)
     for name, text in texts.items():
+        text = NEWER.sub("", text)
         found = errors(folder, text)
         assert not found, f"{name}: {found}"
         for key in ("runs-on:", "permissions:", "steps:"):

@@ -40,8 +40,23 @@ def check_texts(options, version):
     path = os.path.join(options.dist, f"libsqlite3-mod-glove_{version}-1_amd64.deb")
     texts["deb"] = subprocess.run(["dpkg-deb", "-f", path, "Description"], capture_output=True, text=True, check=True).stdout
     for name, text in texts.items():
-        only = "on the CPU only (no CUDA)" in text or "without the CUDA backend" in text
+        only = "(no CUDA)" in text or "without the CUDA backend" in text
         assert only != cuda, (name, cuda, text)
+
+
+def check_notes(options, version):
+    """The notes are a section of CHANGELOG.md, and a tag must be that of a version with a date."""
+    notes = os.path.join(options.project, "packaging/notes.py")
+    with tempfile.NamedTemporaryFile("w+", encoding="utf-8") as log:
+        for heading, tag, wanted in ((f"{version} (2030-01-31)", "v" + version, "- new\n"), (f"{version} (unreleased)", "v" + version, None),
+                                     (f"{version} (2030-01-31)", "v99.0", None), ("0.0.1 (2030-01-31)", "v" + version, None)):
+            log.seek(0)
+            log.truncate()
+            log.write(f"# Changelog\n\n## {heading}\n\n- new\n\n## 0.0.0 (2020-01-01)\n\n- old\n")
+            log.flush()
+            done = subprocess.run([sys.executable, notes, tag, log.name], capture_output=True, text=True, check=False)
+            assert (done.returncode == 0) == (wanted is not None) and done.stdout == (wanted or ""), (heading, tag, done)
+    assert subprocess.run([sys.executable, notes, "--any"], capture_output=True, text=True, check=True).stdout.count("\n") > 10
 
 
 def check_metadata(options, packages, version):
@@ -66,7 +81,7 @@ def check_metadata(options, packages, version):
         assert not [line for line in lines if line.startswith(("License:", "Classifier: License"))], lines
         licences = [line.split(": ")[1] for line in lines if line.startswith("License-File: ")]
         assert [f"sqlite_glove-{version}.dist-info/licenses/{name}" in names for name in licences] == [True, True], (licences, names)
-        assert "Summary: Exact vector search" in text["METADATA"], text["METADATA"]
+        assert "Summary: Exact vector search for SQLite: embeddings, texts, words" in text["METADATA"], text["METADATA"]
         assert text["LICENSE"].startswith("MIT License") and len(text["LICENSE"]) < 2000
         assert "libhwy-dev" in text["THIRD-PARTY-NOTICES"] and "GCC Runtime Library Exception" in text["THIRD-PARTY-NOTICES"]
         assert len(text["THIRD-PARTY-NOTICES"]) < 70_000, len(text["THIRD-PARTY-NOTICES"])
@@ -121,6 +136,7 @@ def main():
     assert containers == {packages[name]["SPDXID"] for name in binaries}, containers
 
     check_texts(options, version)
+    check_notes(options, version)
     check_metadata(options, packages, version)
     with tarfile.open(os.path.join(options.dist, f"sqlite-glove-{version}-linux-x64.tar.gz")) as archive:
         files = {name.split("/", 1)[1]: archive.getmember(name) for name in archive.getnames()}

@@ -42,7 +42,7 @@ assert conn.execute("SELECT neighbor FROM glove_nn('piano', NULL, 3)").fetchall(
 # The verbs, of which tests/python has more, and the paths.
 docs = sqlite_glove.index(conn, "doc", [3, 5], [[1, 0], [0, 1]], {"title": ["a", "b"]})
 assert docs.search([2, 1], 1, where="title > ?", params=["a"]) == [(5, docs.search([2, 1])[1][1], "b")]
-for arguments, printed in ((["version"], sqlite_glove.__version__), (["path"], sqlite_glove.loadable_path()),
+for arguments, printed in ((["version"], sqlite_glove.__version__), (["--version"], sqlite_glove.__version__), (["path"], sqlite_glove.loadable_path()),
                            (["convert", "--version"], subprocess.run([sqlite_glove.convert_path(), "--version"], capture_output=True,
                                                                      text=True, check=True).stdout.strip())):
     done = subprocess.run([sys.executable, "-m", "sqlite_glove", *arguments], capture_output=True, text=True, check=True)
