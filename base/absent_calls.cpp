@@ -1,5 +1,5 @@
-// What Linux alone does of base/system_calls.h and base/file_calls.h: the other systems cannot, or it is only a
-// hint. macOS lets a thread name only itself.
+// What Linux alone does of base/system_calls.h and base/file_calls.h: the other systems cannot, or it is only
+// a hint. macOS lets a thread name only itself.
 #include <cerrno>
 
 #include "base/file_calls.h"
