@@ -72,6 +72,7 @@ constexpr Object kObjects[] = {
     {"glove_atax", "glove_atax(NULL)", Works::kEverywhere},
     {"glove_convolve", "glove_convolve('[[1]]', '[[1]]')", Works::kEverywhereInnocuous},
     {"glove_version", "glove_version()", Works::kUnlessStored},
+    {"glove_encode", "glove_encode('king')", Works::kUnlessStored},
     {"glove_mean", "glove_mean('king')", Works::kInQueries},
     {"glove_density", "glove_density(1, 2)", Works::kInQueriesInnocuous},
     {"glove_svg", "glove_svg(1, 2, 'a', 'b')", Works::kInQueriesInnocuous},

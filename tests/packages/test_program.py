@@ -16,8 +16,8 @@ RUNS = (["IN", "a.safetensors", "--threads", "2", "--top", "5000"], ["IN", "b.sa
         ["IN", "e.safetensors", "--top", "500", "--lists", "3"], ["n.npy", "f.safetensors", "--vocabulary", "words.txt"],
         ["--info", "a.safetensors"], ["--verify", "d.safetensors.index.json"], ["--verify", "IN"], ["--info", "n.npy", "--vocabulary", "no"],
         ["tensors", "g", "--tensor", "t"], ["IN", "a.safetensors", "--format", "no\033"], ["--version"], ["--help"], ["--top", "0", "IN", "x"], [])
-COPIES = {"missing": ("cannot load the library beside this program", lambda data: None),
-          "another": ("cannot load the library beside this program", lambda data: data.replace(b"glove_convert_entry", b"glove_convert_other")),
+COPIES = {"missing": ("cannot load the library", lambda data: None),
+          "another": ("cannot load the library", lambda data: data.replace(b"glove_convert_entry", b"glove_convert_other")),
           "version": ("install both from one package", lambda data: re.sub(rb"\d+\.\d+\.\d+( \(\w+(-dirty)?\)\0)", rb"9.9.9\1", data))}
 
 

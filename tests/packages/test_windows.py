@@ -170,7 +170,7 @@ def check_program(case):
     os.makedirs(folder)
     program = shutil.copy(os.path.join(case.root, "x64", "glove-convert-beside.exe"), os.path.join(folder, "glove-convert.exe"))
     done = subprocess.run([WINE, program, "--info", case.model], capture_output=True, text=True, check=False)
-    assert done.returncode == 1 and "cannot load the library beside this program" in done.stderr, done
+    assert done.returncode == 1 and "cannot load the library" in done.stderr, done
     shutil.copy(case.there.extension, folder)
     test_zig.run(WINE, program, "-q", sample, model)
     assert filecmp.cmp(model, case.model, shallow=False)

@@ -356,7 +356,8 @@ class StaticModels(unittest.TestCase):
         self.check_refused(model.folder, "no static embedding model", "neural network")
         nested = self.make("n", "nested")
         StaticModel.write(os.path.join(nested.folder, "modules.json"), [{"type": "sentence_transformers.models.Transformer"}])
-        self.check_refused(nested.folder, "Transformer", "StaticEmbedding and then Normalize")
+        self.assertIn("tokenizer.json", self.error("SELECT glove_load(?, 'bad')", nested.folder))  # read as a neural encoder
+        self.assertIn("Transformer", self.convert(nested.folder, self.path("bad.safetensors")).stderr)
         StaticModel.write(os.path.join(nested.folder, "modules.json"),
                           [{"type": "sentence_transformers.models.StaticEmbedding"}, {"type": "sentence_transformers.models.Dense"}])
         self.check_refused(nested.folder, "Dense", "StaticEmbedding and then Normalize")
