@@ -102,6 +102,16 @@ class Neural(unittest.TestCase):
         self.assertNotIn(1, [row[0] for row in like])
         self.check(like, TEXTS[0], TEXTS[1:])
 
+    def test_like_takes_the_vector_of_the_row(self):
+        self.execute("SELECT glove_load(?, 'prompted', ?)", OPTIONS.model, '{"query_prompt": "small yellow paper letters: "}')
+        notes = self.glove.index(self.conn, "note", texts=TEXTS, model="prompted")
+        like = notes.like(1, 3)
+        self.check(like, TEXTS[0], TEXTS[1:])
+        self.assertNotEqual(like, [row for row in notes.search(TEXTS[0], 4) if row[0] != 1][:3])
+        self.execute("SELECT glove_unload('prompted')")
+        with self.assertRaisesRegex(sqlite3.OperationalError, r"model=PATH\) loads it"):
+            notes.like(1)
+
     def test_a_search_encodes_what_has_changed(self):
         notes = self.glove.index(self.conn, "note", texts=TEXTS[:30], model=OPTIONS.model)
         notes.add(columns={"text": TEXTS[30:]})

@@ -50,7 +50,7 @@ class Index:
         self.key = Key(found.key, found.id_is_key)
         self._skips_invalid = found.skips_invalid
         self._search = Search(conn, found)
-        self._neural = bool(found.texts) and is_neural(conn, found.name)
+        self._neural, self._model = bool(found.texts) and is_neural(conn, found.name), found.model
         self.columns = self._columns_now()  # all but the key and the vectors
 
     def _score(self) -> str:
@@ -193,14 +193,15 @@ class Index:
         """Returns the k other rows that are nearest to the row with this id, as search() does."""
         k = count(k)
         key = self.key.one(id)
-        texts = " || char(10) || ".join(f"coalesce(t.{quoted(one)}, '')" for one in self.texts)
-        row = self._row(key, self.key.names, "t." + quoted(self.vector) if self.vector else f"{texts} || ''")
+        query = "t." + quoted(self.vector) if self.vector else " || char(10) || ".join(f"coalesce(t.{quoted(one)}, '')" for one in self.texts)
+        if self._neural:  # a text as a query would get the prompt of queries
+            query = f"glove_encode({query}{', ' + literal(self._model) if self._model else ''})"
+        row = self._searched(lambda: self._row(key, self.key.names, query if self.vector or self._neural else f"{query} || ''"))
         if row is None:
             raise LookupError(f"{self.table!r} has no row with the id {id!r}")
-        query = row[len(key)]
-        if query is None:
+        if row[len(key)] is None:
             raise ValueError(f"the row with the id {id!r} has no vector")
-        inputs: Inputs = {"query": query if self.vector else text(query), "k": k + 1,
+        inputs: Inputs = {"query": row[len(key)] if self.vector or self._neural else text(row[len(key)]), "k": k + 1,
                           **self._search.options(options)}
 
         itself = row[:len(key)]

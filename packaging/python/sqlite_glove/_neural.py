@@ -111,7 +111,7 @@ def catch_up(conn: Any, index: str, sync: Any) -> str:
 
 def explain(error: BaseException, index: str, hindrance: str) -> None:
     """Has the error of a search say what to do: who must encode the texts that are too many, or how the model is loaded."""
-    if f"{index}: there is no model" in str(error):
+    if re.match(f"({re.escape(index)}: )?there is no model ", str(error)):
         error.args = (f"{error}; sqlite_glove.Index(conn, {index!r}, model=PATH) loads it",)
     if hindrance and _NOT_ENCODED in str(error):
         error.args = (f"{str(error).split(_NOT_ENCODED, maxsplit=1)[0]}{_NOT_ENCODED}, and {hindrance}; have a connection that can write, "
