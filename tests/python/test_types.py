@@ -47,6 +47,7 @@ docs.delete(1)
 docs.sync("now")  # error
 notes = sqlite_glove.index(conn, "note", texts=["a"], model="all-MiniLM-L6-v2", progress=lambda done, total: None)
 sqlite_glove.Index(conn, "note", model="all-MiniLM-L6-v2").sync(progress=lambda done, total: None)
+notes.sync(progress=True)
 notes.sync(progress=1)  # error
 path: str = sqlite_glove.convert_path()
 number: int = sqlite_glove.loadable_path()  # error

@@ -15,7 +15,9 @@ from ._async import AsyncIndex
 from ._index import Index, index
 from ._neural import offer_onnxruntime as _offer_onnxruntime
 from ._sql import Progress
+from ._sql import Report as _Report
 from ._sql import execute as _execute
+from ._sql import reporter as _reporter
 from ._sql import text as _text
 from ._version import __version__
 
@@ -112,15 +114,16 @@ def _list_of_words(words: Any) -> List[Union[str, int]]:
 
 
 def neighbors(conn: Any, words: Union[str, int, Iterable[Union[str, int]]], k: int = 10, *, model: Optional[str] = None,
-              as_frame: Optional[str] = None, progress: Optional[Progress] = None) -> Any:
+              as_frame: Optional[str] = None, progress: _Report = None) -> Any:
     """Returns the k nearest words of each word, in the order of `words`; words that the model lacks have no rows.
 
     The result is a list of Neighbor. With as_frame="pandas" it is a DataFrame with the same columns, and with
-    as_frame="numpy" a structured array. `progress(done, total)` is called after each batch of 1,024 words.
+    as_frame="numpy" a structured array. `progress(done, total)` is called after each batch of 1,024 words;
+    True shows a bar.
     """
     if as_frame not in (None, "pandas", "numpy"):
         raise ValueError(f"as_frame is {as_frame!r}; it must be None, 'pandas' or 'numpy'")
-    wanted = _list_of_words(words)
+    wanted, progress = _list_of_words(words), _reporter(progress)
     found: List[Neighbor] = []
     sql = ("SELECT word, neighbor, similarity, rank FROM glove_nn WHERE word IN (SELECT value FROM json_each(?)) AND k = ?"
            + (" AND model = ?" if model is not None else ""))

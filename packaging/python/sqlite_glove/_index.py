@@ -6,8 +6,8 @@ from typing import Any, Callable, Dict, List, Literal, Mapping, Optional, Sequen
 
 from ._neural import catch_up, encode_in_pieces, explain, is_neural, loaded_model, logged_rows
 from ._search import Asked, Inputs, Search
-from ._sql import (Params, Progress, all_or_nothing, check_loaded, columns_of, definition_of, definitions, execute, insert_sql, literal, quoted,
-                   reported, text, where_of)
+from ._sql import (Params, Progress, Report, all_or_nothing, check_loaded, columns_of, definition_of, definitions, execute, insert_sql, literal,
+                   quoted, reported, reporter, text, where_of)
 from ._values import Key, blob, blobs, column_type, column_values, count, faults, key_of_ids, values_of
 
 Where = Union[None, str, Mapping[str, Any]]
@@ -267,15 +267,15 @@ class Index:
 
     @_named
     def add(self, ids: Any = None, vectors: Any = None, columns: Optional[Mapping[str, Any]] = None, *,
-            progress: Optional[Progress] = None) -> None:
+            progress: Report = None) -> None:
         """Inserts rows; without ids, SQLite numbers them. An id that exists is an error, and then no row is inserted."""
-        self._write({} if ids is None else self.key.columns(ids), vectors, columns, progress, upsert=False)
+        self._write({} if ids is None else self.key.columns(ids), vectors, columns, reporter(progress), upsert=False)
 
     @_named
     def upsert(self, ids: Any, vectors: Any = None, columns: Optional[Mapping[str, Any]] = None, *,
-               progress: Optional[Progress] = None) -> None:
+               progress: Report = None) -> None:
         """Inserts rows, and changes those whose id exists: the vector and the columns that are given."""
-        self._write(self.key.columns(ids), vectors, columns, progress, upsert=True)
+        self._write(self.key.columns(ids), vectors, columns, reporter(progress), upsert=True)
 
     @_named
     def delete(self, ids: Any) -> None:
@@ -293,12 +293,14 @@ class Index:
             if table:
                 execute(self.conn, f"DROP TABLE {quoted(self.table)}")
 
-    def sync(self, *, progress: Optional[Progress] = None) -> None:
+    @_named
+    def sync(self, *, progress: Report = None) -> None:
         """Makes searches as fast as they can be after changes. add(), upsert() and delete() do so after 10,000 changed rows.
 
         With a neural model, a search does so instead, if it would have to encode more texts than the setting encode_limit. Every two
         seconds what is encoded is stored (committed unless a transaction is open), and `progress(done, total)` is called.
         """
+        progress = reporter(progress)
         waiting = logged_rows(self.conn, self.name) if self._neural else 0
         if waiting:
             encode_in_pieces(self.command, waiting, progress)
@@ -388,7 +390,7 @@ def _with_texts(texts: Any, columns: Optional[Mapping[str, Any]]) -> Mapping[str
 def index(conn: Any, table: str, ids: Any = None, vectors: Any = None, columns: Optional[Mapping[str, Any]] = None, *,
           text: Union[None, str, Sequence[str]] = None, texts: Any = None, model: Any = None, name: Optional[str] = None,
           if_exists: Literal["fail", "open"] = "fail", index_columns: Sequence[Union[str, Sequence[str]]] = (),
-          progress: Optional[Progress] = None, **arguments: Any) -> Index:
+          progress: Report = None, **arguments: Any) -> Index:
     """Makes a table of rows and an index over them, in one transaction.
 
     >>> docs = sqlite_glove.index(conn, "doc", ids, vectors, columns={"title": titles}, index_columns=["title"])
@@ -403,14 +405,15 @@ def index(conn: Any, table: str, ids: Any = None, vectors: Any = None, columns: 
     searches go on where it ended. `name` is that of the index, table + "_vec". `index_columns` are the columns that searches filter by, or
     tuples of them, each of which gets an SQL index: without it, a filter that few rows match reads the whole table. If the table
     has an index already, if_exists="open" returns it, and inserts nothing. `progress(done, total)` is called while rows are
-    inserted, and again while texts are encoded. `arguments` are further ones of glove_index, such as metric="l2"; with vectors,
-    check="yes" is one unless you give it or invalid.
+    inserted, and again while texts are encoded; True shows a bar of tqdm or, where that is not installed, a percentage.
+    `arguments` are further ones of glove_index, such as metric="l2"; with vectors, check="yes" is one unless you give it or invalid.
     """
     quoted(table)
     if isinstance(index_columns, str):
         raise TypeError(f"index_columns is a list: write index_columns=[{index_columns!r}] also for one of them")
     if if_exists not in ("fail", "open"):
         raise ValueError(f"if_exists is {if_exists!r}; it must be 'fail' or 'open'")
+    progress = reporter(progress)
     check_loaded(conn)
     if if_exists == "open" and any(one.table.lower() == table.lower() for one in definitions(conn)):
         opened = Index(conn, table, name=name, model=model)

@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Named
 from ._values import column_values
 
 Progress = Callable[[int, int], None]
+Report = Union[None, bool, Progress]  # what the argument progress may be
 Params = Union[Sequence[Any], Mapping[str, Any]]
 
 _ROWS_BETWEEN_REPORTS = 4096
@@ -97,6 +98,18 @@ def insert_sql(table: str, names: Sequence[str], key: Sequence[str], upsert: boo
         return sql
     changes = ", ".join(f"{quoted(name)} = excluded.{quoted(name)}" for name in names if name not in key)
     return f"{sql} ON CONFLICT({', '.join(map(quoted, key))}) DO " + (f"UPDATE SET {changes}" if changes else "NOTHING")
+
+
+def reporter(progress: Report) -> Optional[Progress]:
+    """The callable that shows progress, or None."""
+    if progress is True:
+        from ._progress import bar  # here, because most programs do without
+        return bar()
+    if not progress:
+        return None
+    if not callable(progress):
+        raise TypeError(f"progress is {progress!r}; it must be True or a callable of (done, total)")
+    return progress
 
 
 def reported(rows: Iterable[Any], total: int, progress: Optional[Progress]) -> Iterable[Any]:

@@ -1,0 +1,92 @@
+"""What a notebook shows of the Python package: test_notebook.py --project FOLDER --extension GLOVE.SO --convert GLOVE-CONVERT
+
+Progress with and without a module tqdm. Skipped if this Python cannot load extensions.
+"""
+import argparse
+import contextlib
+import io
+import sqlite3
+import sys
+import tempfile
+import types
+import unittest
+from unittest import mock
+
+import installed
+
+
+class Notebook(unittest.TestCase):
+    def setUp(self):
+        import sqlite_glove
+        self.glove = sqlite_glove
+        self.conn = sqlite3.connect(":memory:")
+        self.addCleanup(self.conn.close)
+        sqlite_glove.load(self.conn)
+
+    def index(self, *arguments, **options):
+        return self.glove.index(self.conn, "doc", *arguments, **options)
+
+    def printed(self, modules, run):
+        with mock.patch.dict(sys.modules, modules), contextlib.redirect_stderr(io.StringIO()) as stderr:
+            run()
+        return stderr.getvalue()
+
+    def test_progress_without_tqdm(self):
+        without = {"tqdm": None, "tqdm.auto": None}
+        docs = []
+        self.assertEqual(self.printed(without, lambda: docs.append(self.index(None, [[1]] * 9000, progress=True))), "\r  0 %\r 45 %\r 91 %\r100 %\n")
+        self.assertEqual(self.printed(without, lambda: docs[0].upsert([1], [[2]], progress=True)), "\r  0 %\r100 %\n")
+        self.assertEqual(self.printed(without, lambda: docs[0].add([], [], progress=True)), "\r100 %\n")
+        self.assertEqual(self.printed(without, lambda: docs[0].add([9001], [[1]], progress=False)), "")
+        self.conn.execute("CREATE TABLE source(word, vector)")
+        self.conn.execute("INSERT INTO source VALUES ('a', ?), ('b', ?)", [self.glove.serialize_float32(one) for one in ((1, 0), (0, 1))])
+        self.conn.execute("SELECT glove_load_table('notebook', 'SELECT word, vector FROM source')").fetchall()
+        self.addCleanup(self.conn.execute, "SELECT glove_unload('notebook')")
+        self.assertEqual(self.printed(without, lambda: self.glove.neighbors(self.conn, ["a"] * 2048, 1, progress=True)), "\r 50 %\r100 %\n")
+        with mock.patch.object(sys, "stderr", None):  # as in a program of Windows without a console
+            docs[0].upsert([1], [[2]], progress=True)
+
+    def test_progress_with_tqdm(self):
+        bars = []
+
+        class Bar:
+            def __init__(self, total, unit):
+                self.n, self.total, self.unit, self.closed = 0, total, unit, False
+                bars.append(self)
+
+            def update(self, by):
+                assert not self.closed
+                self.n += by
+
+            def close(self):
+                self.closed = True
+        auto = types.ModuleType("tqdm.auto")
+        auto.tqdm = Bar
+        having = {"tqdm": types.ModuleType("tqdm"), "tqdm.auto": auto}
+        self.assertEqual(self.printed(having, lambda: self.index(None, [[1]] * 9000, progress=True).upsert([1, 2], [[2], [2]], progress=True)), "")
+        self.assertEqual([(bar.n, bar.total, bar.unit, bar.closed) for bar in bars], [(9000, 9000, " rows", True), (2, 2, " rows", True)])
+
+    def test_what_is_no_progress(self):
+        docs = self.index([1], [[1]])
+        for verb in (lambda: docs.add([2], [[1]], progress="yes"), lambda: docs.sync(progress=7)):
+            with self.assertRaisesRegex(TypeError, r"(add|sync)\(\): progress is .*; it must be True or a callable"):
+                verb()
+        self.assertEqual(len(docs), 1)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for option in ("--project", "--extension", "--convert"):
+        parser.add_argument(option, required=True)
+    options, rest = parser.parse_known_args()
+    if not hasattr(sqlite3.connect(":memory:"), "enable_load_extension"):
+        print("skipped: this Python's sqlite3 cannot load extensions")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory() as folder:
+        installed.install(options.project, options.extension, folder)
+        sys.path.insert(0, folder)
+        unittest.main(argv=[sys.argv[0], *rest])
+
+
+if __name__ == "__main__":
+    main()
