@@ -24,8 +24,18 @@ docs = sqlite_glove.index(conn, "doc", [1], [[1.0, 0.0]], columns={"title": ["a"
 tuples: List[Tuple[Any, ...]] = docs.search([1.0, 0.0], 3, where="title = ?", params=["a"])
 dicts: List[Dict[str, Any]] = docs.search([1.0, 0.0], rows="dicts", among=[1], recall=1)
 docs.search([1.0, 0.0], rows="lists")  # error
+docs.search([1.0, 0.0], rows="frame").columns
+docs.search_many([[1.0, 0.0]], rows="polars")
 docs.search([1.0, 0.0], "ten")  # error
 docs.add([2], [[0.0, 1.0]], {"title": ["b"]})
+docs.add([2], [[0.0, 1.0]], ["b"])  # error
+
+
+class Frame:
+    shape = (1, 1)
+
+
+docs.add([2], [[0.0, 1.0]], Frame())
 fused: List[Dict[str, Any]] = docs.search([1.0, 0.0], hybrid="doc_fts", match="a", weights=(1, 0.5), constant=60, rows="dicts", where={"title": ["a", None]})
 diverse: List[Tuple[Any, ...]] = docs.search([1.0, 0.0], 3, diversity=0.5, fetch=50)
 docs.search([1.0, 0.0], diversity="much")  # error

@@ -1,8 +1,8 @@
 """An index for programs with asyncio, on a thread of its own."""
 import sqlite3
-from typing import Any, Callable, List, Literal, Mapping, Optional, TypeVar
+from typing import Any, Callable, List, Optional, TypeVar
 
-from ._index import Index, Where
+from ._index import Columns, Index, Rows, Where
 
 _Result = TypeVar("_Result")
 
@@ -49,7 +49,7 @@ class AsyncIndex:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     async def search(self, query: Any, k: int = 10, *, where: Where = None,
-                     rows: Literal['tuples', 'dicts', 'pandas'] = "tuples", **options: Any) -> Any:
+                     rows: Rows = "tuples", **options: Any) -> Any:
         """As Index.search()."""
         return await self.call(Index.search, query, k, where=where, rows=rows, **options)
 
@@ -69,11 +69,11 @@ class AsyncIndex:
         """As len(index)."""
         return await self.call(len)
 
-    async def add(self, ids: Any = None, vectors: Any = None, columns: Optional[Mapping[str, Any]] = None, **options: Any) -> None:
+    async def add(self, ids: Any = None, vectors: Any = None, columns: Optional[Columns] = None, **options: Any) -> None:
         """As Index.add()."""
         await self.call(Index.add, ids, vectors, columns, **options)
 
-    async def upsert(self, ids: Any, vectors: Any = None, columns: Optional[Mapping[str, Any]] = None, **options: Any) -> None:
+    async def upsert(self, ids: Any, vectors: Any = None, columns: Optional[Columns] = None, **options: Any) -> None:
         """As Index.upsert()."""
         await self.call(Index.upsert, ids, vectors, columns, **options)
 

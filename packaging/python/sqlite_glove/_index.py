@@ -2,15 +2,17 @@
 import collections
 import functools
 import re
-from typing import Any, Callable, Dict, List, Literal, Mapping, Optional, Sequence, Tuple, TypeVar, Union, cast, overload
+from typing import Any, Callable, Dict, List, Literal, Mapping, Optional, Sequence, Tuple, TypeVar, Union, cast, get_args, overload
 
 from ._neural import catch_up, encode_in_pieces, explain, is_neural, loaded_model, logged_rows
 from ._search import Asked, Inputs, Search
 from ._sql import (Params, Progress, Report, all_or_nothing, check_loaded, columns_of, definition_of, definitions, execute, insert_sql, literal,
                    quoted, reported, reporter, text, where_of)
-from ._values import Key, blob, blobs, column_type, column_values, count, faults, key_of_ids, values_of
+from ._values import Frame, Key, blob, blobs, by_name, column_type, column_values, count, faults, key_of_ids, kind_of, values_of
 
 Where = Union[None, str, Mapping[str, Any]]
+Columns = Union[Mapping[str, Any], Frame]
+Rows = Literal["tuples", "dicts", "pandas", "polars", "arrow", "frame"]
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 _MOST_LOGGED = 10_000  # more changed rows than this make each search slow, so they are synced
@@ -52,6 +54,7 @@ class Index:
         self._search = Search(conn, found)
         self._neural, self._model = bool(found.texts) and is_neural(conn, found.name), found.model
         self.columns = self._columns_now()  # all but the key and the vectors
+        self.frame: Optional[str] = None  # what index() was given: "pandas", "polars" or "arrow"
 
     def _score(self) -> str:
         """The column of the index that ranks: similarity or, by metric="l2", distance."""
@@ -112,7 +115,7 @@ class Index:
 
     @overload
     def search(self, query: Any, k: int = ..., *, where: Where = ..., params: Params = ..., among: Any = ...,
-               columns: Optional[Sequence[str]] = ..., rows: Literal['pandas'], hybrid: Optional[str] = ...,
+               columns: Optional[Sequence[str]] = ..., rows: Literal['pandas', 'polars', 'arrow', 'frame'], hybrid: Optional[str] = ...,
                match: Optional[str] = ..., weights: Tuple[float, float] = ..., constant: float = ...,
                diversity: Optional[float] = ..., fetch: Optional[int] = ..., **options: Any) -> Any: ...
 
@@ -137,7 +140,7 @@ class Index:
         one another: maximal marginal relevance with lambda = 1 - diversity.
 
         `options` are further inputs of the index, such as recall and backend; with `where` the answer is exact, whatever recall is.
-        `rows` is "tuples", "dicts" or "pandas".
+        `rows` is "tuples", "dicts", "pandas", "polars", "arrow", or "frame": of those three, what index() was given.
         """
         k = count(k)
         asked = query if isinstance(query, str) else blob(query)
@@ -162,7 +165,7 @@ class Index:
 
     @_named
     def search_many(self, queries: Any, k: int = 10, *, where: Where = None, params: Params = (), among: Any = None,
-                    columns: Optional[Sequence[str]] = None, rows: Literal['tuples', 'dicts', 'pandas'] = "tuples",
+                    columns: Optional[Sequence[str]] = None, rows: Rows = "tuples",
                     **options: Any) -> List[Any]:
         """Returns a list with the answer of search() for each query. They are searched in batches, which is faster."""
         if isinstance(queries, (str, bytes)):
@@ -189,7 +192,7 @@ class Index:
 
     @_named
     def like(self, id: Any, k: int = 10, *, where: Where = None, params: Params = (),
-             columns: Optional[Sequence[str]] = None, rows: Literal['tuples', 'dicts', 'pandas'] = "tuples", **options: Any) -> Any:
+             columns: Optional[Sequence[str]] = None, rows: Rows = "tuples", **options: Any) -> Any:
         """Returns the k other rows that are nearest to the row with this id, as search() does."""
         k = count(k)
         key = self.key.one(id)
@@ -213,8 +216,10 @@ class Index:
         return self._searched(run)
 
     def _asked(self, where: Where, params: Params, among: Any, columns: Optional[Sequence[str]], rows: str, score: str) -> Asked:
-        if rows not in ("tuples", "dicts", "pandas"):
-            raise ValueError(f"rows is {rows!r}; it must be 'tuples', 'dicts' or 'pandas'")
+        if rows not in get_args(Rows):
+            raise ValueError(f"rows is {rows!r}; it must be one of {', '.join(map(repr, get_args(Rows)))}")
+        if rows == "frame" and self.frame is None:
+            raise ValueError("rows is 'frame', but this Index was not returned by index() for a frame; write 'pandas', 'polars' or 'arrow'")
         if where is not None and among is not None:
             raise ValueError(f"where is {where!r} and among is {among!r}; give one of them")
         if isinstance(columns, str) or isinstance(params, str):
@@ -234,8 +239,8 @@ class Index:
         names = [*self.key.names, wanted.score, *wanted.shown]
         if rows == "dicts":
             return [dict(zip(names, row)) for row in found]
-        import pandas
-        return pandas.DataFrame(found, columns=names)
+        from ._notebook import framed  # here, because most programs do without
+        return framed(rows if rows != "frame" else str(self.frame), found, names)
 
     # --- rows
 
@@ -266,13 +271,13 @@ class Index:
         return self._with_columns(lambda: [row_of(key) for key in keys])
 
     @_named
-    def add(self, ids: Any = None, vectors: Any = None, columns: Optional[Mapping[str, Any]] = None, *,
+    def add(self, ids: Any = None, vectors: Any = None, columns: Optional[Columns] = None, *,
             progress: Report = None) -> None:
         """Inserts rows; without ids, SQLite numbers them. An id that exists is an error, and then no row is inserted."""
         self._write({} if ids is None else self.key.columns(ids), vectors, columns, reporter(progress), upsert=False)
 
     @_named
-    def upsert(self, ids: Any, vectors: Any = None, columns: Optional[Mapping[str, Any]] = None, *,
+    def upsert(self, ids: Any, vectors: Any = None, columns: Optional[Columns] = None, *,
                progress: Report = None) -> None:
         """Inserts rows, and changes those whose id exists: the vector and the columns that are given."""
         self._write(self.key.columns(ids), vectors, columns, reporter(progress), upsert=True)
@@ -322,7 +327,7 @@ class Index:
         if not self._neural and logged_rows(self.conn, self.name) > _MOST_LOGGED:  # a neural model takes long
             self.sync()
 
-    def _write(self, keys: Dict[str, List[Any]], vectors: Any, columns: Optional[Mapping[str, Any]], progress: Optional[Progress],
+    def _write(self, keys: Dict[str, List[Any]], vectors: Any, columns: Optional[Columns], progress: Optional[Progress],
                upsert: bool) -> None:
         values = values_of(keys, vectors, columns, self.vector)
         changed = self._check_vectors(values.get(self.vector or "", ()), upsert)
@@ -374,7 +379,8 @@ def _insert(conn: Any, table: str, values: Dict[str, Sequence[Any]], key: Sequen
     conn.cursor().executemany(insert_sql(table, list(values), key, upsert), reported(rows, total, progress))
 
 
-def _with_texts(texts: Any, columns: Optional[Mapping[str, Any]]) -> Mapping[str, Any]:
+def _with_texts(texts: Any, columns: Any) -> Any:
+    columns = by_name(columns)
     if columns is not None and not hasattr(columns, "items"):
         return columns  # an error of values_of()
     if columns is not None and any(str(name).lower() == _TEXTS for name in columns):
@@ -387,7 +393,7 @@ def _with_texts(texts: Any, columns: Optional[Mapping[str, Any]]) -> Mapping[str
 
 
 @_named
-def index(conn: Any, table: str, ids: Any = None, vectors: Any = None, columns: Optional[Mapping[str, Any]] = None, *,
+def index(conn: Any, table: str, ids: Any = None, vectors: Any = None, columns: Optional[Columns] = None, *,
           text: Union[None, str, Sequence[str]] = None, texts: Any = None, model: Any = None, name: Optional[str] = None,
           if_exists: Literal["fail", "open"] = "fail", index_columns: Sequence[Union[str, Sequence[str]]] = (),
           progress: Report = None, **arguments: Any) -> Index:
@@ -399,7 +405,8 @@ def index(conn: Any, table: str, ids: Any = None, vectors: Any = None, columns: 
 
     `ids` are integers, texts, or columns of a key (a dict or a DataFrame); without them SQLite numbers the rows from 1. `vectors`
     is an array with a row for each (NumPy, a DataFrame, anything with the buffer protocol) or an iterable of sequences, of which
-    None is a row without a vector. `columns` is a dict or a DataFrame. With `text`, the names of columns of texts, or `texts`, which
+    None is a row without a vector. `columns` is a dict or a frame of pandas, polars or Arrow; rows="frame" in a search with the
+    returned Index (not with one that is opened later) is a frame of that kind. With `text`, the names of columns of texts, or `texts`, which
     become the column "text", `model` makes the vectors: the name of a loaded model, or the path of one, which is then loaded. A
     neural model encodes many texts after the transaction, in pieces as sync() does; if that is interrupted, if_exists="open" and
     searches go on where it ended. `name` is that of the index, table + "_vec". `index_columns` are the columns that searches filter by, or
@@ -413,10 +420,11 @@ def index(conn: Any, table: str, ids: Any = None, vectors: Any = None, columns: 
         raise TypeError(f"index_columns is a list: write index_columns=[{index_columns!r}] also for one of them")
     if if_exists not in ("fail", "open"):
         raise ValueError(f"if_exists is {if_exists!r}; it must be 'fail' or 'open'")
-    progress = reporter(progress)
+    frame, progress = kind_of(columns, vectors, ids, texts), reporter(progress)
     check_loaded(conn)
     if if_exists == "open" and any(one.table.lower() == table.lower() for one in definitions(conn)):
         opened = Index(conn, table, name=name, model=model)
+        opened.frame = frame
         opened._catch_up(progress)  # pylint: disable=protected-access
         return opened
     if texts is not None:
@@ -460,6 +468,7 @@ def index(conn: Any, table: str, ids: Any = None, vectors: Any = None, columns: 
             execute(conn, f"CREATE INDEX {quoted('_by_'.join([table, '_'.join(names)]))} ON {quoted(table)}({', '.join(map(quoted, names))})")
         execute(conn, f"CREATE VIRTUAL TABLE {quoted(name)} USING glove_index({using})")
         made = Index(conn, table, name=name)
+    made.frame = frame
     if logged_rows(conn, name):
         made.sync(progress=progress)
     return made

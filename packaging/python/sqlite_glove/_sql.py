@@ -103,7 +103,7 @@ def insert_sql(table: str, names: Sequence[str], key: Sequence[str], upsert: boo
 def reporter(progress: Report) -> Optional[Progress]:
     """The callable that shows progress, or None."""
     if progress is True:
-        from ._progress import bar  # here, because most programs do without
+        from ._notebook import bar  # here, because most programs do without
         return bar()
     if not progress:
         return None

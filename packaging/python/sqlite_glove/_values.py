@@ -6,16 +6,50 @@ import operator
 import os
 import reprlib
 import sys
-from typing import AbstractSet, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
+from typing import AbstractSet, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Protocol, Sequence, Tuple
 
 _ROWS_PER_CHECK = 4096
 _MOST_ROWS = 2**60  # more than any table has; four times as many are an integer of SQLite's
 _PLAIN = (str, int, float, bytes, type(None))
+_FRAMES = {"pandas": "pandas", "polars": "polars", "pyarrow": "arrow"}
 _TYPES = {str: "TEXT", int: "INTEGER", float: "REAL", bytes: "BLOB"}
 
 
+class Frame(Protocol):
+    """A frame of pandas or polars, or a table of Arrow."""
+
+    @property
+    def shape(self) -> Any: ...
+
+
 def _list(values: Any) -> List[Any]:
-    return list(values.tolist() if hasattr(values, "tolist") else values)
+    listed = getattr(values, "tolist", None) or getattr(values, "to_pylist", None)
+    return list(listed() if listed is not None else values)
+
+
+def kind_of(*given: Any) -> Optional[str]:
+    """What rows= calls the library of the first of these that is a frame, or a part of one; None: none is."""
+    kinds = (_FRAMES.get(type(one).__module__.partition(".")[0]) for one in given)
+    return next((kind for kind in kinds if kind), None)
+
+
+def by_name(given: Any) -> Any:
+    """The columns of a frame of polars or a table of Arrow as a dict. What else is given remains what it is."""
+    if hasattr(given, "items") or not hasattr(given, "get_columns") and not hasattr(given, "column_names"):
+        return given
+    names = list(given.column_names if hasattr(given, "column_names") else given.columns)
+    repeated = next((name for name in names if names.count(name) > 1), None)
+    if repeated is not None:
+        raise ValueError(f"there are two columns named {repeated!r}; rename one of them")
+    return {name: given[name] for name in names}
+
+
+def _vectors_of_frame(vectors: Any) -> Any:
+    """An array, or a list with None for a row without a vector."""
+    if hasattr(vectors, "to_pylist"):  # Arrow
+        return vectors.to_numpy(zero_copy_only=False)
+    nulls = getattr(vectors, "null_count", None) if hasattr(vectors, "to_list") else None
+    return vectors.to_list() if nulls is not None and nulls() else vectors.to_numpy()  # polars makes NaN of nulls
 
 
 def _plain(column: str, value: Any) -> Any:
@@ -96,6 +130,7 @@ class Key:
 
     def columns(self, ids: Any) -> Dict[str, List[Any]]:
         """The column, or columns, of the ids; a dict or a DataFrame has them already."""
+        ids = by_name(ids) if len(self.names) > 1 else ids
         if len(self.names) > 1 and hasattr(ids, "items"):
             given = {str(name): _list(values) for name, values in ids.items()}
             if sorted(name.lower() for name in given) != sorted(name.lower() for name in self.names):
@@ -116,6 +151,7 @@ def key_of_ids(ids: Any) -> Tuple[Key, Dict[str, str], Dict[str, List[Any]]]:
     """The key of a new table with these ids, the types of its columns, and their values."""
     if getattr(ids, "nlevels", 1) > 1:  # a MultiIndex of pandas
         ids = {name: ids.get_level_values(level) for level, name in enumerate(ids.names)}
+    ids = by_name(ids)
     if ids is None:
         return Key(["id"], True), {"id": " INTEGER PRIMARY KEY"}, {}
     if hasattr(ids, "items") and not hasattr(ids, "dtype"):  # a dict or a DataFrame, not a Series
@@ -189,7 +225,7 @@ def blob(vector: Any, what: str = "the vector") -> Any:
 def blobs(vectors: Any) -> Sequence[Any]:
     """The BLOBs of the rows of an array, a DataFrame, an object with the buffer protocol, or an iterable of vectors."""
     if hasattr(vectors, "to_numpy"):
-        vectors = vectors.to_numpy()
+        vectors = _vectors_of_frame(vectors)
     if hasattr(vectors, "__array__"):
         import numpy
         given = numpy.asarray(vectors)
@@ -240,10 +276,10 @@ def _fault(blob: Any, width: int) -> str:
     return next(f"has {one} as the component {place}" for place, one in enumerate(floats, 1) if not math.isfinite(one))
 
 
-def values_of(keys: Dict[str, List[Any]], vectors: Any, columns: Optional[Mapping[str, Any]],
-              vector: Optional[str]) -> Dict[str, Sequence[Any]]:
+def values_of(keys: Dict[str, List[Any]], vectors: Any, columns: Any, vector: Optional[str]) -> Dict[str, Sequence[Any]]:
     """The values of each column that is given, all of one length; `keys` are those of the key."""
     values: Dict[str, Sequence[Any]] = dict(keys)
+    columns = by_name(columns)
     if columns is not None and (not hasattr(columns, "items") or getattr(columns, "ndim", 2) != 2):
         raise TypeError(f"columns is a {type(columns).__name__}; it must be a dict of names and lists, such as {{'title': titles}}, or "
                         "a DataFrame, such as frame[['title']]")

@@ -1,6 +1,6 @@
-"""What progress=True shows: tqdm's bar, or without tqdm a percentage on stderr."""
+"""What notebooks want: bars of progress, and answers as frames."""
 import sys
-from typing import Any
+from typing import Any, List, Sequence, Tuple
 
 from ._sql import Progress
 
@@ -35,3 +35,15 @@ def _percentage() -> Progress:
             sys.stderr.flush()
         last = percent if done < total else -1
     return report
+
+
+def framed(kind: str, rows: Sequence[Tuple[Any, ...]], names: List[str]) -> Any:
+    """The rows as a frame of pandas or polars, or a table of Arrow."""
+    if kind == "pandas":
+        import pandas
+        return pandas.DataFrame(rows, columns=names)
+    if kind == "polars":
+        import polars
+        return polars.DataFrame(rows, schema=names, orient="row", infer_schema_length=None)
+    import pyarrow
+    return pyarrow.Table.from_arrays([pyarrow.array([row[place] for row in rows]) for place in range(len(names))], names=names)
