@@ -1,6 +1,6 @@
 """What a notebook shows of the Python package: test_notebook.py --project FOLDER --extension GLOVE.SO --convert GLOVE-CONVERT
 
-Progress with and without a module tqdm. Skipped if this Python cannot load extensions.
+Progress with and without a module tqdm, and an Index as HTML. Skipped if this Python cannot load extensions.
 """
 import argparse
 import contextlib
@@ -10,6 +10,7 @@ import sys
 import tempfile
 import types
 import unittest
+import xml.etree.ElementTree
 from unittest import mock
 
 import installed
@@ -72,6 +73,43 @@ class Notebook(unittest.TestCase):
             with self.assertRaisesRegex(TypeError, r"(add|sync)\(\): progress is .*; it must be True or a callable"):
                 verb()
         self.assertEqual(len(docs), 1)
+
+    def cells(self, docs):
+        """The rows of each table, of which the HTML must be well-formed."""
+        tree = xml.etree.ElementTree.fromstring(docs._repr_html_())
+        return [[[cell.text or "" for cell in row] for row in table.iter("tr")] for table in tree.iter("table")], [p.text or "" for p in tree.findall("p")]
+
+    def test_an_index_as_html(self):
+        titles = ["<b>bold</b> & \"quoted\"", None, "x" * 61, "plain", "e", "f"]
+        docs = self.index(list("abcdef"), [[1, 0, 0]] * 6, {"a <title>": titles, "size": range(6), "data": [b"abc"] * 6}, metric="l2")
+        facts, rows = self.cells(docs)[0]
+        self.assertEqual(facts, [["rows", "dimensions", "metric", "state", "logged"], ["6", "3", "l2", "current", "0"]])
+        self.assertEqual(rows, [["id", "a <title>", "size", "data"], ["a", titles[0], "0", "3-byte BLOB"], ["b", "", "1", "3-byte BLOB"],
+                                ["c", "x" * 60 + "\u2026", "2", "3-byte BLOB"], ["d", "plain", "3", "3-byte BLOB"], ["e", "e", "4", "3-byte BLOB"]])
+        docs.add(["g"], [[0, 1, 0]])
+        self.conn.execute("ALTER TABLE doc RENAME COLUMN size TO length")
+        self.assertEqual([table[1] for table in self.cells(docs)[0]], [["6", "3", "l2", "changed", "1"], ["a", titles[0], "0", "3-byte BLOB"]])
+        self.assertFalse(self.conn.in_transaction)
+        wide = self.glove.index(self.conn, "<wide>", None, [[1]], {f"c{column}": [column] for column in range(12)})
+        self.assertEqual(self.cells(wide)[0][1], [["id", *(f"c{column}" for column in range(9)), "\u2026"], ["1", *map(str, range(9))]])
+        self.assertIn("<b>&lt;wide&gt;_vec</b>", wide._repr_html_())
+        empty = self.glove.index(self.conn, "empty", vectors=[])
+        self.assertEqual(self.cells(empty)[0], [[["rows", "dimensions", "metric", "state", "logged"], ["0", "", "cosine", "current", "0"]], [["id"]]])
+
+    def test_html_of_what_cannot_be_read(self):
+        docs = self.index([1], [[1]], {"title": ["a"]})
+        self.conn.text_factory = bytes
+        self.assertEqual(self.cells(docs)[0], [[["rows", "dimensions", "metric", "state", "logged"], ["1", "1", "cosine", "current", "0"]],
+                                               [["id", "title"], ["1", "1-byte BLOB"]]])
+        self.conn.text_factory = str
+        self.conn.execute("DROP TABLE doc_vec")
+        tables, errors = self.cells(docs)
+        self.assertEqual(tables, [[["id", "title"], ["1", "a"]]])
+        self.assertEqual(errors[1:], ["there is no index 'doc_vec'; it was dropped or renamed"])
+        self.conn.execute("DROP TABLE doc")
+        self.assertEqual(self.cells(docs)[1][2:], ["no such table: doc"])
+        self.conn.close()
+        self.assertEqual(self.cells(docs)[1][1:], ["Cannot operate on a closed database."] * 2)
 
 
 def main():

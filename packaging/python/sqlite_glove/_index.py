@@ -48,7 +48,8 @@ class Index:
         found = definition_of(conn, table, name)
         if model is not None:
             loaded_model(conn, model, found.model)
-        self.conn, self.table, self.name, self.vector, self.texts = conn, found.table, found.name, found.vector, found.texts
+        self.conn, self.schema, self.table, self.name = conn, found.schema, found.table, found.name
+        self.vector, self.texts = found.vector, found.texts
         self.key = Key(found.key, found.id_is_key)
         self._skips_invalid = found.skips_invalid
         self._search = Search(conn, found)
@@ -91,6 +92,11 @@ class Index:
     def __repr__(self) -> str:
         return f"Index({self.table!r}, name={self.name!r}, key={self.key.names!r}, " + (
             f"vector={self.vector!r})" if self.vector else f"texts={self.texts!r})")
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: what the index is, its state, and the first rows of the table."""
+        from ._notebook import html_of  # here, because only notebooks call it
+        return html_of(self)
 
     def __len__(self) -> int:
         """The number of the table's rows."""
