@@ -2,7 +2,8 @@
 import sqlite3
 from typing import Any, Callable, List, Optional, TypeVar
 
-from ._index import Columns, Index, Rows, Where
+from ._index import Index, Rows, Where
+from ._values import Columns
 
 _Result = TypeVar("_Result")
 

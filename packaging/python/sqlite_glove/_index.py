@@ -8,10 +8,9 @@ from ._neural import catch_up, encode_in_pieces, explain, is_neural, loaded_mode
 from ._search import Asked, Inputs, Search
 from ._sql import (Params, Progress, Report, all_or_nothing, check_loaded, columns_of, definition_of, definitions, execute, insert_sql, literal,
                    quoted, reported, reporter, text, where_of)
-from ._values import Frame, Key, blob, blobs, by_name, column_type, column_values, count, faults, key_of_ids, kind_of, values_of
+from ._values import Columns, Key, blob, blobs, by_name, column_type, column_values, count, faults, key_of_ids, kind_of, values_of
 
 Where = Union[None, str, Mapping[str, Any]]
-Columns = Union[Mapping[str, Any], Frame]
 Rows = Literal["tuples", "dicts", "pandas", "polars", "arrow", "frame"]
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 

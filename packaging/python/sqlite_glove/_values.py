@@ -6,7 +6,7 @@ import operator
 import os
 import reprlib
 import sys
-from typing import AbstractSet, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Protocol, Sequence, Tuple
+from typing import TYPE_CHECKING, AbstractSet, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Protocol, Sequence, Tuple, Union
 
 _ROWS_PER_CHECK = 4096
 _MOST_ROWS = 2**60  # more than any table has; four times as many are an integer of SQLite's
@@ -14,12 +14,16 @@ _PLAIN = (str, int, float, bytes, type(None))
 _FRAMES = {"pandas": "pandas", "polars": "polars", "pyarrow": "arrow"}
 _TYPES = {str: "TEXT", int: "INTEGER", float: "REAL", bytes: "BLOB"}
 
+if TYPE_CHECKING:  # the class takes a while to make
+    class Frame(Protocol):
+        """A frame of pandas or polars, or a table of Arrow."""
 
-class Frame(Protocol):
-    """A frame of pandas or polars, or a table of Arrow."""
+        @property
+        def shape(self) -> Any: ...
 
-    @property
-    def shape(self) -> Any: ...
+    Columns = Union[Mapping[str, Any], Frame]
+else:
+    Columns = Any
 
 
 def _list(values: Any) -> List[Any]:
