@@ -68,7 +68,12 @@ class Notebook(unittest.TestCase):
         self.assertEqual([(bar.n, bar.total, bar.unit, bar.closed) for bar in bars], [(9000, 9000, " rows", True), (2, 2, " rows", True)])
 
     def test_what_is_no_progress(self):
-        docs = self.index([1], [[1]])
+        class Reports(list):
+            def __call__(self, *report):
+                self.append(report)
+        reports = Reports()  # which is false
+        docs = self.index([1], [[1]], progress=reports)
+        self.assertEqual(reports, [(0, 1), (1, 1)])
         for verb in (lambda: docs.add([2], [[1]], progress="yes"), lambda: docs.sync(progress=7)):
             with self.assertRaisesRegex(TypeError, r"(add|sync)\(\): progress is .*; it must be True or a callable"):
                 verb()

@@ -105,7 +105,7 @@ def reporter(progress: Report) -> Optional[Progress]:
     if progress is True:
         from ._notebook import bar  # here, because most programs do without
         return bar()
-    if not progress:
+    if progress is None or progress is False:
         return None
     if not callable(progress):
         raise TypeError(f"progress is {progress!r}; it must be True or a callable of (done, total)")
