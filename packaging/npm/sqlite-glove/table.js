@@ -44,6 +44,7 @@ class Index {
   #key;
   #skipsInvalid;
   #neural;
+  #model;
 
   constructor(db, table, { name, model } = {}) {
     checkLoaded(db);
@@ -54,6 +55,7 @@ class Index {
     Object.assign(this, { db, table: found.table, name: found.name, key: found.key, vector: found.vector, texts: found.texts });
     this.#search = new Search(db, found);
     this.#neural = found.vector === null && isNeural(db, found.name);
+    this.#model = found.model;
     this.columns = this.#columnsNow();
   }
 
@@ -107,7 +109,9 @@ class Index {
       const { where, params, columns, ...others } = given(options);
       const most = Number(countOf(k));
       const texts = this.texts.map((name) => `coalesce(t.${quoted(name)}, '')`).join(' || char(10) || ');
-      const source = this.vector === null ? `${texts} || ''` : `t.${quoted(this.vector)}`;
+      // A text as a query would get the prompt of queries.
+      const source = this.#neural ? `glove_encode(${texts}${this.#model ? `, ${literal(this.#model)}` : ''})`
+        : this.vector === null ? `${texts} || ''` : `t.${quoted(this.vector)}`;
       const row = this.#row(this.#key.one(id), this.key, `${source} AS glove_query`);
       if (row === null) throw new RangeError(`'${this.table}' has no row with the id ${shownValue(id)}`);
       const stored = row.glove_query;
