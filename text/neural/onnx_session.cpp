@@ -194,7 +194,7 @@ namespace {
 Status check_version(const OnnxLibrary& library, const char* version) {
   std::array<int, 3> found{};
   std::sscanf(version, "%d.%d.%d", &found[0], &found[1], &found[2]);
-  if (library.may_be_old || !std::ranges::lexicographical_compare(found, kLeastVersion)) return {};
+  if (library.may_be_old || found >= kLeastVersion) return {};
   return make_error(ErrorCode::kUnavailable, "the ONNX Runtime of '", library.path, "' is version ",
                     escaped(version, 20),
                     ", whose checks of model files are weaker than those of 1.24.2; install a "

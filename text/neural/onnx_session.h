@@ -2,6 +2,7 @@
 // the places of its functions, which never change, so that the extension builds and loads without it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -13,7 +14,7 @@
 namespace glove::neural {
 
 // Files of older versions of the library can make it read files outside the model's folder.
-constexpr int kLeastVersion[] = {1, 24, 2};
+constexpr std::array<int, 3> kLeastVersion = {1, 24, 2};
 
 // The library that computes, and how old it may be.
 struct OnnxLibrary {
