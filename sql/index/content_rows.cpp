@@ -1,16 +1,12 @@
 #include "sql/index/content_rows.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <utility>
 
-#include "base/crc32.h"
 #include "base/log.h"
 #include "base/timer.h"
 #include "base/utf8.h"
-#include "model/byte_sink.h"
 #include "model/exact_dot.h"
 #include "model/limits.h"
 #include "search/query.h"

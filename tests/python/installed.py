@@ -1,7 +1,14 @@
 """The packages as pip and npm would install them, for tests that need neither a wheel nor a tarball."""
+import argparse
 import json
 import os
 import shutil
+import sqlite3
+import sys
+import tempfile
+import unittest
+
+SKIPPED = 77
 
 
 def install(project, extension, folder):
@@ -25,3 +32,24 @@ def install_npm(project, extension, folder):
         json.dump({"name": "sqlite-glove", "version": "0.0.0", **{key: manifest[key] for key in ("main", "types", "exports")}}, file)
     os.makedirs(os.path.join(folder, "sqlite-glove-linux-x64"))
     shutil.copy(extension, os.path.join(folder, "sqlite-glove-linux-x64/glove.so"))
+
+
+def run_tests(prepare=lambda options, folder: None, loads=True):
+    """Runs the tests of a program with sqlite_glove installed: PROGRAM --project FOLDER --extension GLOVE.SO --convert GLOVE-CONVERT
+
+    Before them it calls prepare() with these options and a folder that is deleted afterwards. Skips the tests if they load the
+    extension and this Python cannot.
+    """
+    parser = argparse.ArgumentParser()
+    for option in ("--project", "--extension", "--convert"):
+        parser.add_argument(option, required=True)
+    options, rest = parser.parse_known_args()
+    if loads and not hasattr(sqlite3.connect(":memory:"), "enable_load_extension"):
+        print("skipped: this Python's sqlite3 cannot load extensions")
+        sys.exit(SKIPPED)
+    with tempfile.TemporaryDirectory() as folder:
+        prepare(options, folder)
+        install(options.project, options.extension, folder)
+        sys.path.insert(0, folder)
+        os.environ["PYTHONPATH"] = folder
+        unittest.main(module="__main__", argv=[sys.argv[0], *rest])

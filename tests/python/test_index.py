@@ -20,7 +20,6 @@ import unittest
 
 import installed
 
-SKIPPED = 77
 SEED = int(os.environ.get("GLOVE_TEST_SEED") or random.SystemRandom().randrange(2**32))
 OPTIONS = argparse.Namespace()
 DIMS = 5
@@ -491,22 +490,10 @@ class Index(unittest.TestCase):
             self.assertIn(part, done.stderr if status else done.stdout)
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    for option in ("--project", "--extension", "--convert"):
-        parser.add_argument(option, required=True)
-    options, rest = parser.parse_known_args()
+def prepare(options, _folder):
     vars(OPTIONS).update(vars(options))
-    if not hasattr(sqlite3.connect(":memory:"), "enable_load_extension"):
-        print("skipped: this Python's sqlite3 cannot load extensions")
-        sys.exit(SKIPPED)
     print(f"repeat with GLOVE_TEST_SEED={SEED}")
-    with tempfile.TemporaryDirectory() as folder:
-        installed.install(options.project, options.extension, folder)
-        sys.path.insert(0, folder)
-        os.environ["PYTHONPATH"] = folder
-        unittest.main(argv=[sys.argv[0], *rest])
 
 
 if __name__ == "__main__":
-    main()
+    installed.run_tests(prepare)

@@ -224,21 +224,9 @@ class Neural(unittest.TestCase):
             self.assertEqual(printed(GLOVE_ONNXRUNTIME="/a/library"), "/a/library False\n")
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    for option in ("--project", "--extension", "--convert"):
-        parser.add_argument(option, required=True)
-    options, rest = parser.parse_known_args()
-    if not hasattr(sqlite3.connect(":memory:"), "enable_load_extension"):
-        print("skipped: this Python's sqlite3 cannot load extensions")
-        sys.exit(77)
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["GLOVE_ONNXRUNTIME"], OPTIONS.model = encoder.find(options.project, folder)
-        installed.install(options.project, options.extension, folder)
-        sys.path.insert(0, folder)
-        os.environ["PYTHONPATH"] = folder
-        unittest.main(argv=[sys.argv[0], *rest])
+def prepare(options, folder):
+    os.environ["GLOVE_ONNXRUNTIME"], OPTIONS.model = encoder.find(options.project, folder)
 
 
 if __name__ == "__main__":
-    main()
+    installed.run_tests(prepare)

@@ -2,12 +2,10 @@
 
 Progress with and without a module tqdm, and an Index as HTML. Skipped if this Python cannot load extensions.
 """
-import argparse
 import contextlib
 import io
 import sqlite3
 import sys
-import tempfile
 import types
 import unittest
 import xml.etree.ElementTree
@@ -117,19 +115,5 @@ class Notebook(unittest.TestCase):
         self.assertEqual(self.cells(docs)[1][1:], ["Cannot operate on a closed database."] * 2)
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    for option in ("--project", "--extension", "--convert"):
-        parser.add_argument(option, required=True)
-    options, rest = parser.parse_known_args()
-    if not hasattr(sqlite3.connect(":memory:"), "enable_load_extension"):
-        print("skipped: this Python's sqlite3 cannot load extensions")
-        sys.exit(77)
-    with tempfile.TemporaryDirectory() as folder:
-        installed.install(options.project, options.extension, folder)
-        sys.path.insert(0, folder)
-        unittest.main(argv=[sys.argv[0], *rest])
-
-
 if __name__ == "__main__":
-    main()
+    installed.run_tests()

@@ -3,7 +3,6 @@ GLOVE-CONVERT
 
 The tables are those of vec0.db.gz, which make_vec0.py made. Skipped if this Python cannot load extensions.
 """
-import argparse
 import array
 import contextlib
 import gzip
@@ -19,7 +18,6 @@ import unittest
 import installed
 import make_vec0
 
-SKIPPED = 77
 STORED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "vec0.db.gz")
 QUERY = [0.5, -1.0, 0.25, 2.0]
 
@@ -181,20 +179,5 @@ class FromSqliteVec(unittest.TestCase):
         self.assertEqual(self.run_command().returncode, 2)
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    for option in ("--project", "--extension", "--convert"):
-        parser.add_argument(option, required=True)
-    options, rest = parser.parse_known_args()
-    if not hasattr(sqlite3.connect(":memory:"), "enable_load_extension"):
-        print("skipped: this Python's sqlite3 cannot load extensions")
-        sys.exit(SKIPPED)
-    with tempfile.TemporaryDirectory() as folder:
-        installed.install(options.project, options.extension, folder)
-        sys.path.insert(0, folder)
-        os.environ["PYTHONPATH"] = folder
-        unittest.main(argv=[sys.argv[0], *rest])
-
-
 if __name__ == "__main__":
-    main()
+    installed.run_tests()

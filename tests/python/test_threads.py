@@ -3,7 +3,6 @@
 Run it by a free-threaded Python, such as python3.14t, too; it says whether the interpreter has a lock (GIL). Where this Python
 cannot load extensions, only the import is tested.
 """
-import argparse
 import concurrent.futures
 import os
 import random
@@ -102,17 +101,5 @@ class Threads(unittest.TestCase):
         conn.close()
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    for option in ("--project", "--extension", "--convert"):
-        parser.add_argument(option, required=True)
-    options, rest = parser.parse_known_args()
-    with tempfile.TemporaryDirectory() as folder:
-        installed.install(options.project, options.extension, folder)
-        sys.path.insert(0, folder)
-        os.environ["PYTHONPATH"] = folder
-        unittest.main(argv=[sys.argv[0], *rest])
-
-
 if __name__ == "__main__":
-    main()
+    installed.run_tests(loads=False)

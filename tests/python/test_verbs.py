@@ -2,7 +2,6 @@
 
 Hybrid and diverse searches are compared with the statements of docs/joins.md. Skipped if this Python cannot load extensions.
 """
-import argparse
 import array
 import asyncio
 import os
@@ -15,7 +14,6 @@ import unittest
 
 import installed
 
-SKIPPED = 77
 SEED = int(os.environ.get("GLOVE_TEST_SEED") or random.SystemRandom().randrange(2**32))
 DIMS = 6
 ROWS = 400
@@ -521,21 +519,5 @@ class Verbs(unittest.TestCase):
                 self.assertRegex(str(caught.exception), r"1\.5|\[1\]|'a'|'ten'|None|'x'|1 component|'lists'")
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    for option in ("--project", "--extension", "--convert"):
-        parser.add_argument(option, required=True)
-    options, rest = parser.parse_known_args()
-    if not hasattr(sqlite3.connect(":memory:"), "enable_load_extension"):
-        print("skipped: this Python's sqlite3 cannot load extensions")
-        sys.exit(SKIPPED)
-    print(f"repeat with GLOVE_TEST_SEED={SEED}")
-    with tempfile.TemporaryDirectory() as folder:
-        installed.install(options.project, options.extension, folder)
-        sys.path.insert(0, folder)
-        os.environ["PYTHONPATH"] = folder
-        unittest.main(argv=[sys.argv[0], *rest])
-
-
 if __name__ == "__main__":
-    main()
+    installed.run_tests(lambda options, folder: print(f"repeat with GLOVE_TEST_SEED={SEED}"))

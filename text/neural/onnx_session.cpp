@@ -4,7 +4,6 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
-#include <limits>
 #include <utility>
 
 #include "base/concat.h"

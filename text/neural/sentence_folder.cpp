@@ -5,7 +5,6 @@
 #include <optional>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/concat.h"
 #include "base/crc32.h"
@@ -18,7 +17,6 @@ namespace glove::neural {
 namespace {
 
 using tokenizers::Json;
-using tokenizers::JsonArray;
 using tokenizers::JsonField;
 
 constexpr int64_t kMostJsonBytes = int64_t{256} << 20;
@@ -36,8 +34,9 @@ class Document {
   Document& operator=(const Document&) = delete;
 
   Status read() {
-    GLOVE_ASSIGN_OR_RETURN(text_, read_file(path_, kMostJsonBytes, "a JSON file of a model"));
-    GLOVE_ASSIGN_OR_RETURN(json_, tokenizers::parse_json(text_, source_));
+    GLOVE_ASSIGN_OR_RETURN(const std::string text,
+                           read_file(path_, kMostJsonBytes, "a JSON file of a model"));
+    GLOVE_ASSIGN_OR_RETURN(json_, tokenizers::parse_json(text, source_));
     return {};
   }
   // The same, and an empty object if there is no file.
@@ -47,13 +46,10 @@ class Document {
   }
 
   JsonField root() const { return {json_, "", source_}; }
-  const std::string& text() const { return text_; }
-  const std::string& path() const { return path_; }
 
  private:
   std::string path_;
   tokenizers::JsonSource source_;
-  std::string text_;
   Json json_;
 };
 
@@ -77,10 +73,6 @@ class FolderReader {
  private:
   std::string in(const std::string& folder, std::string_view name) const {
     return (folder.empty() ? path_ : path_ + "/" + folder) + "/" + std::string(name);
-  }
-
-  void add_checksum(std::string_view text) {
-    made_.fingerprint += concat(made_.fingerprint.empty() ? "" : " ", crc32_continue(0, text));
   }
 
   Status read_modules() {
@@ -132,8 +124,7 @@ class FolderReader {
     const std::string file = in(transformer_, "tokenizer.json");
     GLOVE_ASSIGN_OR_RETURN(const std::string text, read_file(file, kMostJsonBytes, "a tokenizer"));
     GLOVE_ASSIGN_OR_RETURN(made_.tokenizer, Tokenizer::parse(text, file, interrupted_, most));
-    add_checksum(text);
-    made_.fingerprint += concat(" ", most.value_or(0));
+    made_.fingerprint = concat(crc32_continue(0, text), " ", most.value_or(0));
     return {};
   }
 
