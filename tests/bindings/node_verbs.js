@@ -196,6 +196,12 @@ for (const kind of kinds) {
   db.exec("CREATE TABLE plain(id TEXT PRIMARY KEY, v) WITHOUT ROWID; CREATE VIRTUAL TABLE plain_vec USING glove_index(content=plain, rowid=id, vector=v)");
   db.exec('CREATE VIRTUAL TABLE plain_fts USING fts5(body)');
   assert.throws(() => new glove.Index(db, 'plain').search([1, 0], 3, { hybrid: 'plain_fts', match: 'a' }), /is one WITHOUT ROWID, but hybrid needs/);
+  // An FTS5 table names rows by the column of its content_rowid.
+  db.exec(`CREATE TABLE page(id INTEGER PRIMARY KEY, no UNIQUE, body, v); INSERT INTO page VALUES (1, 3, 'rain', '[1, 1]'), (2, 1, 'storm', '[2, 1]'), (3, 2, 'rain', '[3, 1]');
+           CREATE VIRTUAL TABLE page_fts USING fts5(body, content=page, content_rowid=no); INSERT INTO page_fts(rowid, body) SELECT no, body FROM page;
+           CREATE VIRTUAL TABLE page_vec USING glove_index(content=page, rowid=id, vector=v)`);
+  const rainy = new glove.Index(db, 'page').search([1, 0], 3, { hybrid: 'page_fts', match: 'rain', weights: [1, 0] });
+  assert.deepStrictEqual(rainy.filter((row) => row.score > 0).map((row) => Number(row.id)), [3, 1]);
   db.exec('CREATE TEMP TABLE doc(id INTEGER PRIMARY KEY)');
   assert.throws(() => new glove.Index(db, 'second'), /the index main.second is that of the table main.doc, but the name 'doc' means temp.doc/);
   db.close();

@@ -1,6 +1,6 @@
 'use strict';
 // The statements of searches.
-const { checkWhere, columnsOf, prepare, quoted } = require('./sql.js');
+const { checkWhere, columnsOf, fullTextRowid, prepare, quoted } = require('./sql.js');
 const { countOf, shownValue } = require('./values.js');
 
 const ranksPerRow = 20;  // with `where`, how far down the ranking rows are looked for, as a multiple of k
@@ -113,13 +113,15 @@ class Search {
     const inputs = { ...given, match: (match === undefined ? words() : match) || '""', constant: checked('constant', constant, 1e9),
                      weight0: checked('weights', weights[0], 1e9), weight1: checked('weights', weights[1], 1e9), fetch: fetchOf(fetch, given.k, 100n) };
     if (diversity !== undefined) Object.assign(inputs, { target: this.#index.name, lambda: 1 - checked('diversity', diversity, 1) });
+    const rowid = fullTextRowid(this.#db, hybrid, columnsOf(this.#db, this.#index.table));
     try {
-      return this.#run('hybrid', asked, inputs, hybrid);
+      return this.#run('hybrid', asked, inputs, { table: hybrid, rowid });
     } catch (error) {
       const [, column] = /no such column: (?:t\.)?(rank|rowid)$/.exec(error.message) || [];
       if (column && !columnsOf(this.#db, hybrid).includes('rank')) throw new TypeError(`hybrid is '${hybrid}', which is no FTS5 table`);
       if (column === 'rowid') {
-        throw new TypeError(`the table '${this.#index.table}' is one WITHOUT ROWID, but hybrid needs the rowids, by which an FTS5 table names its rows`);
+        throw new TypeError(`the table '${this.#index.table}' is one WITHOUT ROWID, but hybrid needs the rowids, by which the FTS5 table '${hybrid}' names ` +
+                            'its rows; give it a content_rowid that is a column of the table');
       }
       throw error;
     }
@@ -215,18 +217,18 @@ class Search {
     text.sql = `SELECT ${this.#columns(keys, `m.${this.score}`, asked)} FROM ${table}${this.#joined(asked, keys)}${among} ORDER BY m.rank`;
   }
 
-  #hybrid(text, asked, inputs, table) {
+  #hybrid(text, asked, inputs, { table, rowid }) {
     const full = quoted(table), own = unlike('glove_', [this.#index.table, this.#index.name, table]);
     const keys = this.#keys.map((_, place) => `k${place}`), parts = [];
     const named = this.#keys.map((key, place) => `${key} AS ${keys[place]}`).join(', ');
     const filtered = asked.where !== undefined;
-    if (filtered) parts.push(`${own}allowed AS (SELECT rowid AS row, ${named} FROM ${this.#table()} WHERE ${text.where()})`);
+    if (filtered) parts.push(`${own}allowed AS (SELECT ${rowid} AS row, ${named} FROM ${this.#table()} WHERE ${text.where()})`);
     const matches = `(SELECT rowid AS row, rank FROM ${full} WHERE ${full} MATCH ${text.mark('match')}` +
                     `${filtered ? ` AND +rowid IN (SELECT row FROM ${own}allowed)` : ''} ORDER BY rank LIMIT ${text.mark('fetch')})`;
     const place = 'row_number() OVER (ORDER BY rank, row) AS place';
     const found = this.#tKeys.map((key, at) => `${key} AS ${keys[at]}`).join(', ');
     parts.push(`${own}text AS (SELECT ${keys.join(', ')}, ${place} FROM (SELECT ${found}, f.rank, f.row FROM ${matches} f ` +
-               `JOIN ${this.#table()} t ON t.rowid = f.row))`);
+               `JOIN ${this.#table()} t ON t.${rowid} = f.row))`);
     const hybrid = ['match', 'constant', 'weight0', 'weight1', 'fetch', 'target', 'lambda', 'k'];
     const conditions = this.#conditions(text, Object.keys(inputs).filter((name) => !hybrid.includes(name)));
     conditions.push(`v.k = ${text.mark('fetch')}`);

@@ -163,4 +163,18 @@ function whereOf(where, params, columns, table) {
   return [conditions.join(' AND ') || '1', values];
 }
 
-module.exports = { allOrNothing, checkLoaded, checkWhere, columnsOf, definitionOf, definitions, literal, prepare, quoted, whereOf };
+// The column, quoted, of a table with these columns by which the FTS5 table names its rows: what its content_rowid= says, or rowid.
+function fullTextRowid(db, fullText, columns) {
+  const schemas = prepare(db, 'PRAGMA database_list').all().map((row) => row.name);
+  for (const schema of schemas.sort((a, b) => (b === 'temp') - (a === 'temp'))) {
+    const [made] = prepare(db, `SELECT sql FROM ${quoted(schema)}.sqlite_master WHERE lower(name) = lower(?) AND sql NOT NULL`).all(fullText);
+    if (!made) continue;
+    const [, text] = made.sql.replace(comment, (_, kept) => kept || ' ').match(/\(([^]*)\)/) || ['', ''];
+    const given = Array.from(text.matchAll(argument)).filter(([, key]) => key.toLowerCase() === 'content_rowid');
+    const column = given.length ? unquoted(given.at(-1)[2]) : '';
+    return columns.some((one) => one.toLowerCase() === column.toLowerCase()) ? quoted(column) : 'rowid';
+  }
+  return 'rowid';
+}
+
+module.exports = { allOrNothing, checkLoaded, checkWhere, columnsOf, definitionOf, definitions, fullTextRowid, literal, prepare, quoted, whereOf };

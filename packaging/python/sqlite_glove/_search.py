@@ -4,7 +4,7 @@ import numbers
 import re
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from ._sql import Definition, Params, check_where, columns_of, execute, quoted
+from ._sql import Definition, Params, check_where, columns_of, execute, full_text_rowid, quoted
 from ._values import count
 
 Inputs = Dict[str, Any]
@@ -121,15 +121,16 @@ class Search:
                   "fetch": self._fetch(fetch, inputs["k"], 100)}
         if diversity is not None:
             inputs.update({"target": self._index.name, "lambda": 1 - _checked("diversity", diversity, 0, 1)})
+        rowid = full_text_rowid(self._conn, table, columns_of(self._conn, self._index.table))
         try:
-            return self._run(("hybrid", table), asked, inputs, self._hybrid)
+            return self._run(("hybrid", table, rowid), asked, inputs, self._hybrid)
         except Exception as error:
             column = re.search(r"no such column: (?:t\.)?(rank|rowid)$", str(error))
             if column and "rank" not in columns_of(self._conn, table):
                 raise ValueError(f"hybrid is {table!r}, which is no FTS5 table") from error
             if column and column[1] == "rowid":
-                raise ValueError(f"the table {self._index.table!r} is one WITHOUT ROWID, but hybrid needs the rowids, by which an FTS5 table "
-                                 "names its rows") from error
+                raise ValueError(f"the table {self._index.table!r} is one WITHOUT ROWID, but hybrid needs the rowids, by which the FTS5 table "
+                                 f"{table!r} names its rows; give it a content_rowid that is a column of the table") from error
             raise
 
     @staticmethod
@@ -233,20 +234,20 @@ class Search:
                          f"{joined if asked.shown else ''}{among} ORDER BY m.rank")
 
     def _hybrid(self, statement: _Statement, kind: Tuple[str, ...], asked: Asked, names: List[str]) -> None:
-        index, full = self._index, quoted(kind[1])
+        index, full, rowid = self._index, quoted(kind[1]), kind[2]
         own = _unlike("glove_", [index.table, index.name, kind[1]])
         keys = [f"k{place}" for place in range(len(self._keys))]
         named = ", ".join(f"{key} AS {name}" for key, name in zip(self._keys, keys))
         parts = []
         if asked.where is not None:
-            parts.append(f"{own}allowed AS (SELECT rowid AS row, {named} FROM {self._table()} WHERE {statement.where()})")
+            parts.append(f"{own}allowed AS (SELECT {rowid} AS row, {named} FROM {self._table()} WHERE {statement.where()})")
         allowed = f" AND +rowid IN (SELECT row FROM {own}allowed)" if asked.where is not None else ""
         matches = (f"(SELECT rowid AS row, rank FROM {full} WHERE {full} MATCH {statement.mark('match')}{allowed} "
                    f"ORDER BY rank LIMIT {statement.mark('fetch')})")
         place = "row_number() OVER (ORDER BY rank, row) AS place"
         found = ", ".join(f"t.{key} AS {name}" for key, name in zip(self._keys, keys))
         parts.append(f"{own}text AS (SELECT {', '.join(keys)}, {place} FROM (SELECT {found}, f.rank, f.row "
-                     f"FROM {matches} f JOIN {self._table()} t ON t.rowid = f.row))")
+                     f"FROM {matches} f JOIN {self._table()} t ON t.{rowid} = f.row))")
         hybrid = ("match", "constant", "weight0", "weight1", "fetch", "target", "lambda", "k")
         conditions = self._conditions(statement, [name for name in names if name not in hybrid])
         conditions.append(f"v.k = {statement.mark('fetch')}")

@@ -234,3 +234,14 @@ def where_of(where: Union[None, str, Mapping[str, Any]], params: Params, columns
         column = f"{quoted(table)}.{quoted(name)}"  # without the table, one that was dropped would be a text
         conditions.append(f"{column} IN ({', '.join('?' * len(given))})" if several else f"{column} IS ?")
     return " AND ".join(conditions[1:] or conditions), values
+
+
+def full_text_rowid(conn: Any, full_text: str, columns: Sequence[str]) -> str:
+    """The column, quoted, of a table with these columns by which the FTS5 table names its rows: what its content_rowid= says, or rowid."""
+    schemas = names(conn, "database_list")
+    for schema in sorted(schemas, key=lambda schema: schema != "temp"):
+        for (sql,) in execute(conn, f"SELECT sql FROM {quoted(schema)}.sqlite_master WHERE lower(name) = lower(?) AND sql NOT NULL", (full_text,)):
+            arguments = re.search(r"\((.*)\)", _COMMENT.sub(lambda one: one[1] or " ", text(sql)), re.DOTALL)
+            given = [_unquoted(value) for key, value in _ARGUMENT.findall(arguments[1] if arguments else "") if key.lower() == "content_rowid"]
+            return quoted(given[-1]) if given and given[-1].lower() in map(str.lower, columns) else "rowid"
+    return "rowid"
