@@ -7,130 +7,130 @@
 namespace glove::gpu::launches {
 namespace {
 
-std::string quoted(const std::string& text) {
-  return '"' + text + '"';
-}
-
-// [a, b], each as `write` does it.
-template <class Item, class Write>
-std::string array_of(const std::vector<Item>& items, const Write& write) {
+std::string joined(const std::vector<std::string>& items) {
   std::string text;
-  for (const Item& item : items) text += (text.empty() ? "" : ", ") + write(item);
-  return '[' + text + ']';
+  for (const std::string& item : items) text += (text.empty() ? "" : ", ") + item;
+  return text;
 }
 
+// The pieces of a text that ", " separates.
+std::vector<std::string> pieces_of(const std::string& text) {
+  std::vector<std::string> pieces;
+  for (size_t begin = 0, end = 0; begin < text.size(); begin = end + 2) {
+    end = std::min(text.find(", ", begin), text.size());
+    pieces.push_back(text.substr(begin, end - begin));
+  }
+  return pieces;
+}
+
+// Choices with their values: "dims 16, blocks 2".
 using Choices = std::map<std::string, std::string>;
 
-// The choices of "dims 16, blocks 2", with their values.
 Choices choices_of(const std::string& text) {
   Choices choices;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find(", ", begin), text.size());
-    const size_t space = text.find(' ', begin);
-    choices[text.substr(begin, space - begin)] = text.substr(space + 1, end - space - 1);
-    begin = end + 2;
-  }
+  for (const std::string& piece : pieces_of(text))
+    choices[piece.substr(0, piece.find(' '))] = piece.substr(piece.find(' ') + 1);
   return choices;
 }
 
-// "dims 16, blocks 2" as { blocks = "2", dims = "16" }.
-std::string table_of(const std::string& text) {
-  std::string table;
-  for (const auto& [name, value] : choices_of(text))
-    table += (table.empty() ? "{ " : ", ") + name + " = " + quoted(value);
-  return table + " }";
+std::string table_of(const Choices& choices) {
+  std::vector<std::string> items;
+  for (const auto& [name, value] : choices) items.push_back(name + " = " + quoted(value));
+  return "{ " + joined(items) + " }";
 }
 
 // The pairs of choices that a launch takes together; each choice is one with itself.
-std::set<std::array<std::string, 2>> pairs_of(const std::string& text) {
+std::set<std::array<std::string, 2>> pairs_of(const Choices& choices) {
   std::set<std::array<std::string, 2>> pairs;
-  const Choices choices = choices_of(text);
   for (const auto& [name, value] : choices)
     for (const auto& [other, other_value] : choices)
       if (name <= other) pairs.insert({name + " " + value, other + " " + other_value});
   return pairs;
 }
 
-// The keys of some settings with their values.
-std::vector<std::string> keys_of(const LaunchSettings& settings) {
-  std::vector<std::string> keys;
-  if (!settings.name.empty()) keys.push_back("name = " + quoted(settings.name));
-  if (!settings.kernel.empty()) keys.push_back("kernel = " + quoted(settings.kernel));
-  if (!settings.with.empty()) keys.push_back("with = " + table_of(settings.with));
-  if (settings.block > 0) keys.push_back("block = " + std::to_string(settings.block));
-  if (const auto [x, y] = settings.grid; x > 0)
-    keys.push_back("grid = [" + std::to_string(x) + ", " + std::to_string(y) + "]");
-  if (settings.dynamic_shared) keys.push_back("dynamic_shared = " + std::to_string(*settings.dynamic_shared));
-  if (!settings.parameters.empty())
-    keys.push_back("parameters = " + array_of(settings.parameters, [](const LaunchParameter& parameter) {
-                     return "{ at = " + std::to_string(parameter.offset) + ", " + parameter.value + " }";
-                   }));
-  if (!settings.lemmas.empty())
-    keys.push_back("lemmas = " + array_of(settings.lemmas, [](const LaunchLemma& lemma) {
-                     return "{ name = " + quoted(lemma.name) + ", reason = " + quoted(lemma.reason) + " }";
-                   }));
-  if (!settings.ranges.empty())
-    keys.push_back("ranges = " + array_of(settings.ranges, [](const LaunchRange& range) {
-                     return "{ name = " + quoted(range.name) + ", least = " + std::to_string(range.least) +
-                            ", most = " + std::to_string(range.most) + ", reason = " + quoted(range.reason) +
-                            " }";
-                   }));
-  return keys;
+// Returns all combinations of these choices that may go together.
+std::vector<Choices> combinations(const LaunchFile& file, const Choices& names) {
+  std::vector<Choices> possible = {{}};
+  for (const auto& [name, unused] : names) {
+    std::vector<Choices> longer;
+    for (const Choices& choices : possible)
+      for (const auto& [value, settings] :
+           std::ranges::find(file.choices, name, &LaunchChoice::name)->values) {
+        longer.push_back(choices);
+        longer.back()[name] = value;
+      }
+    possible = std::move(longer);
+  }
+  std::erase_if(possible, [&](const Choices& choices) {
+    return std::ranges::any_of(file.never, [&](const std::string& rule) {
+      return std::ranges::includes(choices, choices_of(rule));
+    });
+  });
+  return possible;
+}
+
+std::string after_bar(const std::string& named) {
+  return named.substr(named.find(" | ") + 3);
+}
+
+std::vector<LaunchSettings> launches_of(const LaunchFile& file, const LaunchRow& row) {
+  if (row.named.empty()) return {row.like};
+  const std::vector<Choices> possible = combinations(file, choices_of(after_bar(row.named.front())));
+  std::set<std::array<std::string, 2>> left;
+  for (const Choices& choices : possible) left.merge(pairs_of(choices));
+  std::vector<LaunchSettings> launches;
+  const auto add = [&](const std::string& own_name, const Choices& choices) {
+    launches.push_back({name(own_name), row.like, key("with", table_of(choices))});
+    for (const auto& pair : pairs_of(choices)) left.erase(pair);
+  };
+  for (const std::string& text : row.named)
+    add(text.substr(0, text.find(" | ")), choices_of(after_bar(text)));
+  const auto gain = [&](const Choices& choices) {
+    return std::ranges::count_if(pairs_of(choices), [&](const auto& pair) { return left.contains(pair); });
+  };
+  while (!left.empty()) add("", *std::ranges::max_element(possible, {}, gain));
+  return launches;
+}
+
+// The lines of a table.
+std::vector<std::string> lines_of(const LaunchSettings& settings) {
+  std::map<std::string, std::vector<std::string>> values;
+  for (const auto& [name, value] : settings.keys) values[name].push_back(value);
+  std::vector<std::string> lines;
+  for (const auto& [name, each] : values)
+    lines.push_back(name + " = " + (name.ends_with('s') ? '[' + joined(each) + ']' : each.back()));
+  return lines;
 }
 
 std::string inline_table(const LaunchSettings& settings) {
-  std::string text;
-  for (const std::string& key : keys_of(settings)) text += (text.empty() ? "{ " : ", ") + key;
-  return text + " }";
+  return "{ " + joined(lines_of(settings)) + " }";
 }
 
 }  // namespace
 
-void LaunchFile::cover(const LaunchSettings& like, const std::vector<std::array<std::string, 2>>& named) {
-  std::vector<std::string> possible = {""};  // all combinations
-  for (const auto& [name, unused] : choices_of(named.front()[1])) {
-    const auto choice = std::ranges::find(choices, name, &LaunchChoice::name);
-    std::vector<std::string> longer;
-    for (const std::string& with : possible)
-      for (const LaunchSettings& value : choice->values)
-        longer.push_back(with + (with.empty() ? "" : ", ") + name + " " + value.name);
-    possible = std::move(longer);
-  }
-  std::erase_if(possible, [this](const std::string& with) {
-    return std::ranges::any_of(never, [whole = choices_of(with)](const std::string& rule) {
-      return std::ranges::includes(whole, choices_of(rule));
-    });
-  });
-  std::set<std::array<std::string, 2>> left;
-  for (const std::string& with : possible) left.merge(pairs_of(with));
-  const auto add = [&](const std::string& name, const std::string& with) {
-    launches.push_back(like);
-    launches.back().name = name;
-    launches.back().with = with;
-    for (const auto& pair : pairs_of(with)) left.erase(pair);
-  };
-  for (const auto& [name, with] : named) add(name, with);
-  const auto gain = [&](const std::string& with) {
-    return std::ranges::count_if(pairs_of(with), [&](const auto& pair) { return left.contains(pair); });
-  };
-  while (!left.empty()) add("", *std::ranges::max_element(possible, {}, gain));
+LaunchSettings with(const std::string& choices) {
+  return key("with", table_of(choices_of(choices)));
+}
+LaunchSettings buffers(const std::string& names, const std::vector<size_t>& fields, const std::string& more) {
+  LaunchSettings all;
+  for (size_t i = 0; const std::string& field : pieces_of(names))
+    all = {all, parameter(fields[i++], "buffer = " + quoted(field.substr(field.find('.') + 1)) + more)};
+  return all;
 }
 
 std::string toml_of(const LaunchFile& file) {
   std::string text;
-  for (const std::string& key : keys_of(file.all)) text += key + "\n";
-  if (!file.never.empty()) text += "x-never = " + array_of(file.never, table_of) + "\n";
-  if (!file.when_run.empty()) text += "x-when-run = " + array_of(file.when_run, inline_table) + "\n";
-  text += "launch = [\n";
-  for (const LaunchSettings& launch : file.launches) text += "  " + inline_table(launch) + ",\n";
+  for (const std::string& line : lines_of(file.all)) text += line + "\n";
+  std::vector<std::string> never, when_run;
+  for (const std::string& rule : file.never) never.push_back(table_of(choices_of(rule)));
+  for (const LaunchSettings& settings : file.when_run) when_run.push_back(inline_table(settings));
+  text += "x-never = [" + joined(never) + "]\nx-when-run = [" + joined(when_run) + "]\nlaunch = [\n";
+  for (const LaunchRow& row : file.launches)
+    for (const LaunchSettings& launch : launches_of(file, row)) text += "  " + inline_table(launch) + ",\n";
   text += "]\n";
-  for (const LaunchChoice& choice : file.choices) {
-    text += "\n[choices." + choice.name + "]\n";
-    for (const LaunchSettings& value : choice.values) {
-      LaunchSettings unnamed = value;
-      unnamed.name.clear();
-      text += value.name + " = " + inline_table(unnamed) + "\n";
-    }
+  for (const auto& [name, values] : file.choices) {
+    text += "\n[choices." + name + "]\n";
+    for (const auto& [value, settings] : values) text += value + " = " + inline_table(settings) + "\n";
   }
   return text;
 }

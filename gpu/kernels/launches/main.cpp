@@ -10,19 +10,15 @@ int main(int argc, char** argv) {
     std::cerr << "launches: requires the folder to write the launch files to\n";
     return 2;
   }
-  for (const auto describe :
-       {launches::batch_answers, launches::batch_scan, launches::batch_wgmma, launches::kmeans_resolve,
-        launches::kmeans_rows, launches::kmeans_scan, launches::kmeans_sums, launches::kmeans_update,
-        launches::kmeans_wgmma, launches::moments, launches::packed_rows, launches::score_all,
-        launches::single_scan}) {
-    const launches::LaunchFile file = describe();
-    const std::string path = std::string(argv[1]) + "/" + file.source + ".launch.toml";
-    std::ofstream out(path, std::ios::binary);
-    out << launches::toml_of(file);
-    if (!out.flush()) {
-      std::cerr << "launches: cannot write '" << path << "'; check the folder\n";
-      return 1;
+  for (const auto describe : {launches::search_launches, launches::kmeans_launches, launches::row_launches})
+    for (const launches::LaunchFile& file : describe()) {
+      const std::string path = std::string(argv[1]) + "/" + file.source + ".launch.toml";
+      std::ofstream out(path, std::ios::binary);
+      out << launches::toml_of(file);
+      if (!out.flush()) {
+        std::cerr << "launches: cannot write '" << path << "'; check the folder\n";
+        return 1;
+      }
     }
-  }
   return 0;
 }
