@@ -16,7 +16,6 @@
 namespace glove::gpu {
 namespace {
 
-constexpr int64_t kStagingBytes = int64_t{8} << 20;
 constexpr int64_t kProductsAtOnce = int64_t{2} << 40;  // products per launch: at most about 10 ms
 
 // Centroids with their memory.
@@ -85,9 +84,7 @@ class CudaPass final : public KMeansPass {
   Status move_rows(bool always);
   Status set_centroids(const Centroids& centroids, const KMeansParams& params);
   template <class T>
-  Status upload(const T* from, T* to, int64_t count);
-  template <class T>
-  Status download(const T* from, T* to, int64_t count);
+  Status download(const T* from, std::span<T> to);
 
   const int device_;
   const DeviceShape shape_;
@@ -99,7 +96,6 @@ class CudaPass final : public KMeansPass {
   DeviceArray<float> query_;
   DeviceArray<double> dots_;
   PinnedArray<KMeansReport> report_;
-  PinnedArray<std::byte> staging_;
 };
 
 Status CudaPass::create(const FixedSums& format, int64_t count) {
@@ -111,7 +107,6 @@ Status CudaPass::create(const FixedSums& format, int64_t count) {
   GLOVE_RETURN_IF_ERROR(stream_.create());
   GLOVE_RETURN_IF_ERROR(centroids_.reserve(count, format.dims, stream_));
   GLOVE_RETURN_IF_ERROR(report_.reserve(1));
-  GLOVE_RETURN_IF_ERROR(staging_.reserve(kStagingBytes));
   use_centroids(centroids_.view, params_);
   params_.halves.row_words = static_cast<int32_t>(half_row_words(format.dims));
   params_.fit.report = report_.data();
@@ -139,38 +134,19 @@ Status CudaPass::create(const FixedSums& format, int64_t count) {
   return launched(launch_kmeans_rows(params_, stream_.get()));
 }
 
+// Waits until the copy has arrived.
 template <class T>
-Status CudaPass::upload(const T* from, T* to, int64_t count) {
-  const auto bytes = std::as_bytes(std::span(from, static_cast<size_t>(count)));
-  auto* const target = reinterpret_cast<std::byte*>(to);
-  for (size_t done = 0; done < bytes.size(); done += kStagingBytes) {
-    const auto piece = bytes.subspan(done, std::min<size_t>(kStagingBytes, bytes.size() - done));
-    std::ranges::copy(piece, staging_.data());
-    GLOVE_RETURN_IF_ERROR(stream_.upload(target + done, staging_.data(), std::ssize(piece)));
-    GLOVE_RETURN_IF_ERROR(stream_.poll("clustering"));
-  }
-  return {};
-}
-
-template <class T>
-Status CudaPass::download(const T* from, T* to, int64_t count) {
-  const auto bytes = std::as_writable_bytes(std::span(to, static_cast<size_t>(count)));
-  const auto* const source = reinterpret_cast<const std::byte*>(from);
-  for (size_t done = 0; done < bytes.size(); done += kStagingBytes) {
-    const auto piece = bytes.subspan(done, std::min<size_t>(kStagingBytes, bytes.size() - done));
-    GLOVE_RETURN_IF_ERROR(
-        stream_.download(staging_.data(), source + done, std::ssize(piece), "copying from the device"));
-    GLOVE_RETURN_IF_ERROR(stream_.poll("clustering"));
-    std::copy_n(staging_.data(), piece.size(), piece.begin());
-  }
-  return {};
+Status CudaPass::download(const T* from, std::span<T> to) {
+  GLOVE_RETURN_IF_ERROR(stream_.download(to.data(), from, std::ssize(to), "copying from the device"));
+  return stream_.poll("clustering");
 }
 
 Status CudaPass::set_centroids(const Centroids& centroids, const KMeansParams& params) {
+  const int64_t count = centroids.count;
   GLOVE_RETURN_IF_ERROR(
-      upload(centroids.vectors.data(), params.centroids.vectors, centroids.count * centroids.dims));
+      stream_.upload(params.centroids.vectors, centroids.vectors.data(), count * centroids.dims));
   GLOVE_RETURN_IF_ERROR(
-      upload(centroids.norms_squared.data(), params.centroids.norms_squared, centroids.count));
+      stream_.upload(params.centroids.norms_squared, centroids.norms_squared.data(), count));
   GLOVE_RETURN_IF_ERROR(launched(launch_kmeans_prepare(params, stream_.get())));
   return launched(launch_kmeans_bound(params, CentroidMoves::kNone, stream_.get()));
 }
@@ -215,7 +191,7 @@ Result<KMeansPass::Step> CudaPass::iterate(const InterruptCheck& interrupted) {
   Step step = {int64_t{report.changes}};
   if (report.empty_clusters > 0) {
     std::vector<int64_t> sizes(static_cast<size_t>(params_.centroids.count));
-    GLOVE_RETURN_IF_ERROR(download(params_.fit.sizes, sizes.data(), params_.centroids.count));
+    GLOVE_RETURN_IF_ERROR(download(params_.fit.sizes, std::span(sizes)));
     step.empty_clusters = empty_clusters(sizes);
   }
   return step;
@@ -248,8 +224,8 @@ Status CudaPass::refill(std::span<const int32_t> rows, std::span<const int32_t> 
   const auto count = static_cast<int64_t>(rows.size());
   DeviceArray<int32_t> moves;
   GLOVE_RETURN_IF_ERROR(moves.reserve(std::max<int64_t>(1, 2 * count)));
-  GLOVE_RETURN_IF_ERROR(upload(rows.data(), moves.data(), count));
-  GLOVE_RETURN_IF_ERROR(upload(clusters.data(), moves.data() + count, count));
+  GLOVE_RETURN_IF_ERROR(stream_.upload(moves.data(), rows.data(), count));
+  GLOVE_RETURN_IF_ERROR(stream_.upload(moves.data() + count, clusters.data(), count));
   GLOVE_RETURN_IF_ERROR(launched(launch_kmeans_refill(params_, moves.data(), moves.data() + count,
                                                       static_cast<int32_t>(count), stream_.get())));
   return move_rows(true);
@@ -257,9 +233,8 @@ Status CudaPass::refill(std::span<const int32_t> rows, std::span<const int32_t> 
 
 Status CudaPass::read_centroids(Centroids& centroids) {
   const ScopedDevice current(device_);
-  GLOVE_RETURN_IF_ERROR(
-      download(centroids_.view.vectors, centroids.vectors.data(), centroids.count * centroids.dims));
-  return download(centroids_.view.norms_squared, centroids.norms_squared.data(), centroids.count);
+  GLOVE_RETURN_IF_ERROR(download(centroids_.view.vectors, std::span(centroids.vectors)));
+  return download(centroids_.view.norms_squared, std::span(centroids.norms_squared));
 }
 
 Status CudaPass::nearest_two(const Centroids& centroids, std::span<NearestTwo> nearest,
@@ -277,7 +252,7 @@ Status CudaPass::nearest_two(const Centroids& centroids, std::span<NearestTwo> n
   GLOVE_RETURN_IF_ERROR(clear_counters());
   GLOVE_RETURN_IF_ERROR(assign(params, interrupted));
   GLOVE_RETURN_IF_ERROR(clear_counters());
-  return download(nearest_.data(), nearest.data(), rows);
+  return download(nearest_.data(), nearest);
 }
 
 Status CudaPass::dots(std::span<const float> vector, std::span<double> dots,
@@ -287,11 +262,11 @@ Status CudaPass::dots(std::span<const float> vector, std::span<double> dots,
   const int64_t rows = params_.part.rows;
   GLOVE_RETURN_IF_ERROR(query_.reserve(std::ssize(vector)));
   GLOVE_RETURN_IF_ERROR(dots_.reserve(rows));
-  GLOVE_RETURN_IF_ERROR(upload(vector.data(), query_.data(), std::ssize(vector)));
+  GLOVE_RETURN_IF_ERROR(stream_.upload(query_.data(), vector.data(), std::ssize(vector)));
   GLOVE_RETURN_IF_ERROR(cuda_status(launch_score_all(params_.part.vectors, query_.data(), rows,
                                                      params_.part.dims, dots_.data(), stream_.get()),
                                     "launching a pass"));
-  return download(dots_.data(), dots.data(), rows);
+  return download(dots_.data(), dots.first(static_cast<size_t>(rows)));
 }
 
 }  // namespace

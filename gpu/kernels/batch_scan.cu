@@ -215,11 +215,9 @@ cudaError_t launch_batch(const BatchScanParams& scan, int first, int last, const
   const int chunk_queries =
       ((scan.padded_queries + query_chunks - 1) / query_chunks + kChunk - 1) / kChunk * kChunk;
   const int shared_bytes = chunk_queries / kPairQueries * per_pair;
-  const int useful = (last - first + kWarps - 1) / kWarps;
-  const int fit_blocks = shape.multiprocessors / query_chunks;
-  const int teams = fit_blocks < 1 ? 1 : fit_blocks < useful ? fit_blocks : useful;
-  return launch(batch_kernel<kSample, kResident>, {teams * query_chunks, kThreads, shared_bytes, room},
-                stream, scan, first, last, chunk_queries, query_chunks);
+  const int64_t blocks = blocks_in_teams(last - first, kWarps, query_chunks, shape);
+  return launch(batch_kernel<kSample, kResident>, {blocks, kThreads, shared_bytes, room}, stream, scan, first,
+                last, chunk_queries, query_chunks);
 }
 
 template <bool kSample>

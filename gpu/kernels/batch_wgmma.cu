@@ -324,11 +324,9 @@ cudaError_t launch_pairs(const BatchScanParams& scan, int first, int last, const
                          cudaStream_t stream) {
   constexpr int kBytes = sizeof(BlockMemory<kPairs>);
   const int query_chunks = (scan.queries + kChunkQueries - 1) / kChunkQueries;
-  const int useful = (last - first + kWarpgroups * kTilesPerPiece - 1) / (kWarpgroups * kTilesPerPiece);
-  const int fitting = shape.multiprocessors / query_chunks;
-  const int teams = fitting < 1 ? 1 : fitting < useful ? fitting : useful;
-  return launch(batch_wgmma_kernel<kSample, kPairs>, {teams * query_chunks, kThreads, kBytes, kBytes}, stream,
-                scan, first, last, query_chunks);
+  const int64_t blocks = blocks_in_teams(last - first, kWarpgroups * kTilesPerPiece, query_chunks, shape);
+  return launch(batch_wgmma_kernel<kSample, kPairs>, {blocks, kThreads, kBytes, kBytes}, stream, scan, first,
+                last, query_chunks);
 }
 
 template <bool kSample>

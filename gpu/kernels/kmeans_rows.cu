@@ -13,12 +13,6 @@ constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / kWarpLanes;
 constexpr int kSelectRows = 4;  // per thread
 
-__device__ double warp_sum(double value) {
-#pragma unroll
-  for (int distance = 16; distance > 0; distance /= 2) value += __shfl_xor_sync(kFullWarp, value, distance);
-  return value;
-}
-
 // A warp per row.
 __global__ void __launch_bounds__(kThreads) kmeans_rows_kernel(const __grid_constant__ KMeansParams params) {
   const int lane = static_cast<int>(threadIdx.x) & 31;

@@ -285,11 +285,12 @@ int64_t column_words(int64_t dims, int64_t count) {
 namespace {
 
 template <int kPairs>
-cudaError_t launch_scores(const KMeansParams& params, int32_t first, int32_t last, int chunks, int teams,
-                          cudaStream_t stream) {
+cudaError_t launch_scores(const KMeansParams& params, int32_t first, int32_t last, int chunks,
+                          const DeviceShape& shape, cudaStream_t stream) {
   constexpr int kBytes = shared_bytes(kPairs);
-  return launch(kmeans_wgmma_kernel<kPairs>, {teams * chunks, kThreads, kBytes, kBytes}, stream, params,
-                first, last, chunks);
+  const int64_t blocks = blocks_in_teams(last - first, kWarpgroups * kMatrixRows, chunks, shape);
+  return launch(kmeans_wgmma_kernel<kPairs>, {blocks, kThreads, kBytes, kBytes}, stream, params, first, last,
+                chunks);
 }
 
 }  // namespace
@@ -305,13 +306,10 @@ cudaError_t launch_kmeans_wgmma(const KMeansParams& params, int32_t first, int32
       launch(kmeans_columns_kernel, {(words + kMergeThreads - 1) / kMergeThreads, kMergeThreads}, stream, own,
              words, pairs * kPairWords);
   if (error != cudaSuccess) return error;
-  const int block_rows = kWarpgroups * kMatrixRows;
-  const int useful = (last - first + block_rows - 1) / block_rows;
-  const int teams = min(max(1, shape.multiprocessors / chunks), useful);
-  error = pairs == 2   ? launch_scores<2>(own, first, last, chunks, teams, stream)
-          : pairs == 4 ? launch_scores<4>(own, first, last, chunks, teams, stream)
-          : pairs == 7 ? launch_scores<7>(own, first, last, chunks, teams, stream)
-                       : launch_scores<kMostPairs>(own, first, last, chunks, teams, stream);
+  error = pairs == 2   ? launch_scores<2>(own, first, last, chunks, shape, stream)
+          : pairs == 4 ? launch_scores<4>(own, first, last, chunks, shape, stream)
+          : pairs == 7 ? launch_scores<7>(own, first, last, chunks, shape, stream)
+                       : launch_scores<kMostPairs>(own, first, last, chunks, shape, stream);
   if (error != cudaSuccess) return error;
   const int merging = min((last - first + kMergeThreads - 1) / kMergeThreads, shape.multiprocessors * 8);
   return launch(kmeans_merge_kernel, {merging, kMergeThreads}, stream, own, first, last, chunks);

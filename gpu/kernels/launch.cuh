@@ -3,10 +3,20 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <type_traits>
 
+#include "gpu/kernels/device_shape.h"
+
 namespace glove::gpu {
+
+// Returns a number of blocks, one per multiprocessor at most, for kernels in which a team of `chunks` blocks
+// takes `per_block` pieces of the work at a time; at least one team.
+inline int64_t blocks_in_teams(int64_t work, int64_t per_block, int64_t chunks, const DeviceShape& shape) {
+  const int64_t useful = (work + per_block - 1) / per_block;
+  return chunks * std::max<int64_t>(1, std::min(useful, shape.multiprocessors / chunks));
+}
 
 struct LaunchGrid {
   int64_t blocks;

@@ -30,8 +30,9 @@ __device__ inline float warp_max(float value) {
 #endif
 }
 
-// Returns the sum of the lanes' values; of floats always in the same order.
-__device__ inline float warp_sum(float value) {
+// Returns the sum of the lanes' values; of numbers that round always in the same order.
+template <class Number>
+__device__ inline Number warp_sum(Number value) {
 #pragma unroll
   for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(kFullWarp, value, offset);
   return value;
@@ -40,9 +41,7 @@ __device__ inline uint32_t warp_sum(uint32_t value) {
 #if __CUDA_ARCH__ >= 800
   return __reduce_add_sync(kFullWarp, value);
 #else
-#pragma unroll
-  for (int offset = 16; offset > 0; offset /= 2) value += __shfl_xor_sync(kFullWarp, value, offset);
-  return value;
+  return warp_sum<uint32_t>(value);
 #endif
 }
 
