@@ -18,6 +18,7 @@ inline int64_t blocks_in_teams(int64_t work, int64_t per_block, int64_t chunks, 
   return chunks * std::max<int64_t>(1, std::min(useful, shape.multiprocessors / chunks));
 }
 
+// The blocks of a launch, and what each takes.
 struct LaunchGrid {
   int64_t blocks;
   int threads;          // per block
