@@ -28,13 +28,6 @@ class Analysis {
   virtual Result<std::unique_ptr<KMeansPass>> kmeans_pass(const Points& points, Metric metric, int64_t count,
                                                           const InterruptCheck& interrupted) = 0;
 
-  // Brings the rows of a model to where the sums below are computed fastest, and keeps them there as long as
-  // the result lives. Null if that is host memory. The sums do not need it.
-  virtual Result<std::shared_ptr<const void>> hold_rows(const Points& /*points*/,
-                                                        const InterruptCheck& /*interrupted*/) {
-    return std::shared_ptr<const void>();
-  }
-
   // dots[i] = D(vector, row i).
   //   vector  [dims]
   virtual Status dots(const Points& points, std::span<const float> vector, std::span<double> dots,

@@ -19,7 +19,7 @@ if not torch.cuda.is_available():
 
 torch.backends.cudnn.allow_tf32 = False
 torch.backends.cuda.matmul.allow_tf32 = False
-NO_TRANSPOSE, TRANSPOSE, LOWER = 0, 1, 0
+NO_TRANSPOSE, TRANSPOSE = 0, 1
 
 
 def median_us(work, repeats, batch=1):
@@ -66,37 +66,6 @@ class Cublas:
             ctypes.c_void_p(matrix.data_ptr()), columns, ctypes.c_void_p(x.data_ptr()), 1, ctypes.byref(self.zero),
             ctypes.c_void_p(y.data_ptr()), 1))
 
-    def syrk(self, rows, product):
-        """product = rows^T rows, one triangle."""
-        count, dims = rows.shape
-        self.check(self.library.cublasDsyrk_v2(
-            self.handle, LOWER, NO_TRANSPOSE, dims, count, ctypes.byref(self.one), ctypes.c_void_p(rows.data_ptr()),
-            dims, ctypes.byref(self.zero), ctypes.c_void_p(product.data_ptr()), dims))
-
-
-def time_covariance(cublas, count, dims):
-    size = f"{count} x {dims}"
-    x = torch.rand(count, dims, device="cuda") - 0.5
-    product = torch.zeros(dims, dims, device="cuda", dtype=torch.float64)
-    moved = x.numel() * 4
-    wide = x.double()
-    wide -= wide.mean(dim=0)
-    report("covariance", size, "cuBLAS Dsyrk alone, of centred doubles", median_us(lambda i: cublas.syrk(wide, product), 5), moved)
-    report("covariance", size, "cuBLAS Dgemm alone", median_us(lambda i: torch.mm(wide.T, wide, out=product), 5), moved)
-    del wide
-
-    def centred(i):
-        doubles = x.double()
-        doubles -= doubles.mean(dim=0)
-        cublas.syrk(doubles, product)
-
-    def centred_in_float(i):
-        cublas.syrk((x - x.mean(dim=0)).double(), product)
-
-    report("covariance", size, "conversion, centring in double, cuBLAS Dsyrk", median_us(centred, 5), moved)
-    report("covariance", size, "centring in float32, conversion, cuBLAS Dsyrk", median_us(centred_in_float, 5), moved)
-    report("covariance", size, "torch.cov of the doubles", median_us(lambda i: torch.cov(x.double().T), 3), moved)
-
 
 def time_gram_product(cublas, rows, columns):
     size = f"{rows} x {columns}"
@@ -129,9 +98,6 @@ def time_convolution(rows, columns):
 
 
 cublas = Cublas()
-for shape in ((341479, 100), (2196016, 300)):
-    time_covariance(cublas, *shape)
-    torch.cuda.empty_cache()
 for shape in ((4096, 4096), (6000, 8000), (8192, 8192)):
     time_convolution(*shape)
     torch.cuda.empty_cache()

@@ -93,29 +93,8 @@ class DeviceAnalysis final : public Analysis {
               const InterruptCheck& interrupted) override {
     return host_.dots(points, vector, dots, interrupted);
   }
-  Result<std::shared_ptr<const void>> hold_rows(const Points& points,
-                                                const InterruptCheck& interrupted) override {
-    if (!sums_fit(points)) return std::shared_ptr<const void>();
-    auto rows = placement_.find(*points.model);
-    if (rows == nullptr) {
-      GLOVE_ASSIGN_OR_RETURN(const auto device, devices_.first());
-      if (points.rows <= points.model->words() / 2) return std::shared_ptr<const void>();
-      GLOVE_ASSIGN_OR_RETURN(rows, placement_.upload(device, points.model, interrupted));
-    }
-    GLOVE_RETURN_IF_ERROR(wait_for_vectors(*rows, interrupted));
-    return std::shared_ptr<const void>(std::move(rows));
-  }
-  // On the device if the rows are resident with their vectors, or soon will be, and otherwise on the host.
   Status sum_rows(const Points& points, const RowSums& what, const InterruptCheck& interrupted) override {
-    const auto rows = sums_fit(points) ? placement_.find(*points.model) : nullptr;
-    if (rows == nullptr) return host_.sum_rows(points, what, interrupted);
-    Status ready = wait_for_vectors(*rows, interrupted);
-    if (!ready.ok() && ready.error().code == ErrorCode::kOutOfMemory)
-      return host_.sum_rows(points, what, interrupted);
-    if (!ready.ok()) return ready;
-    DevicePart part = rows->parts().front();
-    part.rows = points.rows;
-    return rows->device()->run([&](Device& device) { return device.sum_rows(part, what, interrupted); });
+    return host_.sum_rows(points, what, interrupted);
   }
   Status map_rows(const Points& points, const RowMap& map, std::span<float> out,
                   const InterruptCheck& interrupted) override {
@@ -123,11 +102,6 @@ class DeviceAnalysis final : public Analysis {
   }
 
  private:
-  // Whether the device may compute sums over these rows: a model's first rows.
-  static bool sums_fit(const Points& points) {
-    return points.model != nullptr && points.rows > 0 && points.dims <= kMaxBatchDims;
-  }
-
   // The model if it is resident, or if most of it is needed; otherwise the points alone.
   Result<std::shared_ptr<Arena>> rows_on_device(const Points& points, const InterruptCheck& interrupted) {
     if (points.model != nullptr)

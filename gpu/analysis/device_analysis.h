@@ -1,5 +1,4 @@
-// The toolbox on a device: k-means and sums over the rows of a model run there, and everything else on the
-// host.
+// The toolbox on a device: k-means runs there, and everything else on the host.
 #pragma once
 
 #include <memory>
@@ -15,9 +14,8 @@ constexpr int64_t kMostPassClusters = 65536;
 
 // Returns the analyses of a backend. Each runs on one device. A k-means fit uses the model that is resident
 // on a device if there is one, and otherwise uploads its rows to the first device; it fails if they do not
-// fit there with their vectors. Sums over rows are computed on a device if the whole model is resident there
-// with its vectors, to which hold_rows() sees if more than half of its rows are meant. `devices`,
-// `placement` and `host`, which does the rest, must outlive the result.
+// fit there with their vectors. `devices`, `placement` and `host`, which does the rest, must outlive the
+// result.
 std::unique_ptr<Analysis> make_device_analysis(DeviceSet& devices, Placement& placement, Analysis& host);
 
 }  // namespace glove::gpu

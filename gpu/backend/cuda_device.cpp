@@ -93,11 +93,6 @@ class CudaDevice : public Device {
   Status pack_rows(const DevicePart& part, std::byte* rows) override;
   Status score_all(const DevicePart& part, const Query& query, std::span<double> dots,
                    const InterruptCheck& interrupted, ScanCost& cost) override;
-  Status sum_rows(const DevicePart& part, const RowSums& what, const InterruptCheck& interrupted) override {
-    const ScopedDevice current(number_);
-    GLOVE_ASSIGN_OR_RETURN(auto moments, moments_.take());
-    return moments->run(part, what, interrupted);
-  }
   Result<std::unique_ptr<KMeansPass>> kmeans_pass(const DevicePart& part, const FixedSums& format,
                                                   int64_t count) override {
     return make_cuda_pass(number_, part, format, count, shape_);
@@ -117,7 +112,6 @@ class CudaDevice : public Device {
   Pool<SingleSearch> single_searches_;
   Pool<BatchSearch> batch_searches_;
   Pool<ScoreSearch> score_searches_;
-  Pool<CudaMoments> moments_;
 };
 
 Result<int64_t> CudaDevice::free_bytes() {

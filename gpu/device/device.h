@@ -11,7 +11,6 @@
 
 #include "analysis/clusters.h"
 #include "analysis/kmeans_pass.h"
-#include "analysis/moments.h"
 #include "base/status.h"
 #include "gpu/layout/device_part.h"
 #include "gpu/layout/plan.h"
@@ -119,10 +118,6 @@ class Device {
   // Searcher::score_all for one part. REQUIRES: part.vectors.
   virtual Status score_all(const DevicePart& part, const Query& query, std::span<double> dots,
                            const InterruptCheck& interrupted, ScanCost& cost) = 0;
-
-  // Analysis::sum_rows over the rows of a part, which may be the first rows of a larger one. REQUIRES:
-  // part.vectors; part.dims <= kMaxBatchDims; part.rows > 0.
-  virtual Status sum_rows(const DevicePart& part, const RowSums& what, const InterruptCheck& interrupted) = 0;
 
   // Prepares a k-means fit of `count` clusters on the rows of a part, which may be the first rows of a larger
   // one. The part must stay on the device as long as the pass lives.

@@ -16,10 +16,7 @@ Result<PrincipalComponents> compute(Engine& engine, const ToolboxSubject& subjec
                                     const PrincipalOptions& options, const InterruptCheck& interrupted) {
   const Timer timer;
   GLOVE_ASSIGN_OR_RETURN(const PointSet set, subject.points(interrupted));
-  bool held = false;
-  const auto work = [&](Analysis& analysis) -> Result<PrincipalComponents> {
-    GLOVE_ASSIGN_OR_RETURN(const auto rows, analysis.hold_rows(set.points(), interrupted));
-    held = rows != nullptr;
+  const auto work = [&](Analysis& analysis) {
     return principal_components(analysis, set.points(), options, interrupted);
   };
   SearchReport report;
@@ -29,7 +26,7 @@ Result<PrincipalComponents> compute(Engine& engine, const ToolboxSubject& subjec
                     "compute the principal components of the model " + subject.entry.model->path(),
                     report.backend, work));
   GLOVE_RETURN_IF_ERROR(subject.entry.model->health());
-  if (!held) report.backend = engine.backends().all().back()->name();  // the CPU, to which others leave it
+  report.backend = engine.backends().all().back()->name();  // the CPU, to which others leave it
   report.k = components.dims;
   report.cost.rows_scanned = set.rows();
   record_fit(engine, subject, "pca", timer, std::move(report));

@@ -10,7 +10,7 @@ class Unproved(unittest.TestCase):
     def test_what_the_proofs_depend_on(self):
         for name, kernel in (("gpu/kernels/single_scan.cu", "gpu/kernels/single_scan.cu"),
                              ("model/bound.h", "gpu/kernels/single_scan.cu"),  # by gpu/kernels/single_query.cuh
-                             ("base/status.h", "gpu/kernels/moments.cu"),
+                             ("base/status.h", "gpu/kernels/score_all.cu"),
                              ("gpu/primitives/warp/matrix.cuh", "gpu/kernels/batch_scan.cu"),
                              ("tools/verify/value/reason.cpp", "tools/verify/value/reason.cpp")):
             self.assertIn(kernel, about_proofs(with_includers([name], ROOMS)), name)

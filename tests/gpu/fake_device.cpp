@@ -300,13 +300,6 @@ class FakePass : public KMeansPass {
 
 }  // namespace
 
-Status FakeDevice::sum_rows(const gpu::DevicePart& part, const RowSums& what,
-                            const InterruptCheck& interrupted) {
-  if (knobs_.lost) return {ErrorCode::kUnavailable, "fake: lost"};
-  ++knobs_.sums;
-  return host_analysis()->sum_rows(points_of(part), what, interrupted);
-}
-
 Result<std::unique_ptr<KMeansPass>> FakeDevice::kmeans_pass(const gpu::DevicePart& part,
                                                             const FixedSums& format, int64_t count) {
   if (knobs_.lost) return Error{ErrorCode::kUnavailable, "fake: lost"};

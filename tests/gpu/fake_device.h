@@ -28,7 +28,6 @@ class FakeDevice : public gpu::Device {
     std::atomic<int64_t> coarse_searches{0};  // those of `searches` that read 4-bit codes
     std::atomic<int64_t> copies{0};
     std::atomic<int64_t> passes{0};  // of k-means
-    std::atomic<int64_t> sums{0};    // over rows
     std::atomic<bool> ring_missing{false};
     std::atomic<bool> hold_deallocations{false};  // those that begin wait until it is false
     std::atomic<int> deallocations{0};            // that have begun
@@ -46,8 +45,6 @@ class FakeDevice : public gpu::Device {
   Status pack_rows(const gpu::DevicePart& part, std::byte* rows) override;
   Status score_all(const gpu::DevicePart& part, const Query& query, std::span<double> dots,
                    const InterruptCheck& interrupted, ScanCost& cost) override;
-  Status sum_rows(const gpu::DevicePart& part, const RowSums& what,
-                  const InterruptCheck& interrupted) override;
   Result<std::unique_ptr<KMeansPass>> kmeans_pass(const gpu::DevicePart& part, const FixedSums& format,
                                                   int64_t count) override;
 

@@ -2,7 +2,6 @@
 #include <cooperative_groups.h>
 
 #include "bench/labs/gpu/ladder.cuh"
-#include "gpu/kernels/moments.h"
 
 namespace glove::labs {
 namespace {
@@ -217,6 +216,17 @@ __global__ void __launch_bounds__(kFusedThreads, 1)
   cluster.sync();  // nobody writes to the shared memory of a block that has ended
 }
 
+// The sums of all blocks of rows, a thread per column.
+__global__ void __launch_bounds__(256)
+    add_blocks(const double* sums, int64_t blocks, int64_t columns, double* y) {
+  const int64_t column = static_cast<int64_t>(blockIdx.x) * 256 + threadIdx.x;
+  if (column >= columns) return;
+  double sum = 0;
+#pragma unroll 16
+  for (int64_t block = 0; block < blocks; ++block) sum += sums[block * columns + column];
+  y[column] = sum;
+}
+
 void launch_fused(const double* a, const double* x, int64_t rows, int64_t columns, int block_rows,
                   int cluster, double* sums) {
   const auto blocks = static_cast<unsigned>((rows + block_rows - 1) / block_rows);
@@ -249,12 +259,7 @@ void time_gram_product(int64_t rows, int64_t columns) {
     thread_per_row<<<grid(rows), 256>>>(a.data(), x.data(), rows, columns, dots.data());
     thread_per_column<<<grid(columns), 256>>>(a.data(), dots.data(), rows, columns, wanted.data());
   };
-  const auto add = [&] {
-    cudaMemsetAsync(y.data(), 0, static_cast<size_t>(columns) * 8);
-    require(
-        glove::gpu::launch_add_blocks(sums.data(), static_cast<int32_t>(blocks), columns, y.data(), nullptr),
-        "add");
-  };
+  const auto add = [&] { add_blocks<<<grid(columns), 256>>>(sums.data(), blocks, columns, y.data()); };
   const auto coalesced = [&] {
     block_per_row<<<static_cast<unsigned>(rows), 256>>>(a.data(), x.data(), columns, dots.data());
     column_blocks<<<dim3(grid(columns), static_cast<unsigned>(blocks)), 256>>>(

@@ -110,6 +110,5 @@ double difference(const std::vector<T>& got, const std::vector<T>& wanted) {
 // The ladders. Each step is checked against plain kernels, on poisoned outputs, before it is timed.
 void time_gram_product(int64_t rows, int64_t columns);
 void time_convolution(int64_t rows, int64_t columns);
-void time_covariance(int64_t rows, int dims);
 
 }  // namespace glove::labs

@@ -1,8 +1,8 @@
-// The ladders of the course labs on a GPU: y = A^T (A x) of a double matrix, 3 x 3 convolution of a float32
-// matrix, and the covariance of 2,196,016 x 300 float32 rows in double. bench/labs/gpu_labs.py has the
-// yardsticks. One JSON object per line, with medians in microseconds.
+// The ladders of the course labs on a GPU: y = A^T (A x) of a double matrix, and 3 x 3 convolution of a
+// float32 matrix. bench/labs/gpu_labs.py has the yardsticks. One JSON object per line, with medians in
+// microseconds.
 //
-//   gpu_labs_bench [covariance|convolution|atax|small]     small: sizes for a check
+//   gpu_labs_bench [convolution|atax|small]     small: sizes for a check
 #include "bench/labs/gpu/ladder.cuh"
 
 int main(int argc, char** argv) {
@@ -14,11 +14,6 @@ int main(int argc, char** argv) {
     time_gram_product(77, 9002);
     time_convolution(33, 132);
     time_convolution(7, 5);
-    time_covariance(5000, 37);
-  }
-  if (wanted("covariance")) {
-    time_covariance(341479, 100);
-    time_covariance(2196016, 300);
   }
   if (wanted("convolution")) {
     time_convolution(4096, 4096);

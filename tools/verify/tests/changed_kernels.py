@@ -20,7 +20,6 @@ FIELDS = {
     "single_scan.h": ["int32_t top_rows;"],
     "batch_scan.h": ["int32_t queries;"],
     "kmeans.h": ["int32_t id_bits;"],
-    "moments.h": ["int32_t dims;", "int32_t warps;"],
 }
 # Quick launches, one with a lemma and one with parameters behind a struct.
 PROVED = {"batch_scan": "ci threshold", "packed_rows": "ci dims 300"}
