@@ -6,73 +6,40 @@
 namespace glove {
 namespace {
 
-// Most searches read fewer lists than have this share of the rows, so the others are placed later.
-constexpr int64_t kPlacedShare = 16;
-constexpr int64_t kGrowth = 4;
+// A number that is greater for a list that comes earlier, and the list of such a number.
+uint64_t place_of(int32_t product, size_t list) {
+  return uint64_t{static_cast<uint32_t>(product) ^ 0x80000000u} << 32 | ~static_cast<uint32_t>(list);
+}
+int64_t list_at(uint64_t place) {
+  return ~static_cast<uint32_t>(place);
+}
 
 }  // namespace
 
 ProbeOrder::ProbeOrder(std::span<const int32_t> products, std::span<const int64_t> offsets)
-    : products_(products), buckets_(products.size()), rows_(kBuckets) {
+    : rows_(kBuckets), left_(products.size()) {
   if (products.empty()) return;
-  int32_t least = products.front();
-  largest_ = products.front();
-  for (const int32_t product : products) {
-    least = std::min(least, product);
-    largest_ = std::max(largest_, product);
-  }
+  const auto [least, largest] = std::minmax_element(products.begin(), products.end());
+  largest_ = *largest;
   // Differences of 32 bits without a sign.
-  const auto largest = static_cast<uint32_t>(largest_);
-  const int width = std::bit_width(largest - static_cast<uint32_t>(least));
-  shift_ = std::max(0, width - kBucketBits);
-  for (size_t i = 0; i < products.size(); ++i)
-    buckets_[i] = static_cast<uint16_t>((largest - static_cast<uint32_t>(products[i])) >> shift_);
-  for (size_t i = 0; i < products.size(); ++i) rows_[buckets_[i]] += offsets[i + 1] - offsets[i];
+  const auto below_largest = [this](int32_t product) {
+    return static_cast<uint32_t>(largest_) - static_cast<uint32_t>(product);
+  };
+  shift_ = std::max(0, static_cast<int>(std::bit_width(below_largest(*least))) - kBucketBits);
+  for (size_t i = 0; i < products.size(); ++i) {
+    rows_[below_largest(products[i]) >> shift_] += offsets[i + 1] - offsets[i];
+    left_[i] = place_of(products[i], i);
+  }
   for (size_t bucket = 1; bucket < kBuckets; ++bucket) rows_[bucket] += rows_[bucket - 1];
-}
-
-void ProbeOrder::place_more() {
-  const size_t first = ends_.size();
-  const int64_t wanted =
-      first == 0 ? rows() / kPlacedShare : rows_[first - 1] * kGrowth + rows() / kPlacedShare;
-  const auto place = std::lower_bound(rows_.begin() + static_cast<int64_t>(first), rows_.end() - 1, wanted);
-  const auto end = static_cast<size_t>(place - rows_.begin()) + 1;
-  std::vector<int32_t> chosen(products_.size());
-  size_t count = 0;
-  for (size_t i = 0; i < products_.size(); ++i) {
-    chosen[count] = static_cast<int32_t>(i);
-    count += buckets_[i] >= first && buckets_[i] < end;
-  }
-  ends_.resize(end);
-  std::vector<size_t> next(end);
-  for (const int32_t list : std::span(chosen).first(count)) ++ends_[buckets_[static_cast<size_t>(list)]];
-  size_t sum = lists_.size();
-  for (size_t bucket = first; bucket < end; ++bucket) {
-    next[bucket] = sum;
-    sum += ends_[bucket];
-    ends_[bucket] = sum;
-  }
-  lists_.resize(sum);
-  for (const int32_t list : std::span(chosen).first(count))
-    lists_[next[buckets_[static_cast<size_t>(list)]]++] = list;
+  std::make_heap(left_.begin(), left_.end());
 }
 
 int64_t ProbeOrder::next() {
-  while (position_ == lists_.size()) {
-    if (ends_.size() == kBuckets || products_.empty()) return -1;
-    place_more();
-  }
-  while (sorted_buckets_ == 0 || ends_[sorted_buckets_ - 1] <= position_) {
-    const size_t begin = sorted_buckets_ == 0 ? 0 : ends_[sorted_buckets_ - 1];
-    const auto place = [this](size_t i) { return lists_.begin() + static_cast<int64_t>(i); };
-    std::sort(place(begin), place(ends_[sorted_buckets_]), [this](int32_t a, int32_t b) {
-      const int32_t product_a = products_[static_cast<size_t>(a)];
-      const int32_t product_b = products_[static_cast<size_t>(b)];
-      return product_a != product_b ? product_a > product_b : a < b;
-    });
-    ++sorted_buckets_;
-  }
-  return lists_[position_++];
+  if (left_.empty()) return -1;
+  std::pop_heap(left_.begin(), left_.end());
+  const int64_t list = list_at(left_.back());
+  left_.pop_back();
+  return list;
 }
 
 int64_t ProbeOrder::product_at(int64_t rows) const {

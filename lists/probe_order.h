@@ -8,10 +8,10 @@
 namespace glove {
 
 // The lists of a part by falling product with a query (lists/list_codes.h), and by number where products are
-// equal; sorted only as far as it is read. One thread at a time.
+// equal. One thread at a time.
 class ProbeOrder {
  public:
-  // products: [lists]; offsets: [lists + 1], PlaneLevel::offsets. Both must outlive the order.
+  // products: [lists]; offsets: [lists + 1], PlaneLevel::offsets.
   ProbeOrder(std::span<const int32_t> products, std::span<const int64_t> offsets);
 
   // Returns the next list, or -1 after the last one.
@@ -28,18 +28,10 @@ class ProbeOrder {
   static constexpr int kBucketBits = 9;
   static constexpr size_t kBuckets = size_t{1} << kBucketBits;
 
-  // Appends the lists of the next buckets.
-  void place_more();
-
-  std::span<const int32_t> products_;
   int32_t largest_ = 0;
   int shift_ = 0;
-  std::vector<uint16_t> buckets_;  // [lists]
-  std::vector<int64_t> rows_;      // [kBuckets], in this bucket and those before it
-  std::vector<int32_t> lists_;     // of the first buckets, by bucket
-  std::vector<size_t> ends_;       // of each of these buckets in lists_
-  size_t position_ = 0;            // of the next list in lists_
-  size_t sorted_buckets_ = 0;
+  std::vector<int64_t> rows_;   // [kBuckets] of products, in this bucket and those before it
+  std::vector<uint64_t> left_;  // a heap of the lists that next() has not returned, the next one in front
 };
 
 }  // namespace glove

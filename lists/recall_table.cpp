@@ -1,7 +1,6 @@
 #include "lists/recall_table.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <memory>
 #include <utility>
@@ -72,26 +71,10 @@ QueryDistances distances_to(const RecallTable& table, int which,
 
 // Returns the `count` nearest queries, of which equally near ones come by number, in any order.
 std::vector<Nearest> nearest_queries(const QueryDistances& all, int64_t count) {
-  const std::vector<int32_t>& distances = all.values;
-  // Eight buckets for each power of two, which are the first bits of a float.
-  constexpr auto kBuckets = size_t{32 * 8};
-  constexpr uint32_t kFirst = std::bit_cast<uint32_t>(7.0f) >> 20;
-  std::vector<uint8_t> buckets(distances.size());
-  for (size_t i = 0; i < distances.size(); ++i) {
-    const auto bits = std::bit_cast<uint32_t>(static_cast<float>(distances[i] | 7));
-    buckets[i] = static_cast<uint8_t>((bits >> 20) - kFirst);
-  }
-  std::array<int32_t, kBuckets> counts{};
-  for (const uint8_t bucket : buckets) ++counts[bucket];
-  size_t last = 0;
-  for (int64_t seen = counts[0]; seen < count && last + 1 < kBuckets;) seen += counts[++last];
-  std::vector<Nearest> nearest(distances.size());
-  size_t found = 0;
-  for (size_t i = 0; i < distances.size(); ++i) {
-    nearest[found] = {distances[i], static_cast<int32_t>(all.first + static_cast<int64_t>(i))};
-    found += buckets[i] <= last;
-  }
-  nearest.resize(found);
+  std::vector<Nearest> nearest;
+  nearest.reserve(all.values.size());
+  for (size_t i = 0; i < all.values.size(); ++i)
+    nearest.push_back({all.values[i], static_cast<int32_t>(all.first + static_cast<int64_t>(i))});
   if (std::ssize(nearest) > count) {
     std::nth_element(nearest.begin(), nearest.begin() + count, nearest.end());
     nearest.resize(static_cast<size_t>(count));
