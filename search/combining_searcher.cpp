@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <new>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/scope_exit.h"
 #include "base/system_calls.h"
 #include "search/combining_waiter.h"
 
@@ -27,36 +29,7 @@ constexpr std::chrono::milliseconds kMostReturnTime{5};
 // search again: such a search must not wait for a lane that its own thread holds.
 thread_local bool inside = false;
 
-class InsideScope {
- public:
-  explicit InsideScope(std::atomic<int>& callers) : callers_(callers) {
-    inside = true;
-    ++callers_;
-  }
-  ~InsideScope() {
-    --callers_;
-    inside = false;
-  }
-  InsideScope(const InsideScope&) = delete;
-  InsideScope& operator=(const InsideScope&) = delete;
-
- private:
-  std::atomic<int>& callers_;
-};
-
 }  // namespace
-
-// A lane of the thread that created it. Passes it on at the end of its scope.
-class CombiningSearcher::Lane {
- public:
-  explicit Lane(CombiningSearcher& searcher) : searcher_(searcher) {}
-  ~Lane() { searcher_.pass_lane_on(); }
-  Lane(const Lane&) = delete;
-  Lane& operator=(const Lane&) = delete;
-
- private:
-  CombiningSearcher& searcher_;
-};
 
 // The queries of others that a lane answers together with its own. Callers without an answer at the end of
 // its scope search alone.
@@ -130,65 +103,6 @@ class CombiningSearcher::Batch {
   bool stopped_ = false;
 };
 
-// The interrupt check of a lane's holder while it searches, for a batch or for itself. The request has its
-// own check again at the end of the scope.
-class CombiningSearcher::HolderCheck {
- public:
-  HolderCheck(CombiningSearcher& searcher, Batch& batch, SearchRequest& request)
-      : searcher_(searcher), batch_(batch), request_(request), own_(request.interrupted) {
-    if (own_ == nullptr || !*own_) return;
-    check_ = [this] { return check(); };
-    request.interrupted = &check_;
-  }
-  ~HolderCheck() { request_.interrupted = own_; }
-  HolderCheck(const HolderCheck&) = delete;
-  HolderCheck& operator=(const HolderCheck&) = delete;
-
- private:
-  // Counts the holders that are inside their checks.
-  struct Visit {
-    explicit Visit(std::atomic<int>& visits) : count(visits) { ++count; }
-    ~Visit() { --count; }
-    Visit(const Visit&) = delete;
-    Visit& operator=(const Visit&) = delete;
-    std::atomic<int>& count;
-  };
-
-  bool check() {
-    const Visit visit(searcher_.holders_in_checks_);
-    if (!(*own_)()) return false;
-    batch_.stop();
-    return true;
-  }
-
-  CombiningSearcher& searcher_;
-  Batch& batch_;
-  SearchRequest& request_;
-  const InterruptCheck* const own_;
-  InterruptCheck check_;
-};
-
-// The caller's place in the line, which it leaves at the end of its scope.
-class CombiningSearcher::Place {
- public:
-  Place(CombiningSearcher& searcher, WaiterPtr waiter) : searcher_(searcher), waiter_(std::move(waiter)) {}
-  ~Place() { leave(); }
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
-
-  void leave() {
-    if (std::exchange(left_, true)) return;
-    const CombiningWaiter::Call unseen = waiter_->leave();
-    if (unseen == CombiningWaiter::Call::kLead) searcher_.pass_lane_on();
-    if (unseen == CombiningWaiter::Call::kAnswer) waiter_->wake_others();
-  }
-
- private:
-  CombiningSearcher& searcher_;
-  const WaiterPtr waiter_;
-  bool left_ = false;
-};
-
 CombiningSearcher::CombiningSearcher(std::shared_ptr<Searcher> inner, const CombiningOptions& options)
     : inner_(std::move(inner)), options_(options), process_(system_calls::process_number()) {}
 
@@ -201,7 +115,12 @@ Status CombiningSearcher::search(std::span<SearchRequest> requests) {
   // An approximate search is as short as a wait.
   if (request.query->among != nullptr || request.recall < 1 || request.k > options_.most_rows - excluded)
     return inner_->search(requests);
-  const InsideScope scope(callers_);
+  inside = true;
+  ++callers_;
+  const ScopeExit leaving([this] {
+    --callers_;
+    inside = false;
+  });
   if (take_free_lane()) return search_in_lane(request);
   const WaiterPtr waiter = wait_in_line(request);
   return waiter == nullptr ? search_in_lane(request) : search_when_called(waiter, request);
@@ -236,7 +155,14 @@ CombiningSearcher::WaiterPtr CombiningSearcher::wait_in_line(const SearchRequest
 }
 
 Status CombiningSearcher::search_when_called(const WaiterPtr& waiter, SearchRequest& request) {
-  Place place(*this, waiter);
+  bool is_waiting = true;
+  const auto leave = [&] {
+    if (!std::exchange(is_waiting, false)) return;
+    const CombiningWaiter::Call unseen = waiter->leave();
+    if (unseen == CombiningWaiter::Call::kLead) pass_lane_on();
+    if (unseen == CombiningWaiter::Call::kAnswer) waiter->wake_others();
+  };
+  const ScopeExit leaving(leave);
   int polls_of_checks = 0;
   for (;;) {
     switch (waiter->sleep()) {
@@ -256,7 +182,7 @@ Status CombiningSearcher::search_when_called(const WaiterPtr& waiter, SearchRequ
     // The check of a lane's holder may run the host's code, and that may wait for this thread.
     polls_of_checks = holders_in_checks_ > 0 ? polls_of_checks + 1 : 0;
     if (polls_of_checks == kMostPollsOfChecks) {
-      place.leave();
+      leave();
       return inner_->search({&request, 1});
     }
   }
@@ -277,11 +203,21 @@ bool CombiningSearcher::step_out_of_line(const WaiterPtr& waiter) {
 Status CombiningSearcher::search_in_lane(SearchRequest& request) {
   // Freed last, so that the others are answered before the lane is passed on: a caller that asks again at
   // once can then join the next batch, which takes hardly longer for it.
-  const Lane lane(*this);
+  const ScopeExit lane([this] { pass_lane_on(); });
   let_callers_return();
   {
     Batch batch(*this, take_waiting());
-    const HolderCheck check(*this, batch, request);
+    const InterruptCheck* const own = request.interrupted;
+    const auto check = [&] {
+      ++holders_in_checks_;
+      const ScopeExit leaving([this] { --holders_in_checks_; });
+      const bool stops = (*own)();
+      if (stops) batch.stop();
+      return stops;
+    };
+    const InterruptCheck checked = std::ref(check);
+    if (own != nullptr && *own) request.interrupted = &checked;
+    const ScopeExit restoring([&] { request.interrupted = own; });
     if (batch.empty()) return search_timed({&request, 1});
     if (batch.search(request)) return {};
   }

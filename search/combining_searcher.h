@@ -59,9 +59,6 @@ class CombiningSearcher final : public Searcher {
 
  private:
   class Batch;
-  class HolderCheck;
-  class Lane;
-  class Place;
   using WaiterPtr = std::shared_ptr<CombiningWaiter>;
 
   // What the end of a search says about the next one.

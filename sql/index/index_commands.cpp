@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/scope_exit.h"
 #include "base/utf8.h"
 #include "live/merge_rule.h"
 #include "live/segment.h"
@@ -42,21 +43,14 @@ Status IndexCommands::create() {
 // Runs body(), while which the log and other connections are told what the command does.
 template <class Body>
 auto IndexCommands::reported(const char* doing, Body&& body) -> decltype(body()) {
-  struct Reporting {  // ends also if memory runs out
-    Reporting(IndexCommands& reporting, const char* doing)
-        : commands(reporting), progress(reporting.connection_, reporting.index_, doing) {
-      commands.progress_ = &progress;
-      commands.rows_.report_to(&progress);
-    }
-    ~Reporting() {
-      commands.rows_.report_to(nullptr);
-      commands.rows_.reuse(nullptr);
-      commands.progress_ = nullptr;
-    }
-    IndexCommands& commands;
-    IndexProgress progress;
-  };
-  const Reporting reporting(*this, doing);
+  IndexProgress progress(connection_, index_, doing);
+  progress_ = &progress;
+  rows_.report_to(&progress);
+  const ScopeExit ending([this] {  // also if memory runs out
+    rows_.report_to(nullptr);
+    rows_.reuse(nullptr);
+    progress_ = nullptr;
+  });
   return std::forward<Body>(body)();
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/concat.h"
 #include "base/require.h"
+#include "base/scope_exit.h"
 
 namespace glove::sql::nn {
 namespace {
@@ -89,10 +90,8 @@ RankedCursor::RankedCursor(RankedTable& table, Connection::Pin& models)
 template <class Body>
 Status RankedCursor::run(Body&& body) {
   InterruptPoller poller(table_.connection_.db());
-  struct Scope {
-    InterruptPoller*& slot;
-    ~Scope() { slot = nullptr; }
-  } scope{active_poller_ = &poller};
+  active_poller_ = &poller;
+  const ScopeExit leaving([this] { active_poller_ = nullptr; });
   return table_.run(body);
 }
 
