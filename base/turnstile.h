@@ -57,16 +57,4 @@ class Turnstile {
   std::atomic<uint64_t> inside_ = 0;
 };
 
-// Leaves the turnstile at the end of its scope. REQUIRES: this thread has entered.
-class TurnstileExit {
- public:
-  explicit TurnstileExit(Turnstile& turnstile) : turnstile_(turnstile) {}
-  ~TurnstileExit() { turnstile_.leave(); }
-  TurnstileExit(const TurnstileExit&) = delete;
-  TurnstileExit& operator=(const TurnstileExit&) = delete;
-
- private:
-  Turnstile& turnstile_;
-};
-
 }  // namespace glove

@@ -1,13 +1,12 @@
 #include "search/catalog.h"
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 #include <utility>
 
 #include "base/concat.h"
 #include "base/file.h"
 #include "base/file_calls.h"
+#include "base/scope_exit.h"
 #include "base/utf8.h"
 #include "loader/shard.h"
 #include "search/engine.h"
@@ -151,30 +150,24 @@ Result<ModelPtr> Catalog::find(std::optional<std::string_view> name, const Inter
 }
 
 Status Catalog::load_from_environment(const InterruptCheck& interrupted) {
-  constexpr std::chrono::milliseconds kBetweenQuestions(2);
-  using Turn = EnvironmentLoad::Turn;
   const std::string path = system_calls::environment("GLOVE_MODEL").value_or("");
-  if (path.empty()) return {};
-  Turn turn = environment_.begin();
-  for (; turn == Turn::kWait; turn = environment_.begin()) {
-    GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
-    std::this_thread::sleep_for(kBetweenQuestions);
+  if (path.empty() || environment_is_open_) return {};
+  switch (environment_.enter(interrupted)) {
+    case Turnstile::Entry::kInterrupted:
+      return interrupted_error();
+    case Turnstile::Entry::kAlreadyInside:
+      return Status(ErrorCode::kUnavailable,
+                    "$GLOVE_MODEL: '" + path +
+                        "' is being opened by a statement that runs this one; ask again when that has ended");
+    case Turnstile::Entry::kEntered:
+      break;
   }
-  if (turn == Turn::kDone) return {};
-  if (turn == Turn::kNested)
-    return Status(ErrorCode::kUnavailable,
-                  "$GLOVE_MODEL: '" + path +
-                      "' is being opened by a statement that runs this one; ask again when "
-                      "that has ended");
-  struct Ending {
-    EnvironmentLoad& load;
-    bool opened;
-    ~Ending() { load.end(opened); }
-  } ending{environment_, false};
+  const ScopeExit leaving([this] { environment_.leave(); });
+  if (environment_is_open_) return {};
   OpenOptions options;
   options.interrupted = interrupted;
   const Result<CatalogEntry> loaded = load(path, "", options);
-  ending.opened = loaded.ok();
+  environment_is_open_ = loaded.ok();
   if (loaded.ok()) return {};
   if (loaded.error().code == ErrorCode::kInterrupted) return loaded.error();
   return Status(loaded.error().code, "$GLOVE_MODEL: " + loaded.error().message);

@@ -8,13 +8,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/cancel.h"
 #include "base/mutex.h"
 #include "base/status.h"
+#include "base/turnstile.h"
 #include "loader/open.h"
 #include "model/model.h"
 #include "search/model_searchers.h"
@@ -22,41 +22,6 @@
 namespace glove {
 
 class Engine;
-
-// Coordinates the threads that want to open $GLOVE_MODEL. At most one thread opens the file. The others call
-// begin() repeatedly, because each polls its own interrupt meanwhile. A forked child never waits for a thread
-// that it does not have. Thread-safe.
-class EnvironmentLoad {
- public:
-  enum class Turn {
-    kDone,    // it was opened and is not opened again
-    kMine,    // the caller must open it and then call end()
-    kWait,    // another thread is opening it: try again later
-    kNested,  // the caller is already opening it, further up its stack
-  };
-
-  Turn begin() {
-    const Lock lock(mutex_);
-    if (done_) return Turn::kDone;
-    if (process_ == system_calls::process_number())
-      return thread_ == std::this_thread::get_id() ? Turn::kNested : Turn::kWait;
-    process_ = system_calls::process_number();
-    thread_ = std::this_thread::get_id();
-    return Turn::kMine;
-  }
-  void end(bool opened) {
-    const Lock lock(mutex_);
-    process_ = 0;
-    done_ = opened;
-  }
-
- private:
-  ForkSafeMutex mutex_;  // held only briefly
-  bool done_ GLOVE_GUARDED_BY(mutex_) = false;
-  // The process that is opening it, or 0. If it is a parent of this process, that thread does not exist here.
-  int64_t process_ GLOVE_GUARDED_BY(mutex_) = 0;
-  std::thread::id thread_ GLOVE_GUARDED_BY(mutex_);
-};
 
 // A loaded model under its name.
 struct CatalogEntry {
@@ -153,7 +118,8 @@ class Catalog {
   CatalogSnapshotPtr current_ GLOVE_GUARDED_BY(mutex_);  // never null
   TokenizerReader read_tokenizer_;
   FolderReader read_folder_;
-  EnvironmentLoad environment_;
+  Turnstile environment_;  // of the threads that want to open $GLOVE_MODEL
+  std::atomic<bool> environment_is_open_ = false;
 };
 
 }  // namespace glove

@@ -1,5 +1,6 @@
 #include "search/model_searchers.h"
 
+#include "base/scope_exit.h"
 #include "search/engine.h"
 
 namespace glove {
@@ -17,7 +18,7 @@ Result<Searcher*> ModelSearchers::open(size_t backend, const InterruptCheck& int
     case Turnstile::Entry::kEntered:
       break;
   }
-  const TurnstileExit leaving(slot.opening);
+  const ScopeExit leaving([&slot] { slot.opening.leave(); });
   if (Searcher* const open = slot.searcher.load(std::memory_order_acquire)) return open;
   auto opened = engine_.backends().all()[backend]->open(model_, interrupted);
   const Lock lock(mutex_);

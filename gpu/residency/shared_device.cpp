@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/require.h"
+#include "base/scope_exit.h"
 #include "gpu/layout/plan.h"
 
 namespace glove::gpu {
@@ -76,7 +77,7 @@ Status SharedDevice::in_turn(const InterruptCheck& interrupted, const std::funct
   if (entry == Turnstile::Entry::kAlreadyInside)
     return {ErrorCode::kInvalidArgument,
             "this thread is uploading a model to the device, and cannot search on it until that has ended"};
-  const TurnstileExit leaving(uploads_);
+  const ScopeExit leaving([this] { uploads_.leave(); });
   Status status = work();
   if (!status.ok()) note_error(status.error());
   return status;
