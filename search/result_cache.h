@@ -90,4 +90,45 @@ class CacheBudget {
   std::atomic<size_t> caches_ = 0;
 };
 
+// What one cache has taken of the budget, all of which it gives back in the end. One thread at a time may use
+// it.
+class CacheShare {
+ public:
+  // `most` limits this cache, whatever the others take. The budget must outlive it.
+  CacheShare(CacheBudget& budget, size_t most) : budget_(budget), most_(most) {}
+  ~CacheShare() {
+    give_back(bytes_);
+    if (joined_) budget_.leave();
+  }
+  CacheShare(const CacheShare&) = delete;
+  CacheShare& operator=(const CacheShare&) = delete;
+
+  size_t bytes() const { return bytes_; }
+  // Returns the bytes that the cache may have now.
+  size_t most() const { return std::min(most_, budget_.share()); }
+
+  // Takes this many bytes more. Until there is room calls drop_oldest(), which returns false if the cache has
+  // nothing that it could drop; take() then returns false. Only a cache that has taken something claims a
+  // share.
+  template <class DropOldest>
+  bool take(size_t bytes, const DropOldest& drop_oldest) {
+    if (bytes > most()) return false;
+    if (!std::exchange(joined_, true)) budget_.join();
+    while (bytes_ + bytes > most() || !budget_.take(bytes))
+      if (!drop_oldest()) return false;
+    bytes_ += bytes;
+    return true;
+  }
+  void give_back(size_t bytes) {
+    bytes_ -= bytes;
+    budget_.give_back(bytes);
+  }
+
+ private:
+  CacheBudget& budget_;
+  const size_t most_;
+  size_t bytes_ = 0;
+  bool joined_ = false;
+};
+
 }  // namespace glove

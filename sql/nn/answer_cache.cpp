@@ -7,8 +7,6 @@
 #include <new>
 #include <utility>
 
-#include "search/engine.h"
-
 namespace glove {
 namespace {
 
@@ -48,39 +46,18 @@ bool AnswerCache::Key::operator==(const Key& other) const {
          bytes_of(query.vector) == bytes_of(other.query.vector) && query.excluded == other.query.excluded;
 }
 
-AnswerCache::AnswerCache(Engine& engine, size_t max_bytes) : engine_(engine), max_bytes_(max_bytes) {
-  engine_.cache_budget().join();
-}
-
-AnswerCache::~AnswerCache() {
-  engine_.cache_budget().give_back(bytes_);
-  engine_.cache_budget().leave();
-}
-
-// Returns the bytes that this cache may use now.
-size_t AnswerCache::most_bytes() const {
-  return std::min(max_bytes_, engine_.cache_budget().share());
-}
-
-// Takes this many bytes from the budget, evicting the least recently used entries if necessary. Returns false
-// if there is not enough.
-bool AnswerCache::make_room(size_t bytes) {
-  const size_t most = most_bytes();
-  if (bytes > most / 4) return false;
-  while (bytes_ + bytes > most) erase(std::prev(entries_.end()));
-  while (!engine_.cache_budget().take(bytes)) {
-    if (entries_.empty()) return false;
-    erase(std::prev(entries_.end()));
-  }
+bool AnswerCache::drop_oldest() {
+  if (entries_.empty()) return false;
+  erase(std::prev(entries_.end()));
   return true;
 }
 
 AnswerCache::Answer AnswerCache::find(const Key& key) {
   forget_what_is_stale();
-  const auto entry = find_entry(key);
-  if (entry == entries_.end()) return nullptr;
-  entries_.splice(entries_.begin(), entries_, entry);
-  return entry->answer;
+  const auto found = by_key_.find(&key);
+  if (found == by_key_.end()) return nullptr;
+  entries_.splice(entries_.begin(), entries_, found->second);
+  return found->second->answer;
 }
 
 AnswerCache::Answer AnswerCache::insert(Key key, std::vector<Neighbor> rows) {
@@ -88,20 +65,20 @@ AnswerCache::Answer AnswerCache::insert(Key key, std::vector<Neighbor> rows) {
   const size_t bytes = kEntryBytes + key.backend.size() + bytes_of(key.query.vector).size() +
                        bytes_of(key.query.excluded).size() + bytes_of(*answer).size();
   forget_what_is_stale();
-  if (find_entry(key) != entries_.end() || !make_room(bytes)) return answer;
+  if (by_key_.contains(&key) || bytes > share_.most() / 4 ||
+      !share_.take(bytes, [this] { return drop_oldest(); }))
+    return answer;
   try {
     entries_.push_front({std::move(key), answer, bytes});
     try {
-      by_hash_.emplace(entries_.front().key.hash, entries_.begin());
+      by_key_.emplace(&entries_.front().key, entries_.begin());
     } catch (...) {
       entries_.pop_front();
       throw;
     }
   } catch (const std::bad_alloc&) {
-    engine_.cache_budget().give_back(bytes);
-    return answer;
+    share_.give_back(bytes);
   }
-  bytes_ += bytes;
   return answer;
 }
 
@@ -115,7 +92,7 @@ void AnswerCache::forget_if(Stale&& stale) {
 }
 
 void AnswerCache::forget_what_is_stale() {
-  while (bytes_ > most_bytes()) erase(std::prev(entries_.end()));
+  while (share_.bytes() > share_.most()) drop_oldest();
   if (const uint64_t generation = engine_.catalog().generation(); generation != catalog_generation_) {
     const CatalogSnapshotPtr models = engine_.catalog().snapshot();
     forget_if([&](const Key& key) { return !models->has_model(key.model_id); });
@@ -130,22 +107,9 @@ void AnswerCache::forget_what_is_stale() {
   }
 }
 
-AnswerCache::Entries::iterator AnswerCache::find_entry(const Key& key) {
-  const auto [first, last] = by_hash_.equal_range(key.hash);
-  for (auto found = first; found != last; ++found)
-    if (found->second->key == key) return found->second;
-  return entries_.end();
-}
-
 void AnswerCache::erase(Entries::iterator entry) {
-  const auto [first, last] = by_hash_.equal_range(entry->key.hash);
-  for (auto found = first; found != last; ++found) {
-    if (found->second != entry) continue;
-    by_hash_.erase(found);
-    break;
-  }
-  bytes_ -= entry->bytes;
-  engine_.cache_budget().give_back(entry->bytes);
+  by_key_.erase(&entry->key);
+  share_.give_back(entry->bytes);
   entries_.erase(entry);
 }
 

@@ -9,12 +9,10 @@
 #include <vector>
 
 #include "model/model.h"
+#include "search/engine.h"
 #include "search/query.h"
 
 namespace glove {
-
-class Backend;
-class Engine;
 
 // Caches answers of nearest() and evicts the least recently used. Drops a model's answers once the model is
 // unloaded or replaced, and the answers of 'auto' once the setting "backend" changes. One thread at a time
@@ -40,10 +38,8 @@ class AnswerCache {
   // `max_bytes` limits all entries together, including keys. The limit is lower while the engine's caches
   // together exceed their budget (CacheBudget). An answer larger than a quarter of the limit is not kept. The
   // engine must outlive the cache.
-  explicit AnswerCache(Engine& engine, size_t max_bytes = kDefaultBytes);
-  ~AnswerCache();
-  AnswerCache(const AnswerCache&) = delete;
-  AnswerCache& operator=(const AnswerCache&) = delete;
+  explicit AnswerCache(Engine& engine, size_t max_bytes = kDefaultBytes)
+      : engine_(engine), share_(engine.cache_budget(), max_bytes) {}
 
   // Returns nullptr if there is none.
   Answer find(const Key& key);
@@ -51,7 +47,7 @@ class AnswerCache {
   // Keeps the answer, unless there is too little memory, and returns it.
   Answer insert(Key key, std::vector<Neighbor> rows);
 
-  size_t bytes() const { return bytes_; }
+  size_t bytes() const { return share_.bytes(); }
 
  private:
   struct Entry {
@@ -60,20 +56,23 @@ class AnswerCache {
     size_t bytes;
   };
   using Entries = std::list<Entry>;  // most recently used first
+  struct HashOfKey {
+    size_t operator()(const Key* key) const { return static_cast<size_t>(key->hash); }
+  };
+  struct SameKey {
+    bool operator()(const Key* a, const Key* b) const { return *a == *b; }
+  };
 
   void forget_what_is_stale();
   template <class Stale>
   void forget_if(Stale&& stale);
-  Entries::iterator find_entry(const Key& key);
   void erase(Entries::iterator entry);
-  size_t most_bytes() const;
-  bool make_room(size_t bytes);
+  bool drop_oldest();
 
   Engine& engine_;
-  const size_t max_bytes_;
+  CacheShare share_;
   Entries entries_;
-  std::unordered_multimap<uint64_t, Entries::iterator> by_hash_;
-  size_t bytes_ = 0;
+  std::unordered_map<const Key*, Entries::iterator, HashOfKey, SameKey> by_key_;  // those of the entries
   uint64_t catalog_generation_ = 0;
   const Backend* automatic_backend_ = nullptr;  // as given by the setting "backend"
 };

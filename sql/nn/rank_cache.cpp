@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "search/engine.h"
+#include "base/scope_exit.h"
 
 namespace glove {
 namespace {
@@ -52,33 +52,6 @@ bool RankCache::Asked::operator==(const Asked& other) const {
          same_query(query, other.query);
 }
 
-// The bytes that make_room() took for ranks that are being computed. Gives them back unless keep() is called.
-class RankCache::Reservation {
- public:
-  Reservation(RankCache& cache, size_t bytes) : cache_(cache), bytes_(bytes) {}
-  ~Reservation() { cache_.give_back(bytes_); }
-  Reservation(const Reservation&) = delete;
-  Reservation& operator=(const Reservation&) = delete;
-
-  // Returns false if there is no room for so many.
-  bool resize(size_t bytes) {
-    if (bytes > bytes_ && !cache_.make_room(bytes - bytes_)) return false;
-    if (bytes < bytes_) cache_.give_back(bytes_ - bytes);
-    bytes_ = bytes;
-    return true;
-  }
-  void keep() { bytes_ = 0; }
-
- private:
-  RankCache& cache_;
-  size_t bytes_;
-};
-
-RankCache::~RankCache() {
-  engine_.cache_budget().give_back(bytes_);
-  if (joined_) engine_.cache_budget().leave();
-}
-
 Result<RankCache::Ranks> RankCache::find(ModelSearchers& searchers, const Query& query,
                                          const SearchOptions& options, SearchReport& report) {
   forget_unloaded();
@@ -92,7 +65,7 @@ Result<RankCache::Ranks> RankCache::find(ModelSearchers& searchers, const Query&
 
 Result<RankCache::Ranks> RankCache::find(const Asked& asked, int searches_first, size_t bytes,
                                          const Compute& compute) {
-  while (bytes_ > most_bytes() && drop_oldest()) {
+  while (share_.bytes() > share_.most() && drop_oldest()) {
   }
   Entry& entry = entry_of(asked);
   if (entry.ranks != nullptr) return entry.ranks;
@@ -100,15 +73,19 @@ Result<RankCache::Ranks> RankCache::find(const Asked& asked, int searches_first,
     ++entry.times;
     return Ranks();
   }
-  if (!make_room(bytes)) return Ranks();
-  Reservation reservation(*this, bytes);
+  const auto take = [this](size_t more) { return share_.take(more, [this] { return drop_oldest(); }); };
+  if (!take(bytes)) return Ranks();
+  const ScopeExit giving_back([&] { share_.give_back(bytes); });  // of ranks that are not kept
   GLOVE_ASSIGN_OR_RETURN(KeptRanks computed, compute());
   const auto ranks = std::make_shared<const KeptRanks>(std::move(computed));
-  if (!reservation.resize(ranks->bytes())) return Ranks(ranks);
+  const size_t used = ranks->bytes();
+  if (used > bytes && !take(used - bytes)) return Ranks(ranks);
+  if (used < bytes) share_.give_back(bytes - used);
+  bytes = used;
   // The interrupt check may have run the host's code, which may have come back here.
   if (Entry& current = entry_of(asked); current.ranks == nullptr) {
     current.ranks = ranks;
-    reservation.keep();
+    bytes = 0;
   }
   return Ranks(ranks);
 }
@@ -122,14 +99,11 @@ void RankCache::forget_unloaded() {
   const uint64_t generation = engine_.catalog().generation();
   if (generation == catalog_generation_) return;
   const CatalogSnapshotPtr models = engine_.catalog().snapshot();
-  for (auto entry = entries_.begin(); entry != entries_.end();) {
-    const auto next = std::next(entry);
-    if (!models->has_model(entry->asked.model_id)) {
-      drop_ranks(*entry);
-      entries_.erase(entry);
-    }
-    entry = next;
-  }
+  entries_.remove_if([&](Entry& entry) {
+    const bool is_gone = !models->has_model(entry.asked.model_id);
+    if (is_gone) drop_ranks(entry);
+    return is_gone;
+  });
   catalog_generation_ = generation;
 }
 
@@ -148,24 +122,6 @@ RankCache::Entry& RankCache::entry_of(const Asked& asked) {
   return entries_.front();
 }
 
-// Returns the bytes that this cache may use now.
-size_t RankCache::most_bytes() const {
-  return std::min(max_bytes_, engine_.cache_budget().share());
-}
-
-// Takes this many bytes from the budget, dropping the least recently used ranks if necessary. Returns false
-// if there is not enough.
-bool RankCache::make_room(size_t bytes) {
-  CacheBudget& budget = engine_.cache_budget();
-  if (bytes > most_bytes()) return false;
-  if (!joined_) budget.join();
-  joined_ = true;
-  while (bytes_ + bytes > most_bytes() || !budget.take(bytes))
-    if (!drop_oldest()) return false;
-  bytes_ += bytes;
-  return true;
-}
-
 // Drops the least recently used ranks. Returns false if there are none.
 bool RankCache::drop_oldest() {
   const auto oldest =
@@ -176,13 +132,8 @@ bool RankCache::drop_oldest() {
 }
 
 void RankCache::drop_ranks(Entry& entry) {
-  if (entry.ranks != nullptr) give_back(entry.ranks->bytes());
+  if (entry.ranks != nullptr) share_.give_back(entry.ranks->bytes());
   entry.ranks.reset();
-}
-
-void RankCache::give_back(size_t bytes) {
-  bytes_ -= bytes;
-  engine_.cache_budget().give_back(bytes);
 }
 
 }  // namespace glove

@@ -12,12 +12,11 @@
 #include <span>
 #include <vector>
 
+#include "search/engine.h"
 #include "search/nearest.h"
 #include "search/row_mask.h"
 
 namespace glove {
-
-class Engine;
 
 // The ranks of the rows of a query, 1 = nearest.
 struct KeptRanks {
@@ -65,10 +64,7 @@ class RankCache {
   // together exceed their budget (CacheBudget). A model whose ranks do not fit is searched each time. The
   // engine must outlive the cache.
   explicit RankCache(Engine& engine, size_t max_bytes = kDefaultBytes)
-      : engine_(engine), max_bytes_(max_bytes) {}
-  ~RankCache();
-  RankCache(const RankCache&) = delete;
-  RankCache& operator=(const RankCache&) = delete;
+      : engine_(engine), share_(engine.cache_budget(), max_bytes) {}
 
   // Returns the ranks of all rows of the query, or nullptr if it has not been requested often enough. Fills
   // in the report if it computes them; report.queries > 0 then.
@@ -86,7 +82,7 @@ class RankCache {
   // was loaded or unloaded since the last call.
   void forget_unloaded();
 
-  size_t bytes() const { return bytes_; }
+  size_t bytes() const { return share_.bytes(); }
 
  private:
   struct Entry {
@@ -95,20 +91,13 @@ class RankCache {
     Ranks ranks;
   };
 
-  class Reservation;
-
   Entry& entry_of(const Asked& asked);
-  size_t most_bytes() const;
-  bool make_room(size_t bytes);
   bool drop_oldest();
   void drop_ranks(Entry& entry);
-  void give_back(size_t bytes);
 
   Engine& engine_;
-  const size_t max_bytes_;
+  CacheShare share_;                 // for ranks that are kept or being computed
   std::list<Entry> entries_;         // most recently used first
-  size_t bytes_ = 0;                 // taken from the budget, for ranks that are kept or being computed
-  bool joined_ = false;              // the budget; only a cache that has kept ranks claims a share of it
   uint64_t catalog_generation_ = 0;  // when unloaded models were last forgotten
 };
 
