@@ -135,19 +135,6 @@ bool are_ascending(std::span<const int64_t> keys) {
   return ascending;
 }
 
-// Returns the distance of each key from the one before. REQUIRES: they are ascending.
-std::vector<uint8_t> gaps_of(std::span<const int64_t> keys) {
-  std::vector<uint8_t> gaps(keys.empty() ? 0 : keys.size() - 1);
-  uint64_t all = 0;
-  for (size_t i = 0; i < gaps.size(); ++i) {
-    const uint64_t gap = static_cast<uint64_t>(keys[i + 1]) - static_cast<uint64_t>(keys[i]);
-    all |= gap;
-    gaps[i] = static_cast<uint8_t>(gap);
-  }
-  if (all > UINT8_MAX) gaps = {};
-  return gaps;
-}
-
 struct SortStopped {};
 
 // Sorts the keys and removes duplicates.
@@ -187,7 +174,6 @@ Result<AmongValuePtr> AmongValue::read(sqlite3_value* value, const InterruptChec
   read->json_ = type == SQLITE_TEXT;
   if (!is_set || read->json_) read->given_ = text_or_blob(value);
   if (!is_set) GLOVE_RETURN_IF_ERROR(make_set(keys, interrupted));
-  if (is_set && !read->json_) read->gaps_ = gaps_of(keys);
   keys.shrink_to_fit();
   read->keys_ = std::make_shared<const KeySet>(std::move(keys));
   return AmongValuePtr(std::move(read));
@@ -210,29 +196,7 @@ std::string_view AmongValue::given() const {
 }
 
 bool AmongValue::is(sqlite3_value* value) const {
-  if (sqlite3_value_type(value) != (json_ ? SQLITE_TEXT : SQLITE_BLOB)) return false;
-  return gaps_.empty() ? text_or_blob(value) == given() : has_gaps_of(text_or_blob(value));
-}
-
-bool AmongValue::has_gaps_of(std::string_view bytes) const {
-  constexpr size_t kTogether = 128;
-  constexpr size_t kAhead = 8192;  // bytes: the processor's own fetching ends with each page
-  const auto key = [&bytes](size_t i) {
-    uint64_t number;
-    std::memcpy(&number, bytes.data() + i * sizeof(number), sizeof(number));
-    return number;
-  };
-  if (bytes.size() != keys_->keys().size_bytes() || static_cast<int64_t>(key(0)) != keys_->keys().front())
-    return false;
-  for (size_t first = 0; first < gaps_.size(); first += kTogether) {
-    const char* const ahead = bytes.data() + first * sizeof(int64_t) + kAhead;
-    for (size_t line = 0; line < kTogether * sizeof(int64_t); line += 64) __builtin_prefetch(ahead + line);
-    uint64_t differences = 0;
-    for (size_t i = first; i < std::min(gaps_.size(), first + kTogether); ++i)
-      differences |= (key(i + 1) - key(i)) ^ gaps_[i];
-    if (differences != 0) return false;
-  }
-  return true;
+  return sqlite3_value_type(value) == (json_ ? SQLITE_TEXT : SQLITE_BLOB) && text_or_blob(value) == given();
 }
 
 void AmongValue::return_to(sqlite3_context* context) const {

@@ -36,18 +36,14 @@ class AmongValue {
   // Makes the value, as it was given, the result of the function.
   void return_to(sqlite3_context* context) const;
   // Memory that it uses.
-  size_t bytes() const { return given_.size() + gaps_.size() + keys_->keys().size_bytes(); }
+  size_t bytes() const { return given_.size() + keys_->keys().size_bytes(); }
 
  private:
   AmongValue() = default;
   std::string_view given() const;
-  bool has_gaps_of(std::string_view bytes) const;
 
   bool json_ = false;
   std::string given_;  // empty if it is a BLOB that equals the bytes of the keys
-  // Of such a BLOB, the distance of each key from the one before: an eighth of the bytes to compare it with.
-  // Empty if some do not fit.
-  std::vector<uint8_t> gaps_;
   KeySetPtr keys_;
 };
 using AmongValuePtr = std::shared_ptr<const AmongValue>;
