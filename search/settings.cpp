@@ -37,11 +37,23 @@ std::optional<int64_t> parse_count(std::string_view value) {
   return number;
 }
 
+// `values` describes them.
+Result<int64_t> parse_up_to(int64_t most, std::string_view value, const char* values) {
+  const std::optional<int64_t> count = parse_count(value);
+  if (!count || *count > most) return Error{ErrorCode::kInvalidArgument, values};
+  return *count;
+}
+
 Result<int64_t> parse_threads(std::string_view value, const Backends&) {
-  const std::optional<int64_t> threads = parse_count(value);
-  if (!threads || *threads > 1024)
-    return Error{ErrorCode::kInvalidArgument, "an integer from 0 (all cores) to 1024"};
-  return *threads;
+  return parse_up_to(1024, value, "an integer from 0 (all cores) to 1024");
+}
+
+Result<int64_t> parse_encode_limit(std::string_view value, const Backends&) {
+  return parse_up_to(1'000'000'000, value, "an integer from 0 to 1000000000");
+}
+
+Result<int64_t> parse_audits(std::string_view value, const Backends&) {
+  return parse_up_to(1'000'000, value, "an integer from 0 (no audits) to 1000000");
 }
 
 // `of_zero` is what 0 means.
@@ -67,20 +79,6 @@ Result<int64_t> parse_gpu_memory(std::string_view value, const Backends&) {
 
 Result<int64_t> parse_index_memory(std::string_view value, const Backends&) {
   return parse_bytes(value, "no limit");
-}
-
-Result<int64_t> parse_encode_limit(std::string_view value, const Backends&) {
-  const std::optional<int64_t> texts = parse_count(value);
-  if (!texts || *texts > 1'000'000'000)
-    return Error{ErrorCode::kInvalidArgument, "an integer from 0 to 1000000000"};
-  return *texts;
-}
-
-Result<int64_t> parse_audits(std::string_view value, const Backends&) {
-  const std::optional<int64_t> every = parse_count(value);
-  if (!every || *every > 1'000'000)
-    return Error{ErrorCode::kInvalidArgument, "an integer from 0 (no audits) to 1000000"};
-  return *every;
 }
 
 // 0 is all; otherwise bit i is device i.
@@ -206,22 +204,6 @@ Result<Backend*> Settings::backend() {
 Result<int> Settings::threads() {
   GLOVE_ASSIGN_OR_RETURN(const int64_t number, value(kThreads));
   return static_cast<int>(number);
-}
-
-Result<int64_t> Settings::gpu_memory() {
-  return value(kGpuMemory);
-}
-
-Result<int64_t> Settings::index_memory() {
-  return value(kIndexMemory);
-}
-
-Result<int64_t> Settings::audits() {
-  return value(kAudits);
-}
-
-Result<int64_t> Settings::encode_limit() {
-  return value(kEncodeLimit);
 }
 
 std::string Settings::onnxruntime() {

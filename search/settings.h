@@ -42,15 +42,15 @@ class Settings {
   // 0: the cores that this process may use.
   Result<int> threads();
   // In bytes, on each device. 0: all that the device has free.
-  Result<int64_t> gpu_memory();
+  Result<int64_t> gpu_memory() { return value(kGpuMemory); }
   // A set of bits: bit i is device i. 0: all. The devices need not exist.
   Result<uint64_t> devices();
   // In bytes, for the codes of live indexes. 0: no limit.
-  Result<int64_t> index_memory();
+  Result<int64_t> index_memory() { return value(kIndexMemory); }
   // One approximate query in so many is answered exactly as well. 0: none.
-  Result<int64_t> audits();
+  Result<int64_t> audits() { return value(kAudits); }
   // The most texts that CREATE and searches of an index have a neural model encode.
-  Result<int64_t> encode_limit();
+  Result<int64_t> encode_limit() { return value(kEncodeLimit); }
   // The path of ONNX Runtime's library; empty: none is given.
   std::string onnxruntime();
 
