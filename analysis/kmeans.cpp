@@ -274,4 +274,23 @@ Result<Clustering> cluster_rows(Analysis& analysis, const Points& points, int64_
   return best;
 }
 
+Result<Centroids> list_centroids(Analysis& analysis, const Points& points, int64_t count,
+                                 const InterruptCheck& interrupted) {
+  KMeansOptions options;
+  options.max_iterations = 8;
+  options.centroids_only = true;
+  GLOVE_ASSIGN_OR_RETURN(Clustering fit, cluster_rows(analysis, points, count, options, interrupted));
+  return std::move(fit.centroids);
+}
+
+Result<std::vector<int32_t>> nearest_lists(Analysis& analysis, const Points& points,
+                                           const Centroids& centroids, const InterruptCheck& interrupted) {
+  GLOVE_ASSIGN_OR_RETURN(const auto pass,
+                         analysis.kmeans_pass(points, centroids.metric, centroids.count, interrupted));
+  std::vector<int32_t> lists(static_cast<size_t>(points.rows));
+  GLOVE_RETURN_IF_ERROR(pass->nearest(centroids, lists, interrupted));
+  for (int32_t& list : lists) list = std::max(list, 0);
+  return lists;
+}
+
 }  // namespace glove

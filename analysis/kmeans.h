@@ -60,4 +60,14 @@ struct Clustering {
 Result<Clustering> cluster_rows(Analysis& analysis, const Points& points, int64_t k,
                                 const KMeansOptions& options, const InterruptCheck& interrupted);
 
+// Returns centroids of `count` lists, or fewer where rows are alike: those of a few iterations by cosine,
+// because more hardly change the number of rows that the planes of lists leave. Errors: an interrupt.
+Result<Centroids> list_centroids(Analysis& analysis, const Points& points, int64_t count,
+                                 const InterruptCheck& interrupted);
+
+// Returns the list of each row: that of its nearest centroid, and any of a row without direction. Errors: an
+// interrupt. REQUIRES: the float environment.
+Result<std::vector<int32_t>> nearest_lists(Analysis& analysis, const Points& points,
+                                           const Centroids& centroids, const InterruptCheck& interrupted);
+
 }  // namespace glove

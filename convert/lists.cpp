@@ -16,10 +16,8 @@ namespace glove {
 namespace {
 
 constexpr int64_t kLeastAutoRows = 100'000;
-// More iterations hardly change the number of rows that the planes leave.
-constexpr int64_t kIterations = 8;
-// Rows per list that the centroids are trained on: more hardly change it either. Half as many make an
-// approximate search find fewer rows where they are dense.
+// Rows per list that the centroids are trained on: more hardly change the number of rows that the planes
+// leave. Half as many make an approximate search find fewer rows where they are dense.
 constexpr int64_t kTrainingRows = 64;
 // Without lists chosen by the caller, planes must pay for searches for this many rows.
 constexpr int64_t kLeastK = 10;
@@ -36,24 +34,7 @@ Result<Centroids> train(Analysis& analysis, const ModelPtr& model, int64_t lists
     ids[static_cast<size_t>(i)] = ids[static_cast<size_t>(i * count / trained)];
   ids.resize(static_cast<size_t>(trained));
   GLOVE_ASSIGN_OR_RETURN(const PointSet points, PointSet::chosen_rows(model, std::move(ids), interrupted));
-  KMeansOptions options;
-  options.max_iterations = kIterations;
-  options.centroids_only = true;
-  GLOVE_ASSIGN_OR_RETURN(Clustering fit,
-                         cluster_rows(analysis, points.points(), lists, options, interrupted));
-  return std::move(fit.centroids);
-}
-
-// Returns the list of each row: that of its nearest centroid, and any of a zero row.
-Result<std::vector<int32_t>> assign(Analysis& analysis, const ModelPtr& model, const Centroids& centroids,
-                                    const InterruptCheck& interrupted) {
-  const PointSet points = PointSet::first_rows(model, model->words());
-  GLOVE_ASSIGN_OR_RETURN(
-      const auto pass, analysis.kmeans_pass(points.points(), centroids.metric, centroids.count, interrupted));
-  std::vector<int32_t> lists(static_cast<size_t>(model->words()));
-  GLOVE_RETURN_IF_ERROR(pass->nearest(centroids, lists, interrupted));
-  for (int32_t& list : lists) list = std::max(list, 0);
-  return lists;
+  return list_centroids(analysis, points.points(), lists, interrupted);
 }
 
 }  // namespace
@@ -73,7 +54,9 @@ Result<ModelPtr> with_lists(Analysis& analysis, const ModelPtr& model, int64_t l
   // Rows without a direction belong to no list.
   if (std::ranges::count(part.norms_squared, 0.0) == part.rows) return model;
   GLOVE_ASSIGN_OR_RETURN(Centroids centroids, train(analysis, model, lists, interrupted));
-  GLOVE_ASSIGN_OR_RETURN(const std::vector<int32_t> list_of, assign(analysis, model, centroids, interrupted));
+  const PointSet rows = PointSet::first_rows(model, model->words());
+  GLOVE_ASSIGN_OR_RETURN(const std::vector<int32_t> list_of,
+                         nearest_lists(analysis, rows.points(), centroids, interrupted));
   GLOVE_ASSIGN_OR_RETURN(PlaneArrays planes,
                          make_planes(part.vectors, part.norms_squared, std::move(centroids.vectors), list_of,
                                      part.dims, threads, interrupted));

@@ -14,7 +14,6 @@
 #include "base/require.h"
 #include "base/thread_pool.h"
 #include "lists/calibration.h"
-#include "lists/half.h"
 #include "lists/plane_arrays.h"
 #include "lists/planes.h"
 #include "model/exact_dot.h"
@@ -22,9 +21,7 @@
 namespace glove::live {
 namespace {
 
-// More iterations, and more rows per list to train on, hardly change the number of rows that the planes
-// leave.
-constexpr int64_t kIterations = 8;
+// More rows per list to train on hardly change the number of rows that the planes leave.
 constexpr int64_t kTrainingRows = 32;
 // The memory for vectors of rows, in training and while rows find their lists.
 constexpr int64_t kTrainingBytes = int64_t{256} << 20;
@@ -111,18 +108,6 @@ std::vector<int32_t> sample_of(const std::vector<int32_t>& rows, int64_t lists, 
   return sample;
 }
 
-// Appends the list of each row to `lists`: that of its nearest centroid, and any of a row without direction.
-template <class Number>
-Status assign(Analysis& analysis, const CodeRows& rows, const Centroids& centroids,
-              const InterruptCheck& interrupted, std::vector<Number>& lists) {
-  GLOVE_ASSIGN_OR_RETURN(const auto pass,
-                         analysis.kmeans_pass(rows.points, centroids.metric, centroids.count, interrupted));
-  std::vector<int32_t> nearest(static_cast<size_t>(rows.points.rows));
-  GLOVE_RETURN_IF_ERROR(pass->nearest(centroids, nearest, interrupted));
-  for (const int32_t list : nearest) lists.push_back(static_cast<Number>(std::max(list, 0)));
-  return {};
-}
-
 // Returns the list of each row of a segment.
 Result<std::vector<uint16_t>> assign_all(Analysis& analysis, const Segment& segment,
                                          const Centroids& centroids, const InterruptCheck& interrupted) {
@@ -132,7 +117,9 @@ Result<std::vector<uint16_t>> assign_all(Analysis& analysis, const Segment& segm
   list_of.reserve(static_cast<size_t>(segment.rows()));
   for (int64_t first = 0; first < segment.rows(); first += piece) {
     const CodeRows rows(segment, rows_from(first, std::min(piece, segment.rows() - first)));
-    GLOVE_RETURN_IF_ERROR(assign(analysis, rows, centroids, interrupted, list_of));
+    GLOVE_ASSIGN_OR_RETURN(const std::vector<int32_t> lists,
+                           nearest_lists(analysis, rows.points, centroids, interrupted));
+    for (const int32_t list : lists) list_of.push_back(static_cast<uint16_t>(list));
   }
   return list_of;
 }
@@ -143,76 +130,39 @@ Centroids centroids_of(const Lists& lists) {
   return centroids;
 }
 
-// Encodes the planes of the rows of a segment.
-class PlaneEncoder {
- public:
-  // `out` has place for PlaneArrayPlaces::end bytes, and already the list of each row.
-  PlaneEncoder(const Segment& segment, const Lists& lists, char* out)
-      : segment_(segment),
-        lists_(lists),
-        places_(segment.rows(), segment.dims()),
-        out_(out),
-        order_({at<uint16_t>(places_.lists), static_cast<size_t>(segment.rows())}, lists.count()) {
-    for (int64_t i = 0; i < lists.count(); ++i) {
-      const float* const centroid = lists.centroids().data() + i * lists.dims();
-      norms_.push_back(exact_dot(centroid, centroid, lists.dims()));
+// Encodes the planes of the rows of a segment. `out` has place for PlaneArrayPlaces::end bytes, and already
+// the list of each row. Errors: an interrupt.
+Status write_planes(const Segment& segment, const Lists& lists, char* out,
+                    const InterruptCheck& interrupted) {
+  const PlaneArrayPlaces places(segment.rows(), segment.dims());
+  std::memset(out, 0, static_cast<size_t>(places.lists));
+  std::memset(out + places.plane1, 0, static_cast<size_t>(places.end - places.plane1));
+  const std::span list_of(reinterpret_cast<const uint16_t*>(out + places.lists),
+                          static_cast<size_t>(segment.rows()));
+  const ListOrder order(list_of, lists.count());
+  const PlaneWriter writer(lists.centroids(), segment.dims(), reinterpret_cast<uint8_t*>(out + places.plane1),
+                           reinterpret_cast<uint16_t*>(out + places.bounds1),
+                           reinterpret_cast<uint8_t*>(out + places.plane2));
+  const auto write = [&](int, int64_t first, int64_t last) {
+    std::vector<float> vector(static_cast<size_t>(segment.dims()));
+    for (int64_t position = first; position < last; ++position) {
+      const int32_t row = order.rows[static_cast<size_t>(position)];
+      read_codes(segment, row, vector.data());
+      const double norm_squared = exact_dot(vector.data(), vector.data(), segment.dims());
+      writer.write(position, list_of[static_cast<size_t>(row)], vector.data(), norm_squared,
+                   sine_of_codes(segment, row, norm_squared));
     }
-    std::memset(out_, 0, static_cast<size_t>(places_.lists));
-    std::memset(out_ + places_.plane1, 0, static_cast<size_t>(places_.end - places_.plane1));
-  }
-
-  // Errors: an interrupt.
-  Status run(const InterruptCheck& interrupted) {
-    const auto encode_some = [this](int, int64_t first, int64_t last) {
-      std::vector<float> vector(static_cast<size_t>(segment_.dims()));
-      std::vector<uint8_t> plane1(static_cast<size_t>(plane_row_bytes(segment_.dims())));
-      for (int64_t position = first; position < last; ++position) encode(position, vector, plane1.data());
-    };
-    return ThreadPool::for_pieces(thread_count(0), segment_.rows(), kTileRows * kTilesPerPiece, interrupted,
-                                  encode_some);
-  }
-
- private:
-  template <class T>
-  T* at(int64_t place) const {
-    return reinterpret_cast<T*>(out_ + place);
-  }
-
-  void encode(int64_t position, std::vector<float>& vector, uint8_t* plane1) const {
-    const int64_t dims = segment_.dims();
-    const int64_t row = order_.rows[static_cast<size_t>(position)];
-    const auto list = static_cast<int64_t>(at<uint16_t>(places_.lists)[row]);
-    read_codes(segment_, row, vector.data());
-    const double norm_squared = exact_dot(vector.data(), vector.data(), dims);
-    const double sine = sine_of_codes(segment_, row, norm_squared);
-    uint8_t* const plane2 = at<uint8_t>(places_.plane2) + position * plane2_row_bytes(dims);
-    PlaneBound bound{0, 0, kHalfInfinity};
-    if (sine < 1) {
-      bound = encode_planes(vector.data(), norm_squared, lists_.centroids().data() + list * dims,
-                            norms_[static_cast<size_t>(list)], dims, plane1, plane2, sine);
-    } else {
-      std::fill_n(plane1, plane_row_bytes(dims), uint8_t{0});
-      std::memcpy(plane2 + plane2_bound_offset(dims), &bound, sizeof(bound));
-    }
-    for (int64_t byte = 0; byte < plane_row_bytes(dims); ++byte)
-      at<uint8_t>(places_.plane1)[plane1_index(position, byte, dims)] = plane1[byte];
-    store_bound(bound, position, at<uint16_t>(places_.bounds1));
-  }
-
-  const Segment& segment_;
-  const Lists& lists_;
-  const PlaneArrayPlaces places_;
-  char* const out_;
-  const ListOrder order_;
-  std::vector<double> norms_;  // D(m, m) of the centroids
-};
+  };
+  return ThreadPool::for_pieces(thread_count(0), segment.rows(), kTileRows * kTilesPerPiece, interrupted,
+                                write);
+}
 
 // Returns the largest k for which reading planes is expected to pay: of a sample, whose rows have farther
 // neighbours than those of the segment, so that more of them are left.
 Result<int64_t> calibrate(Analysis& analysis, const CodeRows& sample, const Centroids& centroids,
                           const InterruptCheck& interrupted) {
-  std::vector<int32_t> lists;
-  GLOVE_RETURN_IF_ERROR(assign(analysis, sample, centroids, interrupted, lists));
+  GLOVE_ASSIGN_OR_RETURN(const std::vector<int32_t> lists,
+                         nearest_lists(analysis, sample.points, centroids, interrupted));
   GLOVE_ASSIGN_OR_RETURN(const PlaneArrays planes,
                          make_planes(sample.vectors, sample.norms_squared, centroids.vectors, lists,
                                      sample.points.dims, thread_count(0), interrupted));
@@ -239,13 +189,10 @@ Result<ListsPtr> train_lists(Analysis& analysis, const Segment& segment, int64_t
                 suits_lists(segment.rows(), count));
   GLOVE_REQUIRE(segment.dims() <= kMostListDims && count <= kMostLists);
   const CodeRows sample(segment, sample_of(rows_from(0, segment.rows()), count, segment.dims()));
-  KMeansOptions options;
-  options.max_iterations = kIterations;
-  options.centroids_only = true;
-  GLOVE_ASSIGN_OR_RETURN(const Clustering fit,
-                         cluster_rows(analysis, sample.points, count, options, interrupted));
-  GLOVE_ASSIGN_OR_RETURN(const int64_t most_k, calibrate(analysis, sample, fit.centroids, interrupted));
-  return Lists::make(fit.centroids.vectors, segment.dims(), most_k);
+  GLOVE_ASSIGN_OR_RETURN(const Centroids centroids,
+                         list_centroids(analysis, sample.points, count, interrupted));
+  GLOVE_ASSIGN_OR_RETURN(const int64_t most_k, calibrate(analysis, sample, centroids, interrupted));
+  return Lists::make(centroids.vectors, segment.dims(), most_k);
 }
 
 Result<ListsPtr> adapt_lists(Analysis& analysis, const Segment& segment, const ListsPtr& lists,
@@ -255,7 +202,7 @@ Result<ListsPtr> adapt_lists(Analysis& analysis, const Segment& segment, const L
   const int64_t dims = segment.dims();
   GLOVE_ASSIGN_OR_RETURN(const std::vector<uint16_t> list_of,
                          assign_all(analysis, segment, centroids_of(*lists), interrupted));
-  const ListOrder order(list_of, lists->count());
+  const ListOrder order{std::span(list_of), lists->count()};
   const int64_t rows = segment.rows();
   std::vector<float> centroids;
   std::vector<int32_t> loose;  // rows of lists that do not stay
@@ -275,14 +222,11 @@ Result<ListsPtr> adapt_lists(Analysis& analysis, const Segment& segment, const L
   // Rounded to the nearest number.
   const int64_t wanted = (2 * std::ssize(loose) * lists->count() + rows) / (2 * rows);
   const int64_t fresh = std::clamp(wanted, int64_t{kept == 0}, kMostLists - kept);
-  KMeansOptions options;
-  options.max_iterations = kIterations;
-  options.centroids_only = true;
   if (fresh > 0) {
     const CodeRows sample(segment, sample_of(loose, fresh, dims));
-    GLOVE_ASSIGN_OR_RETURN(const Clustering fit,
-                           cluster_rows(analysis, sample.points, fresh, options, interrupted));
-    centroids.insert(centroids.end(), fit.centroids.vectors.begin(), fit.centroids.vectors.end());
+    GLOVE_ASSIGN_OR_RETURN(const Centroids found,
+                           list_centroids(analysis, sample.points, fresh, interrupted));
+    centroids.insert(centroids.end(), found.vectors.begin(), found.vectors.end());
   }
   const ListsPtr made = Lists::make(centroids, dims, 0);
   const CodeRows sample(segment, sample_of(rows_from(0, rows), made->count(), dims));
@@ -305,7 +249,7 @@ Result<SegmentPtr> in_lists(Analysis& analysis, const Segment& segment, const Li
   bytes.resize(begin + static_cast<size_t>(places.end));
   char* const out = bytes.data() + begin;
   std::memcpy(out + places.lists, list_of.data(), list_of.size() * sizeof(uint16_t));
-  GLOVE_RETURN_IF_ERROR(PlaneEncoder(segment, *lists, out).run(interrupted));
+  GLOVE_RETURN_IF_ERROR(write_planes(segment, *lists, out, interrupted));
   return Segment::parse(std::move(bytes), segment.rows(), dims, "a new segment", lists);
 }
 
@@ -318,7 +262,7 @@ Result<bool> has_planes_of_codes(const Segment& segment, const InterruptCheck& i
   HugePageBuffer<char> made(stored.size());
   const auto list_of = segment.planes()->list_of();
   std::memcpy(made.data() + places.lists, list_of.data(), list_of.size_bytes());
-  GLOVE_RETURN_IF_ERROR(PlaneEncoder(segment, lists, made.data()).run(interrupted));
+  GLOVE_RETURN_IF_ERROR(write_planes(segment, lists, made.data(), interrupted));
   return std::memcmp(made.data(), stored.data(), stored.size()) == 0;
 }
 

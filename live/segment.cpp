@@ -60,6 +60,16 @@ int64_t former_sign_bytes(int64_t rows, int64_t dims) {
   return tile_count(rows) * kTileRows * (3 * int64_t{sizeof(uint16_t)} + words * int64_t{sizeof(uint32_t)});
 }
 
+// Quantises a row; without a coding as one that is compared by cosine.
+ShiftedRow quantize_by(const CodingPtr& coding, std::span<const float> vector, double norm_squared,
+                       int8_t* codes, int64_t stride) {
+  const auto dims = std::ssize(vector);
+  if (coding != nullptr) return quantize_shifted_row(coding->shift, vector.data(), dims, codes, stride);
+  ShiftedRow row;
+  quantize_row(vector.data(), norm_squared, dims, codes, stride, row.scale, row.residual);
+  return row;
+}
+
 Error wrong_length(const std::string& name, size_t bytes, int64_t rows, int64_t expected) {
   return corrupt(name, "has " + std::to_string(bytes) + " bytes, but " + std::to_string(rows) +
                            " rows take " + std::to_string(expected));
@@ -202,12 +212,7 @@ bool Segment::has_codes_of(int64_t row, std::span<const float> vector) const {
   // A component may be NaN or infinite.
   if (!std::isfinite(norm_squared) || (coding_ == nullptr && !(norm_squared > 0))) return false;
   std::vector<int8_t> codes(static_cast<size_t>(component_groups(dims_) * kTileComponents));
-  ShiftedRow expected;
-  if (coding_ != nullptr)
-    expected = quantize_shifted_row(coding_->shift, vector.data(), dims_, codes.data(), kTileComponents);
-  else
-    quantize_row(vector.data(), norm_squared, dims_, codes.data(), kTileComponents, expected.scale,
-                 expected.residual);
+  const ShiftedRow expected = quantize_by(coding_, vector, norm_squared, codes.data(), kTileComponents);
   for (int64_t group = 0; group < component_groups(dims_); ++group)
     if (std::memcmp(codes.data() + group * kTileComponents,
                     level_.codes.data() + code_index(row, group * kTileComponents, dims_),
@@ -267,16 +272,12 @@ void SegmentBuilder::encode(int64_t row, std::span<const float> vector, double n
   // The quantiser leaves what follows the last component as it is.
   std::memset(place + (component_groups(dims_) - 1) * kGroupStride, 0, kTileComponents);
   // Not through [], which may look at the sizes that append() changes.
-  if (coding_ != nullptr) {
-    const ShiftedRow coded = quantize_shifted_row(coding_->shift, vector.data(), dims_, place, kGroupStride);
-    *(scales_.data() + row) = coded.scale;
-    *(residuals_.data() + row) = coded.residual;
-    *(along_.data() + row) = coded.along;
-    *(lengths_.data() + row) = coded.length;
-    return;
-  }
-  quantize_row(vector.data(), norm_squared, dims_, place, kGroupStride, *(scales_.data() + row),
-               *(residuals_.data() + row));
+  const ShiftedRow coded = quantize_by(coding_, vector, norm_squared, place, kGroupStride);
+  *(scales_.data() + row) = coded.scale;
+  *(residuals_.data() + row) = coded.residual;
+  if (coding_ == nullptr) return;
+  *(along_.data() + row) = coded.along;
+  *(lengths_.data() + row) = coded.length;
 }
 
 void SegmentBuilder::add(int64_t id, std::span<const float> vector, double norm_squared) {

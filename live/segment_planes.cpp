@@ -95,15 +95,6 @@ int64_t plane_block_bytes(int64_t dims) {
   return plane1_bytes(plane_block_tiles(dims) * kTileRows, dims);
 }
 
-ListOrder::ListOrder(std::span<const uint16_t> list_of, int64_t count)
-    : offsets(static_cast<size_t>(count) + 1), rows(list_of.size()) {
-  for (const uint16_t list : list_of) ++offsets[size_t{list} + 1];
-  for (size_t i = 1; i < offsets.size(); ++i) offsets[i] += offsets[i - 1];
-  std::vector<int64_t> next(offsets.begin(), offsets.end() - 1);
-  for (size_t row = 0; row < list_of.size(); ++row)
-    rows[static_cast<size_t>(next[list_of[row]]++)] = static_cast<int32_t>(row);
-}
-
 SegmentPlanes::SegmentPlanes(std::span<const char> bytes, int64_t rows, const ListsPtr& lists)
     : lists_(lists) {
   GLOVE_REQUIRE(reinterpret_cast<uintptr_t>(bytes.data()) % 2 == 0);

@@ -9,6 +9,7 @@
 
 #include "base/huge_pages.h"
 #include "base/status.h"
+#include "lists/plane_arrays.h"
 #include "live/loaded_bytes.h"
 #include "model/model_part.h"
 
@@ -77,16 +78,6 @@ struct PlaneArrayPlaces {
 // may have fewer: about the bytes of a list.
 int64_t plane_block_tiles(int64_t dims);
 int64_t plane_block_bytes(int64_t dims);
-
-// Returns the order of rows by list, ascending within each, and where each of `count` lists begins in it.
-// REQUIRES: every number is below `count`.
-struct ListOrder {
-  ListOrder() = default;
-  ListOrder(std::span<const uint16_t> list_of, int64_t count);
-
-  std::vector<int64_t> offsets;  // [count + 1]
-  std::vector<int32_t> rows;     // the row at each position
-};
 
 // The planes of a segment: views of its bytes, and the order of its rows. Not copied, because the level
 // refers to the order.
