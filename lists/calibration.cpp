@@ -9,6 +9,7 @@
 
 #include "base/cores.h"
 #include "base/float_environment.h"
+#include "base/prefetch.h"
 #include "base/require.h"
 #include "base/thread_pool.h"
 #include "lists/half.h"
@@ -92,7 +93,8 @@ class Trial {
       const auto i = static_cast<size_t>(list);
       for (int64_t p = level.offsets[i]; p < level.offsets[i + 1]; ++p) {
         const int64_t row = level.rows[static_cast<size_t>(p)];
-        if (p + kFetchedRows < level.offsets[i + 1]) fetch(level.rows[static_cast<size_t>(p + kFetchedRows)]);
+        if (p + kFetchedRows < level.offsets[i + 1])
+          prefetch(part_.vector(level.rows[static_cast<size_t>(p + kFetchedRows)]), part_.dims);
         if (row == row_ || !(part_.norm_squared(row) > 0)) continue;
         similarities.push_back(exact_dot(unit_.data(), part_.vector(row), part_.dims) /
                                std::sqrt(part_.norm_squared(row)));
@@ -100,11 +102,6 @@ class Trial {
     }
     std::ranges::sort(similarities, std::greater<>());
     return similarities;
-  }
-
-  void fetch(int64_t row) const {
-    constexpr int64_t kLine = 16;  // components
-    for (int64_t j = 0; j < part_.dims; j += kLine) __builtin_prefetch(part_.vector(row) + j);
   }
 
   const ModelPart& part_;

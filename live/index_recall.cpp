@@ -11,6 +11,7 @@
 #include "base/crc32.h"
 #include "base/float_environment.h"
 #include "base/mutex.h"
+#include "base/prefetch.h"
 #include "base/require.h"
 #include "base/thread_pool.h"
 #include "lists/code_estimate.h"
@@ -100,7 +101,7 @@ class SegmentRows final : public CalibrationRows {
     QuantizedQuery codes = quantize_query(query.vector, query.norm_squared, kEstimateQueryCode);
     codes.codes.resize(static_cast<size_t>(stride_));
     for (size_t i = 0; i < rows.size(); ++i) {
-      if (i + kFetchedRows < rows.size()) fetch(rows[i + kFetchedRows].id);
+      if (i + kFetchedRows < rows.size()) prefetch(codes_of(rows[i + kFetchedRows].id), stride_);
       Neighbor& row = rows[i];
       const auto place = static_cast<size_t>(row.id);
       if (std::isfinite(segment_.level().residuals[place]))
@@ -124,11 +125,6 @@ class SegmentRows final : public CalibrationRows {
 
  private:
   static constexpr size_t kFetchedRows = 8;  // ahead, because they are anywhere in memory
-  static constexpr int64_t kLine = 64;
-
-  void fetch(int64_t row) const {
-    for (int64_t i = 0; i < stride_; i += kLine) __builtin_prefetch(codes_of(row) + i);
-  }
 
   // Of score().
   double largest_error(const Query& query) const {

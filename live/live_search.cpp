@@ -256,7 +256,7 @@ Result<Answers> LiveRelation::best_of_table(std::span<const Query> queries, int6
                                             const SearchOptions& options, SearchReport& report) {
   std::vector<BestRows> best;
   GLOVE_RETURN_IF_ERROR(score_table(
-      queries, options, report, [&] { best.assign(queries.size(), BestRows(k, kNoScore)); },
+      queries, options, report, [&] { best.assign(queries.size(), BestRows(k)); },
       [&best](size_t i, const Neighbor& row) { best[i].offer(row); }));
   Answers answers;
   for (BestRows& rows : best) answers.push_back(std::move(rows).take());
@@ -345,7 +345,7 @@ Status LiveRelation::scan_segments(std::span<const Query> queries, int64_t k, in
     for (size_t i = 0; i < block.size(); ++i) {
       GLOVE_RETURN_IF_ERROR(check_interrupt(options.interrupted));
       const Query& query = queries[block[i]];
-      BestRows best(k, kNoScore);
+      BestRows best(k);
       offer_changed(state_, among_, query, best);
       GLOVE_ASSIGN_OR_RETURN(const int64_t gone, score_candidates(query, (*found)[i], best));
       if (gone <= wanted - k) {

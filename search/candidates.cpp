@@ -14,7 +14,7 @@ void rescore(const Model& model, const Query& query, std::vector<Neighbor>& rows
         norm_squared > 0
             ? cosine_from_dots(exact_dot(query.vector.data(), model.vector(row.id), model.dims()),
                                query.norm_squared, norm_squared)
-            : kNoSimilarity;
+            : kNoScore;
   }
 }
 
@@ -22,7 +22,7 @@ void keep_best(const Query& query, int64_t k, std::vector<Neighbor>& rows) {
   // A damaged model file, which nothing has read before, may contain NaN. Such a row is omitted, because it
   // cannot be ordered.
   std::erase_if(rows, [&query](const Neighbor& row) {
-    return !(row.similarity > kNoSimilarity) || std::ranges::binary_search(query.excluded, row.id);
+    return !(row.similarity > kNoScore) || std::ranges::binary_search(query.excluded, row.id);
   });
   const auto kept = static_cast<ptrdiff_t>(std::min<int64_t>(k, static_cast<int64_t>(rows.size())));
   if (!std::is_sorted(rows.begin(), rows.end(), ranks_before)) {
@@ -35,26 +35,8 @@ void keep_best(const Query& query, int64_t k, std::vector<Neighbor>& rows) {
   if (rows.capacity() > 4 * rows.size()) rows.shrink_to_fit();
 }
 
-namespace {
-
-// The same of two answers, without the memory for a heap.
-std::vector<Neighbor> merge_two(std::span<const Neighbor> a, std::span<const Neighbor> b, int64_t k) {
-  const size_t rows = std::min(a.size() + b.size(), static_cast<size_t>(std::max<int64_t>(k, 0)));
-  std::vector<Neighbor> merged;
-  merged.reserve(rows);
-  while (merged.size() < rows) {
-    std::span<const Neighbor>& next = b.empty() || (!a.empty() && ranks_before(a.front(), b.front())) ? a : b;
-    merged.push_back(next.front());
-    next = next.subspan(1);
-  }
-  return merged;
-}
-
-}  // namespace
-
 std::vector<Neighbor> merge_ranked(std::span<const std::span<const Neighbor>> answers, int64_t k) {
   GLOVE_REQUIRE(k >= 0);
-  if (answers.size() == 2) return merge_two(answers[0], answers[1], k);
   std::vector<std::span<const Neighbor>> left;
   size_t rows = 0;
   for (const auto& answer : answers) {

@@ -18,21 +18,19 @@ inline bool has_vectors(const Model& model) {
   return !model.parts().front().vectors.empty();
 }
 
-// Sets each row's exact similarity: kNoSimilarity for a zero row. Runs on the calling thread.
+// Sets each row's exact similarity: kNoScore for a zero row. Runs on the calling thread.
 void rescore(const Model& model, const Query& query, std::vector<Neighbor>& rows);
 
 // The best k of the rows that were offered so far. One thread at a time.
 class BestRows {
  public:
-  // `none` is below all similarities, and that of a row without one. REQUIRES: k > 0.
-  explicit BestRows(int64_t k, double none = kNoSimilarity) : k_(static_cast<size_t>(k)), none_(none) {
-    GLOVE_REQUIRE(k > 0);
-  }
+  // REQUIRES: k > 0.
+  explicit BestRows(int64_t k) : k_(static_cast<size_t>(k)) { GLOVE_REQUIRE(k > 0); }
 
   // Keeps a row with its exact similarity if it is among the best so far. A row without one is omitted. Each
   // row may be offered once.
   void offer(const Neighbor& row) {
-    if (!(row.similarity > none_)) return;
+    if (!(row.similarity > kNoScore)) return;
     if (rows_.size() == k_) {
       if (!ranks_before(row, rows_.front())) return;
       std::pop_heap(rows_.begin(), rows_.end(), ranks_before);
@@ -43,9 +41,9 @@ class BestRows {
     std::push_heap(rows_.begin(), rows_.end(), ranks_before);
   }
 
-  // Returns a similarity that each further row must reach: that of the k-th best row, or `none` if there are
-  // fewer.
-  double threshold() const { return rows_.size() == k_ ? rows_.front().similarity : none_; }
+  // Returns a similarity that each further row must reach: that of the k-th best row, or kNoScore if there
+  // are fewer.
+  double threshold() const { return rows_.size() == k_ ? rows_.front().similarity : kNoScore; }
 
   // Returns the rows, in any order.
   const std::vector<Neighbor>& rows() const { return rows_; }
@@ -58,7 +56,6 @@ class BestRows {
 
  private:
   size_t k_;
-  double none_;
   std::vector<Neighbor> rows_;  // a heap with the worst row in front
 };
 

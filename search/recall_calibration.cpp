@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/cores.h"
+#include "base/prefetch.h"
 #include "base/thread_pool.h"
 #include "lists/calibration.h"
 #include "lists/calibration_queries.h"
@@ -111,7 +112,7 @@ class Calibration {
   void fill_first_rows(QueryStart& start) const {
     start.first_rows.reserve(static_cast<size_t>(start.first_count));
     for (const int32_t list : start.first_lists)
-      for (const int32_t row : rows_of(list)) start.first_rows.push_back({row, kNoSimilarity});
+      for (const int32_t row : rows_of(list)) start.first_rows.push_back({row, kNoScore});
   }
 
   // Scores the first rows of some queries. Those of a list together, because they are then in the processor's
@@ -144,7 +145,7 @@ class Calibration {
     for (const int32_t list : start.first_lists)
       for (const int32_t row : rows_of(list)) {
         const double similarity = start.first_rows[at++].similarity;
-        if (similarity > kNoSimilarity && !std::ranges::binary_search(query.excluded, row))
+        if (similarity > kNoScore && !std::ranges::binary_search(query.excluded, row))
           rows.push_back({start.rows_before[static_cast<size_t>(list)], similarity});
       }
     start.first_rows = {};
@@ -192,9 +193,9 @@ class Calibration {
   double nearest_excluded(const Query& query) const {
     std::vector<Neighbor> rows;
     for (size_t i = 0; i < std::min(query.excluded.size(), kMeasuredExcluded); ++i)
-      rows.push_back({query.excluded[i], kNoSimilarity});
+      rows.push_back({query.excluded[i], kNoScore});
     rows_.score(query, rows);
-    double nearest = kNoSimilarity;
+    double nearest = kNoScore;
     for (const Neighbor& row : rows) nearest = std::max(nearest, row.similarity);
     return nearest;
   }
@@ -236,7 +237,7 @@ class ModelRows final : public CalibrationRows {
   }
   void score(const Query& query, std::span<Neighbor> rows) const override {
     for (size_t i = 0; i < rows.size(); ++i) {
-      if (i + kFetchedRows < rows.size()) fetch(model_.vector(rows[i + kFetchedRows].id));
+      if (i + kFetchedRows < rows.size()) prefetch(model_.vector(rows[i + kFetchedRows].id), model_.dims());
       Neighbor& row = rows[i];
       const double norm_squared = model_.norm_squared(row.id);
       if (!(norm_squared > 0)) continue;
@@ -248,11 +249,6 @@ class ModelRows final : public CalibrationRows {
 
  private:
   static constexpr size_t kFetchedRows = 8;  // ahead, because they are anywhere in memory
-  static constexpr int64_t kLine = 16;       // components
-
-  void fetch(const float* vector) const {
-    for (int64_t i = 0; i < model_.dims(); i += kLine) __builtin_prefetch(vector + i);
-  }
 
   const Model& model_;
   Searcher& searcher_;

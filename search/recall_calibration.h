@@ -27,7 +27,7 @@ class CalibrationRows {
   // has none.
   virtual bool read(int64_t row, float* vector) const = 0;
   // Sets the similarities by which an approximate search of these rows knows what a query is like; those of
-  // zero rows to kNoSimilarity.
+  // zero rows to kNoScore.
   virtual void score(const Query& query, std::span<Neighbor> rows) const = 0;
   // Answers the requests exactly, or nearly so. Their `least` is by score(). REQUIRES: one thread calls it.
   virtual Status search(std::span<SearchRequest> requests) = 0;

@@ -84,6 +84,11 @@ class CopyRing {
   }
 };
 
+// Returns the similarity of a kernel's answer, where kNoSimilarity means that there is none.
+inline double score_from_device(double similarity) {
+  return similarity == kNoSimilarity ? kNoScore : similarity;
+}
+
 // Every member may be called from any thread. kUnavailable means that the device is lost and that every later
 // call will fail.
 class Device {
@@ -104,8 +109,8 @@ class Device {
   // Fills each request's rows, in any order, with a superset of the best `top_rows` nonzero rows of part.mask
   // in the relation's order, and with no row that is not in the mask. Excluded words are not filtered out, so
   // top_rows must be k plus the number of words that a request excludes. Ids count from the part's first row.
-  // Similarities are exact if part.vectors is set; a zero row has kNoSimilarity, and a row with NaN from a
-  // damaged file may have NaN. Otherwise they are upper bounds, or kNoSimilarity where the device does not
+  // Similarities are exact if part.vectors is set; a zero row has kNoScore, and a row with NaN from a
+  // damaged file may have NaN. Otherwise they are upper bounds, or kNoScore where the device does not
   // return any. Adds the scan, select and rescore times and the candidates to the requests' costs.
   // `interrupted` speaks for all requests.
   virtual Status propose(const DevicePart& part, std::span<SearchRequest> requests, int64_t top_rows,

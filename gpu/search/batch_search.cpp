@@ -194,7 +194,8 @@ void BatchSearch::take_answer(size_t position, bool with_similarities, SearchReq
   request.rows.clear();
   request.rows.reserve(size);
   for (size_t i = begin; i < begin + size; ++i)
-    request.rows.push_back({answers_.ids[i], with_similarities ? answers_.similarities[i] : kNoSimilarity});
+    request.rows.push_back(
+        {answers_.ids[i], with_similarities ? score_from_device(answers_.similarities[i]) : kNoScore});
   request.cost.candidates += static_cast<int64_t>(size);
 }
 

@@ -71,7 +71,7 @@ void SegmentSearcher::take_candidates(SearchRequest& request) const {
     const auto id = static_cast<int32_t>(part.first_row + row);
     if (std::ranges::binary_search(query.excluded, id)) continue;
     double bound = found.similarity;
-    if (bound == kNoSimilarity) {
+    if (bound == kNoScore) {
       if (quantized.codes.empty())
         quantized = quantize_query(query.vector, query.norm_squared, kTwoPlaneCode);
       bound = upper_bound(part, row, quantized);

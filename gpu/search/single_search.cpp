@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/require.h"
+#include "base/scope_exit.h"
 #include "base/spin.h"
 #include "base/timer.h"
 #include "gpu/layout/query_codes.h"
@@ -139,14 +140,11 @@ Result<uint32_t> SingleSearch::launch(const DeviceShape& shape, int bits, Single
 
 // Copies the answer and restores what the next launch expects, even if there is no memory for the copy.
 void SingleSearch::take_answer(int64_t rows, std::vector<Neighbor>& to) {
-  struct Clear {
-    SingleSearch& search;
-    int64_t rows;
-    ~Clear() { search.clear_answer(rows); }
-  } const clear{*this, rows};
+  const ScopeExit clearing([&] { clear_answer(rows); });
   to.clear();
   to.reserve(static_cast<size_t>(rows));
-  for (int64_t i = 0; i < rows; ++i) to.push_back({ids_.data()[i], similarities_.data()[i]});
+  for (int64_t i = 0; i < rows; ++i)
+    to.push_back({ids_.data()[i], score_from_device(similarities_.data()[i])});
 }
 
 Status SingleSearch::run(const DevicePart& part, const DeviceShape& shape, const SinglePlan& plan,

@@ -221,7 +221,7 @@ Status FakeDevice::propose(const gpu::DevicePart& part, std::span<SearchRequest>
     request.rows =
         coarse ? coarse_search(part, *request.query, top_rows) : search(part, *request.query, top_rows);
     if (part.vectors == nullptr && requests.size() > 1)  // as the kernels for batches
-      for (Neighbor& row : request.rows) row.similarity = kNoSimilarity;
+      for (Neighbor& row : request.rows) row.similarity = kNoScore;
     request.cost.rows_scanned += part.admissible_rows();
     knobs_.coarse_searches += coarse ? 1 : 0;
     ++knobs_.searches;

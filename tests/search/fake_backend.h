@@ -28,7 +28,7 @@ class PlainSearcher : public Searcher {
       if (request.interrupted != nullptr) GLOVE_RETURN_IF_ERROR(check_interrupt(*request.interrupted));
       request.rows.clear();
       for (int64_t id = model_->words() - 1; id >= 0; --id)
-        if (is_in_mask(*request.query, id)) request.rows.push_back({id, kNoSimilarity});
+        if (is_in_mask(*request.query, id)) request.rows.push_back({id, kNoScore});
       rescore(*model_, *request.query, request.rows);
       keep_best(*request.query, request.k, request.rows);
       request.cost.rows_scanned += model_->words();
@@ -73,7 +73,7 @@ class RankingSearcher final : public PlainSearcher {
     for (SearchRequest& request : requests) {
       request.rows.clear();
       for (int64_t id = 0; id < model_->words(); ++id)
-        if (is_in_mask(*request.query, id)) request.rows.push_back({id, kNoSimilarity});
+        if (is_in_mask(*request.query, id)) request.rows.push_back({id, kNoScore});
       rescore(*model_, *request.query, request.rows);
       std::erase_if(request.rows, [](const Neighbor& row) { return std::isnan(row.similarity); });
       std::sort(request.rows.begin(), request.rows.end(), ranks_before);

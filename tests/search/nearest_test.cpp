@@ -279,11 +279,11 @@ TEST(Engine, TheReportSaysWhatWasDone) {
 // A cache counts an answer by its rows, so an answer must not keep the memory of its candidates.
 TEST(KeepBest, FreesTheMemoryOfOtherCandidates) {
   const Query query;
-  for (const double similarity : {0.5, kNoSimilarity}) {
+  for (const double similarity : {0.5, kNoScore}) {
     std::vector<Neighbor> rows;
     for (int32_t id = 9999; id >= 0; --id) rows.push_back({id, similarity});
     keep_best(query, 10, rows);
-    ASSERT_EQ(rows.size(), similarity == kNoSimilarity ? 0u : 10u);
+    ASSERT_EQ(rows.size(), similarity == kNoScore ? 0u : 10u);
     for (size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(rows[i].id, static_cast<int32_t>(i));
     EXPECT_LE(rows.capacity(), 4 * rows.size());
   }
