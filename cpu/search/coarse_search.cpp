@@ -20,10 +20,8 @@ constexpr int64_t kPlaneChunksPerThread = 16;
 constexpr int kRowsPerCall = 4;
 // Rows that wait and are scored together.
 constexpr size_t kRowsPerBatch = 256;
-// Rows of the nearest lists that are read first, in addition to a few for each row of the answer.
-constexpr int64_t kFirstPlaneRows = 4096;
-constexpr int64_t kFirstPlaneRowsPerResult = 32;
-// Rows of the nearest lists that are estimated before these.
+// Rows of the nearest lists that are estimated for a first threshold, in addition to a few for each row of
+// the answer.
 constexpr int64_t kPilotRows = 512;
 constexpr int64_t kPilotRowsPerResult = 16;
 // Fewer rows than this are scored before another thread could wake up.
@@ -47,10 +45,6 @@ int64_t seed_rows(int64_t k) {
 }
 constexpr int64_t kSeedGrowth = 4;
 
-struct IsBelow {
-  bool operator()(const Survivor& a, const Survivor& b) const { return a.estimate < b.estimate; }
-};
-
 }  // namespace
 
 CoarseSearch::CoarseSearch(const ScanContext& context, const SearchRequest& request, const SearchPlan& plan)
@@ -59,7 +53,6 @@ CoarseSearch::CoarseSearch(const ScanContext& context, const SearchRequest& requ
       plan_(plan),
       k_(std::min(request.k, context.model.words())),
       coarse_query_(split_query(request.query->vector, request.query->norm_squared)),
-      codes8_(context, *request.query),
       planes_(plan.first == Level::kPlanes
                   ? std::optional<PlaneParts>(std::in_place, context, *request.query, coarse_query_)
                   : std::nullopt),
@@ -75,11 +68,13 @@ CoarseSearch::CoarseSearch(const ScanContext& context, const SearchRequest& requ
 
 Result<std::vector<Neighbor>> CoarseSearch::run(const InterruptCheck& interrupted, ScanCost& cost) {
   Timer timer;
+  GLOVE_RETURN_IF_ERROR(last_->codes().prepare(interrupted));
   if (!scan(interrupted) || !score_waiting(interrupted)) return interrupted_error();
   for (const Slot& slot : slots_) {
     cost.candidates += slot.scored;
     cost.bytes_scanned += slot.bytes;
   }
+  cost.bytes_scanned += last_->codes().bytes();
   cost.plan = gave_up_ ? (plan_.last == Level::kVectors ? "8 bits after a coarser level -> vectors"
                                                         : "8 bits after a coarser level")
                        : plan_.words();
@@ -96,49 +91,24 @@ void CoarseSearch::find_threshold() {
   last_->forget();  // the scan finds them again
 }
 
-bool CoarseSearch::scan_by_planes(const InterruptCheck& interrupted) {
-  find_threshold();
-  const int64_t first_rows = kFirstPlaneRows + kFirstPlaneRowsPerResult * k_;
-  const auto nearest = planes_->nearest(first_rows * rows_per_answerable(context_.model, among()));
-  const auto read_nearest = [&](int slot, int64_t number) {
-    scan_tiles(slots_[static_cast<size_t>(slot)], nearest[static_cast<size_t>(number)]);
-  };
-  // Before the others, because a thread without a threshold would read plane two of all of its rows.
-  if (!ThreadPool::instance().run(context_.threads, std::ssize(nearest), read_nearest, interrupted))
-    return false;
-  const PartChunks chunks(context_.model.parts(), tiles_per_plane_chunk(context_) * kTileRows);
-  // The threshold is near its end now, so the others are read in order.
-  const auto work = [&](int slot, int64_t number) {
-    if (gave_up_.load(std::memory_order_relaxed)) return;
-    Slot& own = slots_[static_cast<size_t>(slot)];
-    const PartChunks::Chunk chunk = chunks[number];
-    if (chunk.part.planes == nullptr) return scan_by_8_bits(own, chunk);
-    const auto part = static_cast<size_t>(&chunk.part - context_.model.parts().data());
-    for (const TileRange& tiles : without({part, chunk.first / kTileRows, tile_count(chunk.last)}, nearest))
-      scan_tiles(own, tiles);
-    if (!is_worthwhile(own)) gave_up_.store(true, std::memory_order_relaxed);
-  };
-  if (!ThreadPool::instance().run(context_.threads, chunks.count(), work, interrupted)) return false;
-  if (!gave_up_) return true;
-  for (Slot& slot : slots_) slot.waiting.clear();
-  last_->forget();
-  return true;
+void CoarseSearch::scan_by_planes(Slot& slot, const PartChunks::Chunk& chunk) {
+  const auto part = static_cast<size_t>(&chunk.part - context_.model.parts().data());
+  const int64_t first_tile = chunk.first / kTileRows, end_tile = tile_count(chunk.last);
+  const auto scan = [&](int64_t first, int64_t end) { scan_tiles(slot, part, first, end); };
+  if (admits_all()) {
+    scan(first_tile, end_tile);
+  } else {
+    const auto admits_row = [this](int64_t row) { return admits(row); };
+    for_admissible_positions(chunk.part, first_tile, end_tile, admits_row, scan);
+  }
 }
 
-void CoarseSearch::scan_tiles(Slot& slot, const TileRange& tiles) {
-  const auto scan = [&](int64_t first, int64_t last) { scan_planes(slot, {tiles.part, first, last}); };
-  if (admits_all()) return scan(tiles.first, tiles.last);
-  const auto admits_row = [this](int64_t row) { return admits(row); };
-  for_admissible_positions(context_.model.parts()[tiles.part], tiles.first, tiles.last, admits_row, scan);
-}
-
-void CoarseSearch::scan_planes(Slot& slot, const TileRange& tiles) {
-  const ModelPart& part = context_.model.parts()[tiles.part];
-  const int64_t rows = (tiles.last - tiles.first) * kTileRows;
+void CoarseSearch::scan_tiles(Slot& slot, size_t number, int64_t first, int64_t last) {
+  const ModelPart& part = context_.model.parts()[number];
+  const int64_t rows = (last - first) * kTileRows;
   if (std::ssize(slot.survivors) < rows) slot.survivors.resize(static_cast<size_t>(rows));
-  const PlaneCounts counts =
-      context_.kernels.planes->scan(part, tiles.first, tiles.last, planes_->query(tiles.part),
-                                    last_->threshold(), slot.left, slot.survivors.data());
+  const PlaneCounts counts = context_.kernels.planes->scan(
+      part, first, last, planes_->query(number), last_->threshold(), slot.left, slot.survivors.data());
   slot.rows_read += rows;
   slot.second_reads += counts.second_reads;
   slot.bytes += rows * plane1_row_bytes(part.dims) + counts.second_reads * plane2_row_bytes(part.dims);
@@ -146,18 +116,30 @@ void CoarseSearch::scan_planes(Slot& slot, const TileRange& tiles) {
 }
 
 bool CoarseSearch::scan(const InterruptCheck& interrupted) {
-  if (planes_ && !scan_by_planes(interrupted)) return false;
-  if (planes_ && !gave_up_) return true;  // else reads codes of 8 bits
-  const PartChunks chunks(context_.model.parts(), tiles_per_chunk(context_.model) * kTileRows);
+  if (planes_) find_threshold();
+  if (!scan_chunks(planes_ ? tiles_per_plane_chunk(context_) : tiles_per_chunk(context_.model), interrupted))
+    return false;
+  if (!planes_ || !gave_up_) return true;
+  for (Slot& slot : slots_) slot.waiting.clear();
+  last_->forget();
+  planes_.reset();
+  return scan_chunks(tiles_per_chunk(context_.model), interrupted);
+}
+
+bool CoarseSearch::scan_chunks(int64_t tiles, const InterruptCheck& interrupted) {
+  const PartChunks chunks(context_.model.parts(), tiles * kTileRows);
   const SpreadOrder order(chunks.count());
   const auto work = [&](int slot, int64_t number) {
     Slot& own = slots_[static_cast<size_t>(slot)];
     const PartChunks::Chunk chunk = chunks[order[number]];
-    if (gave_up_.load(std::memory_order_relaxed)) {
-      scan_by_8_bits(own, chunk);
-    } else {
+    const bool gave_up = gave_up_.load(std::memory_order_relaxed);
+    if (gave_up && planes_) return;
+    if (gave_up || (planes_ && chunk.part.planes == nullptr)) return last_->codes().scan(slot, chunk);
+    if (planes_)
+      scan_by_planes(own, chunk);
+    else
       scan_by_4_bits(own, chunk);
-    }
+    if (!is_worthwhile(own)) gave_up_.store(true, std::memory_order_relaxed);
   };
   return ThreadPool::instance().run(context_.threads, chunks.count(), work, interrupted);
 }
@@ -176,7 +158,7 @@ bool CoarseSearch::score_waiting(const InterruptCheck& interrupted) {
     const float threshold = last_->threshold();
     own.rows.clear();
     for (const Candidate& row : batches[static_cast<size_t>(batch)])
-      if (!(row.upper < threshold)) own.rows.push_back({row.id, kNoSimilarity});
+      if (!(row.upper < threshold)) own.rows.push_back({row.id, kNoScore});
     score(own);
   };
   const int threads = count < kRowsWorthThreads ? 1 : context_.threads;
@@ -194,7 +176,6 @@ void CoarseSearch::scan_by_4_bits(Slot& slot, const PartChunks::Chunk& chunk) {
       scan_rows_by_4_bits(slot, part, first_tile * kTileRows, std::min(end_tile * kTileRows, piece.last));
     });
   }
-  if (!is_worthwhile(slot)) gave_up_.store(true, std::memory_order_relaxed);
 }
 
 void CoarseSearch::scan_rows_by_4_bits(Slot& slot, const ModelPart& part, int64_t first, int64_t last) {
@@ -225,13 +206,11 @@ CoarseSearch::SurvivorIterator CoarseSearch::score_promising(Slot& slot, const M
   float threshold = last_->threshold();
   const auto promising = std::partition(
       begin, end, [threshold](const Survivor& survivor) { return survivor.estimate < threshold; });
-  std::make_heap(promising, end, IsBelow());
-  while (promising != end && !(promising->estimate < threshold)) {
+  std::sort(promising, end, [](const Survivor& a, const Survivor& b) { return a.estimate < b.estimate; });
+  while (promising != end && !((end - 1)->estimate < threshold)) {
     slot.rows.clear();
-    for (int i = 0; i < kRowsPerCall && promising != end; ++i) {
-      std::pop_heap(promising, end, IsBelow());
-      slot.rows.push_back({static_cast<int32_t>(part.first_row + (--end)->row), kNoSimilarity});
-    }
+    for (int i = 0; i < kRowsPerCall && promising != end; ++i)
+      slot.rows.push_back({static_cast<int32_t>(part.first_row + (--end)->row), kNoScore});
     score(slot);
     threshold = last_->threshold();
   }
@@ -262,10 +241,6 @@ bool CoarseSearch::is_worthwhile(Slot& slot) {
   const float threshold = last_->threshold();
   std::erase_if(slot.waiting, [threshold](const Candidate& row) { return row.upper < threshold; });
   return cost() <= saved;
-}
-
-void CoarseSearch::scan_by_8_bits(Slot& slot, const PartChunks::Chunk& chunk) {
-  slot.bytes += codes8_.scan(chunk, last_->collector(slot.number));
 }
 
 }  // namespace glove::cpu

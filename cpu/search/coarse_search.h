@@ -55,15 +55,15 @@ class CoarseSearch {
   bool scan(const InterruptCheck& interrupted);
   // Scores some rows of the nearest lists, so that there is a threshold.
   void find_threshold();
-  // Reads all planes, and 8 bits of the parts that have none, or gives up and forgets the rows.
-  bool scan_by_planes(const InterruptCheck& interrupted);
+  // Reads the coarse level or, once it has given up, 8 bits of the rows that are left. Planes that give up
+  // are left unread.
+  bool scan_chunks(int64_t tiles, const InterruptCheck& interrupted);
   // Scans those tiles that have an admissible row.
-  void scan_tiles(Slot& slot, const TileRange& tiles);
-  void scan_planes(Slot& slot, const TileRange& tiles);
+  void scan_by_planes(Slot& slot, const PartChunks::Chunk& chunk);
+  void scan_tiles(Slot& slot, size_t part, int64_t first, int64_t last);
   bool score_waiting(const InterruptCheck& interrupted);
   void scan_by_4_bits(Slot& slot, const PartChunks::Chunk& chunk);
   void scan_rows_by_4_bits(Slot& slot, const ModelPart& part, int64_t first, int64_t last);
-  void scan_by_8_bits(Slot& slot, const PartChunks::Chunk& chunk);
   // Scores the promising ones of the first `count` survivors; the others wait.
   void keep_survivors(Slot& slot, const ModelPart& part, int64_t count);
   // Scores the rows that are likely to raise the threshold, a few at a time. Returns the end of the others.
@@ -80,9 +80,8 @@ class CoarseSearch {
   const int64_t k_;
   const SplitQuery coarse_query_;
   std::vector<int8_t> coarse_packed_;
-  const Codes8 codes8_;
-  const std::optional<PlaneParts> planes_;
-  std::vector<bool> excluded_;  // by row; empty if few are
+  std::optional<PlaneParts> planes_;  // that are read
+  std::vector<bool> excluded_;        // by row; empty if few are
   const std::unique_ptr<LastLevel> last_;
   std::vector<Slot> slots_;
   std::atomic<bool> gave_up_{false};

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "base/prefetch.h"
 #include "base/thread_pool.h"
 #include "base/timer.h"
 #include "cpu/kernels/wide_query.h"
@@ -16,7 +17,6 @@ namespace glove::cpu {
 namespace {
 
 constexpr size_t kRowsPerDots = 4;
-constexpr int64_t kFloatsPerLine = 16;
 // The beginning of a row that is fetched ahead. The processor fetches the rest of a longer row by itself.
 constexpr int64_t kFetchedFloats = 512;
 // About as many floats are on their way at any time: a core waits for no more cache lines than those at once.
@@ -32,7 +32,7 @@ void fetch_row(const Model& model, int64_t id) {
   const int64_t row = id - part.first_row;
   const float* const x = part.vector(row);
   const int64_t floats = std::min(part.dims, kFetchedFloats);
-  for (int64_t j = 0; j < floats; j += kFloatsPerLine) __builtin_prefetch(x + j);
+  prefetch(x, floats);
   __builtin_prefetch(x + floats - 1);
   __builtin_prefetch(&part.norms_squared[static_cast<size_t>(row)]);
 }
@@ -54,7 +54,7 @@ class Vectors final : public LastLevel {
     const Lock lock(mutex_);
     for (const Neighbor& row : rows)
       if (row.similarity >= least) best_.offer(row);
-    if (best_.threshold() > kNoSimilarity) bounds_.threshold().raise(round_down_to_float(best_.threshold()));
+    if (best_.threshold() > kNoScore) bounds_.threshold().raise(round_down_to_float(best_.threshold()));
     return {};
   }
 
@@ -67,16 +67,15 @@ class Vectors final : public LastLevel {
     const std::vector<int32_t>& excluded = query().excluded;
     std::vector<Neighbor> rows;
     for (size_t i = 0; i < std::min(excluded.size(), kMeasuredExcluded); ++i)
-      if (excluded[i] >= 0 && excluded[i] < context_.model.words())
-        rows.push_back({excluded[i], kNoSimilarity});
+      if (excluded[i] >= 0 && excluded[i] < context_.model.words()) rows.push_back({excluded[i], kNoScore});
     score_rows(context_, query(), wide_.data(), rows);
-    double nearest = kNoSimilarity;
+    double nearest = kNoScore;
     for (const Neighbor& row : rows) nearest = std::max(nearest, row.similarity);
     return nearest;
   }
 
   void forget() GLOVE_NOT_CHECKED override {
-    LastLevel::forget();
+    codes_.forget();
     best_ = BestRows(k_);
   }
 
@@ -88,7 +87,7 @@ class Vectors final : public LastLevel {
     SearchRequest rest;
     rest.query = request_.query;
     rest.k = request_.k;
-    rest.rows = collected(std::move(lower_bounds));
+    rest.rows = codes_.candidates_of(0, std::move(lower_bounds));
     cost.candidates += std::ssize(rest.rows);
     cost.select_us += timer.lap();
     if (!score_answers(context_, {&rest, 1}, interrupted)) return interrupted_error();
@@ -108,7 +107,7 @@ class Vectors final : public LastLevel {
 class Bounds final : public LastLevel {
  public:
   Bounds(const ScanContext& context, const SearchRequest& request)
-      : LastLevel(context, request), codes_(query_codes(context.model, query(), kEstimateQueryCode)) {}
+      : LastLevel(context, request), query_codes_(query_codes(context.model, query(), kEstimateQueryCode)) {}
 
   void fetch(int64_t row) const override {
     const ModelPart& part = context_.model.part_of(row);
@@ -119,16 +118,16 @@ class Bounds final : public LastLevel {
   }
 
   Status score(int slot, std::span<Neighbor> rows) override {
-    Collector& collector = this->collector(slot);
+    Collector& collector = codes_.collector(slot);
     for (size_t i = 0; i < rows.size(); ++i) {
       if (i + 1 < rows.size()) fetch(rows[i + 1].id);
       const ModelPart& part = context_.model.part_of(rows[i].id);
       const float error =
-          codes_.bound.error(part.level(8).residuals[static_cast<size_t>(rows[i].id - part.first_row)]);
+          query_codes_.bound.error(part.level(8).residuals[static_cast<size_t>(rows[i].id - part.first_row)]);
       if (std::isinf(error)) continue;
       GLOVE_ASSIGN_OR_RETURN(const RowCodes row, codes_of(rows[i].id));
       if (row.level.codes.empty()) continue;
-      const float estimate = code_estimate(row.level, row.place, part.dims, codes_);
+      const float estimate = code_estimate(row.level, row.place, part.dims, query_codes_);
       if (!std::isnan(error)) rows[i].similarity = estimate;
       collector.offer(static_cast<int32_t>(rows[i].id), estimate, error);
     }
@@ -146,11 +145,13 @@ class Bounds final : public LastLevel {
   }
 
   // The rows that a live index omits are deleted ones.
-  double nearest_excluded() const override { return kNoSimilarity; }
+  double nearest_excluded() const override { return kNoScore; }
+
+  void forget() override { codes_.forget(); }
 
   Result<std::vector<Neighbor>> finish(const InterruptCheck&, ScanCost& cost) override {
     const Timer timer;
-    std::vector<Neighbor> rows = collected({});
+    std::vector<Neighbor> rows = codes_.candidates_of(0);
     std::ranges::sort(rows, ranks_before);
     cost.select_us += timer.microseconds();
     return rows;
@@ -169,7 +170,7 @@ class Bounds final : public LastLevel {
     return RowCodes{level, 0};
   }
 
-  const QuantizedQuery codes_;
+  const QuantizedQuery query_codes_;
 };
 
 // Up to kRowsPerPiece rows of one request.
@@ -180,47 +181,8 @@ struct Piece {
 
 }  // namespace
 
-Codes8::Codes8(const ScanContext& context, const Query& query)
-    : kernel_(*context.kernels.single_query),
-      query_(query),
-      codes_(query_codes(context.model, query, kernel_.max_query_code)) {
-  kernel_.pack({&codes_, 1}, component_groups(context.model.dims()), packed_);
-}
-
-int64_t Codes8::scan(const PartChunks::Chunk& chunk, Collector& collector) const {
-  const ModelPart& part = chunk.part;
-  int64_t bytes = 0;
-  for_admissible_tiles(chunk, query_.among.get(), query_.excluded, [&](int64_t first, int64_t end) {
-    kernel_.scan(part, part.level(8), first, end, {&codes_, 1}, packed_.data(), &collector);
-    bytes += scan_bytes(std::min(end * kTileRows, chunk.last) - first * kTileRows, part.dims);
-  });
-  return bytes;
-}
-
 LastLevel::LastLevel(const ScanContext& context, const SearchRequest& request)
-    : context_(context),
-      request_(request),
-      bounds_(std::min(request.k, context.model.words())),
-      collectors_(static_cast<size_t>(context.threads)) {}
-
-Collector& LastLevel::collector(int slot) {
-  std::vector<Collector>& own = collectors_[static_cast<size_t>(slot)];
-  if (own.empty()) own.emplace_back(query().excluded, query().among.get(), bounds_);
-  own.front().refresh();
-  return own.front();
-}
-
-void LastLevel::forget() {
-  for (std::vector<Collector>& own : collectors_) own.clear();
-  bounds_.clear();
-}
-
-std::vector<Neighbor> LastLevel::collected(std::vector<float> lower_bounds) const {
-  std::vector<const Collector*> all;
-  for (const std::vector<Collector>& own : collectors_)
-    if (!own.empty()) all.push_back(&own.front());
-  return rows_left(bounds_, all, std::move(lower_bounds));
-}
+    : context_(context), request_(request), codes_(context, {&request, 1}), bounds_(codes_.bounds()) {}
 
 std::unique_ptr<LastLevel> make_last_level(const ScanContext& context, const SearchRequest& request) {
   if (has_vectors(context.model)) return std::make_unique<Vectors>(context, request);
@@ -246,7 +208,7 @@ void score_rows(const ScanContext& context, const Query& query, const double* wi
       Neighbor& row = rows[first + i];
       const double norm_squared = model.norm_squared(row.id);
       row.similarity =
-          norm_squared > 0 ? cosine_from_dots(dots[i], query.norm_squared, norm_squared) : kNoSimilarity;
+          norm_squared > 0 ? cosine_from_dots(dots[i], query.norm_squared, norm_squared) : kNoScore;
     }
   }
 }

@@ -1,9 +1,9 @@
 #include "cpu/search/plane_parts.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "base/thread_pool.h"
 #include "cpu/kernels/wide_query.h"
@@ -31,20 +31,11 @@ PlaneParts::PlaneParts(const ScanContext& context, const Query& query, const Spl
   const std::vector<double> wide = widen(query.vector);
   const double inverse = 1 / std::sqrt(query.norm_squared);
   for (const ModelPart& part : parts_) {
-    if (part.planes == nullptr) {
-      products_.emplace_back();
-      continue;
-    }
-    const auto has_same = [&part](const ModelPart& other) {
-      return other.planes != nullptr && other.planes->centroids.data() == part.planes->centroids.data();
-    };
-    const auto same = std::ranges::find_if(parts_.first(products_.size()), has_same) - parts_.begin();
-    if (same < std::ssize(products_)) {
-      products_.push_back(products_[static_cast<size_t>(same)]);
-      continue;
-    }
+    if (part.planes == nullptr) continue;
     const float* const centroids = part.planes->centroids.data();
-    std::vector<float>& products = products_.emplace_back(static_cast<size_t>(part.planes->lists()));
+    std::vector<float>& products = products_[centroids];
+    if (!products.empty()) continue;
+    products.resize(static_cast<size_t>(part.planes->lists()));
     const auto multiply = [&](int, int64_t first, int64_t last) {
       std::vector<const float*> rows;
       for (int64_t i = first; i < last; ++i) rows.push_back(centroids + i * part.dims);
@@ -60,39 +51,35 @@ PlaneParts::PlaneParts(const ScanContext& context, const Query& query, const Spl
 }
 
 PlaneQuery PlaneParts::query(size_t part) const {
-  return plane_query(split_, codes_, products_[part], parts_[part].dims);
+  return plane_query(split_, codes_, products_of(part), parts_[part].dims);
 }
 
-std::vector<TileRange> PlaneParts::nearest(int64_t rows) const {
-  // A file that is overwritten while it is loaded may have centroids that are NaN, which are in no bucket.
-  float least = std::numeric_limits<float>::infinity(), most = -least;
-  for (const std::vector<float>& products : products_)
-    for (const float product : products) {
-      least = std::min(least, product);
-      most = std::max(most, product);
-    }
-  constexpr size_t kBuckets = 512;
-  const float scale = most > least ? static_cast<float>(kBuckets - 1) / (most - least) : 0;
-  const auto bucket_of = [&](float product) {
-    return static_cast<size_t>(std::clamp((most - product) * scale, 0.0f, float{kBuckets - 1}));
+std::vector<PlaneParts::TileRange> PlaneParts::nearest(int64_t rows) const {
+  struct List {
+    float product;
+    size_t part;
+    size_t number;
+    bool operator<(const List& other) const { return product < other.product; }
   };
-  std::array<int64_t, kBuckets> rows_of{};
-  for (size_t part = 0; part < parts_.size(); ++part)
-    for (size_t i = 0; i < products_[part].size(); ++i) {
-      const auto offsets = parts_[part].planes->offsets;
-      if (!std::isnan(products_[part][i]))
-        rows_of[bucket_of(products_[part][i])] += offsets[i + 1] - offsets[i];
-    }
-  size_t last = 0;
-  for (int64_t read = rows_of[0]; read < rows && last + 1 < kBuckets;) read += rows_of[++last];
+  std::vector<List> lists;
+  for (size_t part = 0; part < parts_.size(); ++part) {
+    if (parts_[part].planes == nullptr) continue;
+    const std::span<const float> products = products_of(part);
+    for (size_t i = 0; i < products.size(); ++i)
+      // A file that is overwritten while it is loaded may have centroids that are NaN, which have no order.
+      if (!std::isnan(products[i])) lists.push_back({products[i], part, i});
+  }
+  std::make_heap(lists.begin(), lists.end());
   std::vector<TileRange> tiles;
-  for (size_t part = 0; part < parts_.size(); ++part)
-    for (size_t i = 0; i < products_[part].size(); ++i) {
-      if (std::isnan(products_[part][i]) || bucket_of(products_[part][i]) > last) continue;
-      const auto offsets = parts_[part].planes->offsets;
-      if (offsets[i] < offsets[i + 1])
-        tiles.push_back({part, offsets[i] / kTileRows, tile_count(offsets[i + 1])});
-    }
+  for (int64_t found = 0; found < rows && !lists.empty(); lists.pop_back()) {
+    std::pop_heap(lists.begin(), lists.end());
+    const auto [product, part, i] = lists.back();
+    const auto offsets = parts_[part].planes->offsets;
+    found += offsets[i + 1] - offsets[i];
+    if (offsets[i] < offsets[i + 1])
+      tiles.push_back({part, offsets[i] / kTileRows, tile_count(offsets[i + 1])});
+  }
+  std::ranges::sort(tiles, {}, [](const TileRange& range) { return std::pair(range.part, range.first); });
   std::vector<TileRange> merged;
   for (const TileRange& range : tiles) {
     if (!merged.empty() && merged.back().part == range.part && range.first <= merged.back().last)
@@ -128,21 +115,8 @@ std::vector<Neighbor> PlaneParts::promising(const Kernels& kernels, int64_t rows
   std::nth_element(found.begin(), end, found.end(),
                    [](const Row& a, const Row& b) { return a.estimate > b.estimate; });
   std::vector<Neighbor> best;
-  for (auto row = found.begin(); row != end; ++row) best.push_back({row->id, kNoSimilarity});
+  for (auto row = found.begin(); row != end; ++row) best.push_back({row->id, kNoScore});
   return best;
-}
-
-std::vector<TileRange> without(const TileRange& tiles, std::span<const TileRange> others) {
-  std::vector<TileRange> left;
-  int64_t first = tiles.first;
-  for (const TileRange& other : others) {
-    if (other.part != tiles.part || other.last <= first) continue;
-    if (other.first >= tiles.last) break;
-    if (other.first > first) left.push_back({tiles.part, first, other.first});
-    first = std::max(first, other.last);
-  }
-  if (first < tiles.last) left.push_back({tiles.part, first, tiles.last});
-  return left;
 }
 
 }  // namespace glove::cpu

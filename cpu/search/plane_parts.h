@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -9,13 +10,6 @@
 #include "cpu/search/scan.h"
 
 namespace glove::cpu {
-
-// Tiles [first, last) of the positions of a part.
-struct TileRange {
-  size_t part;
-  int64_t first;
-  int64_t last;
-};
 
 // What a scan by planes knows of a query, whose codes are in `codes`, and of the products of a part's
 // centroids.
@@ -30,23 +24,30 @@ class PlaneParts {
   // REQUIRES: the part has planes.
   PlaneQuery query(size_t part) const;
 
-  // Returns the tiles of the lists whose centroids are nearest to the query, which have at least `rows` rows
-  // in all, or all that are in lists: in ascending order, and none twice. Takes some lists more.
-  std::vector<TileRange> nearest(int64_t rows) const;
-
   // Returns those `count` of about `rows` rows of the nearest lists whose estimates are largest, without
   // their similarities; with a mask, of the admissible ones among these rows.
   std::vector<Neighbor> promising(const Kernels& kernels, int64_t rows, int64_t count,
                                   const RowMask* among) const;
 
  private:
+  // Tiles [first, last) of the positions of a part.
+  struct TileRange {
+    size_t part;
+    int64_t first;
+    int64_t last;
+  };
+
+  // Returns the tiles of the lists whose centroids are nearest to the query, which have at least `rows` rows
+  // in all, or all that are in lists: in ascending order, and none twice.
+  std::vector<TileRange> nearest(int64_t rows) const;
+  std::span<const float> products_of(size_t part) const {
+    return products_.at(parts_[part].planes->centroids.data());
+  }
+
   std::span<const ModelPart> parts_;
   const SplitQuery& split_;
   PlaneCodes codes_;
-  std::vector<std::vector<float>> products_;  // [part][list]
+  std::map<const float*, std::vector<float>> products_;  // [lists], by the centroids, which parts may share
 };
-
-// Returns those of `tiles` that are in none of `others`, which are in ascending order and do not overlap.
-std::vector<TileRange> without(const TileRange& tiles, std::span<const TileRange> others);
 
 }  // namespace glove::cpu

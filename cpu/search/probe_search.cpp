@@ -1,16 +1,15 @@
 #include "cpu/search/probe_search.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <utility>
 
 #include "base/thread_pool.h"
 #include "base/timer.h"
 #include "cpu/kernels/collector.h"
-#include "cpu/search/code_pieces.h"
 #include "cpu/search/plane_parts.h"
 #include "lists/planes.h"
 #include "model/exact_dot.h"
@@ -69,45 +68,29 @@ MaybeQuery without_row(const Query& query, double similarity, const std::vector<
 }  // namespace
 
 std::vector<size_t> greatest_estimates(std::span<const float> estimates, size_t count) {
-  constexpr float kBucketsPerOne = 256;
-  constexpr size_t kBuckets = 2 * 256;
-  const auto bucket_of = [](float estimate) {
-    return static_cast<size_t>(std::clamp((1 - estimate) * kBucketsPerOne, 0.0f, float{kBuckets - 1}));
-  };
-  std::array<uint32_t, kBuckets> sizes{};
-  for (const float estimate : estimates) ++sizes[bucket_of(estimate)];
-  size_t last = 0;
-  for (size_t seen = sizes[0]; seen < count && last + 1 < kBuckets;) seen += sizes[++last];
   std::vector<size_t> numbers(estimates.size());
-  size_t found = 0;
-  for (size_t i = 0; i < estimates.size(); ++i) {
-    numbers[found] = i;
-    found += bucket_of(estimates[i]) <= last;
-  }
-  numbers.resize(found);
+  std::iota(numbers.begin(), numbers.end(), size_t{0});
   if (numbers.size() <= count) return numbers;
-  const auto end = numbers.begin() + static_cast<int64_t>(count);
-  std::nth_element(numbers.begin(), end, numbers.end(), [estimates](size_t a, size_t b) {
-    return estimates[a] != estimates[b] ? estimates[a] > estimates[b] : a < b;
-  });
-  numbers.erase(end, numbers.end());
+  std::nth_element(numbers.begin(), numbers.begin() + static_cast<int64_t>(count), numbers.end(),
+                   [estimates](size_t a, size_t b) {
+                     return estimates[a] != estimates[b] ? estimates[a] > estimates[b] : a < b;
+                   });
+  numbers.resize(count);
   return numbers;
 }
 
 ReadLists::ReadLists(std::span<const ModelPart> parts) {
   for (const ModelPart& part : parts) {
-    tiles_.emplace_back(static_cast<size_t>(tile_count(part.rows) / 64 + 1));
+    tiles_.emplace_back(static_cast<size_t>(tile_count(part.rows)));
     if (table_of(part) != nullptr)
-      lists_.resize(std::max(lists_.size(), static_cast<size_t>(part.planes->lists() / 64 + 1)));
+      lists_.resize(std::max(lists_.size(), static_cast<size_t>(part.planes->lists())));
   }
 }
 
-bool ReadLists::take(std::vector<uint64_t>& bits, int64_t number) {
-  uint64_t& word = bits[static_cast<size_t>(number / 64)];
-  const uint64_t bit = uint64_t{1} << number % 64;
-  const bool is_new = (word & bit) == 0;
-  word |= bit;
-  return is_new;
+bool ReadLists::take(std::vector<bool>& taken, int64_t number) {
+  const auto place = static_cast<size_t>(number);
+  if (taken[place]) return false;
+  return taken[place] = true;
 }
 
 ProbeQuery::ProbeQuery(const ScanContext& context, const Query& query, const RecallTable& table)
@@ -171,7 +154,7 @@ Result<std::optional<std::vector<Neighbor>>> ProbeSearch::run(const InterruptChe
   GLOVE_RETURN_IF_ERROR(read_lists(first, interrupted));
   GLOVE_RETURN_IF_ERROR(score_first());
   GLOVE_RETURN_IF_ERROR(score_kept());
-  if (!(best_.threshold() > kNoSimilarity)) return std::optional<std::vector<Neighbor>>();
+  if (!(best_.threshold() > kNoScore)) return std::optional<std::vector<Neighbor>>();
   nearest_.excluded = last_->nearest_excluded();
   const int64_t rows = plan_.table->rows_to_read(plan_.which, measurements(), request_.recall, plan_.rows);
   if (rows < 0) return std::optional<std::vector<Neighbor>>();
@@ -184,18 +167,11 @@ Result<std::optional<std::vector<Neighbor>>> ProbeSearch::run(const InterruptChe
 }
 
 Status ProbeSearch::read_others(const InterruptCheck& interrupted) {
-  std::optional<Codes8> codes;
-  const auto scan = [&](const PartChunks::Chunk& chunk) -> Status {
-    if (!codes) codes.emplace(context_, *request_.query);
-    cost_.rows_scanned += chunk.last - chunk.first;
-    cost_.bytes_scanned += codes->scan(chunk, last_->collector(0));
-    return check_interrupt(interrupted);
-  };
-  const Query& query = *request_.query;
+  CodeScan& codes = last_->codes();
   for (size_t i = 0; i < parts().size(); ++i)
-    if (parts()[i].planes == nullptr)
-      GLOVE_RETURN_IF_ERROR(
-          for_pieces_of(parts(), i, request_.reader, query.among.get(), query.excluded, scan));
+    if (parts()[i].planes == nullptr) GLOVE_RETURN_IF_ERROR(codes.scan_part(i, interrupted));
+  cost_.rows_scanned += codes.rows();
+  cost_.bytes_scanned += codes.bytes();
   return {};
 }
 
@@ -371,7 +347,7 @@ void ProbeSearch::choose(size_t kept) {
   if (kept_.estimates[kept] < limit_) return;
   const std::vector<int32_t>& excluded = request_.query->excluded;
   const auto row = static_cast<int32_t>(row_at(kept_.positions[kept]));
-  if (row >= 0 && !std::ranges::binary_search(excluded, row)) scored_.push_back({row, kNoSimilarity});
+  if (row >= 0 && !std::ranges::binary_search(excluded, row)) scored_.push_back({row, kNoScore});
 }
 
 // Scores those rows, and raises the threshold.
@@ -384,7 +360,7 @@ Status ProbeSearch::score_chosen() {
     if (ranks_before(row, nearest_.row)) nearest_.row = row;
   }
   const double threshold = best_.threshold();
-  if (!(threshold > kNoSimilarity)) return {};
+  if (!(threshold > kNoScore)) return {};
   limit_ = round_down_to_float(threshold);
   share_ = margin_ * static_cast<float>(std::sqrt(std::max(0.0, 1 - threshold * threshold)));
   return {};

@@ -58,17 +58,17 @@ class ReadLists {
   bool take_tile(size_t part, int64_t tile) { return take(tiles_[part], tile); }
 
  private:
-  static bool take(std::vector<uint64_t>& bits, int64_t number);
+  static bool take(std::vector<bool>& taken, int64_t number);
 
-  std::vector<uint64_t> lists_;
-  std::vector<std::vector<uint64_t>> tiles_;  // [part]
+  std::vector<bool> lists_;
+  std::vector<std::vector<bool>> tiles_;  // [part]
 };
 
 // The nearest row so far; -1: none.
 struct NearestRow {
-  Neighbor row = {-1, kNoSimilarity};
-  int64_t taken_out = -1;           // the row that read_remainder() last took out of the query
-  double excluded = kNoSimilarity;  // LastLevel::nearest_excluded()
+  Neighbor row = {-1, kNoScore};
+  int64_t taken_out = -1;      // the row that read_remainder() last took out of the query
+  double excluded = kNoScore;  // LastLevel::nearest_excluded()
 };
 
 // One search, on the calling thread: it takes about as long as waking another one. The rows that it reads,

@@ -401,19 +401,5 @@ TEST(Planes, CalibrationFindsThatPlanesPayForClustersOnly) {
   EXPECT_GE(most_k(pairs, kRows / 10), 10);
 }
 
-TEST(Planes, TilesWithoutOthers) {
-  const auto text = [](const std::vector<TileRange>& ranges) {
-    std::string all;
-    for (const TileRange& range : ranges)
-      all += std::to_string(range.first) + "-" + std::to_string(range.last) + " ";
-    return all;
-  };
-  const std::vector<TileRange> others = {{0, 5, 9}, {1, 0, 3}, {1, 5, 6}, {1, 8, 20}, {2, 0, 50}};
-  EXPECT_EQ(text(without({1, 0, 10}, others)), "3-5 6-8 ");
-  EXPECT_EQ(text(without({1, 1, 2}, others)), "");
-  EXPECT_EQ(text(without({1, 20, 30}, others)), "20-30 ");
-  EXPECT_EQ(text(without({3, 0, 4}, others)), "0-4 ");
-}
-
 }  // namespace
 }  // namespace glove::cpu
