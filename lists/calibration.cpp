@@ -9,13 +9,13 @@
 
 #include "base/cores.h"
 #include "base/float_environment.h"
-#include "base/prefetch.h"
 #include "base/require.h"
 #include "base/thread_pool.h"
 #include "lists/half.h"
 #include "lists/planes.h"
 #include "model/exact_dot.h"
 #include "model/nibbles.h"
+#include "model/prefetch.h"
 
 namespace glove {
 namespace {

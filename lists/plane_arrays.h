@@ -1,4 +1,4 @@
-// The arrays of a PlaneLevel, computed on the heap.
+// How the arrays of a PlaneLevel are computed.
 #pragma once
 
 #include <cstdint>
@@ -52,6 +52,7 @@ class PlaneWriter {
   uint8_t* const plane2_;
 };
 
+// The arrays of a PlaneLevel, computed on the heap.
 struct PlaneArrays {
   std::vector<float> centroids;
   std::vector<int64_t> offsets;

@@ -11,13 +11,13 @@
 #include "base/crc32.h"
 #include "base/float_environment.h"
 #include "base/mutex.h"
-#include "base/prefetch.h"
 #include "base/require.h"
 #include "base/thread_pool.h"
 #include "lists/code_estimate.h"
 #include "lists/list_codes.h"
 #include "live/live_search.h"
 #include "model/limits.h"
+#include "model/prefetch.h"
 #include "search/recall_calibration.h"
 
 namespace glove::live {

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "base/cores.h"
-#include "base/prefetch.h"
 #include "base/thread_pool.h"
 #include "lists/calibration.h"
 #include "lists/calibration_queries.h"
 #include "lists/recall_fit.h"
 #include "model/exact_dot.h"
+#include "model/prefetch.h"
 
 namespace glove {
 namespace {

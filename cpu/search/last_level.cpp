@@ -4,7 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "base/prefetch.h"
 #include "base/thread_pool.h"
 #include "base/timer.h"
 #include "cpu/kernels/wide_query.h"
@@ -12,6 +11,7 @@
 #include "lists/code_estimate.h"
 #include "lists/recall_table.h"
 #include "model/exact_dot.h"
+#include "model/prefetch.h"
 
 namespace glove::cpu {
 namespace {
