@@ -44,6 +44,7 @@ constexpr std::initializer_list<RegisterObject> kObjects = {
     glove::sql::register_glove_index,      glove::sql::register_glove_indexes,
     glove::sql::register_glove_repair,     glove::sql::register_glove_keys,
     glove::sql::register_glove_recall,     glove::sql::register_glove_mmr,
+    glove::sql::register_glove_pairs,      glove::sql::register_glove_groups,
 };
 
 // Forwards engine warnings to SQLite's error log (SQLITE_CONFIG_LOG; the shell's .log).

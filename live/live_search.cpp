@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/float_environment.h"
-#include "base/mutex.h"
 #include "base/require.h"
 #include "base/timer.h"
 #include "live/outline_reader.h"
@@ -14,48 +13,6 @@
 
 namespace glove::live {
 namespace {
-
-using Segments = std::vector<SegmentPtr>;
-
-// What the model of a set refers to.
-struct ModelOwner {
-  Segments segments;
-  IndexRecallPtr recall;
-  std::vector<PlaneLevel> planes;  // of each segment in lists
-};
-
-ModelPtr model_of(const std::shared_ptr<ModelOwner>& owner) {
-  std::vector<ModelPart> parts;
-  int64_t rows = 0;
-  owner->planes.reserve(owner->segments.size());
-  for (const SegmentPtr& segment : owner->segments) {
-    ModelPart part;
-    part.first_row = rows;
-    part.rows = segment->rows();
-    part.dims = segment->dims();
-    part.levels = {segment->level()};
-    if (segment->planes() != nullptr) {
-      part.planes = &owner->planes.emplace_back(segment->planes()->level());
-      if (owner->recall != nullptr) owner->planes.back().recall = &owner->recall->table();
-    }
-    rows += part.rows;
-    parts.push_back(std::move(part));
-  }
-  Model::Source source;
-  source.path = "a live index";
-  source.coding = owner->segments.front()->coding();
-  return std::make_shared<const Model>(std::move(parts), Vocabulary(), std::move(source), owner);
-}
-
-struct SharedSets {
-  ForkSafeMutex mutex;
-  std::vector<std::pair<Engine*, std::weak_ptr<const PartSet>>> sets GLOVE_GUARDED_BY(mutex);
-};
-
-SharedSets& shared_sets() {
-  static SharedSets* const instance = new SharedSets;  // never freed: connections may outlive statics
-  return *instance;
-}
 
 // Each query of a scan has a copy of the hidden rows. This many together.
 constexpr size_t kMostHiddenInScan = size_t{1} << 24;
@@ -92,72 +49,23 @@ void offer_changed(const IndexState& state, const Admissible& among, const Query
 
 // Returns what the upper bound of a row must reach if its score may reach this one.
 double bound_needed(const CodingPtr& coding, const Query& query, double score) {
-  return coding == nullptr ? score : bound_of_score(coding->metric, coding->shift, query.vector, score);
+  return coding == nullptr || score == kNoScore
+             ? score
+             : bound_of_score(coding->metric, coding->shift, query.vector, score);
 }
 
 }  // namespace
 
-PartSet::PartSet(Engine& engine, Segments segments, IndexRecallPtr recall) : recall_(std::move(recall)) {
-  GLOVE_REQUIRE(!segments.empty());
-  const auto owner = std::make_shared<ModelOwner>(ModelOwner{std::move(segments), recall_, {}});
-  segments_ = std::shared_ptr<const Segments>(owner, &owner->segments);
-  searchers_ = std::make_shared<ModelSearchers>(engine, model_of(owner));
-}
-
-PartSetPtr find_part_set(Engine& engine, const std::vector<SegmentPtr>& segments,
-                         const IndexRecallPtr& recall, bool whole) {
-  std::vector<PartSetPtr> held;  // released when no lock is held
-  const Lock lock(shared_sets().mutex);
-  held.reserve(shared_sets().sets.size());
-  for (const auto& [owner, set] : shared_sets().sets) {
-    held.push_back(set.lock());
-    if (owner != &engine || held.back() == nullptr || held.back()->recall() != recall) continue;
-    const Segments& found = held.back()->segments();
-    if (found.size() < segments.size() || (whole && found.size() > segments.size())) continue;
-    if (std::equal(segments.begin(), segments.end(), found.begin())) return held.back();
+Result<bool> LiveRelation::read(int64_t id, std::vector<float>& vector) {
+  const std::vector<int64_t>& changed = state_.changed->ids;
+  const auto at = std::ranges::lower_bound(changed, id);
+  if (at != changed.end() && *at == id) {
+    const float* const first = state_.changed->vectors.data() + (at - changed.begin()) * state_.dims;
+    vector.assign(first, first + state_.dims);
+    return true;
   }
-  return nullptr;
-}
-
-PartSetPtr share_part_set(Engine& engine, const std::vector<SegmentPtr>& segments,
-                          const IndexRecallPtr& recall) {
-  if (PartSetPtr found = find_part_set(engine, segments, recall, true)) return found;
-  auto fresh = std::make_shared<const PartSet>(engine, segments, recall);
-  const Lock lock(shared_sets().mutex);
-  std::erase_if(shared_sets().sets, [](const auto& entry) { return entry.second.expired(); });
-  shared_sets().sets.emplace_back(&engine, fresh);
-  return fresh;
-}
-
-Result<RowMaskPtr> admissible_rows(const KeySet& keys, const PartSet& set,
-                                   const InterruptCheck& interrupted) {
-  auto mask = std::make_shared<RowMask>(set.model());
-  for (size_t segment = 0; segment < set.segments().size(); ++segment)
-    GLOVE_RETURN_IF_ERROR(
-        mask->admit(keys, set.segments()[segment]->ids(), set.first_row(segment), interrupted));
-  mask->complete(set.model());
-  return RowMaskPtr(std::move(mask));
-}
-
-int64_t PartSet::id_of(int32_t row) const {
-  const auto [segment, row_of_segment] = place_of(row);
-  return segments()[segment]->ids()[static_cast<size_t>(row_of_segment)];
-}
-
-std::pair<size_t, int64_t> PartSet::place_of(int32_t row) const {
-  GLOVE_REQUIRE(row >= 0 && row < model().words());
-  const ModelPart& part = model().part_of(row);
-  return {static_cast<size_t>(&part - model().parts().data()), row - part.first_row};
-}
-
-bool PartSet::has_outlines() const {
-  return std::ranges::any_of(segments(), [](const SegmentPtr& segment) { return segment->is_outline(); });
-}
-
-void hide_row(IndexState& state, int32_t row) {
-  const auto place = std::lower_bound(state.hidden.begin(), state.hidden.end(), row);
-  if (place == state.hidden.end() || *place != row) state.hidden.insert(place, row);
-  if (state.found_gone) state.found_gone(row);
+  const std::optional<int32_t> row = row_of(state_, id);
+  return row ? source_.read_indexed(state_, *row, vector) : Result(false);
 }
 
 // True if reading the admissible rows one by one costs less than a pass over the user's table.
@@ -270,9 +178,8 @@ Result<int64_t> LiveRelation::score_candidates(const Query& query, std::span<con
   std::vector<float> vector;
   int64_t gone = 0;
   for (const Neighbor& candidate : candidates) {
-    if (best.threshold() > kNoScore &&
-        bound_needed(state_.parts->model().source().coding, query, best.threshold()) > candidate.similarity)
-      break;
+    const double least = std::max(best.threshold(), query.least);
+    if (bound_needed(state_.parts->model().source().coding, query, least) > candidate.similarity) break;
     const auto row = static_cast<int32_t>(candidate.id);
     GLOVE_ASSIGN_OR_RETURN(const bool found, source_.read_indexed(state_, row, vector));
     if (found) {
@@ -326,6 +233,8 @@ Status LiveRelation::scan_segments(std::span<const Query> queries, int64_t k, in
       asked.push_back(queries[i]);
       asked.back().excluded = state_.hidden;
       asked.back().among = among_.rows;
+      asked.back().least =
+          bound_needed(state_.parts->model().source().coding, asked.back(), asked.back().least);
     }
     SearchReport scan;
     GLOVE_ASSIGN_OR_RETURN(const auto found, candidates(asked, wanted, options, scan));

@@ -155,20 +155,31 @@ constexpr const char* kLogSegment = "the log's rows";
 // the state to them except for its parts.
 Result<std::vector<SegmentPtr>> add_log_segment(IndexState& state, size_t stored, SegmentPtr segment);
 
+// Returns the row of the parts that has this id and is not hidden; nullopt if there is none.
+std::optional<int32_t> row_of(const IndexState& state, int64_t id);
+
 // The rows that a statement admits.
 struct Admissible {
-  KeySetPtr keys;   // null: all rows, and there is no mask
-  RowMaskPtr rows;  // of the parts; null if there are none
+  KeySetPtr keys;                                       // null: those with any key
+  RowMaskPtr rows;                                      // of the parts; null: all, or there are none
+  int64_t first = std::numeric_limits<int64_t>::min();  // the least id
 
   bool all() const { return keys == nullptr; }
-  bool has(int64_t id) const { return all() || keys->contains(id); }
+  bool has(int64_t id) const { return id >= first && (all() || keys->contains(id)); }
 };
+
+// Returns those of the admissible rows that have at least this id.
+Admissible from_id(const Admissible& among, int64_t id, const IndexState& state);
 
 // The relation of a statement. The sources must outlive it.
 class LiveRelation final : public RankedRelation {
  public:
   LiveRelation(IndexState state, RowSource& source, CodeSource& codes, Admissible among = {})
-      : state_(std::move(state)), source_(source), codes_(codes), among_(std::move(among)) {}
+      : state_(std::move(state)),
+        source_(source),
+        codes_(codes),
+        all_among_(std::move(among)),
+        among_(all_among_) {}
 
   // Without a set of admissible rows there is no limit: only a pass over the user's table counts the rows.
   int64_t most_rows() const override {
@@ -183,6 +194,10 @@ class LiveRelation final : public RankedRelation {
                                SearchReport& report) override;
   Result<std::vector<Neighbor>> score(const Query& query, std::span<const int64_t> ids,
                                       const InterruptCheck& interrupted) override;
+  // Leaves the vector of a row in `vector`. Returns false if it has none.
+  Result<bool> read(int64_t id, std::vector<float>& vector);
+  // From now on, the relation has only the admissible rows from this id on.
+  void begin_at(int64_t id) { among_ = from_id(all_among_, id, state_); }
   RecallAudit* audit() override {
     return state_.parts == nullptr || state_.parts->recall() == nullptr ? nullptr
                                                                         : &state_.parts->recall()->audit();
@@ -211,7 +226,8 @@ class LiveRelation final : public RankedRelation {
   IndexState state_;
   RowSource& source_;
   CodeSource& codes_;
-  Admissible among_;
+  const Admissible all_among_;
+  Admissible among_;  // from an id on
 };
 
 }  // namespace glove::live

@@ -88,6 +88,7 @@ Status nearest_by_scan(Searcher& searcher, std::span<const Query> queries, int64
       requests[i].k = k;
       requests[i].interrupted = &options.interrupted;
       requests[i].reader = options.reader;
+      requests[i].least = block[i].least;
       if (may_approximate) requests[i].recall = options.recall;
     }
     GLOVE_RETURN_IF_ERROR(searcher.search(requests));

@@ -41,6 +41,7 @@ struct Query {
   double norm_squared = 0;        // D(q, q)
   std::vector<int32_t> excluded;  // ids of the words in the query, ascending, without duplicates
   RowMaskPtr among = nullptr;     // the rows that the answer may have; null: all
+  double least = kNoScore;        // rows with a lower score may be missing from the answer
 };
 
 // Returns the codes of a query for scans of a model's codes of 8 bits. REQUIRES: as for quantize_query().

@@ -72,6 +72,17 @@ Status RowMask::admit(const KeySet& keys, std::span<const int64_t> ids, std::spa
   return for_common(keys, ids, interrupted, [&](size_t i) { set(rows[i]); });
 }
 
+void RowMask::admit_range(int64_t first, int64_t end, const RowMask* among) {
+  while (first < end) {
+    const auto word = static_cast<size_t>(first) / kWordBits;
+    const auto bit = static_cast<size_t>(first) % kWordBits;
+    const auto rows = std::min(kWordBits - bit, static_cast<size_t>(end - first));
+    const uint64_t bits = ~uint64_t{0} >> (kWordBits - rows) << bit;
+    words_[word] |= among == nullptr ? bits : bits & among->words_[word];
+    first += static_cast<int64_t>(rows);
+  }
+}
+
 void RowMask::complete(const Model& model) {
   GLOVE_REQUIRE(is_of(model));
   count_ = 0;

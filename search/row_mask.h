@@ -49,6 +49,8 @@ class RowMask {
   // The same for rows in another order: ids[i] is the key of row rows[i].
   Status admit(const KeySet& keys, std::span<const int64_t> ids, std::span<const int32_t> rows,
                const InterruptCheck& interrupted);
+  // Admits those of the rows [first, end) that `among` admits, or all of them if it is null.
+  void admit_range(int64_t first, int64_t end, const RowMask* among);
   // To be called after the last admit().
   void complete(const Model& model);
 

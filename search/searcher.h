@@ -55,8 +55,8 @@ struct SearchRequest {
   // similarities are exact. The rows are the same for every searcher that makes use of it, and a searcher
   // need not.
   double recall = 1;
-  // The least similarity in the answer is at least this, as the caller knows. A searcher need not make use of
-  // it.
+  // Rows with a lower similarity, or upper bound, may be missing from the answer. A searcher need not make
+  // use of it.
   double least = -std::numeric_limits<double>::infinity();
   // True if the searcher made use of `recall`.
   bool approximate = false;

@@ -16,6 +16,8 @@ int register_glove_recall(sqlite3* db, Engine& engine);      // glove_recall.cpp
 int register_glove_index(sqlite3* db, Engine& engine);       // index/glove_index.cpp: an index over a table
 int register_glove_indexes(sqlite3* db, Engine& engine);     // index/glove_indexes.cpp: the live indexes
 int register_glove_repair(sqlite3* db, Engine& engine);      // index/glove_repair.cpp
+int register_glove_pairs(sqlite3* db, Engine& engine);       // join/glove_pairs.cpp: pairs of near rows
+int register_glove_groups(sqlite3* db, Engine& engine);      // join/glove_groups.cpp: groups of them
 int register_glove_models(sqlite3* db, Engine& engine);      // glove_models.cpp: the loaded models
 int register_glove_words(sqlite3* db, Engine& engine);       // glove_words.cpp: the vocabulary
 int register_glove_stats(sqlite3* db, Engine& engine);       // glove_stats.cpp: the cost of recent searches

@@ -217,4 +217,23 @@ Result<bool> can_lose_rows(sqlite3* db, const IndexDefinition& index) {
   return has_index(db, index, [](const OwnQuery& run) { return run.integer(2) != 0; });
 }
 
+Result<std::optional<IndexDefinition>> find_index(sqlite3* db, const char* function, std::string_view name) {
+  std::optional<IndexDefinition> found;
+  OwnQuery schemas(db, function, "PRAGMA database_list");
+  GLOVE_RETURN_IF_ERROR(schemas.for_each([&]() -> Status {
+    const std::string schema(schemas.text(1));
+    OwnQuery table(db, function,
+                   "SELECT name, sql FROM " + quoted_name(schema) +
+                       ".sqlite_master WHERE type = 'table' AND "
+                       "(name = ?1 COLLATE NOCASE OR ?2 || '.' || name = ?1 COLLATE NOCASE)",
+                   name, std::string_view(schema));
+    GLOVE_ASSIGN_OR_RETURN(const bool has, table.next());
+    if (!has || (found && schema != "temp") || module_of(table.text(1)) != "glove_index") return {};
+    GLOVE_ASSIGN_OR_RETURN(found, read_index_definition(schema, std::string(table.text(0)), table.text(1)));
+    find_key(db, *found);
+    return {};
+  }));
+  return found;
+}
+
 }  // namespace glove::sql

@@ -1,7 +1,9 @@
 // The user's table as an index finds it: its columns, and the key that identifies its rows.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -37,6 +39,10 @@ struct ContentColumn {
 // Finds out what the key is that the definition names: whether it is an INTEGER PRIMARY KEY and, if it is
 // not, the types and collations of its columns. What cannot be found out is left to checked_columns().
 void find_key(sqlite3* db, IndexDefinition& index);
+
+// Returns the index of this name, or of the name 'schema.name', that a statement finds; nullopt if there is
+// none. `function` begins the messages.
+Result<std::optional<IndexDefinition>> find_index(sqlite3* db, const char* function, std::string_view name);
 
 // Checks that the content is a table that can be indexed by the key, and has the columns, all of which it
 // returns. The error says what is wrong.

@@ -69,15 +69,7 @@ std::vector<int64_t> all_ids(const live::IndexState& state) {
 std::vector<int64_t> ids_among(const live::IndexState& state, std::span<const int64_t> wanted) {
   std::vector<int64_t> ids;
   for (const int64_t id : wanted) {
-    bool found = std::ranges::binary_search(state.changed->ids, id);
-    for (size_t i = 0; state.parts != nullptr && i < state.parts->segments().size() && !found; ++i) {
-      const std::span<const int64_t> all = state.parts->segments()[i]->ids();
-      const auto at = std::lower_bound(all.begin(), all.end(), id);
-      found = at != all.end() && *at == id &&
-              !std::ranges::binary_search(
-                  state.hidden, static_cast<int32_t>(state.parts->first_row(i) + (at - all.begin())));
-    }
-    if (found) ids.push_back(id);
+    if (std::ranges::binary_search(state.changed->ids, id) || live::row_of(state, id)) ids.push_back(id);
   }
   return ids;
 }

@@ -166,13 +166,30 @@ Result<std::vector<int64_t>> KeyTable::find_set(sqlite3_value* among, const Inte
   return ids;
 }
 
-Status KeyTable::return_part(sqlite3_context* context, int64_t id, int part) {
+// Calls use(run) at the row of the key, if there is one.
+template <class Use>
+Status KeyTable::use_parts(int64_t id, const Use& use) {
   GLOVE_RETURN_IF_ERROR(prepare(parts_, "SELECT " + entries(index_) + " FROM " + table() + " WHERE id = ?"));
   OwnStatement::Run run(parts_);
   run.bind(id);
   GLOVE_ASSIGN_OR_RETURN(const bool found, run.next());
-  if (found) sqlite3_result_value(context, run.value(part));
+  if (found) use(run);
   return {};
+}
+
+Status KeyTable::return_part(sqlite3_context* context, int64_t id, int part) {
+  return use_parts(id, [&](OwnStatement::Run& run) { sqlite3_result_value(context, run.value(part)); });
+}
+
+Status KeyTable::return_key(sqlite3_context* context, int64_t id) {
+  return use_parts(id, [&](OwnStatement::Run& run) {
+    std::vector<sqlite3_value*> parts;
+    for (int i = 0; i < run.columns(); ++i) parts.push_back(run.value(i));
+    if (parts.size() == 1)
+      sqlite3_result_value(context, parts.front());
+    else
+      return_text(context, json_key(parts));
+  });
 }
 
 Result<std::string> KeyTable::text(int64_t id) {

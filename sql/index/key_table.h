@@ -52,11 +52,15 @@ class KeyTable : IndexPart {
   Result<std::optional<std::vector<int64_t>>> find(std::span<sqlite3_value* const> key);
   Result<std::vector<int64_t>> find_set(sqlite3_value* among, const InterruptCheck& interrupted);
   Status return_part(sqlite3_context* context, int64_t id, int part);
+  // Makes the key, or a JSON array of its columns, the result; NULL if it is gone.
+  Status return_key(sqlite3_context* context, int64_t id);
 
   // Returns the key of a row for messages, as in "'a', 7".
   Result<std::string> text(int64_t id);
 
  private:
+  template <class Use>
+  Status use_parts(int64_t id, const Use& use);
   std::string find_statement() const;
   std::string missing_rows() const;
   std::string table() const { return index_.object("_key"); }

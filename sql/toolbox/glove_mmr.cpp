@@ -4,7 +4,7 @@
 //   SELECT d.title FROM glove_mmr('doc_vec', ?1, 10) m JOIN doc d ON d.id = m.key ORDER BY m.rank;
 //   SELECT key, rank FROM glove_mmr('glove', 'music', 5, 0.3);
 //
-// target  an index (without its schema) or a loaded model
+// target  an index, with or without its schema, or a loaded model
 // query   what the target's query may be; NULL has no rows
 // k       how many rows to return; 10
 // lambda  from 0 (rows that differ) to 1 (the nearest rows); 0.5
@@ -27,7 +27,6 @@
 #include "model/metric.h"
 #include "sql/adapter/interrupt.h"
 #include "sql/adapter/own_statement.h"
-#include "sql/adapter/sql_tokens.h"
 #include "sql/index/content_schema.h"
 #include "sql/index/index_definition.h"
 #include "sql/register.h"
@@ -67,25 +66,6 @@ struct MmrRow {
   double norm_squared = 0;
   double nearest = 0;  // the greatest score of it and a row that was chosen
 };
-
-// The index of this name that a statement finds; nullopt if there is none.
-Result<std::optional<IndexDefinition>> find_index(sqlite3* db, std::string_view name) {
-  std::optional<IndexDefinition> found;
-  OwnQuery schemas(db, kMmrTable, "PRAGMA database_list");
-  GLOVE_RETURN_IF_ERROR(schemas.for_each([&]() -> Status {
-    const std::string schema(schemas.text(1));
-    OwnQuery table(db, kMmrTable,
-                   "SELECT name, sql FROM " + quoted_name(schema) +
-                       ".sqlite_master WHERE type = 'table' AND name = ? COLLATE NOCASE",
-                   name);
-    GLOVE_ASSIGN_OR_RETURN(const bool has, table.next());
-    if (!has || (found && schema != "temp") || module_of(table.text(1)) != "glove_index") return {};
-    GLOVE_ASSIGN_OR_RETURN(found, read_index_definition(schema, std::string(table.text(0)), table.text(1)));
-    find_key(db, *found);
-    return {};
-  }));
-  return found;
-}
 
 // Returns an expression for the vector of a row `d` of the content. Its parameters are the name of the model
 // and the options, if it is an index of texts.
@@ -136,7 +116,7 @@ class MmrRows {
     if (!target || inputs[kQuery] == nullptr || k_ == 0 || (among && inputs[kAmong] == nullptr))
       return FitRange();
     sqlite3* const db = models.connection().db();
-    GLOVE_ASSIGN_OR_RETURN(const auto index, find_index(db, *target));
+    GLOVE_ASSIGN_OR_RETURN(const auto index, find_index(db, kMmrTable, *target));
     ModelPtr model;
     if (!index) {
       GLOVE_ASSIGN_OR_RETURN(model, find_model(models, *target));

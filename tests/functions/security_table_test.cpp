@@ -88,6 +88,8 @@ constexpr Object kObjects[] = {
      "(SELECT count(*) FROM glove_map('[\"king\",\"queen\",\"man\"]', NULL, NULL, '{\"method\":\"pca\"}'))",
      Works::kInQueries},
     {"glove_mmr", "(SELECT count(*) FROM glove_mmr('tiny', 'king'))", Works::kInQueries},
+    {"glove_pairs", "(SELECT count(*) FROM glove_pairs('tiny') WHERE pairs = 1)", Works::kInQueries},
+    {"glove_groups", "(SELECT count(*) FROM glove_groups('tiny', 0.5))", Works::kInQueries},
     {"glove_tokens", "(SELECT count(*) FROM glove_tokens('king'))", Works::kInQueries},
     {"glove_indexes", "(SELECT count(*) FROM glove_indexes)", Works::kInQueries},
     {"glove_index", "(SELECT count(*) FROM indexed WHERE query = '[1,1,1]')", Works::kInQueries},

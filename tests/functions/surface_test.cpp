@@ -84,9 +84,10 @@ TEST(Surface, Tables) {
   Connection plain(":memory:", false);
   Connection with_glove;
   constexpr const char* kModules = "SELECT name FROM pragma_module_list ORDER BY name";
-  const Rows expected = {{"glove_clusters"}, {"glove_index"}, {"glove_indexes"}, {"glove_kmeans"},
-                         {"glove_map"},      {"glove_mmr"},   {"glove_models"},  {"glove_nn"},
-                         {"glove_pca"},      {"glove_stats"}, {"glove_tokens"},  {"glove_words"}};
+  const Rows expected = {{"glove_clusters"}, {"glove_groups"}, {"glove_index"}, {"glove_indexes"},
+                         {"glove_kmeans"},   {"glove_map"},    {"glove_mmr"},   {"glove_models"},
+                         {"glove_nn"},       {"glove_pairs"},  {"glove_pca"},   {"glove_stats"},
+                         {"glove_tokens"},   {"glove_words"}};
   EXPECT_EQ(difference(sorted(with_glove.rows(kModules)), sorted(plain.rows(kModules))), expected);
 }
 
@@ -136,6 +137,16 @@ TEST(Surface, ColumnsOfGloveMmr) {
       "+fetch INTEGER, +among BLOB";
   for (int part = 2; part <= 16; ++part) expected += ", +key" + std::to_string(part) + " ";
   EXPECT_EQ(columns_of("glove_mmr"), expected);
+}
+
+TEST(Surface, ColumnsOfJoins) {
+  EXPECT_EQ(columns_of("glove_pairs"),
+            "a , b , rank INTEGER, similarity REAL, distance REAL, +target TEXT, +min_similarity REAL, "
+            "+max_distance REAL, +k INTEGER, +among BLOB, +backend TEXT, +pairs INTEGER, +other TEXT");
+  EXPECT_EQ(
+      columns_of("glove_groups"),
+      "id , group_id , size INTEGER, +target TEXT, +min_similarity REAL, +max_distance REAL, +k INTEGER, "
+      "+among BLOB, +backend TEXT");
 }
 
 TEST(Surface, ColumnsOfGloveModels) {

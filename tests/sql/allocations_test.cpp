@@ -299,6 +299,9 @@ TEST_F(AllocationsTest, QueriesOfIndexes) {
       {"SELECT json_extract(glove_recall('w', e, 3, 0.9), '$.queries') FROM listed"},
       {"SELECT key, rank FROM glove_mmr('v', '[1,2,3,4]', 4, 0.5, 20, '[1, 2, 3, 4, 5, 6]')"},
       {"SELECT key FROM glove_mmr('t', 'the king', 2)"},
+      {"SELECT a, b, similarity FROM glove_pairs WHERE target = 'v' AND k = 2"},
+      {"SELECT a, b FROM glove_pairs WHERE target = 'w' AND pairs = 3"},
+      {"SELECT id, group_id FROM glove_groups('v', 0.9)"},
       {"BEGIN; CREATE TABLE found AS SELECT id FROM v WHERE query = '[1,2,3,4]'; SELECT count(*) FROM found; "
        "COMMIT"},
   });

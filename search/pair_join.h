@@ -1,0 +1,103 @@
+// Joins rows with rows by their scores: all pairs from a score on, the k nearest rows of each row, or the
+// nearest pairs of all. Exact, over any backend, which searches for blocks of rows as for a batch of queries.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "search/nearest.h"
+
+namespace glove {
+
+// The rows of one side of a join, whose ids ascend with their positions. One thread at a time.
+class JoinSide {
+ public:
+  virtual ~JoinSide() = default;
+
+  virtual std::string_view name() const = 0;
+  virtual RowMetric metric() const = 0;
+  virtual int64_t dims() const = 0;  // 0: it has never had a row
+  virtual int64_t rows() const = 0;
+  virtual int64_t id(int64_t position) const = 0;
+
+  // Returns the vector of a row as a query; nullopt if the row is in no relation.
+  virtual Result<MaybeQuery> query(int64_t position) = 0;
+  // From now on, nearest() finds only rows from this position on.
+  virtual Status begin_at(int64_t position) = 0;
+  // As nearest() of search/nearest.h. Changes the masks of the queries.
+  virtual Result<Answers> nearest(std::span<Query> queries, int64_t k, const SearchOptions& options,
+                                  SearchReport& report) = 0;
+  // An error if the connection has changed the rows since the join began.
+  virtual Status check_unchanged() = 0;
+};
+
+// Which pairs to find: one of the three is set.
+struct JoinTask {
+  double least = kNoScore;  // all with at least this score
+  int64_t k = -1;           // the k nearest of each row
+  int64_t pairs = -1;       // so many nearest ones of all
+};
+
+// A pair of rows, by their ids.
+struct JoinedPair {
+  int64_t a;
+  int64_t b;
+  double score;
+  int64_t rank;  // of b among the rows near a, if the task is k; otherwise 0
+};
+
+// Memory: that of a block of queries and of a few million pairs, or of all pairs if the task is `pairs`. One
+// thread at a time.
+class PairJoin {
+ public:
+  // Joins rows with those of `other` or, if that is null, with one another: each pair once, a before b,
+  // unless the task is k. No row is paired with itself. `function` begins the messages about progress. What
+  // the arguments refer to must outlive the join. REQUIRES: both sides have the same metric and dimensions.
+  PairJoin(Engine& engine, const char* function, JoinSide& rows, JoinSide* other, const JoinTask& task,
+           std::string backend);
+
+  // Returns the next pairs, those of a row together and the nearest first, or all by falling scores if the
+  // task is `pairs`; none after the last. Valid until the next call. Errors: an interrupt, those of the
+  // sides, and kInvalidArgument if the rows have changed.
+  Result<std::span<const JoinedPair>> next(const InterruptCheck& interrupted);
+
+  // The positions of the rows so far that are in no relation.
+  const std::vector<int64_t>& left_out() const { return left_out_; }
+
+ private:
+  // A row whose nearest ones are searched for.
+  struct Asking {
+    Query query;
+    int64_t id;
+    Neighbor last;  // of those that were found before
+  };
+
+  bool joins_itself() const { return other_ == nullptr; }
+  double least() const;
+  Status read_block(const InterruptCheck& interrupted);
+  Status ask(const InterruptCheck& interrupted);
+  void take(const Asking& asking, std::span<const Neighbor> answer);
+  void keep_nearest(const JoinedPair& pair);
+
+  Engine& engine_;
+  JoinSide& rows_;
+  JoinSide* const other_;
+  const JoinTask task_;
+  const std::string backend_;
+  ProgressLog progress_;
+  int64_t next_ = 0;  // the position of the row that asks next
+  int64_t rows_per_answer_ = 0;
+  std::vector<Asking> waiting_;  // which ask for so many rows
+  std::vector<Asking> again_;    // which will ask for more
+  std::vector<JoinedPair> found_;
+  std::vector<JoinedPair> nearest_;  // of all, if the task is `pairs`: a heap with the last in front
+  std::vector<int64_t> left_out_;
+};
+
+}  // namespace glove

@@ -1,0 +1,147 @@
+// glove_groups: the groups into which the pairs of glove_pairs join the rows of a model or an index
+// (connected components). Exact.
+//
+//   SELECT id, group_id FROM glove_groups WHERE target = 'doc_vec' AND min_similarity = 0.95 AND size > 1;
+//
+//   CREATE TABLE glove_groups(id, group_id, size INTEGER, target TEXT HIDDEN, min_similarity REAL HIDDEN,
+//                             max_distance REAL HIDDEN, k INTEGER HIDDEN, among BLOB HIDDEN,
+//                             backend TEXT HIDDEN);
+//
+// The inputs are those of glove_pairs. With k, a row and each of its k nearest ones are in one group. Every
+// row that can be in a pair has a row here, by ascending ids; group_id is the key of the group's first row.
+#include <utility>
+
+#include "sql/adapter/input_numbers.h"
+#include "sql/adapter/interrupt.h"
+#include "sql/adapter/table.h"
+#include "sql/join/join_inputs.h"
+#include "sql/register.h"
+
+namespace glove::sql {
+namespace {
+
+// Rows by their positions, in groups that can be joined. A group is known by its first row.
+class DisjointGroups {
+ public:
+  explicit DisjointGroups(int64_t rows = 0) : rows_(static_cast<size_t>(rows), -1) {}
+
+  int64_t rows() const { return static_cast<int64_t>(rows_.size()); }
+  int64_t first_of(int64_t row) {
+    int64_t first = row;
+    while (at(first) >= 0) first = at(first);
+    while (row != first) row = std::exchange(at(row), static_cast<int32_t>(first));
+    return first;
+  }
+  void join(int64_t a, int64_t b) {
+    a = first_of(a);
+    b = first_of(b);
+    if (a > b) std::swap(a, b);
+    if (a == b) return;
+    at(a) += at(b);
+    at(b) = static_cast<int32_t>(a);
+  }
+  // REQUIRES: the row is the first of its group.
+  int64_t size(int64_t first) const { return -rows_[static_cast<size_t>(first)]; }
+
+ private:
+  int32_t& at(int64_t row) { return rows_[static_cast<size_t>(row)]; }
+
+  std::vector<int32_t> rows_;  // a row before it in the group; of the first row, minus the group's size
+};
+
+// Returns the position of the row with this id, which is one of the side.
+int64_t position_of(const JoinSide& side, int64_t id) {
+  int64_t first = 0, end = side.rows();
+  while (end - first > 1) {
+    const int64_t middle = first + (end - first) / 2;
+    (side.id(middle) <= id ? first : end) = middle;
+  }
+  return first;
+}
+
+enum GroupColumn : int { kId, kGroupId, kSize, kFirstGroupInput };
+
+class GroupsTable {
+ public:
+  static constexpr const char* kName = "glove_groups";
+  static constexpr const char* kSchema =
+      "CREATE TABLE glove_groups(id, group_id, size INTEGER, target TEXT HIDDEN, "
+      "min_similarity REAL HIDDEN, max_distance REAL HIDDEN, k INTEGER HIDDEN, among BLOB HIDDEN, "
+      "backend TEXT HIDDEN)";
+  static constexpr vtab::InputColumns kInputs = {kName, kFirstGroupInput,
+                                                 std::span(kJoinInputs).first(kPairs), kJoinCondition};
+
+  explicit GroupsTable(Connection&) {}
+
+  Status plan(sqlite3_index_info* info) {
+    return vtab::plan_inputs(info, kInputs, vtab::bit_of(kFirstGroupInput), 1e8, 1e5);
+  }
+
+  class Cursor {
+   public:
+    Cursor(GroupsTable& table, Connection::Pin& models)
+        : models_(models), inputs_(kInputs), rowids_(table.numbers_, kName) {}
+
+    Status start(int plan, const char* plan_text, Arguments values) {
+      groups_ = DisjointGroups();
+      row_ = 0;
+      GLOVE_RETURN_IF_ERROR(inputs_.read(plan, plan_text, values));
+      rowids_.start(inputs_.key());
+      InterruptPoller poller(models_.connection().db());
+      GLOVE_ASSIGN_OR_RETURN(join_, open_join(models_, kInputs, inputs_, plan, poller));
+      if (join_ == nullptr) return {};
+      DisjointGroups groups(join_->rows->rows());
+      while (true) {
+        GLOVE_ASSIGN_OR_RETURN(const auto pairs, join_->pairs->next(poller));
+        if (pairs.empty()) break;
+        for (const JoinedPair& pair : pairs)
+          groups.join(position_of(*join_->rows, pair.a), position_of(*join_->rows, pair.b));
+      }
+      groups_ = std::move(groups);
+      left_out_ = join_->pairs->left_out();
+      return skip_left_out();
+    }
+    Status next() {
+      ++row_;
+      return skip_left_out();
+    }
+    bool at_end() const noexcept { return row_ >= groups_.rows(); }
+    Status column(sqlite3_context* context, int column) {
+      const int64_t first = groups_.first_of(row_);
+      if (column == kId) return join_->rows->return_key(context, join_->rows->id(row_));
+      if (column == kGroupId) return join_->rows->return_key(context, join_->rows->id(first));
+      if (column == kSize) sqlite3_result_int64(context, groups_.size(first));
+      return column == kSize ? Status() : inputs_.return_input(context, column);
+    }
+    Result<int64_t> rowid() { return rowids_.rowid(row_); }
+
+   private:
+    Status skip_left_out() {
+      while (!left_out_.empty() && left_out_.front() == row_) {
+        left_out_ = left_out_.subspan(1);
+        ++row_;
+      }
+      return {};
+    }
+
+    Connection::Pin& models_;
+    vtab::InputValues inputs_;
+    vtab::ScanRowids rowids_;
+    std::unique_ptr<OpenJoin> join_;
+    DisjointGroups groups_;
+    std::span<const int64_t> left_out_;  // from the current row on
+    int64_t row_ = 0;                    // its position
+  };
+
+ private:
+  vtab::InputNumbers numbers_;
+};
+
+}  // namespace
+
+int register_glove_groups(sqlite3* db, Engine& engine) {
+  // Neither INNOCUOUS nor DIRECTONLY, for the reasons of glove_nn.
+  return vtab::register_table<GroupsTable>(db, engine);
+}
+
+}  // namespace glove::sql

@@ -1,0 +1,137 @@
+#include "sql/join/join_inputs.h"
+
+#include <string>
+#include <utility>
+
+#include "base/concat.h"
+#include "base/utf8.h"
+
+namespace glove::sql {
+namespace {
+
+// What the inputs say about the pairs, as they were given.
+struct Limits {
+  std::optional<double> min_similarity, max_distance;
+  std::optional<int64_t> k, pairs;
+};
+
+class InputReader {
+ public:
+  InputReader(const vtab::InputColumns& columns, const vtab::InputValues& inputs)
+      : columns_(columns), inputs_(inputs) {}
+
+  const char* table() const { return columns_.table; }
+  sqlite3_value* value(JoinInput input) const {
+    return static_cast<size_t>(input) < columns_.names.size() ? inputs_[columns_.first + input] : nullptr;
+  }
+  Result<std::optional<std::string_view>> text(JoinInput input) const {
+    return optional_text(value(input), table(), kJoinInputs[input]);
+  }
+
+  Result<Limits> limits() const {
+    Limits limits;
+    GLOVE_ASSIGN_OR_RETURN(limits.min_similarity, number(kMinSimilarity));
+    GLOVE_ASSIGN_OR_RETURN(limits.max_distance, number(kMaxDistance));
+    GLOVE_ASSIGN_OR_RETURN(limits.k, count(kK));
+    GLOVE_ASSIGN_OR_RETURN(limits.pairs, count(kPairs));
+    std::string given;
+    int inputs = 0;
+    for (const JoinInput input : {kMinSimilarity, kMaxDistance, kK, kPairs}) {
+      if (value(input) == nullptr) continue;
+      given += concat(++inputs == 1 ? "" : " and ", kJoinInputs[input]);
+    }
+    if (inputs == 1) return limits;
+    return invalid_value(table(), "give exactly one of min_similarity, max_distance",
+                         columns_.names.size() > kPairs ? ", k and pairs" : " and k", ", but ",
+                         inputs == 0 ? "there is none of them" : "there are " + given);
+  }
+
+ private:
+  Result<std::optional<double>> number(JoinInput input) const {
+    sqlite3_value* const given = value(input);
+    if (given == nullptr) return std::optional<double>();
+    const int type = sqlite3_value_numeric_type(given);
+    if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
+      return invalid_value(table(), kJoinInputs[input], " must be a number, but is ", shown_value(given));
+    return std::optional(sqlite3_value_double(given));
+  }
+  Result<std::optional<int64_t>> count(JoinInput input) const {
+    sqlite3_value* const given = value(input);
+    if (given == nullptr) return std::optional<int64_t>();
+    const std::optional<int64_t> count = whole_number(given);
+    if (!count || *count < 0)
+      return invalid_value(table(), kJoinInputs[input], " must be an integer of at least 0, but is ",
+                           shown_value(given));
+    return count;
+  }
+
+  const vtab::InputColumns& columns_;
+  const vtab::InputValues& inputs_;
+};
+
+Result<JoinTask> task_of(const char* table, const Limits& limits, const JoinTarget& rows) {
+  JoinTask task;
+  const bool is_l2 = rows.metric() == RowMetric::kL2;
+  if (is_l2 ? limits.min_similarity.has_value() : limits.max_distance.has_value())
+    return invalid_value(table, quoted_value(rows.name()), " is compared by '", metric_name(rows.metric()),
+                         is_l2 ? "', which has no similarity; give max_distance instead of min_similarity"
+                               : "'; give min_similarity instead of max_distance");
+  if (limits.min_similarity) task.least = *limits.min_similarity;
+  if (limits.max_distance) task.least = -*limits.max_distance;
+  task.k = limits.k.value_or(-1);
+  task.pairs = limits.pairs.value_or(-1);
+  return task;
+}
+
+Status check_sides(const char* table, const JoinTarget& rows, const JoinTarget& other) {
+  if (rows.identity() == other.identity())
+    return invalid_value(table, "other is the target itself; leave other out, and each pair comes once");
+  if (rows.metric() != other.metric())
+    return invalid_value(table, quoted_value(rows.name()), " is compared by '", metric_name(rows.metric()),
+                         "', and ",
+                         concat(quoted_value(other.name()), " by '", metric_name(other.metric()),
+                                "'; join two that are compared alike"));
+  if (rows.dims() != other.dims() && rows.dims() != 0 && other.dims() != 0)
+    return invalid_value(table, quoted_value(rows.name()), " has ", rows.dims(), " dimensions, and ",
+                         quoted_value(other.name()), " has ", other.dims(),
+                         "; join two whose vectors the same model has made");
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<OpenJoin>> open_join(Connection::Pin& models, const vtab::InputColumns& columns,
+                                            const vtab::InputValues& inputs, int plan,
+                                            const InterruptCheck& interrupted) {
+  const InputReader reader(columns, inputs);
+  const char* const table = columns.table;
+  GLOVE_ASSIGN_OR_RETURN(const Limits limits, reader.limits());
+  GLOVE_ASSIGN_OR_RETURN(const auto target, reader.text(kTarget));
+  GLOVE_ASSIGN_OR_RETURN(const auto other, reader.text(kOther));
+  GLOVE_ASSIGN_OR_RETURN(const auto backend, reader.text(kBackend));
+  const auto is_null_input = [&](JoinInput input) {
+    return (plan >> input & 1) != 0 && reader.value(input) == nullptr;
+  };
+  if (!target || is_null_input(kAmong) || is_null_input(kOther)) return std::unique_ptr<OpenJoin>();
+  Connection& connection = models.connection();
+  const Backends& backends = connection.engine().backends();
+  if (backend && *backend != "auto" && backends.find(std::string(*backend)) == nullptr)
+    return invalid_value(table, "there is no backend ", quoted_value(*backend),
+                         "; the backends are: ", backends.choices());
+  const auto open = [&](std::string_view name) -> Result<std::unique_ptr<JoinTarget>> {
+    auto side = open_join_target(models, table, name, reader.value(kAmong), interrupted);
+    return side.ok() ? std::move(side) : named_argument_error(table, side.error());
+  };
+  auto join = std::make_unique<OpenJoin>();
+  GLOVE_ASSIGN_OR_RETURN(join->rows, open(*target));
+  GLOVE_ASSIGN_OR_RETURN(const JoinTask task, task_of(table, limits, *join->rows));
+  if (other) {
+    GLOVE_ASSIGN_OR_RETURN(join->other, open(*other));
+    GLOVE_RETURN_IF_ERROR(check_sides(table, *join->rows, *join->other));
+  }
+  join->pairs.emplace(connection.engine(), table, *join->rows, join->other.get(), task,
+                      backend ? std::string(*backend) : "auto");
+  return join;
+}
+
+}  // namespace glove::sql
