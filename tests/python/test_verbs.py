@@ -123,6 +123,31 @@ class Verbs(unittest.TestCase):
             self.glove.Index(self.conn, 'my "docs')
         self.conn.execute("SELECT glove_unload('spelling')")
 
+    def test_joins(self):
+        try:
+            import numpy
+        except ImportError:
+            self.skipTest("NumPy is not installed")
+        for kind, index in self.each(temp=False):
+            graph = index.neighbors(3)
+            self.assertEqual((len(graph.ids), graph.indices.shape), (ROWS, (ROWS, 3)))
+            for row in self.source.sample(range(ROWS), 20):
+                self.assertEqual([(graph.ids[place], score) for place, score in zip(graph.indices[row], graph.scores[row])],
+                                 [(kind.of(found), found[len(kind.columns)]) for found in index.like(graph.ids[row], 3, columns=[])])
+            nearest = index.pairs(pairs=5)
+            least = float(nearest.score[-1])
+            near = index.pairs(min_similarity=least)
+            self.assertEqual(sorted(zip(near.a, near.b, near.score)), sorted(zip(*nearest)))
+            groups = index.groups(min_similarity=least)
+            self.assertEqual(len(groups.id), ROWS)
+            self.assertEqual(set(groups.id[groups.size > 1]), set(near.a) | set(near.b))
+            self.assertEqual(len(index.neighbors(1000, among=list(self.vectors)[:9]).indices[0]), 8)
+            other = self.glove.index(self.conn, "other", {"x": ["p", "q"], "y": [1, 2]}, [self.vector(), self.vector()])
+            self.assertEqual(set(index.pairs(other=other, pairs=ROWS * 2).b), {("p", 1), ("q", 2)})
+            self.assertTrue(numpy.array_equal(index.pairs(other="other_vec", pairs=3).a, index.pairs(other=other, pairs=3).a))
+            with self.assertRaisesRegex(sqlite3.OperationalError, "give exactly one of"):
+                index.pairs()
+
     def test_rows(self):
         for kind, index in self.each():
             ids = list(self.vectors)

@@ -4,6 +4,7 @@ import functools
 import re
 from typing import Any, Callable, Dict, List, Literal, Mapping, Optional, Sequence, Tuple, TypeVar, Union, cast, get_args, overload
 
+from ._joins import Groups, Neighbors, Pairs, columns_of_join, join_sql, neighbors_of
 from ._neural import catch_up, encode_in_pieces, explain, is_neural, loaded_model, logged_rows
 from ._search import Asked, Inputs, Search
 from ._sql import (Params, Progress, Report, all_or_nothing, check_loaded, columns_of, definition_of, definitions, execute, insert_sql, literal,
@@ -219,6 +220,48 @@ class Index:
             found = [one for one in self._search.nearest(wanted, inputs, k + 1) if one[:len(key)] != itself]
             return self._shown(found[:k], wanted, rows)
         return self._searched(run)
+
+    # --- joins of all rows, as arrays of NumPy
+
+    @_named
+    def pairs(self, *, min_similarity: Optional[float] = None, max_distance: Optional[float] = None, pairs: Optional[int] = None,
+              other: Union[None, str, "Index"] = None, among: Any = None, backend: Optional[str] = None) -> Pairs:
+        """The near rows in pairs, each pair once: all from a similarity on (a distance, with metric="l2"), or so many nearest ones.
+
+        >>> a, b, similarity = docs.pairs(min_similarity=0.95)
+
+        With `other`, an Index or the name of an index or a model, b is one of its rows. `among` are the ids that take part.
+        """
+        width = len(self.key.names)
+        other_width = len(other.key.names) if isinstance(other, Index) else width if other is None else 1
+        return Pairs(*self._joined("glove_pairs", f"a, b, {self._score()}", [width, other_width, "f8"], {
+            "min_similarity": min_similarity, "max_distance": max_distance, "pairs": pairs,
+            "other": f"{other.schema}.{other.name}" if isinstance(other, Index) else other, "among": among, "backend": backend}))
+
+    @_named
+    def groups(self, *, min_similarity: Optional[float] = None, max_distance: Optional[float] = None, k: Optional[int] = None,
+               among: Any = None, backend: Optional[str] = None) -> Groups:
+        """The groups that the pairs of pairs(), or of each row and its k nearest ones, connect."""
+        return Groups(*self._joined("glove_groups", "id, group_id, size", [len(self.key.names)] * 2 + ["i8"], {
+            "min_similarity": min_similarity, "max_distance": max_distance, "k": k, "among": among, "backend": backend}))
+
+    @_named
+    def neighbors(self, k: int = 15, *, among: Any = None, backend: Optional[str] = None, progress: Report = None) -> Neighbors:
+        """The k nearest other rows of each row: `neighbors(15).csr()` is a graph for UMAP, HDBSCAN or Leiden.
+
+        `progress(done, total)` counts pairs; True shows a bar.
+        """
+        found = self._joined("glove_pairs", f"a, b, rank, {self._score()}", [len(self.key.names)] * 2 + ["i8", "f8"], {"k": count(k), "among": among, "backend": backend},
+                             len(self) * k, reporter(progress))
+        return neighbors_of(*found)
+
+    def _joined(self, table: str, shown: str, types: List[Any], inputs: Inputs, total: int = 0, progress: Optional[Progress] = None) -> List[Any]:
+        inputs = {name: value for name, value in inputs.items() if value is not None}
+        if "among" in inputs and not isinstance(inputs["among"], (bytes, str)):
+            inputs["among"] = self.key.json(inputs["among"])
+        inputs = {"target": f"{self.schema}.{self.name}", **inputs}
+        sql, values = join_sql(table, shown, list(inputs)), tuple(inputs.values())
+        return cast(List[Any], self._searched(lambda: columns_of_join(self.conn, sql, values, types, total, progress)))
 
     def _asked(self, where: Where, params: Params, among: Any, columns: Optional[Sequence[str]], rows: str, score: str) -> Asked:
         if rows not in get_args(Rows):
