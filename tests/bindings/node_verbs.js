@@ -103,6 +103,22 @@ for (const kind of kinds) {
     }
     assert.throws(() => index.like(none), /like\(\): 'doc' has no row with the id/);
 
+    // Joins of all rows.
+    const graph = index.neighbors(3);
+    assert.deepStrictEqual([graph.ids.length, graph.k, graph.indices.length], [count, 3, 3 * count]);
+    for (const row of [0, 7, count - 1]) {
+      assert.deepStrictEqual(Array.from(graph.indices.slice(3 * row, 3 * row + 3), (place, at) => [graph.ids[place], graph.scores[3 * row + at]]),
+                             index.like(graph.ids[row], 3, { columns: [] }).map((found) => [idOf(found), found.similarity]));
+    }
+    const nearest = index.pairs({ pairs: 5 }), minSimilarity = nearest[4].similarity;
+    const byText = (pairs) => pairs.map((pair) => JSON.stringify({ ...pair })).sort();
+    assert.deepStrictEqual(byText(index.pairs({ minSimilarity })), byText(nearest));
+    const groups = index.groups({ minSimilarity });
+    assert.strictEqual(groups.length, count);
+    assert.strictEqual(groups.filter(({ size }) => size > 1).length, new Set(nearest.flatMap(({ a, b }) => [String(a), String(b)])).size);
+    assert.strictEqual(index.neighbors(50, { among: ids.slice(0, 9) }).k, 8);
+    assert.throws(() => index.pairs({}), /give exactly one of min_similarity/);
+
     // Hybrid and diverse searches.
     const shown = kind.columns.map((name) => `a.${name}`).join(', '), same = kind.columns.map((name) => `a.${name} = v.${name}`).join(' AND ');
     for (const [match, where, weights] of [['rain OR violin', '1', [1, 1]], ['body: storm', "lang = 'en'", [2.5, 1]], ['nosuchword', "lang = 'fr'", [1, 1]],

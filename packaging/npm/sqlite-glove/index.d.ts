@@ -92,6 +92,15 @@ export interface FilterOptions {
   [input: string]: unknown;
 }
 
+export interface JoinOptions {
+  minSimilarity?: number;
+  /** With metric: 'l2', in the place of minSimilarity. */
+  maxDistance?: number;
+  /** The ids that take part. */
+  among?: Iterable<Id> | Uint8Array;
+  backend?: string;
+}
+
 export interface SearchOptions extends FilterOptions {
   hybrid?: undefined;
   /** From 0 to 1: takes, of the `fetch` nearest rows, those that differ (maximal marginal relevance with lambda = 1 - diversity). */
@@ -149,6 +158,12 @@ export declare class Index<Row = Columns> {
   searchMany<R = Row>(queries: Iterable<Vector | string>, k?: number | bigint, options?: FilterOptions): Found<R>[][];
   /** The k other rows that are nearest to the row with this id. */
   like<R = Row>(id: Id, k?: number | bigint, options?: Omit<FilterOptions, 'among'>): Found<R>[];
+  /** The near rows in pairs, each once: all from a similarity on (a distance, with metric 'l2'), or the `pairs` nearest. */
+  pairs(options: JoinOptions & { pairs?: number | bigint; other?: Index<any> | string }): { a: Id; b: Id; similarity: number }[];
+  /** The groups that such pairs, or each row and its k nearest ones, connect; `group` is the id of the group's first row. */
+  groups(options: JoinOptions & { k?: number | bigint }): { id: Id; group: Id; size: number }[];
+  /** The k nearest other rows of each row: places in `ids`, row by row, nearest first, and -1 and NaN where there are fewer. */
+  neighbors(k?: number | bigint, options?: Pick<JoinOptions, 'among' | 'backend'>): { ids: Id[]; k: number; indices: Int32Array; scores: Float64Array };
   /** The row with this id, or null; a list of them for ids. It has the key and all columns but the vector, or those of `columns`. */
   get<R = Row>(id: KeyValue, options?: { columns?: readonly string[] }): R | null;
   get<R = Row>(id: readonly KeyValue[], options?: { columns?: readonly string[] }): R | null | (R | null)[];

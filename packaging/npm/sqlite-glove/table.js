@@ -37,6 +37,9 @@ function insert(db, table, values, key, { upsert = false, progress } = {}) {
   if (progress) progress(total, total);
 }
 
+// An id of a join: of a key of several columns, which is a JSON array there, a list.
+const idOfJoin = (id, key) => (key.length > 1 ? JSON.parse(id) : id);
+
 const given = (options) => Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined && value !== null));
 
 class Index {
@@ -122,6 +125,41 @@ class Index {
         this.#asked({ where, params, columns }, this.#search.score), { query, k: BigInt(most) + 1n, ...this.#search.checkOptions(others) })
         .filter((other) => shownValue(this.key.map((name) => other[name])) !== itself).slice(0, most));
     });
+  }
+
+  pairs(options = {}) {
+    const { other } = options, of = other instanceof Index ? other : this;
+    return named('pairs', () => this.#joined('glove_pairs', `a, b, ${this.#search.score}`, { ...options, other: of === this ? other : of.name })
+      .map(({ a, b, ...score }) => ({ a: idOfJoin(a, this.key), b: idOfJoin(b, of.key), ...score })));
+  }
+
+  groups(options = {}) {
+    return named('groups', () => this.#joined('glove_groups', 'id, group_id, size', options)
+      .map(({ id, group_id: group, size }) => ({ id: idOfJoin(id, this.key), group: idOfJoin(group, this.key), size: Number(size) })));
+  }
+
+  neighbors(k = 15, options = {}) {
+    return named('neighbors', () => {
+      const found = this.#joined('glove_pairs', `a, b, rank, ${this.#search.score} AS score`, { ...options, k: countOf(k) });
+      const places = new Map(), width = found.reduce((most, { rank }) => Math.max(most, Number(rank)), 0);
+      for (const { a } of found) if (!places.has(a)) places.set(a, places.size);
+      const indices = new Int32Array(places.size * width).fill(-1), scores = new Float64Array(places.size * width).fill(NaN);
+      for (const { a, b, rank, score } of found) {
+        const at = places.get(a) * width + Number(rank) - 1;
+        indices[at] = places.get(b);
+        scores[at] = score;
+      }
+      return { ids: [...places.keys()].map((id) => idOfJoin(id, this.key)), k: width, indices, scores };
+    });
+  }
+
+  // The rows of a join of the index.
+  #joined(table, shown, { minSimilarity, maxDistance, ...others }) {
+    const inputs = given({ target: this.name, min_similarity: minSimilarity, max_distance: maxDistance, ...others });
+    if ('among' in inputs) ({ among: inputs.among } = this.#asked({ among: inputs.among, columns: [] }, this.#search.score));
+    for (const name of ['k', 'pairs']) if (name in inputs) inputs[name] = countOf(inputs[name]);
+    const conditions = Object.keys(inputs).map((name) => `${quoted(name)} = ?`).join(' AND ');
+    return this.#searched(() => prepare(this.db, `SELECT ${shown} FROM ${table} WHERE ${conditions}`).all(...Object.values(inputs)));
   }
 
   get(ids, options = {}) {

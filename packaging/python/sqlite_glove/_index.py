@@ -251,11 +251,12 @@ class Index:
 
         `progress(done, total)` counts pairs; True shows a bar.
         """
-        found = self._joined("glove_pairs", f"a, b, rank, {self._score()}", [len(self.key.names)] * 2 + ["i8", "f8"], {"k": count(k), "among": among, "backend": backend},
-                             len(self) * k, reporter(progress))
+        found = self._joined("glove_pairs", f"a, b, rank, {self._score()}", [len(self.key.names)] * 2 + ["i8", "f8"],
+                             {"k": count(k), "among": among, "backend": backend}, len(self) * k, reporter(progress))
         return neighbors_of(*found)
 
-    def _joined(self, table: str, shown: str, types: List[Any], inputs: Inputs, total: int = 0, progress: Optional[Progress] = None) -> List[Any]:
+    def _joined(self, table: str, shown: str, types: List[Any], inputs: Inputs, total: int = 0,
+                progress: Optional[Progress] = None) -> List[Any]:
         inputs = {name: value for name, value in inputs.items() if value is not None}
         if "among" in inputs and not isinstance(inputs["among"], (bytes, str)):
             inputs["among"] = self.key.json(inputs["among"])
