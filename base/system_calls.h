@@ -84,6 +84,10 @@ int terminal_columns();
 // too large into an error of the write.
 void on_request_to_end(void (*stop)(int));
 
+// Returns the path of the library or program that contains `address`, or "" if the system does
+// not tell it.
+std::string library_of(const void* address);
+
 // Loads a library for the rest of the process, and returns the address of a function in it.
 Result<void*> library_function(const std::string& path, const char* function);
 

@@ -2,10 +2,14 @@
 // backends that were compiled in, and registers each SQL object with the connection. With GLOVE_STATIC
 // defined, this is the entry point of the static library, which calls the SQLite that its program links.
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 
+#include "base/file.h"
+#include "base/file_calls.h"
+#include "base/mutex.h"
 #include "base/system_calls.h"
 #include "cpu/cpu_backend.h"
 #include "extension/sqlite_glove.h"
@@ -90,6 +94,47 @@ int register_objects(sqlite3* db) {
   return SQLITE_OK;
 }
 
+#ifndef GLOVE_STATIC
+// Returns the entry point of a new copy. Systems do not load a file again under another name, so it is
+// another file, which is removed at once but by Windows.
+glove::Result<void*> load_copy() {
+  const std::string folder = glove::system_calls::temporary_folder();
+  std::string name;
+  GLOVE_ASSIGN_OR_RETURN(const glove::File original,
+                         glove::File::open_for_reading(glove::system_calls::library_of(&process_engine)));
+  GLOVE_ASSIGN_OR_RETURN(const int64_t bytes, original.size());
+  GLOVE_ASSIGN_OR_RETURN(glove::File copy, glove::File::create_random(folder, 0700, folder, name));
+  const glove::Status copied = copy.copy_from(original, 0, 0, bytes);
+  copy = glove::File();
+  glove::Result<void*> entry = copied.ok() ? glove::system_calls::library_function(name, "sqlite3_glove_init")
+                                           : glove::Result<void*>(copied.error());
+  glove::system_calls::remove(name);
+  return entry;
+}
+
+// Loads the extension into a connection of another SQLite library than the first. An image of this library
+// calls one, by one table of functions, so each further one of the process gets a copy of the image, with
+// models, settings and threads of its own, until the process ends.
+int load_copy_for(sqlite3* db, char** error_message, const sqlite3_api_routines* api) {
+  static auto& mutex = *new glove::ForkSafeMutex;  // never freed: connections may outlive static destruction
+  static auto& copies = *new std::map<const sqlite3_api_routines*, void*>;
+  const glove::Lock lock(mutex);
+  void*& entry = copies[api];
+  if (entry == nullptr) {
+    const glove::Result<void*> loaded = load_copy();
+    if (!loaded.ok()) {
+      *error_message = api->mprintf(
+          "glove is already loaded into another SQLite library of this process, and this one needs a copy of "
+          "it: %s; use one of them",
+          loaded.error().message.c_str());
+      return SQLITE_ERROR;
+    }
+    entry = loaded.value();
+  }
+  return reinterpret_cast<decltype(&sqlite3_glove_init)>(entry)(db, error_message, api);
+}
+#endif
+
 }  // namespace
 
 // SQLite derives this symbol from the file's name. Models and backends belong to the process and outlive
@@ -104,17 +149,14 @@ extern "C" __attribute__((visibility("default"))) int sqlite3_glove_init(sqlite3
   static std::once_flag once;
   try {
     std::call_once(once, set_up_process, api);
+#ifndef GLOVE_STATIC
+    if (api != sqlite3_api) return load_copy_for(db, error_message, api);
+#endif
   } catch (const std::bad_alloc&) {
     return SQLITE_NOMEM;
   } catch (...) {
     return SQLITE_ERROR;
   }
-#ifndef GLOVE_STATIC
-  if (api != sqlite3_api) {
-    *error_message = api->mprintf("glove is already loaded into another SQLite library of this process");
-    return SQLITE_ERROR;
-  }
-#endif
   if (const int code = register_objects(db); code != SQLITE_OK) {
     *error_message =
         sqlite3_mprintf("glove could not register its tables and functions: %s", sqlite3_errmsg(db));

@@ -33,8 +33,7 @@ bool fill_randomly(void* buffer, size_t bytes) {
 }
 
 void keep_mapped(const void* address) {
-  Dl_info library{};
-  if (::dladdr(address, &library) != 0) ::dlopen(library.dli_fname, RTLD_LAZY | RTLD_NODELETE);
+  ::dlopen(library_of(address).c_str(), RTLD_LAZY | RTLD_NODELETE);
 }
 
 }  // namespace glove::system_calls

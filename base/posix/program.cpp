@@ -10,6 +10,11 @@
 
 namespace glove::system_calls {
 
+std::string library_of(const void* address) {
+  Dl_info library{};
+  return ::dladdr(address, &library) != 0 && library.dli_fname != nullptr ? library.dli_fname : "";
+}
+
 Result<void*> library_function(const std::string& path, const char* function) {
   void* const loaded = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   void* const address = loaded == nullptr ? nullptr : ::dlsym(loaded, function);

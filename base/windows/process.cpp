@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 #include "base/file.h"
 #include "base/system_calls.h"
@@ -21,6 +22,13 @@ int system_cores() {
   return std::max<int>(static_cast<int>(GetActiveProcessorCount(ALL_PROCESSOR_GROUPS)), 1);
 }
 
+HMODULE module_of(const void* address, DWORD flag) {
+  HMODULE module = nullptr;
+  GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | flag, static_cast<const wchar_t*>(address),
+                     &module);
+  return module;
+}
+
 }  // namespace
 
 int64_t process_number() {
@@ -31,6 +39,13 @@ void at_fork(void (* /*before*/)(), void (* /*in_parent*/)(), void (* /*in_child
 
 uint32_t thread_number() {
   return GetCurrentThreadId();
+}
+
+std::string library_of(const void* address) {
+  std::wstring path(32768, L'\0');
+  const HMODULE module = module_of(address, GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT);
+  path.resize(GetModuleFileNameW(module, path.data(), static_cast<DWORD>(path.size())));
+  return windows::narrow(path);
 }
 
 Result<void*> library_function(const std::string& path, const char* function) {
@@ -72,9 +87,7 @@ bool fill_randomly(void* buffer, size_t bytes) {
 }
 
 void keep_mapped(const void* address) {
-  HMODULE module = nullptr;
-  GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS | GET_MODULE_HANDLE_EX_FLAG_PIN,
-                     static_cast<const wchar_t*>(address), &module);
+  module_of(address, GET_MODULE_HANDLE_EX_FLAG_PIN);
 }
 
 }  // namespace glove::system_calls

@@ -36,9 +36,8 @@ void on_request_to_end(void (*stop)(int)) {
 }
 
 Result<void*> function_beside_program(const char* name, const char* function) {
-  std::wstring program(32768, L'\0');
-  program.resize(GetModuleFileNameW(nullptr, program.data(), static_cast<DWORD>(program.size())));
-  return library_function(directory_of(windows::narrow(program)) + "\\" + name + ".dll", function);
+  return library_function(directory_of(library_of(GetModuleHandleW(nullptr))) + "\\" + name + ".dll",
+                          function);
 }
 
 }  // namespace glove::system_calls

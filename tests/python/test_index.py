@@ -473,7 +473,6 @@ class Index(unittest.TestCase):
         apsw = optional("apsw")
         if apsw is None:
             self.skipTest("apsw is not installed (Debian: python3-apsw)")
-        # A process has one SQLite for glove, so apsw gets a process of its own.
         script = ("import apsw, sqlite_glove\nconn = apsw.Connection(':memory:')\nsqlite_glove.load(conn)\n"
                   "index = sqlite_glove.index(conn, 'doc', [1, 2], [[1, 0], [0, 1]], {'t': ['a', 'b']})\n"
                   "index.upsert([3], [[1, 1]], {'t': ['c']}); index.delete(1)\n"

@@ -11,7 +11,7 @@ export const require = createRequire(import.meta.url);
 /** A file that does not exist yet, in the folder of this run, which is deleted after it. */
 export const newFile = () => join(mkdtempSync('data-'), 'docs.db');
 
-/** A connection of $GLOVE_HOST, because a process may load the extension into one SQLite only. */
+/** A connection of $GLOVE_HOST. */
 export function open(file = ':memory:', options) {
   const hosts = {
     'better-sqlite3': () => new (require('better-sqlite3'))(file),
