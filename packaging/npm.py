@@ -30,7 +30,7 @@ def main_package(build):
                 **{key: source[key] for key in ("main", "types", "exports", "bin", "engines", "peerDependenciesMeta")}}
     if os.environ.get("GLOVE_NPM_OWNED"):
         manifest["optionalDependencies"] = {platform.npm: project.VERSION for platform in [*platforms.ALL, platforms.WINDOWS]}
-    names = ["README.md", "filters.js", "glove-convert.js", "index.d.ts", "index.js", "neural.js", "search.js", "sql.js", "store.js", "table.js", "values.js"]
+    names = ["README.md", "filters.js", "glove-convert.js", "index.d.ts", "index.js", "neural.js", "search.js", "sql.js", "sqlite-vec.js", "store.js", "table.js", "values.js"]
     names += [f"{store}.{kind}" for store in ("langchain", "llamaindex") for kind in ("cjs", "d.cts", "d.mts", "js", "mjs")]
     files = [(name, project.read("packaging/npm", MAIN, name), name == "glove-convert.js") for name in names]
     return manifest, [("LICENSE", project.read("LICENSE"), False), *files]

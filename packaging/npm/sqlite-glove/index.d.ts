@@ -32,6 +32,12 @@ export declare function convertPath(): string;
 /** Returns a vector as the little-endian float32 BLOB that glove_nn and cos_sim read. */
 export declare function serializeFloat32(values: ArrayLike<number>): Uint8Array;
 
+/**
+ * Makes an ordinary table (TABLE_rows, or `into`) with an index for each vector column of a vec0 table, in one transaction; the vec0 table
+ * stays. `table` may be left out if the database has one. sqlite-vec must be loaded into the connection, too.
+ */
+export declare function fromSqliteVec(db: StatementDatabase, table?: string, options?: { into?: string }): { table: string; indexes: string[]; rows: number };
+
 /** What index() and Index use of a connection: one of node:sqlite, better-sqlite3 or another of the same form. */
 export interface StatementDatabase {
   prepare(sql: string): any;

@@ -3,6 +3,7 @@ const fs = require('fs');
 const { join } = require('path');
 const { offerOnnxRuntime } = require('./neural.js');
 const { prepare } = require('./sql.js');
+const { fromSqliteVec } = require('./sqlite-vec.js');
 const { Index, makeIndex } = require('./table.js');
 
 // The packages that hold the library, by process.platform and process.arch, the preferred one first. `glibc` is the oldest
@@ -113,5 +114,6 @@ exports.serializeFloat32 = (values) => {
   for (let i = 0; i < values.length; ++i) view.setFloat32(4 * i, values[i], true);
   return bytes;
 };
+exports.fromSqliteVec = fromSqliteVec;
 exports.Index = Index;
 exports.index = makeIndex;
