@@ -129,7 +129,7 @@ def main():
     parser.add_argument("--model", required=True, type=os.path.abspath)
     parser.add_argument("--queries", type=int, default=500)
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--write", help="a file for the curves, from which readme_table.py draws README's plot")
+    parser.add_argument("--write", help="a file for the curves, as bench/data/recall.json")
     parser.add_argument("--machine", default="this machine", help="what that file calls the machine")
     options = parser.parse_args()
     rows = harness.unit_vectors(options.model)

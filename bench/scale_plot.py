@@ -10,7 +10,8 @@ import re
 import sys
 from xml.sax.saxutils import escape
 
-from readme_table import GRID, OTHER, OURS, ROOT, TEXT, ms
+from dot_plot import GRID, OTHER, OURS, TEXT, ms
+from readme_table import ROOT
 
 DATA = ROOT / "bench" / "data" / "giant_gpu.jsonl"
 PLOT = ROOT / "bench" / "data" / "scale.svg"

@@ -1,9 +1,11 @@
 """Writes the results of a run: a table in bench/RESULTS.md, a JSON file and an SVG plot."""
 import json
-import math
 import os
+import sys
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.append(HERE)
+from dot_plot import dot_plot
 BEGIN, END = "<!-- peers: begin -->", "<!-- peers: end -->"
 
 
@@ -50,33 +52,9 @@ Memory is that of the whole process, including Python; "mapped" means file pages
 
 
 def plot(result):
-    """Horizontal bars over a logarithmic axis."""
-    bars = [(p["name"], p["one_ms"], p["recall"]) for p in result["peers"]]
-    bars.append(("a bare read of the codes", result["bare_read_ms"], None))
-    bars.sort(key=lambda bar: bar[1])
-    low = math.floor(math.log10(bars[0][1]) * 2 - 0.5) / 2
-    high = math.ceil(math.log10(bars[-1][1]) * 2 + 0.3) / 2
-    left, width, row = 210, 430, 28
-    height = 60 + row * len(bars)
-
-    def x(value):
-        return left + width * (math.log10(value) - low) / (high - low)
-
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="760" height="{height}" font-family="sans-serif" font-size="13">',
-             f'<rect width="760" height="{height}" fill="white"/>',
-             f'<text x="10" y="20" font-weight="bold">One query, k = {result["k"]}, {result["rows"]:,} x {result["dims"]},'
-             f' {result["threads"]} threads: milliseconds (logarithmic)</text>']
-    for power in range(math.ceil(low), math.floor(high) + 1):
-        parts.append(f'<line x1="{x(10 ** power):.1f}" x2="{x(10 ** power):.1f}" y1="32" y2="{height - 22}" stroke="#ddd"/>')
-        parts.append(f'<text x="{x(10 ** power):.1f}" y="{height - 8}" text-anchor="middle" fill="#666">{10 ** power:g}</text>')
-    for i, (name, ms, recall) in enumerate(bars):
-        y = 38 + row * i
-        colour = "#1f77b4" if name.startswith("sqlite-glove") else "#999999" if recall is None else "#c7a76c"
-        note = f"{ms:.2f}" if recall is None or recall > 0.99999 else f"{ms:.2f} (recall {recall:.3f})"
-        parts.append(f'<text x="{left - 8}" y="{y + 15}" text-anchor="end">{name}</text>')
-        parts.append(f'<rect x="{left}" y="{y}" width="{x(ms) - left:.1f}" height="20" fill="{colour}"/>')
-        parts.append(f'<text x="{x(ms) + 6:.1f}" y="{y + 15}">{note}</text>')
-    return "\n".join(parts + ["</svg>", ""])
+    """The bare read is in the table alone: it copies all bytes, and searches with bounds do not read them all."""
+    title = f"One query, k = {result['k']}, {result['rows']:,} words x {result['dims']}, {result['machine']}"
+    return dot_plot(title, [(f"{result['threads']} threads, unless a name says another", [(p["name"], p["one_ms"], p["recall"]) for p in result["peers"]])])
 
 
 def write(result):

@@ -30,15 +30,19 @@ class SpeedPlot(unittest.TestCase):
             result = subprocess.run([sys.executable, PROJECT / "bench" / script, "--check"], capture_output=True, text=True, check=False)
             self.assertEqual((result.returncode, result.stdout), (0, ""), result.stderr)
 
-    def test_has_a_curve_for_each_approximate_search(self):
-        curves = json.loads((PROJECT / "bench/data/recall.json").read_text(encoding="utf-8"))["curves"]
+    def test_has_a_dot_for_each_search(self):
+        speed = json.loads((PROJECT / "bench/data/speed.json").read_text(encoding="utf-8"))
         svg = (PROJECT / "bench/data/speed.svg").read_text(encoding="utf-8")
-        self.assertEqual(svg.count("<polyline"), len(curves))
-        for name in curves:
-            self.assertIn(f">{name}", svg)
+        searches = [row for group in speed["groups"] for row in group["searches"]]
+        self.assertEqual(svg.count("<circle"), len(searches))
+        self.assertIn("milliseconds per query, logarithmic", svg)
+        results = (PROJECT / "bench/RESULTS.md").read_text(encoding="utf-8")
+        for name, time, recall in searches:
+            self.assertIn(f">{name}<", svg)
+            self.assertRegex(results, rf"\b{time:g}".replace(".", r"\.") + (rf": {recall:.3f}".replace("0.", r"\.") if recall < 1 else r"\b"))
 
     def test_can_be_read_on_light_and_dark(self):
-        for plot in ("speed.svg", "scale.svg"):
+        for plot in ("speed.svg", "peers.svg", "scale.svg"):
             with self.subTest(plot=plot):
                 self.check_colours((PROJECT / "bench/data" / plot).read_text(encoding="utf-8"))
 
