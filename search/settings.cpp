@@ -81,6 +81,15 @@ Result<int64_t> parse_index_memory(std::string_view value, const Backends&) {
   return parse_bytes(value, "no limit");
 }
 
+Result<int64_t> parse_provider(std::string_view value, const Backends&) {
+  if (value != "cpu" && value != "cuda") return Error{ErrorCode::kInvalidArgument, "cpu or cuda"};
+  return int64_t{value == "cuda"};
+}
+
+std::string spell_provider(int64_t value, const Backends&) {
+  return value == 0 ? "cpu" : "cuda";
+}
+
 // 0 is all; otherwise bit i is device i.
 Result<int64_t> parse_devices(std::string_view value, const Backends&) {
   constexpr int64_t kMostNumber = 62;
@@ -135,6 +144,7 @@ const std::array<Settings::Row, Settings::kKeys> Settings::kRows{{
     {"index_memory", "GLOVE_INDEX_MEMORY", parse_index_memory, spell_number},
     {"audits", "GLOVE_AUDITS", parse_audits, spell_number, 256},
     {"encode_limit", "GLOVE_ENCODE_LIMIT", parse_encode_limit, spell_number, 1000},
+    {"onnxruntime_provider", "GLOVE_ONNXRUNTIME_PROVIDER", parse_provider, spell_provider},
 }};
 
 Settings::Settings(const Backends& backends) : backends_(backends) {
@@ -204,6 +214,11 @@ Result<Backend*> Settings::backend() {
 Result<int> Settings::threads() {
   GLOVE_ASSIGN_OR_RETURN(const int64_t number, value(kThreads));
   return static_cast<int>(number);
+}
+
+Result<bool> Settings::encodes_on_gpu() {
+  GLOVE_ASSIGN_OR_RETURN(const int64_t provider, value(kProvider));
+  return provider != 0;
 }
 
 std::string Settings::onnxruntime() {

@@ -22,6 +22,7 @@ namespace glove {
 // index_memory  GLOVE_INDEX_MEMORY  bytes, or with K, M, G; 0 (default) = no limit
 // audits        GLOVE_AUDITS      0 (none) .. 1000000; default 256: one approximate query in so many
 // encode_limit  GLOVE_ENCODE_LIMIT  0 .. 1000000000; default 1000: texts that a neural model encodes unasked
+// onnxruntime_provider  GLOVE_ONNXRUNTIME_PROVIDER  cpu (default) or cuda, for neural models loaded next
 // onnxruntime   GLOVE_ONNXRUNTIME   the path of ONNX Runtime's library; empty by default
 //
 // A bad value in the environment is an error at every use until set() replaces it, and the error names the
@@ -51,6 +52,8 @@ class Settings {
   Result<int64_t> audits() { return value(kAudits); }
   // The most texts that CREATE and searches of an index have a neural model encode.
   Result<int64_t> encode_limit() { return value(kEncodeLimit); }
+  // Whether neural models that are loaded from now on compute on a GPU.
+  Result<bool> encodes_on_gpu();
   // The path of ONNX Runtime's library; empty: none is given.
   std::string onnxruntime();
 
@@ -58,7 +61,17 @@ class Settings {
   uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
  private:
-  enum Key : size_t { kBackend, kThreads, kGpuMemory, kDevices, kIndexMemory, kAudits, kEncodeLimit, kKeys };
+  enum Key : size_t {
+    kBackend,
+    kThreads,
+    kGpuMemory,
+    kDevices,
+    kIndexMemory,
+    kAudits,
+    kEncodeLimit,
+    kProvider,
+    kKeys
+  };
   struct Row;
   static const std::array<Row, kKeys> kRows;
 

@@ -4,6 +4,7 @@
 
    VERSION       what it says its version is
    NO_FUNCTIONS  it has no version of the interface
+   CUDA          it has that provider, with which a run may have several texts; one with an id above 4000 fails
    GLOVE_FAKE_US in the environment: how many microseconds a run takes */
 #define _DEFAULT_SOURCE
 #include <stdatomic.h>
@@ -17,10 +18,10 @@
 #ifndef VERSION
 #define VERSION "1.32.0"
 #endif
-enum { DIMS = 32, kModel = 1, kOptions, kRunOptions, kMemory, kValue, kInfo, kStatus };
+enum { DIMS = 32, kModel = 1, kOptions, kRunOptions, kMemory, kValue, kInfo, kStatus, kCuda };
 
 typedef struct {
-  int kind;
+  int kind, on_gpu;
   atomic_int stopped;
   int64_t shape[3];
   size_t axes;
@@ -85,10 +86,31 @@ static void* terminate(Object* options) {
 }
 static void* one_thread(Object* options, int threads) { return check(options, kOptions), threads == 1 ? NULL : error("threads"); }
 
+static void* create_cuda(Object** options) {
+#ifdef CUDA
+  return *options = make(kCuda), NULL;
+#else
+  return (void)options, error("CUDA execution provider is not enabled in this build. ");
+#endif
+}
+static void* update_cuda(Object* options, const char* const* names, const char* const* values, size_t count) {
+  check(options, kCuda);
+  if (count != 1 || strcmp(names[0], "use_tf32") || strcmp(values[0], "0")) return error("options");
+  options->stopped = 1;
+  return NULL;
+}
+static void* append_cuda(Object* session, Object* options) {
+  check(options, kCuda);
+  check(session, kOptions);
+  return session->on_gpu = 1, options->stopped ? NULL : error("no options");
+}
+static void release_cuda(Object* options) { release(options, kCuda); }
+
 static void* create_session(void* env, const char* path, Object* options, Object** session) {
   check(options, kOptions);
   if (env == NULL || access(path, R_OK) != 0) return error("no such file");
-  return *session = make(kModel), NULL;
+  *session = make(kModel);
+  return (*session)->on_gpu = options->on_gpu, NULL;
 }
 
 static void* allocator(void** found) { return *found = &objects, NULL; }
@@ -104,7 +126,7 @@ static void* output_name(Object* session, size_t i, void* from, char** name) {
 
 static void* create_tensor(Object* memory, void* data, size_t bytes, const int64_t* shape, size_t axes, int type, Object** value) {
   check(memory, kMemory);
-  if (type != 7 || axes != 2 || shape[0] != 1 || (int64_t)bytes != 8 * shape[1]) return error("a wrong tensor");
+  if (type != 7 || axes != 2 || shape[0] < 1 || (int64_t)bytes != 8 * shape[0] * shape[1]) return error("a wrong tensor");
   *value = make(kValue);
   (*value)->data = data, (*value)->type = type, (*value)->axes = axes;
   memcpy((*value)->shape, shape, axes * sizeof(*shape));
@@ -131,12 +153,15 @@ static void* run(Object* session, Object* options, const char* const* names, Obj
   check(inputs[0], kValue);
   check(inputs[1], kValue);
   const int64_t* ids = inputs[0]->data;
-  const int64_t tokens = inputs[0]->shape[1];
+  const int64_t texts = inputs[0]->shape[0], length = inputs[0]->shape[1], tokens = texts * length;
+  if (texts > 1 && !session->on_gpu) return error("several texts");
+  for (int64_t i = 0; i < tokens; ++i)
+    if (ids[i] > 4000) return error("an id is out of bounds");
   float* made = malloc(sizeof(float) * DIMS * (size_t)tokens);
-  for (int64_t i = 0; i < tokens * DIMS; ++i) made[i] = mixed((uint64_t)ids[i / DIMS], (uint64_t)(i % DIMS)) * (1 + 1 / (float)(i / DIMS + 2));
+  for (int64_t i = 0; i < tokens * DIMS; ++i) made[i] = mixed((uint64_t)ids[i / DIMS], (uint64_t)(i % DIMS)) * (1 + 1 / (float)(i / DIMS % length + 2));
   *value = make(kValue);
   (*value)->data = made, (*value)->type = 1, (*value)->axes = 3;
-  memcpy((*value)->shape, (int64_t[]){1, tokens, DIMS}, 3 * sizeof(int64_t));
+  memcpy((*value)->shape, (int64_t[]){texts, length, DIMS}, 3 * sizeof(int64_t));
   return NULL;
 }
 
@@ -155,7 +180,7 @@ static void* lengths_of(Object* info, int64_t* lengths, size_t axes) {
 }
 static void* data_of(Object* value, void** data) { return check(value, kValue), *data = (void*)value->data, NULL; }
 
-static const void* functions[101] = {
+static const void* functions[209] = {
     [2] = (void*)error_message,   [3] = (void*)create_env,          [7] = (void*)create_session,   [9] = (void*)run,
     [10] = (void*)create_options, [24] = (void*)one_thread,         [25] = (void*)one_thread,      [30] = (void*)input_count,
     [31] = (void*)output_count,   [36] = (void*)input_name,         [37] = (void*)output_name,     [39] = (void*)create_run_options,
@@ -163,7 +188,8 @@ static const void* functions[101] = {
     [61] = (void*)axes_of,        [62] = (void*)lengths_of,         [65] = (void*)shape_of,        [69] = (void*)create_memory,
     [76] = (void*)allocator_free, [78] = (void*)allocator,          [93] = (void*)release_status,  [94] = (void*)release_memory,
     [95] = (void*)release_session, [96] = (void*)release_value,     [97] = (void*)release_run_options, [99] = (void*)release_info,
-    [100] = (void*)release_options};
+    [100] = (void*)release_options, [204] = (void*)append_cuda,     [205] = (void*)create_cuda,    [206] = (void*)update_cuda,
+    [208] = (void*)release_cuda};
 
 static const void* const* get_api(uint32_t version) {
 #ifdef NO_FUNCTIONS

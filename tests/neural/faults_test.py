@@ -227,6 +227,11 @@ class FaultsTest(NeuralTest):
             self.ask("SELECT glove_load(?, 'x', ?)", self.path("m"), options)
             self.assertEqual(len(self.vector("cat", "x")), 32)
         self.assertRegex(self.error("SELECT glove_config('onnxruntime', NULL)"), "glove_config")
+        self.ask("SELECT glove_config('onnxruntime_provider', 'cuda')")
+        message = self.error("SELECT glove_load(?, 'x')", self.path("m"))
+        self.assertRegex(message, "onnx/model.onnx: ONNX Runtime: CUDA execution provider is not enabled in this build; name the library of onnxruntime-gpu, "
+                         r"or compute on the CPU with SELECT glove_config\('onnxruntime_provider', 'cpu'\)$")
+        self.expect_sentence(message)
 
     def test_options_for_other_files(self):
         with open(self.path("words.txt"), "w", encoding="ascii") as file:
@@ -268,7 +273,8 @@ class FaultsTest(NeuralTest):
     def test_settings(self):
         for value in ("-1", "1.5", "x", "", "1000000001"):
             self.assertRegex(self.error("SELECT glove_config('encode_limit', ?)", value), "the setting 'encode_limit' must be an integer from 0 to 1000000000")
-        self.assertRegex(self.error("SELECT glove_config('none')"), "the settings are: .*, encode_limit, onnxruntime$")
+        self.assertRegex(self.error("SELECT glove_config('none')"), "the settings are: .*, encode_limit, onnxruntime_provider, onnxruntime$")
+        self.assertRegex(self.error("SELECT glove_config('onnxruntime_provider', 'gpu')"), "the setting 'onnxruntime_provider' must be cpu or cuda, not 'gpu'")
         self.assertEqual(self.one("SELECT glove_config('encode_limit')"), "1000")
 
     @reads_onnx

@@ -1,5 +1,6 @@
 """Indexes of texts whose vectors a neural model makes, beside a search that encodes every row: index_test.py GLOVE_SO [FOLDER]"""
 import ctypes
+import json
 import os
 import signal
 import sqlite3
@@ -83,6 +84,41 @@ class IndexTest(NeuralTest):
             self.ask("DROP TABLE note_vec")
         self.assertEqual(vectors[0], vectors[1])
         self.assertEqual(vectors[0], vectors[2])
+
+    def test_a_gpu_runs_texts_of_one_length_together(self):
+        """With a library that looks like one with a CUDA provider, which takes no TF32."""
+        self.ask("SELECT glove_config('onnxruntime', ?)", neural.compiled("onnxruntime"))
+        self.load("m")
+        library = neural.compiled("cuda", "-DCUDA")
+        runs = ctypes.CDLL(library).fake_runs
+        self.ask("SELECT glove_config('onnxruntime', ?)", library)
+        self.ask("SELECT glove_config('onnxruntime_provider', 'cuda')")
+        self.ask("SELECT glove_load(?, 'g')", self.path("m"))
+        self.fill(300)
+        self.db.executemany("INSERT INTO note(title) VALUES (?)", ((self.text(words),) for words in self.random.integers(1, 20, 200)))
+        self.db.executemany("INSERT INTO note(title) VALUES (?)", [("cat " * 8000,), ("dog " * 8000,), ("",), (None,)])
+        before = runs()
+        self.create("model='g'")
+        self.assertLess(runs() - before, 150)
+        self.create("model='m'", name="other_vec")
+        for table in ("SELECT id, vectors FROM {}_vector ORDER BY id", "SELECT id, similarity, rank FROM {} WHERE query = 'cat dog' AND k = 600"):
+            self.assertEqual(self.ask(table.format("note_vec")), self.ask(table.format("other_vec")))
+        self.ask("INSERT INTO note_vec(note_vec) VALUES ('integrity-check')")
+
+    def test_a_text_that_fails_on_a_gpu_fails_alone(self):
+        with open(self.path("m/tokenizer.json"), encoding="utf-8") as file:
+            tokenizer = json.load(file)
+        tokenizer["model"]["vocab"]["zebra"] = 5000
+        with open(self.path("m/tokenizer.json"), "w", encoding="utf-8") as file:
+            json.dump(tokenizer, file)
+        self.ask("SELECT glove_config('onnxruntime', ?)", neural.compiled("cuda", "-DCUDA"))
+        self.ask("SELECT glove_config('onnxruntime_provider', 'cuda')")
+        self.load()
+        self.db.executemany("INSERT INTO note(id, title) VALUES (?, ?)", ((i, "zebra" if i in (3, 30) else str(self.random.choice(["cat", "dog"]))) for i in range(60)))
+        with self.assertRaisesRegex(sqlite3.Error, "has a text without a vector: ONNX Runtime: an id is out of bounds"):
+            self.create()
+        self.create("model='m', invalid='skip'")
+        self.assertEqual([id for id, in self.ask("SELECT id FROM note_vec WHERE query = 'cat' ORDER BY id")], [i for i in range(60) if i not in (3, 30)])
 
     def test_two_columns_and_values_of_every_type(self):
         values = [None, "", 7, 2.5, b"\xff\x00cat", "a\0cat", b"cat \xc3\x28", "cat " * 300, "\u00e9\u4e2d\U0001f600", b"", "\ud800".encode("utf8", "surrogatepass")]

@@ -89,7 +89,7 @@ class NeuralTest(unittest.TestCase):
         """Closes the connection and unloads all models of the process."""
         self.db.close()
         db = connect()
-        for setting, value in (("onnxruntime", LIBRARY), ("encode_limit", "1000"), ("threads", "0")):
+        for setting, value in (("onnxruntime", LIBRARY), ("onnxruntime_provider", "cpu"), ("encode_limit", "1000"), ("threads", "0")):
             db.execute("SELECT glove_config(?, ?)", (setting, value))
         for name, in db.execute("SELECT name FROM glove_models").fetchall():
             db.execute("SELECT glove_unload(?)", (name,))

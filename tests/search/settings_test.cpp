@@ -21,10 +21,10 @@ TEST(Settings, Keys) {
   Settings& settings = test.engine.settings();
   EXPECT_EQ(settings.get("thread").error().message,
             "there is no setting 'thread'; the settings are: backend, threads, gpu_memory, devices, "
-            "index_memory, audits, encode_limit, onnxruntime");
+            "index_memory, audits, encode_limit, onnxruntime_provider, onnxruntime");
   EXPECT_EQ(problem(settings.set("", "1")),
             "there is no setting ''; the settings are: backend, threads, gpu_memory, devices, index_memory, "
-            "audits, encode_limit, onnxruntime");
+            "audits, encode_limit, onnxruntime_provider, onnxruntime");
 }
 
 TEST(Settings, ValuesAreCheckedAndKeptAsTheyWereOnError) {

@@ -26,7 +26,15 @@ using neural::Pooling;
 namespace {
 
 constexpr int kTextsPerThread = 16;
+constexpr int kTextsForGpu = 8192;       // among which many have as many tokens as another one
+constexpr int kRunsOnGpu = 2;            // at once, so that one computes while another is read
+constexpr size_t kMostTokens = 1 << 14;  // of a run, about
+constexpr int kPlaceBits = 32;
 constexpr double kLeastLength = 1e-12;  // of a vector that gets the length 1, as in PyTorch
+
+size_t place(int64_t numbered) {
+  return static_cast<uint32_t>(numbered);
+}
 
 std::string lower(std::string_view text, const InterruptCheck& interrupted) {
   std::string lowered, buffer;
@@ -62,7 +70,8 @@ Result<std::shared_ptr<NeuralEncoder>> NeuralEncoder::open(Settings& settings, c
                                                            const InterruptCheck& interrupted) {
   GLOVE_ASSIGN_OR_RETURN(neural::SentenceFolder folder,
                          neural::read_sentence_folder(path, options, interrupted));
-  neural::OnnxLibrary library{settings.onnxruntime(), options.accepts_old};
+  GLOVE_ASSIGN_OR_RETURN(const bool on_gpu, settings.encodes_on_gpu());
+  neural::OnnxLibrary library{settings.onnxruntime(), options.accepts_old, on_gpu};
   const std::string network = folder.network;
   std::shared_ptr<NeuralEncoder> encoder(
       new NeuralEncoder(settings, std::move(folder), std::move(library), options.dims));
@@ -101,15 +110,15 @@ Status NeuralEncoder::find_ids(std::string_view prompt, std::string_view text, S
   return {};
 }
 
-// Returns the vector of the text, before it is cut and gets its length.
-Result<std::vector<double>> NeuralEncoder::pooled(const OnnxTensor& output) const {
+// Returns the vector of one of the texts of a run, before it is cut and gets its length.
+Result<std::vector<double>> NeuralEncoder::pooled(const OnnxTensor& output, size_t text, size_t texts) const {
   const std::vector<int64_t>& shape = output.shape;
-  if (!((shape.size() == 2 || shape.size() == 3) && shape.front() == 1 && shape.back() > 0 &&
-        shape[shape.size() - 2] > 0 && shape.back() <= kMaxDims))
+  if (!((shape.size() == 2 || shape.size() == 3) && shape.front() == static_cast<int64_t>(texts) &&
+        shape.back() > 0 && shape[shape.size() - 2] > 0 && shape.back() <= kMaxDims))
     return {ErrorCode::kInvalidArgument,
             "the network's output is no vector per text or token, so the model encodes no texts"};
   const auto dims = static_cast<size_t>(shape.back());
-  const float* const values = output.values.data();
+  const float* const values = output.values.data() + output.values.size() / texts * text;
   if (shape.size() == 2) return std::vector<double>(values, values + dims);
   if (folder_.has_dense)
     return invalid_argument(
@@ -147,14 +156,32 @@ Status NeuralEncoder::finish(std::vector<double> sum, std::vector<float>& vector
   return {};
 }
 
-Status NeuralEncoder::run(const OnnxSession& session, std::string_view prompt, TextToEncode& text,
-                          Scratch& scratch, const OnnxObject& stop, const InterruptCheck& interrupted) const {
-  GLOVE_RETURN_IF_ERROR(find_ids(prompt, text.text, scratch, interrupted));
-  text.was_cut = scratch.tokenizer.was_cut();
-  const std::vector<int64_t> ids(scratch.ids.begin(), scratch.ids.end());
-  GLOVE_ASSIGN_OR_RETURN(const OnnxTensor output, session.run(ids, stop));
-  GLOVE_ASSIGN_OR_RETURN(std::vector<double> sum, pooled(output));
-  return finish(std::move(sum), text.vector);
+// Computes the vectors of texts of one length, or says of each why not.
+void NeuralEncoder::run(const Batch& batch, Run texts) const {
+  std::vector<int64_t> ids;
+  for (const int64_t i : texts) ids.insert(ids.end(), batch.ids[place(i)].begin(), batch.ids[place(i)].end());
+  const Result<OnnxTensor> output = batch.session.run(ids, ids.size() / texts.size(), batch.stop);
+  for (size_t i = 0; i < texts.size(); ++i) {
+    TextToEncode& text = batch.texts[place(texts[i])];
+    if (!output.ok() && texts.size() > 1) {  // one of them may be the reason
+      run(batch, texts.subspan(i, 1));
+      continue;
+    }
+    text.fault = output.status();
+    if (!output.ok()) return;
+    Result<std::vector<double>> sum = pooled(output.value(), i, texts.size());
+    text.fault = sum.ok() ? finish(std::move(sum).value(), text.vector) : sum.status();
+  }
+}
+
+// Those texts that have tokens, ordered by how many if they are for a GPU, with that number above kPlaceBits.
+std::vector<int64_t> NeuralEncoder::order_of(const Batch& batch) const {
+  std::vector<int64_t> order;
+  for (size_t i = 0; i < batch.ids.size(); ++i)
+    if (!batch.ids[i].empty())
+      order.push_back(std::ssize(batch.ids[i]) << kPlaceBits | static_cast<int64_t>(i));
+  if (library_.on_gpu) std::sort(order.begin(), order.end());
+  return order;
 }
 
 Status NeuralEncoder::encode_all_as(std::string_view prompt, std::span<TextToEncode> texts,
@@ -164,21 +191,34 @@ Status NeuralEncoder::encode_all_as(std::string_view prompt, std::span<TextToEnc
   GLOVE_ASSIGN_OR_RETURN(const OnnxObject stop, session->make_stop());
   std::atomic<bool> stopped = false;
   const InterruptCheck is_stopped = [&stopped] { return stopped.load(); };
-  std::vector<Scratch> scratches(static_cast<size_t>(thread_count(threads)));
-  const auto encode_text = [&](int slot, int64_t i) {
-    TextToEncode& text = texts[static_cast<size_t>(i)];
-    text.fault = run(*session, prompt, text, scratches[static_cast<size_t>(slot)], stop, is_stopped);
+  const int at_once = thread_count(threads);
+  std::vector<Scratch> scratches(static_cast<size_t>(at_once));
+  Batch batch{*session, stop, texts, std::vector<std::vector<uint32_t>>(texts.size())};
+  const auto encode = [&] {
+    const auto find = [&](int slot, int64_t i) {
+      Scratch& scratch = scratches[static_cast<size_t>(slot)];
+      TextToEncode& text = texts[static_cast<size_t>(i)];
+      text.fault = find_ids(prompt, text.text, scratch, is_stopped);
+      text.was_cut = scratch.tokenizer.was_cut();
+      if (text.fault.ok()) batch.ids[static_cast<size_t>(i)] = scratch.ids;
+    };
+    if (!ThreadPool::instance().run(at_once, std::ssize(texts), find, is_stopped)) return;
+    const std::vector<int64_t> order = order_of(batch);
+    std::vector<Run> runs;
+    for (size_t begin = 0, end = 0; begin < order.size(); begin = end) {
+      const int64_t tokens = order[begin] >> kPlaceBits;
+      const size_t most = library_.on_gpu ? kMostTokens / static_cast<size_t>(tokens) + 1 : 1;
+      while (end < order.size() && end < begin + most && order[end] >> kPlaceBits == tokens) ++end;
+      runs.push_back(Run(order).subspan(begin, end - begin));
+    }
+    ThreadPool::instance().run(
+        library_.on_gpu ? std::min(at_once, kRunsOnGpu) : at_once, std::ssize(runs),
+        [&](int, int64_t i) { run(batch, runs[static_cast<size_t>(i)]); }, is_stopped);
   };
-  run_watched(
-      interrupted,
-      [&] {
-        ThreadPool::instance().run(static_cast<int>(scratches.size()), std::ssize(texts), encode_text,
-                                   is_stopped);
-      },
-      [&] {
-        stopped = true;
-        session->stop(stop);
-      });
+  run_watched(interrupted, encode, [&] {
+    stopped = true;
+    session->stop(stop);
+  });
   return stopped ? Status(interrupted_error()) : Status();
 }
 
@@ -187,6 +227,7 @@ Status NeuralEncoder::encode_all(std::span<TextToEncode> texts, const InterruptC
 }
 
 int NeuralEncoder::texts_at_once() const {
+  if (library_.on_gpu) return kTextsForGpu;
   const Result<int> threads = settings_.threads();
   return kTextsPerThread * thread_count(threads.ok() ? threads.value() : 1);
 }

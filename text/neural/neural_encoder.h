@@ -22,7 +22,8 @@ namespace glove {
 Result<ModelPtr> open_neural_model(Settings& settings, const std::string& path, const EncoderOptions& options,
                                    const InterruptCheck& interrupted);
 
-// Encodes one text per run of the network, and runs for several texts at the same time.
+// Encodes one text per run of the network, so that a vector does not depend on other texts, and runs for
+// several texts at the same time; on a GPU, texts of as many tokens share a run.
 class NeuralEncoder final : public TextEncoder {
  public:
   static Result<std::shared_ptr<NeuralEncoder>> open(Settings& settings, const std::string& path,
@@ -43,6 +44,15 @@ class NeuralEncoder final : public TextEncoder {
   std::string fingerprint() const override { return folder_.fingerprint; }
 
  private:
+  // Texts with their tokens.
+  struct Batch {
+    const neural::OnnxSession& session;
+    const neural::OnnxObject& stop;
+    std::span<TextToEncode> texts;
+    std::vector<std::vector<uint32_t>> ids;  // [texts]; empty: the text has a fault
+  };
+  using Run = std::span<const int64_t>;  // texts of a batch, as runs_of() numbers them
+
   NeuralEncoder(Settings& settings, neural::SentenceFolder folder, neural::OnnxLibrary library, int64_t dims)
       : settings_(settings), folder_(std::move(folder)), library_(std::move(library)), dims_(dims) {}
 
@@ -51,9 +61,9 @@ class NeuralEncoder final : public TextEncoder {
                           const InterruptCheck& interrupted) const;
   Status find_ids(std::string_view prompt, std::string_view text, Scratch& scratch,
                   const InterruptCheck& interrupted) const;
-  Status run(const neural::OnnxSession& session, std::string_view prompt, TextToEncode& text,
-             Scratch& scratch, const neural::OnnxObject& stop, const InterruptCheck& interrupted) const;
-  Result<std::vector<double>> pooled(const neural::OnnxTensor& output) const;
+  std::vector<int64_t> order_of(const Batch& batch) const;
+  void run(const Batch& batch, Run texts) const;
+  Result<std::vector<double>> pooled(const neural::OnnxTensor& output, size_t text, size_t texts) const;
   Status finish(std::vector<double> sum, std::vector<float>& vector) const;
   Status encode_all_as(std::string_view prompt, std::span<TextToEncode> texts,
                        const InterruptCheck& interrupted) const;

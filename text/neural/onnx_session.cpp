@@ -43,6 +43,10 @@ enum ApiSlot : size_t {
   kReleaseRunOptions = 97,
   kReleaseTensorInfo = 99,
   kReleaseSessionOptions = 100,
+  kAppendCudaProvider = 204,
+  kCreateCudaOptions = 205,
+  kUpdateCudaOptions = 206,
+  kReleaseCudaOptions = 208,
 };
 
 // The version of the API that has these functions; a library prints to standard error if it is asked for one
@@ -77,7 +81,7 @@ struct OnnxApi {
     void* const status = call<void*>(slot, arguments...);
     if (status == nullptr) return {};
     std::string_view message = call<const char*>(kGetErrorMessage, status);
-    while (message.ends_with('\n') || message.ends_with('.')) message.remove_suffix(1);
+    message = message.substr(0, message.find_last_not_of("\n. ") + 1);
     const std::string shown = escaped(message, kMostShown);
     call<void>(kReleaseStatus, status);
     return {ErrorCode::kUnavailable, "ONNX Runtime: " + shown};
@@ -91,11 +95,31 @@ struct OnnxApi {
   }
 };
 
-Status OnnxSession::open(const std::string& file) {
+namespace {
+
+Status add_cuda(const OnnxApi& api, const OnnxObject& options) {
+  constexpr std::array<const char*, 1> kNames = {"use_tf32"}, kValues = {"0"};
+  GLOVE_ASSIGN_OR_RETURN(const OnnxObject cuda, api.make(kCreateCudaOptions, kReleaseCudaOptions));
+  GLOVE_RETURN_IF_ERROR(
+      api.check(kUpdateCudaOptions, cuda.get(), kNames.data(), kValues.data(), kNames.size()));
+  return api.check(kAppendCudaProvider, options.get(), cuda.get());
+}
+
+}  // namespace
+
+Status OnnxSession::open(const std::string& file, bool on_gpu) {
   void* env = nullptr;  // the library's only one, which it keeps until the process ends
   GLOVE_RETURN_IF_ERROR(api_.check(kCreateEnv, kFatal, "glove", &env));
   GLOVE_ASSIGN_OR_RETURN(const OnnxObject options, api_.make(kCreateSessionOptions, kReleaseSessionOptions));
   GLOVE_RETURN_IF_ERROR(api_.check(kSetIntraOpNumThreads, options.get(), 1));
+  if (on_gpu) {
+    const Status added = add_cuda(api_, options);
+    if (!added.ok())
+      return {added.error().code,
+              added.error().message +
+                  "; name the library of onnxruntime-gpu, or compute on the CPU with SELECT "
+                  "glove_config('onnxruntime_provider', 'cpu')"};
+  }
   GLOVE_ASSIGN_OR_RETURN(memory_, api_.make(kCreateCpuMemoryInfo, kReleaseMemoryInfo, 0, 0));
   const std::filesystem::path path(std::u8string(file.begin(), file.end()));  // UTF-16 on Windows
   GLOVE_ASSIGN_OR_RETURN(session_,
@@ -164,8 +188,10 @@ void OnnxSession::stop(const OnnxObject& runs) const {
   (void)api_.check(kRunOptionsSetTerminate, runs.get());
 }
 
-Result<OnnxTensor> OnnxSession::run(std::span<const int64_t> ids, const OnnxObject& stop) const {
-  const std::array<int64_t, 2> shape = {1, std::ssize(ids)};
+Result<OnnxTensor> OnnxSession::run(std::span<const int64_t> ids, size_t tokens,
+                                    const OnnxObject& stop) const {
+  const std::array<int64_t, 2> shape = {static_cast<int64_t>(ids.size() / tokens),
+                                        static_cast<int64_t>(tokens)};
   // The library takes pointers to data that it may change, but does not change inputs.
   const std::vector<int64_t> ones(ids.size(), 1), zeros(ids.size(), 0);
   const std::array<const int64_t*, 3> data = {ids.data(), ones.data(), zeros.data()};
@@ -217,7 +243,7 @@ Result<std::shared_ptr<const OnnxSession>> OnnxSession::open(const OnnxLibrary& 
                       escaped(base->version(), 20), ", which lacks functions; install 1.24.2 or a newer one");
   // Never freed: the objects of all sessions use the functions.
   const std::shared_ptr<OnnxSession> session(new OnnxSession(*new OnnxApi{functions}));
-  const Status opened = session->open(file);
+  const Status opened = session->open(file, library.on_gpu);
   if (!opened.ok()) return Error{opened.error().code, file + ": " + opened.error().message};
   return std::shared_ptr<const OnnxSession>(session);
 }

@@ -16,10 +16,11 @@ namespace glove::neural {
 // Files of older versions of the library can make it read files outside the model's folder.
 constexpr std::array<int, 3> kLeastVersion = {1, 24, 2};
 
-// The library that computes, and how old it may be.
+// The library that computes.
 struct OnnxLibrary {
   std::string path;
   bool may_be_old = false;  // older than kLeastVersion
+  bool on_gpu = false;      // by its CUDA provider, without TF32
 };
 
 // What a run returns: the values of a tensor of float32, row-major.
@@ -32,8 +33,8 @@ struct OnnxApi;
 // An object of the library with the function that frees it.
 using OnnxObject = std::shared_ptr<void>;
 
-// An open model of one process. Thread-safe. Each run computes one text on the calling thread, so that its
-// result does not depend on other texts, and no thread of the library outlives a fork.
+// An open model of one process. Thread-safe. A run computes on the calling thread or on the GPU, so that no
+// thread of the library outlives a fork.
 class OnnxSession {
  public:
   // Opens the library and the model. Errors: the library is missing, older or another one; the model is
@@ -43,13 +44,13 @@ class OnnxSession {
   // Runs can be ended from any thread: those that got what make_stop() returned, by stop().
   Result<OnnxObject> make_stop() const;
   void stop(const OnnxObject& runs) const;
-  // Computes the vector of the text (the output "sentence_embedding") or else the first output from the ids
-  // of one text. Errors: those of the library, and an output that is no float32.
-  Result<OnnxTensor> run(std::span<const int64_t> ids, const OnnxObject& stop) const;
+  // Computes the vectors of the texts (the output "sentence_embedding") or else the first output from the ids
+  // of texts that have as many `tokens` each. Errors: those of the library, and an output that is no float32.
+  Result<OnnxTensor> run(std::span<const int64_t> ids, size_t tokens, const OnnxObject& stop) const;
 
  private:
   explicit OnnxSession(const OnnxApi& api) : api_(api) {}
-  Status open(const std::string& file);
+  Status open(const std::string& file, bool on_gpu);
   Result<std::vector<std::string>> names(size_t count, size_t name) const;
   Status read_names(const std::string& file);
   Result<OnnxTensor> values_of(void* value) const;
