@@ -2,6 +2,7 @@
 // a hint. macOS lets a thread name only itself.
 #include <cerrno>
 
+#include "base/concat.h"
 #include "base/file_calls.h"
 #include "base/system_calls.h"
 
@@ -34,6 +35,12 @@ bool give_name(int /*descriptor*/, const std::string& /*path*/) {
 }
 
 void reserve(int /*descriptor*/, int64_t /*offset*/, int64_t /*bytes*/) {}
+
+Status recode(const std::string& encoding, std::span<const std::string_view> /*words*/,
+              std::string& /*bytes*/, std::vector<size_t>& /*ends*/) {
+  return make_error(ErrorCode::kUnavailable, "words are converted from '", encoding,
+                    "' on Linux only; convert the file to UTF-8 first");
+}
 
 void start_flush(int /*descriptor*/, int64_t /*offset*/, int64_t /*bytes*/) {}
 

@@ -6,7 +6,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -87,6 +89,12 @@ void on_request_to_end(void (*stop)(int));
 // Returns the path of the library or program that contains `address`, or "" if the system does
 // not tell it.
 std::string library_of(const void* address);
+
+// Converts words from an encoding of the C library, such as "gbk", to UTF-8, and appends them to `bytes` and
+// their ends to `ends`. Each byte that the encoding has no character for becomes FF, which is not valid
+// UTF-8.
+Status recode(const std::string& encoding, std::span<const std::string_view> words, std::string& bytes,
+              std::vector<size_t>& ends);
 
 // Loads a library for the rest of the process, and returns the address of a function in it.
 Result<void*> library_function(const std::string& path, const char* function);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/concat.h"
 #include "base/file.h"
 #include "base/file_calls.h"
 #include "base/float_environment.h"
@@ -31,15 +32,6 @@ int64_t expected_rows(const Input& input, const RowReader& reader, const Convert
       rows > (input.file_bytes() + 1) / reader.least_row_bytes())
     return -1;
   return options.top > 0 ? std::min(rows, options.top) : rows;
-}
-
-// A tokenizer's ids are the rows, and the lengths of vectors are weights of tokens.
-Status check_token_options(const std::string& path, const ConvertOptions& options) {
-  if (options.top == 0 && options.subset_path.empty() && !options.lower && !options.normalize) return {};
-  return {ErrorCode::kInvalidArgument,
-          path +
-              ": a model with a tokenizer is converted as a whole, because its tokens are numbered; omit "
-              "--top, --only-words, --lower and --normalize"};
 }
 
 // Returns false if there is no such file.
@@ -126,6 +118,13 @@ Status write_output(ModelWriter& writer, const std::string& path, const ConvertO
   return {};
 }
 
+void note_missing(int64_t words, ConvertReport& report) {
+  report.subset_missing = words;
+  if (words > 0)
+    report.notes +=
+        concat(report.notes.empty() ? "" : "\n", counted(words, "words"), " of the list not in the input");
+}
+
 }  // namespace
 
 Result<ConvertReport> convert(const std::string& input_path, const std::string& output_path,
@@ -135,15 +134,10 @@ Result<ConvertReport> convert(const std::string& input_path, const std::string& 
   GLOVE_RETURN_IF_ERROR(check_output(input, output_path, options));
   GLOVE_ASSIGN_OR_RETURN(const Format* const format, find_format(input, options.read));
   GLOVE_ASSIGN_OR_RETURN(const std::unique_ptr<RowReader> reader, format->open(input, options.read));
-  if (reader->tokenizer() != nullptr) GLOVE_RETURN_IF_ERROR(check_token_options(input.path(), options));
   WordSet subset;
   if (!options.subset_path.empty()) {
     GLOVE_ASSIGN_OR_RETURN(subset, read_word_set(options.subset_path, input.interrupt_check()));
   }
-  GLOVE_ASSIGN_OR_RETURN(
-      const std::unique_ptr<ModelWriter> writer,
-      ModelWriter::create(output_path, expected_rows(input, *reader, options), reader->dims()));
-
   PipelineOptions pipeline;
   pipeline.threads = options.threads;
   pipeline.transform.lower = options.lower;
@@ -152,6 +146,13 @@ Result<ConvertReport> convert(const std::string& input_path, const std::string& 
   pipeline.progress = options.progress;
   pipeline.interrupted = options.interrupted;
   pipeline.file_bytes = input.bytes_to_read();
+  LeftOut left_out;
+  pipeline.left_out = &left_out;
+  GLOVE_RETURN_IF_ERROR(prepare_pipeline(input.path(), *reader, options.read, options.top, pipeline));
+  GLOVE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<ModelWriter> writer,
+      ModelWriter::create(output_path, expected_rows(input, *reader, options), reader->dims()));
+
   const int64_t max_rows = options.top > 0 ? options.top : kMaxRows + 1;
   ModelAssembler& assembler = writer->assembler();
   writer->description().key_type = reader->key_type();
@@ -159,10 +160,10 @@ Result<ConvertReport> convert(const std::string& input_path, const std::string& 
     assembler.omit_level4();
     pipeline.transform.omit_level4 = true;
   }
+  assembler.set_invalid_utf8(options.read.invalid_utf8);
   if (reader->tokenizer() != nullptr) {
     writer->description().tokenizer = reader->tokenizer();
     assembler.keep_every_row();
-    pipeline.transform.empty_words = true;
   }
   GLOVE_RETURN_IF_ERROR(run_row_pipeline(input.path(), *reader, pipeline,
                                          [&](const RowBlock& rows, const DerivedRows& derived) {
@@ -180,7 +181,8 @@ Result<ConvertReport> convert(const std::string& input_path, const std::string& 
   report.rows = assembler.rows();
   report.dims = assembler.dims();
   report.counts = assembler.counts();
-  if (!options.subset_path.empty() && options.top == 0) report.subset_missing = subset.size() - report.rows;
+  report.notes = describe_rows(reader->warning(), left_out, report.counts, options.read.invalid_utf8, "\n");
+  if (!options.subset_path.empty() && options.top == 0) note_missing(subset.size() - report.rows, report);
   return report;
 }
 

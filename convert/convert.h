@@ -46,6 +46,7 @@ struct ConvertReport {
   int64_t bytes = 0;           // size of the model file, or of all shards
   int64_t subset_missing = 0;  // words of the subset list that are not in the input
   RowCounts counts;
+  std::string notes;  // what describe_rows() says, in lines
 };
 
 // Reads `input_path` once, in a bounded window of memory (in addition to the words and about 100 bytes per

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <map>
 #include <new>
 #include <string>
 #include <string_view>
@@ -39,6 +40,7 @@ struct Arguments {
   std::string vocabulary;
   std::string tensor;
   std::string only_words;
+  std::string encoding;
   bool quiet = false;
   bool verify = false;
   bool info = false;
@@ -112,16 +114,35 @@ int64_t read_lists(const std::string& text) {
   return lists;
 }
 
-void describe_arguments(CLI::App& app, Arguments& arguments) {
-  app.add_option("IN", arguments.input, "The file to read: any format below")->required();
-  CLI::Option* const output =
-      app.add_option("OUT", arguments.output, "The model file to write, such as glove.safetensors");
+// The options that say how IN is read.
+void describe_reading(CLI::App& app, Arguments& arguments) {
   app.add_option("--format", arguments.format, "Read IN as this format, and do not detect it by content");
   app.add_option("--vocabulary", arguments.vocabulary,
                  "The words of IN, one per line, if IN contains only vectors")
       ->type_name("FILE");
+  app.add_flag("--skip-invalid", arguments.task.skip_invalid,
+               "Leave out rows that are no word and vector, and say how many and where");
+  app.add_option(
+         "--invalid-utf8", arguments.task.invalid_utf8,
+         "What becomes of words that are not UTF-8: U+FFFD for each invalid byte (replace, the default), "
+         "nothing (skip), or the same bytes (keep)")
+      ->type_name("replace|skip|keep")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, glove::InvalidUtf8>{{"replace", glove::InvalidUtf8::kReplace},
+                                                    {"skip", glove::InvalidUtf8::kSkip},
+                                                    {"keep", glove::InvalidUtf8::kKeep}}));
+  app.add_option("--encoding", arguments.encoding,
+                 "Convert the words from this encoding, such as latin1 or gbk")
+      ->type_name("NAME");
   app.add_option("--tensor", arguments.tensor, "The tensor of a safetensors file that holds the vectors")
       ->type_name("NAME");
+}
+
+void describe_arguments(CLI::App& app, Arguments& arguments) {
+  app.add_option("IN", arguments.input, "The file to read: any format below")->required();
+  CLI::Option* const output =
+      app.add_option("OUT", arguments.output, "The model file to write, such as glove.safetensors");
+  describe_reading(app, arguments);
   app.add_option("--top", arguments.task.top,
                  "Keep the first N words, which are the most frequent in most files")
       ->type_name("N")
@@ -196,6 +217,7 @@ ConvertTask task_for_input(const Arguments& arguments, ConvertTask::Work work) {
   task.format = arguments.format.c_str();
   task.vocabulary = arguments.vocabulary.c_str();
   task.tensor = arguments.tensor.c_str();
+  task.encoding = arguments.encoding.c_str();
   return task;
 }
 
@@ -227,13 +249,11 @@ void print_report(const Told& told, double seconds) {
   print(stderr, printable(told.text(Text::kPath)), ": ", numbers.rows, " words, ", numbers.dims,
         " dimensions, ", glove::format_bytes(numbers.bytes), glove::format(" in %.2f s (from ", seconds),
         told.text(Text::kFormat), ")\n");
-  const auto note = [](int64_t count, const char* noun, const char* text) {
-    if (count > 0) print(stderr, "  ", glove::counted(count, noun), " ", text, "\n");
-  };
-  note(numbers.duplicates, "rows", "left out for a word that was there already");
-  note(numbers.invalid_utf8, "words", "not valid in UTF-8, kept unchanged");
-  note(numbers.zero_rows, "vectors", "of zeros, which no search finds");
-  note(numbers.subset_missing, "words", "of the list not in the input");
+  for (std::string_view notes = told.text(Text::kNotes); !notes.empty();) {
+    const size_t end = std::min(notes.find('\n'), notes.size());
+    print(stderr, "  ", printable(notes.substr(0, end)), "\n");
+    notes.remove_prefix(std::min(end + 1, notes.size()));
+  }
 }
 
 int convert(const Arguments& arguments) {

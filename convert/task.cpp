@@ -34,6 +34,9 @@ ReadOptions read_options(const ConvertTask& task) {
   read.format = task.format;
   read.words_path = task.vocabulary;
   read.tensor = task.tensor;
+  read.skip_invalid = task.skip_invalid;
+  read.encoding = task.encoding;
+  read.invalid_utf8 = task.invalid_utf8;
   read.read_tokenizer = read_tokenizer;
   return read;
 }
@@ -78,11 +81,10 @@ Status convert(const ConvertTask& task) {
   options.progress = progress_of(task);
   options.interrupted = task.interrupted;
   GLOVE_ASSIGN_OR_RETURN(const ConvertReport report, convert(task.input, task.output, options));
-  const RowCounts& counts = report.counts;
-  *task.numbers = {report.rows,       report.dims,         report.bytes,         counts.zero_rows,
-                   counts.duplicates, counts.invalid_utf8, report.subset_missing};
+  *task.numbers = {report.rows, report.dims, report.bytes, report.counts.zero_rows};
   tell(task, Text::kFormat, report.format);
   tell(task, Text::kPath, report.path);
+  tell(task, Text::kNotes, report.notes);
   return {};
 }
 

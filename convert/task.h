@@ -5,17 +5,16 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "model/model_assembler.h"
+
 namespace glove {
 
 // What a task has counted.
 struct TaskNumbers {
   int64_t rows = 0;
   int64_t dims = 0;
-  int64_t bytes = 0;  // of the input (kInfo), or of all that was written
-  int64_t zero_rows = 0;
-  int64_t duplicates = 0;  // from here on of kConvert alone
-  int64_t invalid_utf8 = 0;
-  int64_t subset_missing = 0;
+  int64_t bytes = 0;      // of the input (kInfo), or of all that was written
+  int64_t zero_rows = 0;  // of kInfo
 };
 
 // The texts and `context` belong to the caller and are only used during the call. No text is null; paths are
@@ -24,9 +23,9 @@ struct TaskNumbers {
 struct ConvertTask {
   enum class Work : int32_t { kConvert, kVerify, kInfo, kListFormats };
   // What `text` receives: the error; the input's format, and the path that was written or read; of kInfo the
-  // words; and of kListFormats each format followed by its description.
-  enum class Text : int32_t { kError, kFormat, kPath, kFirstWord, kLastWord, kDescription };
-  static constexpr size_t kTexts = 6;
+  // words; of kListFormats each format followed by its description; and of kConvert lines on the rows.
+  enum class Text : int32_t { kError, kFormat, kPath, kFirstWord, kLastWord, kDescription, kNotes };
+  static constexpr size_t kTexts = 7;
 
   Work work = Work::kConvert;
   int32_t threads = 0;
@@ -37,11 +36,14 @@ struct ConvertTask {
   const char* vocabulary = "";
   const char* tensor = "";
   const char* only_words = "";
+  const char* encoding = "";
+  InvalidUtf8 invalid_utf8 = InvalidUtf8::kReplace;
   int64_t top = 0;
   int64_t shards = 0;
   int64_t lists = 0;
   bool lower = false;
   bool normalize = false;
+  bool skip_invalid = false;
 
   void* context = nullptr;  // for these, which are called on the calling thread
   void (*text)(void* context, Text which, const char* bytes, size_t size) = nullptr;

@@ -1,12 +1,14 @@
 #include "loader/format.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 #include <string_view>
 
 #include "base/concat.h"
 #include "base/utf8.h"
 #include "loader/formats/formats.h"
+#include "loader/formats/text.h"
 
 namespace glove {
 namespace {
@@ -25,6 +27,7 @@ constexpr Format kFormats[] = {
     {"word2vec-binary", "word2vec binary", false, false, sniff_word2vec_binary, open_word2vec_binary},
     {"word2vec-text", "word2vec text, fastText .vec: a header, then word v1 ... vd", false, false,
      sniff_word2vec_text, open_word2vec_text},
+    {"text-matrix", "text: v1 ... vd, and a word list", true, false, sniff_text_matrix, open_text_matrix},
     {"norm-text", "text: word norm v1 ... vd", false, false, sniff_norm_text, open_norm_text},
     {"glove-text", "GloVe text: word v1 ... vd", false, false, sniff_glove_text, open_glove_text},
     {"norm-binary", "float32: norm v1 ... vd for each word of a word list", true, false, sniff_norm_binary,
@@ -51,6 +54,88 @@ Result<const Format*> find_by_content(const Input& input, const ReadOptions& opt
     if (looks_like_it) return &format;
   }
   return nullptr;
+}
+
+// Files of other programs that people try to load, and what makes something of them that can be read.
+struct Foreign {
+  size_t offset;
+  std::string_view magic;
+  const char* what;
+};
+
+constexpr const char* kUnpack = "an archive; unpack it and load the file of vectors in it";
+constexpr const char* kTable =
+    "a table or database; write a word, then its numbers separated by spaces or tabs, on each line (or read "
+    "it "
+    "into SQLite, and use glove_load_table)";
+constexpr size_t kAfterSpace = SIZE_MAX;
+constexpr const char* kPage = "a page of HTML or XML and not the file that was meant; download that";
+constexpr const char* kJson = "JSON; write a word, then its numbers separated by spaces, on each line";
+constexpr const char* kUtf16 = "text in UTF-16; convert it with iconv -f UTF-16 -t UTF-8";
+constexpr const char* kPickle =
+    "a pickle of Python; save the vectors as another format, such as gensim's "
+    "KeyedVectors.load(PATH).save_word2vec_format('vectors.bin', binary=True), or numpy.save()";
+
+constexpr Foreign kForeign[] = {
+    {257, "ustar", kUnpack},
+    {0, "BZh", "compressed with bzip2; unpack it with bunzip2"},
+    {0,
+     "\xFD"
+     "7zXZ",
+     "compressed with xz; unpack it with unxz"},
+    {0, "\x28\xB5\x2F\xFD", "compressed with Zstandard; unpack it with unzstd"},
+    {0, "7z\xBC\xAF\x27\x1C", kUnpack},
+    {0, "Rar!", kUnpack},
+    {0, "\xBA\x16\x4F\x2F",
+     "a model of fastText; load its .vec file, or write the words with "
+     "fasttext print-word-vectors"},
+    {0, "\x80\x02", kPickle},
+    {0, "\x80\x03", kPickle},
+    {0, "\x80\x04", kPickle},
+    {0, "\x80\x05", kPickle},
+    {0, "GGUF", "GGUF, a language model; load a file of embeddings, or an ONNX folder as a neural encoder"},
+    {0, "PAR1", kTable},
+    {0, "ARROW1", kTable},
+    {0, "SQLite format 3", kTable},
+    {0, "\x89HDF", "HDF5; save the matrix with numpy.save(), and put the words beside it"},
+    {0, "\xFF\xFE", kUtf16},
+    {0, "\xFE\xFF", kUtf16},
+    {kAfterSpace, "<!", kPage},
+    {kAfterSpace, "<html", kPage},
+    {kAfterSpace, "<HTML", kPage},
+    {kAfterSpace, "<?xml", kPage},
+    {kAfterSpace, "{", kJson},
+    {kAfterSpace, "[", kJson}};
+
+// Whether fields of numbers are separated by commas or semicolons.
+bool is_csv(const Input& input) {
+  const auto lines = sample_lines(input);
+  if (!lines.ok() || lines.value().empty()) return false;
+  const std::string_view line = lines.value().back();
+  const size_t comma = line.find_last_of(",;");
+  return comma != std::string_view::npos && trailing_numbers(concat("word ", line.substr(comma + 1))) == 1;
+}
+
+// Returns what the file is. `sure`: only by magic that no text or matrix begins with.
+const char* foreign(const Input& input, bool sure) {
+  const std::string_view head(input.sample().data(), input.sample().size());
+  const size_t indent = std::min(head.find_first_not_of(" \t\r\n"), head.size());
+  for (const Foreign& foreign : kForeign) {
+    const size_t offset = foreign.offset == kAfterSpace ? indent : foreign.offset;
+    const bool is_sure =
+        foreign.magic.size() >= 4 && foreign.magic.find_first_of("\xB5\xBC\xBA\xFD") != head.npos;
+    if (head.size() > offset && head.substr(offset).starts_with(foreign.magic) && (is_sure || !sure))
+      return foreign.what;
+  }
+  return !sure && is_csv(input) ? kTable : nullptr;
+}
+
+Error unknown_format(const Input& input) {
+  if (is_lfs_pointer({input.sample().data(), input.sample().size()})) return lfs_pointer_error(input.path());
+  if (const char* const what = foreign(input, false))
+    return {ErrorCode::kCorrupt, concat(input.path(), ": the file is ", what)};
+  return {ErrorCode::kCorrupt,
+          input.path() + ": offset 0: the content is of no known format (" + format_names() + ")"};
 }
 
 // Ignoring an option would be wrong, because the caller expects an effect. It is an error instead.
@@ -87,12 +172,9 @@ std::span<const Format> formats() {
 Result<const Format*> find_format(const Input& input, const ReadOptions& options) {
   const Format* format = nullptr;
   if (options.format.empty()) {
+    if (foreign(input, true) != nullptr) return unknown_format(input);
     GLOVE_ASSIGN_OR_RETURN(format, find_by_content(input, options));
-    if (format == nullptr && is_lfs_pointer({input.sample().data(), input.sample().size()}))
-      return lfs_pointer_error(input.path());
-    if (format == nullptr)
-      return Error{ErrorCode::kCorrupt,
-                   input.path() + ": offset 0: the content is of no known format (" + format_names() + ")"};
+    if (format == nullptr) return unknown_format(input);
   } else {
     format = std::find_if(std::begin(kFormats), std::end(kFormats),
                           [&](const Format& named) { return named.name == options.format; });

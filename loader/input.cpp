@@ -96,6 +96,10 @@ Status Input::find_wrapping(const std::string& member) {
   if (!is_zip) return {};
   wrapping_ = Wrapping::kZip;
   GLOVE_ASSIGN_OR_RETURN(std::vector<ZipMember> members, list_zip_members(*file_));
+  if (member.empty())  // what macOS adds
+    std::erase_if(members, [](const ZipMember& one) {
+      return one.name.starts_with("__MACOSX/") || file_name_of(one.name) == ".DS_Store";
+    });
   ShortList names;
   for (ZipMember& candidate : members) {
     if (candidate.name == member || (member.empty() && members.size() == 1)) {
@@ -103,6 +107,11 @@ Status Input::find_wrapping(const std::string& member) {
       return locate_zip_member(*file_, member_);
     }
     names.add(candidate.name);
+    if (member.empty() && candidate.name.ends_with("data.pkl"))
+      return {ErrorCode::kCorrupt,
+              path_ +
+                  ": the file is one of PyTorch's; save its matrix with safetensors.torch.save_file() or "
+                  "numpy.save(), and put the words beside it"};
   }
   if (members.empty()) return {ErrorCode::kCorrupt, path_ + ": the zip archive holds no file"};
   return invalid_argument(

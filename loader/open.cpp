@@ -17,6 +17,7 @@
 #include "loader/row_pipeline.h"
 #include "loader/safetensors.h"
 #include "loader/word_list.h"
+#include "model/limits.h"
 #include "model/model_builder.h"
 #include "model/row_block.h"
 
@@ -36,14 +37,14 @@ Result<ModelPtr> read_to_heap(const Input& input, const Format& format, const Op
   pipeline.progress = options.progress;
   pipeline.interrupted = options.interrupted;
   pipeline.file_bytes = input.bytes_to_read();
+  LeftOut left_out;
+  pipeline.left_out = &left_out;
+  GLOVE_RETURN_IF_ERROR(prepare_pipeline(input.path(), *reader, options.read, options.top, pipeline));
   ModelBuilder builder(input.path());
-  if (reader->tokenizer() != nullptr) {
-    builder.keep_every_row();
-    pipeline.transform.empty_words = true;
-  }
-  const auto append = [&](const RowBlock& rows, const DerivedRows& derived) -> Result<bool> {
-    GLOVE_RETURN_IF_ERROR(builder.append(reader->dims(), rows, derived));
-    return true;
+  if (reader->tokenizer() != nullptr) builder.keep_every_row();
+  builder.set_invalid_utf8(options.read.invalid_utf8);
+  const auto append = [&](const RowBlock& rows, const DerivedRows& derived) {
+    return builder.append(reader->dims(), rows, derived, options.top > 0 ? options.top : kMaxRows + 1);
   };
   GLOVE_RETURN_IF_ERROR(run_row_pipeline(input.path(), *reader, pipeline, append));
   if (builder.rows() == 0) return Error{ErrorCode::kCorrupt, input.path() + ": there is no row"};
@@ -52,8 +53,8 @@ Result<ModelPtr> read_to_heap(const Input& input, const Format& format, const Op
   source.file_bytes = input.file_bytes();
   source.format = format.name;
   source.tokenizer = reader->tokenizer();
-  source.duplicates = builder.counts().duplicates;
-  source.invalid_utf8 = builder.counts().invalid_utf8;
+  source.notes =
+      describe_rows(reader->warning(), left_out, builder.counts(), options.read.invalid_utf8, "; ");
   return builder.finish(std::move(source), options.threads, options.interrupted);
 }
 
@@ -87,6 +88,11 @@ Result<ModelPtr> open_without_counts(const std::string& path, const OpenOptions&
   GLOVE_ASSIGN_OR_RETURN(const Format* const format, options.verify
                                                          ? find_format_to_verify(input, options.read)
                                                          : find_format(input, options.read));
+  if ((options.top > 0 || !options.read.encoding.empty()) && input.is_plain() &&
+      (format->name == "glove-model" || format->name == "glove-shards"))
+    return invalid_argument(path,
+                            ": a model file is opened as a whole; omit the options top and encoding "
+                            "(--top of glove-convert writes a smaller one)");
   if (format->name == "glove-shards") return open_shards(input, options);
   if (format->name != "glove-model" || !input.is_plain()) return read_to_heap(input, *format, options);
   GLOVE_ASSIGN_OR_RETURN(ModelPtr model,
@@ -125,7 +131,8 @@ bool add_line(std::string_view line, const Vocabulary& vocabulary, std::vector<d
 // count.
 Result<std::vector<double>> read_word_counts(const std::string& path, const Vocabulary& vocabulary,
                                              const InterruptCheck& interrupted) {
-  GLOVE_ASSIGN_OR_RETURN(const std::unique_ptr<WordSource> lines, open_word_list(path, interrupted));
+  GLOVE_ASSIGN_OR_RETURN(const std::unique_ptr<WordSource> lines,
+                         open_word_list(path, interrupted, ListContent::kLines));
   std::vector<double> counts(static_cast<size_t>(vocabulary.size()));
   std::vector<bool> counted(counts.size());
   int64_t line = 0;

@@ -17,6 +17,7 @@ struct OpenOptions : EncoderOptions {
                                // an error unless the file is an uncompressed model file or an index of shards
   ProgressCallback progress;   // may be empty
   InterruptCheck interrupted;  // may be empty
+  int64_t top = 0;             // keeps the first `top` words; 0 = all; an error for a model file
   std::string counts_path;     // of a file for read_word_counts(); empty: no counts
   ReadOptions read;
 };

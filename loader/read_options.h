@@ -9,6 +9,7 @@
 
 #include "base/cancel.h"
 #include "base/status.h"
+#include "model/model_assembler.h"
 #include "model/stored_tokenizer.h"
 
 namespace glove {
@@ -27,6 +28,9 @@ struct ReadOptions {
   std::string format;  // a name from the table in format.cpp; if empty, found from the content
   // the word list, for formats with a separate one; if empty, a file next to the input
   std::string words_path;
+  bool skip_invalid = false;  // leaves out rows that would be errors (docs/format.md)
+  std::string encoding;       // of the words, for system_calls::recode(); if empty, UTF-8
+  InvalidUtf8 invalid_utf8 = InvalidUtf8::kReplace;
   std::string tensor;              // the tensor of a safetensors file; if empty, its only matrix
   TokenizerReader read_tokenizer;  // required for static embedding models; if empty, they are an error
 };

@@ -6,10 +6,12 @@
 #include <utility>
 #include <vector>
 
+#include "base/concat.h"
 #include "base/cores.h"
 #include "base/float_environment.h"
 #include "base/mutex.h"
 #include "base/require.h"
+#include "base/system_calls.h"
 #include "base/thread_pool.h"
 
 namespace glove {
@@ -54,6 +56,11 @@ class Pipeline {
       GLOVE_RETURN_IF_ERROR(finish_first());
       Job& job = *in_flight_.front();
       if (job.exception) std::rethrow_exception(job.exception);
+      if (options_.left_out != nullptr) {
+        options_.left_out->place = job.rows.place;
+        for (const LeftOut::Kind& kind : job.rows.left_out.kinds)
+          options_.left_out->add(kind.fault, kind.first, kind.rows);
+      }
       GLOVE_ASSIGN_OR_RETURN(const bool wants_more, consume(job.rows, job.derived));
       if (!job.status.ok()) return job.status;
       if (!wants_more) return {};
@@ -120,6 +127,7 @@ class Pipeline {
     try {
       job.rows.words.clear();
       job.rows.row_numbers.clear();
+      job.rows.left_out.kinds.clear();
       job.status = reader_.decode(job.raw, job.rows);
       Status derived =
           transform_and_derive(source_, options_.transform, reader_.dims(), job.rows, job.derived);
@@ -146,6 +154,40 @@ class Pipeline {
 };
 
 }  // namespace
+
+Status prepare_pipeline(const std::string& source, const RowReader& reader, const ReadOptions& read,
+                        int64_t top, PipelineOptions& options) {
+  RowTransform& transform = options.transform;
+  transform.empty_words = reader.tokenizer() != nullptr;
+  transform.skip_invalid = read.skip_invalid;
+  transform.encoding = read.encoding;
+  // A tokenizer's ids are the rows, and the lengths of vectors are weights of tokens.
+  if (transform.empty_words && (top > 0 || transform.lower || transform.subset != nullptr ||
+                                transform.normalize || read.skip_invalid || !read.encoding.empty()))
+    return invalid_argument(
+        source,
+        ": a model with a tokenizer is read as a whole, because its tokens are numbered; omit "
+        "the options top, invalid, encoding, only-words, lower and normalize");
+  std::string nothing;
+  std::vector<size_t> ends;
+  return read.encoding.empty() ? Status() : system_calls::recode(read.encoding, {}, nothing, ends);
+}
+
+std::string describe_rows(const std::string& warning, const LeftOut& left_out, const RowCounts& counts,
+                          InvalidUtf8 invalid_utf8, const char* separator) {
+  std::string text = warning;
+  const auto say = [&](int64_t count, const char* noun, const std::string& what) {
+    if (count > 0) text += concat(text.empty() ? "" : separator, counted(count, noun), " ", what);
+  };
+  for (const LeftOut::Kind& kind : left_out.kinds)
+    say(kind.rows, "rows",
+        concat("left out that ", kind.fault, "; the first is ", left_out.place, " ", kind.first));
+  say(counts.duplicates, "rows", "left out for a word that was there already");
+  const char* const fates[] = {"kept unchanged", "with U+FFFD for each invalid byte", "left out"};
+  say(counts.invalid_utf8, "words", concat("not valid in UTF-8, ", fates[static_cast<size_t>(invalid_utf8)]));
+  say(counts.zero_rows, "vectors", "of zeros, which no search finds");
+  return text;
+}
 
 Status run_row_pipeline(const std::string& source, RowReader& reader, const PipelineOptions& options,
                         const RowConsumer& consume) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "base/status.h"
 #include "model/row_block.h"
@@ -30,6 +31,9 @@ class RowReader {
 
   // Returns what the words are.
   virtual KeyType key_type() const { return KeyType::kText; }
+
+  // Returns what is odd about the whole file but no error, after the last row; a sentence or nothing.
+  virtual std::string warning() const { return {}; }
 
   // Serial stage: fetches the file's next rows. Returns false at the end.
   virtual Result<bool> fetch(RawBlock& raw) = 0;

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/concat.h"
 #include "base/float_environment.h"
 #include "base/require.h"
+#include "base/system_calls.h"
 #include "model/exact_dot.h"
 #include "model/limits.h"
 
@@ -17,25 +20,38 @@ int64_t row_number(const RowBlock& rows, size_t row) {
   return rows.row_numbers.empty() ? rows.first_row + static_cast<int64_t>(row) : rows.row_numbers[row];
 }
 
-Error row_error(const std::string& source, const RowBlock& rows, size_t row, const std::string& what) {
-  return {ErrorCode::kCorrupt, concat(source, ": ", rows.place, " ", row_number(rows, row), ": ", what)};
-}
+// What is wrong with a row: the kind for LeftOut, and the sentence for an error.
+struct Fault {
+  const char* kind = nullptr;  // null: nothing
+  std::string what;
+};
 
-std::optional<std::string> fault_of_word(std::string_view word, bool empty_words) {
-  if (word.empty() && !empty_words) return "the word is empty";
+Fault fault_of_word(std::string_view word, const RowTransform& transform) {
+  if (word.empty() && !transform.empty_words) return {"have an empty word", "the word is empty"};
   if (static_cast<int64_t>(word.size()) > kMaxWordBytes)
-    return concat("the word has ", word.size(), " bytes; the most is ", kMaxWordBytes);
-  return std::nullopt;
+    return {"have a word that is too long",
+            concat("the word has ", word.size(), " bytes; the most is ", kMaxWordBytes)};
+  if (transform.skip_invalid && word.find_first_not_of(" \t\v\f\r\n") == std::string_view::npos)
+    return {"have a word of white space", ""};
+  return {};
 }
 
-std::string fault_of_vector(const float* x, int64_t dims) {
+Fault fault_of_vector(const float* x, int64_t dims) {
   const float* const fault = std::find_if(x, x + dims, [](float value) { return !std::isfinite(value); });
-  return concat("component ", fault - x + 1, " is ", std::isnan(*fault) ? "NaN" : "infinite");
+  return {"have a component that is NaN or infinite",
+          concat("component ", fault - x + 1, " is ", std::isnan(*fault) ? "NaN" : "infinite")};
 }
 
 // Stores the words contiguously, so that the consumer of the rows does not have to read through the file's
 // bytes.
-void gather_words(bool lower, RowBlock& rows, Buffer<char>& bytes) {
+Status gather_words(const RowTransform& transform, RowBlock& rows, Buffer<char>& bytes) {
+  std::string recoded;
+  if (!transform.encoding.empty()) {
+    std::vector<size_t> ends;
+    GLOVE_RETURN_IF_ERROR(system_calls::recode(transform.encoding, rows.words, recoded, ends));
+    for (size_t i = 0, begin = 0; i < ends.size(); begin = ends[i++])
+      rows.words[i] = std::string_view(recoded).substr(begin, ends[i] - begin);
+  }
   size_t total = 0;
   for (const std::string_view word : rows.words) total += word.size();
   bytes.resize(total);
@@ -45,27 +61,10 @@ void gather_words(bool lower, RowBlock& rows, Buffer<char>& bytes) {
     word = {at, word.size()};
     at += word.size();
   }
-  if (!lower) return;
+  if (!transform.lower) return {};
   for (char& c : bytes)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-}
-
-void keep_subset(const WordSet& subset, int64_t dims, RowBlock& rows) {
-  const auto width = static_cast<size_t>(dims);
-  if (rows.row_numbers.empty())
-    for (size_t i = 0; i < rows.words.size(); ++i)
-      rows.row_numbers.push_back(rows.first_row + static_cast<int64_t>(i));
-  size_t kept = 0;
-  for (size_t i = 0; i < rows.words.size(); ++i) {
-    if (!subset.contains(rows.words[i])) continue;
-    rows.words[kept] = rows.words[i];
-    rows.row_numbers[kept] = rows.row_numbers[i];
-    std::copy_n(rows.vectors.data() + i * width, width, rows.vectors.data() + kept * width);
-    ++kept;
-  }
-  rows.words.resize(kept);
-  rows.row_numbers.resize(kept);
-  rows.vectors.resize(kept * width);
+  return {};
 }
 
 void normalize_row(float* x, int64_t dims, double norm_squared) {
@@ -79,30 +78,41 @@ void normalize_row(float* x, int64_t dims, double norm_squared) {
 Status transform_and_derive(const std::string& source, const RowTransform& transform, int64_t dims,
                             RowBlock& rows, DerivedRows& derived) {
   GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
-  gather_words(transform.lower, rows, derived.word_bytes);
-  if (transform.subset != nullptr) keep_subset(*transform.subset, dims, rows);
-  const size_t count = rows.words.size();
-  derived.word_hashes.resize(count);
+  GLOVE_RETURN_IF_ERROR(gather_words(transform, rows, derived.word_bytes));
+  const auto width = static_cast<size_t>(dims);
+  derived.word_hashes.resize(rows.words.size());
   derived.has_level4 = !transform.omit_level4;
-  derived.resize(static_cast<int64_t>(count), dims);
-  for (size_t row = 0; row < count; ++row) {
-    float* const x = rows.vectors.data() + row * static_cast<size_t>(dims);
-    double norm_squared = exact_dot(x, x, dims);
-    auto fault = fault_of_word(rows.words[row], transform.empty_words);
+  derived.resize(static_cast<int64_t>(rows.words.size()), dims);
+  size_t kept = 0;
+  for (size_t row = 0; row < rows.words.size(); ++row) {
+    const std::string_view word = rows.words[row];
+    if (transform.subset != nullptr && !transform.subset->contains(word)) continue;
+    const float* const from = rows.vectors.data() + row * width;
+    double norm_squared = exact_dot(from, from, dims);
+    Fault fault = fault_of_word(word, transform);
     // Products of finite floats cannot overflow a double.
-    if (!fault && !std::isfinite(norm_squared)) fault = fault_of_vector(x, dims);
-    if (fault) {
-      Status error = row_error(source, rows, row, *fault);
-      rows.words.resize(row);
-      return error;
+    if (fault.kind == nullptr && !std::isfinite(norm_squared)) fault = fault_of_vector(from, dims);
+    if (fault.kind != nullptr && transform.skip_invalid) {
+      rows.left_out.add(fault.kind, row_number(rows, row));
+      continue;
     }
+    if (fault.kind != nullptr) {
+      rows.words.resize(kept);
+      return {ErrorCode::kCorrupt, concat(source, ": ", rows.place, " ", row_number(rows, row), ": ",
+                                          fault.what, transform.empty_words ? "" : kSkipHint)};
+    }
+    float* const x = rows.vectors.data() + kept * width;
+    if (kept != row) std::copy_n(from, width, x);
+    rows.words[kept] = word;
     if (transform.normalize) {
       normalize_row(x, dims, norm_squared);
       norm_squared = exact_dot(x, x, dims);
     }
-    derived.word_hashes[row] = WordSet::hash(rows.words[row]);
-    derived.compute(static_cast<int64_t>(row), x, norm_squared, dims);
+    derived.word_hashes[kept] = WordSet::hash(word);
+    derived.compute(static_cast<int64_t>(kept++), x, norm_squared, dims);
   }
+  rows.words.resize(kept);
+  rows.vectors.resize(kept * width);
   return {};
 }
 

@@ -21,13 +21,22 @@ class WordSource {
   virtual Result<int64_t> next(int64_t count, WordBlock& words) = 0;
   // Says where the words come from, for messages.
   virtual const std::string& name() const = 0;
+  // Returns what the reader of a model should know about the words; a sentence or nothing.
+  virtual std::string note() const { return {}; }
   virtual KeyType key_type() const { return KeyType::kText; }
 };
 
-// Opens a file with one word per line: plain, gzip or zip. Lines end with \n or \r\n. A byte-order mark is
-// ignored. A last line without a newline counts if it is not empty. `interrupted` stops the reading.
+// kWords also recognises, by the first lines, words with counts (each count at most the one before), which
+// are omitted; columns separated by tabs, after a line of their names unless the first line ends with a
+// number, of which the one called word, token, label or name, or else the first one, has the words; and words
+// in quotation marks, which are removed.
+enum class ListContent { kWords, kLines };
+
+// Opens a file with one word per line, which may be compressed. Lines end with \n, \r\n or \r. A byte-order
+// mark and blank lines at the end are ignored. `interrupted` stops the reading.
 Result<std::unique_ptr<WordSource>> open_word_list(const std::string& path,
-                                                   const InterruptCheck& interrupted = {});
+                                                   const InterruptCheck& interrupted = {},
+                                                   ListContent content = ListContent::kWords);
 
 // Returns the number of words in a list.
 Result<int64_t> count_words(const std::string& path, const InterruptCheck& interrupted = {});
@@ -37,7 +46,7 @@ Result<WordSet> read_word_set(const std::string& path, const InterruptCheck& int
 
 // Returns the word list of a file of vectors: `given` if it is not empty, otherwise the first existing file
 // of NAME.words, NAME.vocab, NAME.keys and NAME.txt, where NAME is `path` without .gz or .zip and its last
-// extension. Returns an error that lists these if none exists.
+// extension, and metadata.tsv beside a .tsv. Returns an error that lists these if none exists.
 Result<std::string> find_word_list(const std::string& path, const std::string& given);
 
 }  // namespace glove

@@ -49,8 +49,7 @@ class Model {
     int64_t file_bytes = 0;
     std::vector<std::shared_ptr<const MappedFile>> maps;  // the files that parts are mapped from, if any
     std::string format;                                   // the input format's name, such as "glove-text"
-    int64_t duplicates = 0;    // rows omitted because their word was already present
-    int64_t invalid_utf8 = 0;  // words that are not valid UTF-8; 0 for a mapped model
+    std::string notes;  // what has become of rows of the file, in sentences; nothing for a mapped model
     std::shared_ptr<const RowMap>
         derivation;  // the map that made the vectors of those of another model, if any
     // How often each word occurs, [words], each at least 0, with a finite sum above 0. Null: unknown.

@@ -20,14 +20,31 @@ void ModelAssembler::reserve(int64_t rows) {
 }
 
 bool ModelAssembler::append_word(std::string_view word, uint32_t hash) {
+  const bool valid = is_valid_utf8(word);
+  if (!valid) ++counts_.invalid_utf8;
   if (keeps_every_row_) {
     words_.append(word);
-  } else if (!words_.insert(word, hash)) {
-    ++counts_.duplicates;
-    return false;
+    return true;
   }
-  if (!is_valid_utf8(word)) ++counts_.invalid_utf8;
-  return true;
+  if (!valid && invalid_utf8_ == InvalidUtf8::kSkip) return false;
+  if (!valid && invalid_utf8_ == InvalidUtf8::kReplace ? append_replaced(word) : words_.insert(word, hash))
+    return true;
+  // A word may be written as another one was renamed to.
+  if (valid && !made_names_.empty() && made_names_.contains(word) && append_replaced(word)) return true;
+  ++counts_.duplicates;
+  return false;
+}
+
+// Appends a word under a valid name that no other word has. Returns false if it is already present.
+bool ModelAssembler::append_replaced(std::string_view word) {
+  if (!seen_.emplace(word).second) return false;
+  const std::string name = printable_utf8(word);
+  int64_t& number = last_numbers_[name];
+  while (true) {
+    const std::string numbered = ++number == 1 ? name : concat(name, number);
+    if (words_.insert(numbered, WordSet::hash(numbered))) return made_names_.insert(numbered).second;
+    if (!made_names_.contains(numbered)) seen_.insert(numbered);
+  }
 }
 
 // Counts among the rows that have just been derived.

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,9 +20,13 @@ namespace glove {
 // Counts of the rows that were appended.
 struct RowCounts {
   int64_t duplicates = 0;    // rows omitted because their word was already present
-  int64_t invalid_utf8 = 0;  // kept words that are not valid UTF-8
+  int64_t invalid_utf8 = 0;  // words that are not valid UTF-8, which InvalidUtf8 says what becomes of
   int64_t zero_rows = 0;     // kept rows that are zero vectors
 };
+
+// What becomes of a word that is not valid UTF-8: it is kept as it is; U+FFFD replaces its invalid bytes,
+// followed by a number if another word has that name; or its row is omitted.
+enum class InvalidUtf8 { kKeep, kReplace, kSkip };
 
 // One thread at a time may use it. The large arrays are passed to the sinks as they are appended; everything
 // else is kept here.
@@ -33,6 +39,9 @@ class ModelAssembler {
   // Keeps every row from now on, also if its word is empty or already present, as the tokens of a tokenizer
   // are. REQUIRES: there are no rows.
   void keep_every_row() { keeps_every_row_ = true; }
+
+  // Applies to the rows that are appended from now on. Not to tokens, whose bytes are those of a tokenizer.
+  void set_invalid_utf8(InvalidUtf8 what) { invalid_utf8_ = what; }
 
   // As DerivedArrays::omit_level4().
   void omit_level4() { derived_.omit_level4(); }
@@ -65,12 +74,17 @@ class ModelAssembler {
 
  private:
   bool append_word(std::string_view word, uint32_t hash);
+  bool append_replaced(std::string_view word);
   Status append_kept(const RowBlock& rows, const DerivedRows& derived, size_t first, size_t last);
   void count_zero_rows(int64_t first);
 
   ByteSink& vectors_;
   int64_t dims_ = 0;
   bool keeps_every_row_ = false;
+  InvalidUtf8 invalid_utf8_ = InvalidUtf8::kKeep;
+  std::set<std::string, std::less<>> seen_;        // words that were replaced, and valid ones that look so
+  std::set<std::string, std::less<>> made_names_;  // of words that were replaced
+  std::map<std::string, int64_t> last_numbers_;    // of a name with U+FFFD
   WordSet words_;
   DerivedArrays derived_;
   RowCounts counts_;

@@ -60,6 +60,9 @@ ModelBuilder& ModelBuilder::operator=(ModelBuilder&&) noexcept = default;
 void ModelBuilder::keep_every_row() {
   state_->assembler.keep_every_row();
 }
+void ModelBuilder::set_invalid_utf8(InvalidUtf8 what) {
+  state_->assembler.set_invalid_utf8(what);
+}
 int64_t ModelBuilder::rows() const {
   return state_->assembler.rows();
 }
@@ -91,9 +94,10 @@ Result<bool> ModelBuilder::add_key(KeyType type, std::string_view word, std::spa
   return state.assembler.append_row(word, vector);
 }
 
-Status ModelBuilder::append(int64_t dims, const RowBlock& rows, const DerivedRows& derived) {
+Result<bool> ModelBuilder::append(int64_t dims, const RowBlock& rows, const DerivedRows& derived,
+                                  int64_t max_rows) {
   GLOVE_RETURN_IF_ERROR(derive_added_rows(0));
-  return state_->assembler.append(dims, rows, derived, kMaxRows + 1).status();
+  return state_->assembler.append(dims, rows, derived, max_rows);
 }
 
 Status ModelBuilder::derive_added_rows(int threads, const InterruptCheck& interrupted) {

@@ -34,13 +34,17 @@ class ModelBuilder {
   // keys.
   Result<bool> add(int64_t key, std::span<const float> vector);
 
+  // As ModelAssembler::set_invalid_utf8().
+  void set_invalid_utf8(InvalidUtf8 what);
+
   // Keeps every row, as ModelAssembler::keep_every_row() says. REQUIRES: there are no rows.
   void keep_every_row();
 
   // Appends a block of rows that have been checked and derived (loader/row_transform.h). The first row of
-  // each word is kept. Returns an error if there are more rows than a model may have. REQUIRES: `dims` is
-  // that of the earlier rows, and none of them has an integer key.
-  Status append(int64_t dims, const RowBlock& rows, const DerivedRows& derived);
+  // each word is kept, until there are `max_rows` rows, and then false is returned. Returns an error if there
+  // are more rows than a model may have. REQUIRES: `dims` is that of the earlier rows, and none of them has
+  // an integer key.
+  Result<bool> append(int64_t dims, const RowBlock& rows, const DerivedRows& derived, int64_t max_rows);
 
   int64_t rows() const;             // rows kept
   int64_t duplicates() const;       // rows omitted because their word was already present

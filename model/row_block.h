@@ -33,6 +33,26 @@ struct RawBlock {
   int64_t rows = 0;       // number of rows; set for formats with rows of fixed size
 };
 
+// Rows of a file that are left out, by what is wrong with them.
+struct LeftOut {
+  struct Kind {
+    const char* fault;  // of static storage, continues "rows that"
+    int64_t rows;
+    int64_t first;  // the number of the first of them
+  };
+  std::vector<Kind> kinds;
+  std::string_view place = "row";  // RowBlock::place
+
+  void add(const char* fault, int64_t first, int64_t rows = 1) {
+    for (Kind& kind : kinds)
+      if (std::string_view(kind.fault) == fault) {
+        kind.rows += rows;
+        return;
+      }
+    kinds.push_back({fault, rows, first});
+  }
+};
+
 // The same rows, decoded.
 struct RowBlock {
   std::vector<std::string_view> words;  // views into the RawBlock
@@ -40,6 +60,7 @@ struct RowBlock {
   std::string_view place = "row";       // the name of a row in messages: "row" or "line"
   int64_t first_row = 0;                // number of the block's first row; for text see row_numbers
   std::vector<int64_t> row_numbers;     // set if the numbers are not consecutive
+  LeftOut left_out;                     // what was in the block besides
 };
 
 }  // namespace glove

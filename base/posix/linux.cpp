@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <iconv.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/auxv.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
@@ -15,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/concat.h"
 #include "base/file_calls.h"
 #include "base/posix/posix.h"
 #include "base/system_calls.h"
@@ -166,6 +169,35 @@ void start_flush(int descriptor, int64_t offset, int64_t bytes) {
 }
 
 void keep_mapped(const void* /*address*/) {}
+
+Status recode(const std::string& encoding, std::span<const std::string_view> words, std::string& bytes,
+              std::vector<size_t>& ends) {
+  const bool is_name = encoding.find('/') == std::string::npos;  // "//" begins options
+  const iconv_t converter = is_name ? ::iconv_open("UTF-8", encoding.c_str()) : iconv_t(-1);
+  if (converter == iconv_t(-1))
+    return make_error(ErrorCode::kInvalidArgument, "the C library has no encoding '", encoding,
+                      "'; iconv -l lists those that it can have");
+  for (const std::string_view word : words) {
+    auto* at = const_cast<char*>(word.data());  // which iconv() does not write to
+    size_t left = word.size();
+    ::iconv(converter, nullptr, nullptr, nullptr, nullptr);
+    while (left > 0) {
+      std::array<char, 256> text;
+      char* end = text.data();
+      size_t room = text.size();
+      const bool failed = ::iconv(converter, &at, &left, &end, &room) == size_t(-1);
+      const int reason = errno;
+      bytes.append(text.data(), end);
+      if (!failed || reason == E2BIG) continue;
+      bytes += '\xFF';
+      ++at;
+      --left;
+    }
+    ends.push_back(bytes.size());
+  }
+  ::iconv_close(converter);
+  return {};
+}
 
 }  // namespace glove::system_calls
 

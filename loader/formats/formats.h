@@ -23,6 +23,8 @@ Result<bool> sniff_word2vec_binary(const Input& input, const ReadOptions& option
 Result<std::unique_ptr<RowReader>> open_word2vec_binary(const Input& input, const ReadOptions& options);
 Result<bool> sniff_word2vec_text(const Input& input, const ReadOptions& options);
 Result<std::unique_ptr<RowReader>> open_word2vec_text(const Input& input, const ReadOptions& options);
+Result<bool> sniff_text_matrix(const Input& input, const ReadOptions& options);
+Result<std::unique_ptr<RowReader>> open_text_matrix(const Input& input, const ReadOptions& options);
 Result<bool> sniff_norm_text(const Input& input, const ReadOptions& options);
 Result<std::unique_ptr<RowReader>> open_norm_text(const Input& input, const ReadOptions& options);
 Result<bool> sniff_glove_text(const Input& input, const ReadOptions& options);

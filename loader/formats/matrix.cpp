@@ -44,6 +44,7 @@ class MatrixReader : public RowReader {
   int64_t promised_rows() const override { return layout_.rows; }
   int64_t least_row_bytes() const override { return row_bytes_; }
   KeyType key_type() const override { return words_->key_type(); }
+  std::string warning() const override { return words_->note(); }
 
   Result<bool> fetch(RawBlock& raw) override {
     raw.first_row = rows_done_ + 1;

@@ -129,8 +129,9 @@ Result<bool> sniff_norm_text(const Input& input, const ReadOptions&) {
   return any;
 }
 
-Result<std::unique_ptr<RowReader>> open_norm_text(const Input& input, const ReadOptions&) {
+Result<std::unique_ptr<RowReader>> open_norm_text(const Input& input, const ReadOptions& options) {
   TextLayout layout;
+  layout.skip_invalid = options.skip_invalid;
   GLOVE_ASSIGN_OR_RETURN(const auto lines, sample_lines(input));
   layout.numbers = usual_numbers(lines);
   layout.leading_numbers = 1;

@@ -1,5 +1,5 @@
-// NumPy .npy: a matrix [words, dims] of float16, float32 or float64, in C or Fortran order, with a separate
-// word list.
+// NumPy .npy: a matrix [words, dims] of float16, float32, float64 or int8, in C or Fortran order, with a
+// separate word list.
 #include <charconv>
 #include <optional>
 #include <string_view>
@@ -34,6 +34,7 @@ std::optional<ElementType> descr_type(std::string_view descr) {
   if (descr.starts_with("'<f2'")) return ElementType::kFloat16;
   if (descr.starts_with("'<f4'")) return ElementType::kFloat32;
   if (descr.starts_with("'<f8'")) return ElementType::kFloat64;
+  if (descr.starts_with("'|i1'")) return ElementType::kInt8;
   return std::nullopt;
 }
 
@@ -73,8 +74,10 @@ Result<NumpyHeader> read_header(const Input& input) {
   const std::string_view descr = value_of(dictionary, "descr");
   const auto type = descr_type(descr);
   if (!type)
-    return corrupt("says the elements are " + escaped(descr.substr(0, descr.find(','))) +
-                   "; '<f2', '<f4' and '<f8' can be read (float16, float32, float64, little-endian)");
+    return corrupt("says the elements are " +
+                   escaped(descr.substr(0, descr.find(descr.starts_with('[') ? "]" : ","))) +
+                   "; '<f2', '<f4', '<f8' and '|i1' can be read (float16, float32 and float64 in "
+                   "little-endian, int8)");
   header.layout.type = *type;
   const std::string_view order = value_of(dictionary, "fortran_order");
   if (!order.starts_with("True") && !order.starts_with("False")) return corrupt("lacks fortran_order");

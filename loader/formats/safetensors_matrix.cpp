@@ -1,5 +1,5 @@
-// A safetensors file of another program: one matrix [words, dims] of F32, F16, BF16 or F64, with a separate
-// word list. ReadOptions::tensor names the matrix if there are several.
+// A safetensors file of another program: one matrix [words, dims] of F32, F16, BF16, F64 or I8, with a
+// separate word list. ReadOptions::tensor names the matrix if there are several.
 #include <optional>
 
 #include "base/concat.h"
@@ -11,32 +11,34 @@
 namespace glove {
 namespace {
 
-std::optional<ElementType> float_type(std::string_view dtype) {
-  const std::optional<ElementType> type = element_type(dtype);
-  return type == ElementType::kInt8 ? std::nullopt : type;
-}
-
-// Returns the tensor called `name`, or the only matrix of floats.
+// Returns the tensor called `name`, or the only matrix of numbers that can be read.
 Result<const Tensor*> find_matrix(const std::string& source, const SafetensorsHeader& header,
                                   const std::string& name) {
-  ShortList names;
+  ShortList names, others;
   const Tensor* only = nullptr;
-  int matrices = 0;
+  int floats = 0, integers = 0;
   for (const auto& [tensor_name, tensor] : header.tensors) {
-    if (tensor.shape.size() != 2 || !float_type(tensor.dtype)) continue;
-    if (tensor_name == name) return &tensor;
-    only = &tensor;
-    names.add(tensor_name);
-    ++matrices;
+    if (tensor.shape.size() != 2) continue;
+    const auto type = element_type(tensor.dtype);
+    if (type && tensor_name == name) return &tensor;
+    const bool is_integer = type == ElementType::kInt8;
+    (type ? names : others).add(type ? tensor_name : tensor_name + " of " + tensor.dtype);
+    if (!type) continue;
+    if (!is_integer || floats == 0) only = &tensor;
+    ++(is_integer ? integers : floats);
   }
-  if (name.empty() && matrices == 1) return only;
-  const std::string found =
-      matrices == 0 ? "there is no matrix of F16, BF16, F32 or F64" : "the matrices are " + names.text();
-  return invalid_argument(source, ": ",
-                          name.empty() ? "name the tensor that holds the vectors (--tensor of glove-convert, "
-                                         "\"tensor\" of glove_load)"
-                                       : "there is no matrix " + quoted_value(name),
-                          "; ", found);
+  if (name.empty() && (floats == 1 || (floats == 0 && integers == 1))) return only;
+  const std::string found = "; the matrices are " + names.text();
+  if (floats + integers == 0)
+    return Error{ErrorCode::kCorrupt,
+                 source + ": a matrix of F16, BF16, F32, F64 or I8 was expected, but there is " +
+                     (others.text().empty() ? "none" : others.text())};
+  return name.empty()
+             ? invalid_argument(source,
+                                ": name the tensor that holds the vectors (--tensor of glove-convert, "
+                                "\"tensor\" of glove_load)",
+                                found)
+             : invalid_argument(source, ": there is no matrix ", quoted_value(name), found);
 }
 
 }  // namespace
@@ -58,7 +60,7 @@ Result<std::unique_ptr<RowReader>> open_safetensors(const Input& input, const Re
   MatrixLayout layout;
   layout.rows = tensor->shape[0];
   layout.columns = tensor->shape[1];
-  layout.type = *float_type(tensor->dtype);
+  layout.type = *element_type(tensor->dtype);
   GLOVE_RETURN_IF_ERROR(check_matrix(input.path(), layout));
   GLOVE_ASSIGN_OR_RETURN(const std::string list, find_word_list(input.path(), options.words_path));
   GLOVE_ASSIGN_OR_RETURN(auto words, open_word_list(list, input.interrupt_check()));

@@ -9,6 +9,7 @@
 #include "base/number.h"
 #include "base/utf8.h"
 #include "loader/formats/formats.h"
+#include "loader/row_transform.h"
 #include "model/limits.h"
 
 namespace glove {
@@ -58,18 +59,56 @@ std::vector<std::string_view> complete_lines(std::string_view& rest, bool is_who
   if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
   std::vector<std::string_view> lines;
   while (!rest.empty() && lines.size() < kMaxLines) {
-    const size_t newline = rest.find('\n');
+    const size_t newline = rest.find_first_of("\r\n");
     if (newline == std::string_view::npos && !is_whole) break;
     lines.push_back(trim_end(rest.substr(0, newline)));
-    rest.remove_prefix(newline == std::string_view::npos ? rest.size() : newline + 1);
+    const bool two = newline != std::string_view::npos && rest.substr(newline).starts_with("\r\n");
+    rest.remove_prefix(newline == std::string_view::npos ? rest.size() : newline + (two ? 2 : 1));
   }
   return lines;
 }
 
+class LineStream final : public ByteStream {
+ public:
+  explicit LineStream(std::unique_ptr<ByteStream> stream) : stream_(std::move(stream)) {}
+
+  Result<size_t> read(std::span<char> into) override {
+    size_t done = 0;
+    while (done < into.size()) {
+      const std::span<char> space = into.subspan(done);
+      GLOVE_ASSIGN_OR_RETURN(const size_t got, stream_->read(space));
+      done +=
+          after_return_ || std::memchr(space.data(), '\r', got) != nullptr ? change(space.first(got)) : got;
+      if (got < space.size()) break;
+    }
+    return done;
+  }
+  int64_t file_position() const override { return stream_->file_position(); }
+
+ private:
+  size_t change(std::span<char> text) {
+    char* to = text.data();
+    for (const char c : text) {
+      if (c != '\n' || !after_return_) *to++ = c == '\r' ? '\n' : c;
+      after_return_ = c == '\r';
+    }
+    return static_cast<size_t>(to - text.data());
+  }
+
+  std::unique_ptr<ByteStream> stream_;
+  bool after_return_ = false;
+};
+
+enum class LineFault { kNone, kNoWord, kNumbers };
+
 class TextReader final : public RowReader {
  public:
-  TextReader(const Input& input, const TextLayout& layout)
-      : path_(input.path()), layout_(layout), stream_(input.stream()) {
+  TextReader(const Input& input, const TextLayout& layout, std::unique_ptr<WordSource> words)
+      : path_(input.path()),
+        layout_(layout),
+        stream_(text_stream(input.stream())),
+        words_(std::move(words)),
+        warning_(words_ != nullptr ? words_->note() : "") {
     block_bytes_ = input.sample_is_whole() ? input.sample().size() + 1 : kTextBlockBytes;
     block_bytes_ = std::max<size_t>(block_bytes_, 64);
   }
@@ -79,6 +118,7 @@ class TextReader final : public RowReader {
   // A word, the numbers with their separators, and the newline.
   int64_t least_row_bytes() const override { return 1 + 2 * layout_.numbers + 1; }
   int64_t file_position() const override { return stream_->file_position(); }
+  std::string warning() const override { return warning_; }
 
   Result<bool> fetch(RawBlock& raw) override {
     raw.bytes.resize(std::max(block_bytes_, carry_.size() + block_bytes_ / 2));
@@ -123,6 +163,7 @@ class TextReader final : public RowReader {
     const auto width = static_cast<size_t>(dims());
     Status status;
     int64_t line = raw.first_row;
+    size_t row = 0;
     for (; at < end && status.ok(); ++line) {
       const char* const newline =
           static_cast<const char*>(std::memchr(at, '\n', static_cast<size_t>(end - at)));
@@ -130,15 +171,35 @@ class TextReader final : public RowReader {
       const std::string_view text = trim_end({at, static_cast<size_t>(line_end - at)});
       at = line_end + 1;
       if (text.empty() || (line == 1 && layout_.has_header)) continue;
-      status = decode_line(text, line, rows.vectors.data() + rows.words.size() * width, rows);
+      float* const values = rows.vectors.data() + rows.words.size() * width;
+      const LineFault fault = words_ != nullptr
+                                  ? decode_numbers(text, raw.words.word(row++), line, values, rows)
+                                  : decode_line(text, line, values, rows);
+      if (fault == LineFault::kNone) continue;
+      const bool no_word = fault == LineFault::kNoWord;
+      if (layout_.skip_invalid)
+        rows.left_out.add(no_word ? "have no word" : "have another number of components", line);
+      else
+        status = no_word ? error_at(line, concat("there is no word before the numbers", kSkipHint))
+                         : explain(text, line);
     }
     rows.vectors.resize(rows.words.size() * width);
     return status;
   }
 
  private:
+  LineFault decode_numbers(std::string_view text, std::string_view word, int64_t line, float* row,
+                           RowBlock& rows) const {
+    const char* const end = text.data() + text.size();
+    const char* const rest = parse_float(text.data() + text.find_first_not_of(" \t"), end, *row);
+    if (rest == nullptr || !parse_fields(rest, end, layout_.numbers - 1, row + 1)) return LineFault::kNumbers;
+    rows.words.push_back(word);
+    rows.row_numbers.push_back(line);
+    return LineFault::kNone;
+  }
+
   // `row`: room for layout_.numbers values.
-  Status decode_line(std::string_view text, int64_t line, float* row, RowBlock& rows) const {
+  LineFault decode_line(std::string_view text, int64_t line, float* row, RowBlock& rows) const {
     const char* const begin = text.data();
     const char* const end = begin + text.size();
     const char* word_end = begin;
@@ -146,61 +207,90 @@ class TextReader final : public RowReader {
     if (!parse_fields(word_end, end, layout_.numbers, row)) {
       const size_t split = before_last_fields(text, layout_.numbers);
       if (split == std::string_view::npos || !parse_fields(begin + split, end, layout_.numbers, row))
-        return explain(text, line);
+        return LineFault::kNumbers;
+      if (layout_.skip_invalid && trailing_numbers(text) > layout_.numbers) return LineFault::kNumbers;
       word_end = begin + split;
     }
-    if (word_end == begin) return error_at(line, "there is no word before the numbers");
+    if (word_end == begin) return LineFault::kNoWord;
     if (layout_.leading_numbers > 0) std::copy(row + layout_.leading_numbers, row + layout_.numbers, row);
     rows.words.emplace_back(begin, static_cast<size_t>(word_end - begin));
     rows.row_numbers.push_back(line);
-    return {};
+    return LineFault::kNone;
   }
 
   // Explains why a line is not a row: it has too few fields, or one of its last fields is not a number.
   Error explain(std::string_view text, int64_t line) const {
-    const std::string expected = "a word and " + counted(layout_.numbers, "numbers");
+    const std::string expected =
+        (words_ != nullptr ? "" : "a word and ") + counted(layout_.numbers, "numbers");
     std::string_view rest = text;
     for (int64_t found = 0; found < layout_.numbers; ++found) {
       const size_t split = before_last_fields(rest, 1);
       if (split == std::string_view::npos)
-        return error_at(line,
-                        concat(expected, " were expected, but it has ", found, " after its first field"));
+        return error_at(line, concat(expected, " were expected, but it has ", found, " after its first field",
+                                     kSkipHint));
       const std::string_view field = rest.substr(split + 1);
       float value = 0;
       const char* parsed = parse_float(field.data(), field.data() + field.size(), value);
       if (parsed != field.data() + field.size())
-        return error_at(
-            line, expected + " were expected, but '" + escaped(field, kShownBytes) + "' is not a number");
+        return error_at(line, concat(expected, " were expected, but '", escaped(field, kShownBytes),
+                                     "' is not a number", kSkipHint));
       rest = trim_end(rest.substr(0, split));
     }
-    return error_at(line, expected + " were expected");
+    return error_at(line, concat(expected, " were expected", kSkipHint));
   }
 
   Error error_at(int64_t line, const std::string& what) const {
     return {ErrorCode::kCorrupt, concat(path_, ": line ", line, ": ", what)};
   }
 
-  // After a header, every line is a row, and both counts must agree.
-  Result<bool> count_rows(const RawBlock& raw) {
-    if (layout_.expected_rows < 0) return true;
+  // After a header, every line is a row. There may be fewer than promised, if the last one is whole. Fetches
+  // the words of the rows if they are apart.
+  Result<bool> count_rows(RawBlock& raw) {
+    if (layout_.expected_rows < 0 && words_ == nullptr) return true;
+    const int64_t before = rows_seen_;
     const char* at = raw.bytes.data();
     const char* const end = at + raw.bytes.size();
+    if (raw.first_row == 1 && std::string_view(at, raw.bytes.size()).starts_with(kByteOrderMark))
+      at += kByteOrderMark.size();
     for (int64_t line = raw.first_row; at < end; ++line) {
       const char* newline = static_cast<const char*>(std::memchr(at, '\n', static_cast<size_t>(end - at)));
       if (newline == nullptr) newline = end;
       const bool blank = trim_end({at, static_cast<size_t>(newline - at)}).empty();
-      if (!blank && line > 1 && ++rows_seen_ > layout_.expected_rows)
+      if (!blank && (line > 1 || !layout_.has_header) && ++rows_seen_ > layout_.expected_rows &&
+          layout_.has_header)
         return error_at(line, concat("the header promises ", counted(layout_.expected_rows, "rows"),
                                      ", but there are more", hint()));
       at = newline + 1;
     }
+    if (words_ != nullptr) {
+      raw.words.clear();
+      GLOVE_ASSIGN_OR_RETURN(const int64_t words, words_->next(rows_seen_ - before, raw.words));
+      return words == rows_seen_ - before ? Result<bool>(true) : mismatch(before + words, "more rows");
+    }
+    if (raw.bytes.back() == '\n' || rows_seen_ >= layout_.expected_rows) return true;
+    if (!layout_.skip_invalid) return error_at(next_line_, few_rows() + hint() + kSkipHint);
+    --rows_seen_;
+    while (!raw.bytes.empty() && raw.bytes.back() != '\n') raw.bytes.resize(raw.bytes.size() - 1);
     return true;
   }
-  Result<bool> check_row_count() const {
-    if (layout_.expected_rows >= 0 && rows_seen_ < layout_.expected_rows)
-      return error_at(next_line_, concat("the file ends after ", counted(rows_seen_, "rows"),
-                                         ", but its header promises ", layout_.expected_rows, hint()));
+  Error mismatch(int64_t words, const char* what) const {
+    return {ErrorCode::kCorrupt, concat(path_, ": '", words_->name(), "' has ", counted(words, "words"),
+                                        ", but there are ", what)};
+  }
+  Result<bool> check_row_count() {
+    if (words_ != nullptr) {
+      WordBlock word;
+      GLOVE_ASSIGN_OR_RETURN(const int64_t more, words_->next(1, word));
+      return more == 0 ? Result<bool>(false) : mismatch(rows_seen_ + 1, "fewer rows");
+    }
+    if (layout_.expected_rows < 0 || rows_seen_ == layout_.expected_rows) return false;
+    if (*hint() != '\0') return error_at(next_line_, few_rows() + hint());
+    warning_ = few_rows();
     return false;
+  }
+  std::string few_rows() const {
+    return concat("the file ends after ", counted(rows_seen_, "rows"), ", but its header promises ",
+                  layout_.expected_rows);
   }
   // If each line has one number, the first line may have been a word and its number (word2vec_text.cpp).
   const char* hint() const {
@@ -217,13 +307,20 @@ class TextReader final : public RowReader {
   std::vector<char> carry_;  // the beginning of a line whose end has not been read yet
   bool at_end_ = false;
   int64_t next_line_ = 1;
+  std::unique_ptr<WordSource> words_;
   int64_t rows_seen_ = 0;
+  std::string warning_;
 };
 
 }  // namespace
 
-std::unique_ptr<RowReader> read_text(const Input& input, const TextLayout& layout) {
-  return std::make_unique<TextReader>(input, layout);
+std::unique_ptr<RowReader> read_text(const Input& input, const TextLayout& layout,
+                                     std::unique_ptr<WordSource> words) {
+  return std::make_unique<TextReader>(input, layout, std::move(words));
+}
+
+std::unique_ptr<ByteStream> text_stream(std::unique_ptr<ByteStream> stream) {
+  return std::make_unique<LineStream>(std::move(stream));
 }
 
 Result<std::vector<std::string_view>> sample_lines(const Input& input) {
@@ -309,8 +406,9 @@ Result<bool> sniff_glove_text(const Input& input, const ReadOptions&) {
   return usual_numbers(lines) > 0;
 }
 
-Result<std::unique_ptr<RowReader>> open_glove_text(const Input& input, const ReadOptions&) {
+Result<std::unique_ptr<RowReader>> open_glove_text(const Input& input, const ReadOptions& options) {
   TextLayout layout;
+  layout.skip_invalid = options.skip_invalid;
   GLOVE_ASSIGN_OR_RETURN(const auto lines, sample_lines(input));
   layout.numbers = usual_numbers(lines);
   if (layout.numbers == 0)

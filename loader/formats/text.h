@@ -12,22 +12,29 @@
 #include "base/status.h"
 #include "loader/input.h"
 #include "loader/row_reader.h"
+#include "loader/word_list.h"
 
 namespace glove {
 
 // A line is WORD SEP NUMBER (SEP NUMBER)*, where SEP is a space or a tab. The last `numbers` fields are
-// numbers, so a word may contain spaces. A line ends with \n, \r\n or the end of the file; white space before
-// the end is ignored, and so are blank lines. The first `leading_numbers` of the numbers are not components
-// and are omitted.
+// numbers, so a word may contain spaces. A line ends with \n, \r\n, \r or the end of the file; white space
+// before the end is ignored, and so are blank lines. The first `leading_numbers` of the numbers are not
+// components and are omitted.
 struct TextLayout {
   int64_t numbers = 0;
   int64_t leading_numbers = 0;
   bool has_header = false;     // the first line is not a row
   int64_t expected_rows = -1;  // the number in the header, or -1
+  bool skip_invalid = false;   // leaves out lines that are not rows, and words that end in numbers
 };
 
-// Returns a reader for the file's rows.
-std::unique_ptr<RowReader> read_text(const Input& input, const TextLayout& layout);
+// Returns a reader for the file's rows. If `words` is not null, it has their words, and the lines have only
+// numbers.
+std::unique_ptr<RowReader> read_text(const Input& input, const TextLayout& layout,
+                                     std::unique_ptr<WordSource> words = nullptr);
+
+// Returns the bytes with \n at the end of each line.
+std::unique_ptr<ByteStream> text_stream(std::unique_ptr<ByteStream> stream);
 
 // For sniffing. Returns the input's first complete lines (at most 64), without a byte-order mark: those in
 // its sample and, if the lines are so long that the sample contains too few to decide, a few more. Lines

@@ -4,7 +4,7 @@
 //
 // `backend` is the one that holds the model or, if none does, the one that 'auto' would use; device,
 // device_bytes and state refer to that backend. `passed_over` says why 'auto' cannot use the backends before
-// it. Reading this table loads nothing.
+// it, and `notes` what is odd about the rows of its file. Reading this table loads nothing.
 #include <string>
 
 #include "search/engine.h"
@@ -32,6 +32,10 @@ vtab::SnapshotRow row_of(const CatalogEntry& entry) {
     row.emplace_back();
   else
     row.emplace_back(choice.passed_over);
+  if (model.source().notes.empty())
+    row.emplace_back();
+  else
+    row.emplace_back(model.source().notes);
   return row;
 }
 
@@ -40,7 +44,7 @@ struct GloveModels {
   static constexpr const char* kSchema =
       "CREATE TABLE glove_models(name TEXT, is_default INTEGER, path TEXT, words INTEGER, dims INTEGER,"
       " file_bytes INTEGER, backend TEXT, device TEXT, device_bytes INTEGER, state TEXT,"
-      " passed_over TEXT)";
+      " passed_over TEXT, notes TEXT)";
 
   static Result<std::vector<vtab::SnapshotRow>> rows(Engine& engine) {
     std::vector<vtab::SnapshotRow> result;

@@ -1,7 +1,9 @@
 #include "sql/models/load_options.h"
 
+#include <array>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "model/limits.h"
 #include "sql/values/json_options.h"
@@ -37,12 +39,25 @@ constexpr JsonOption<OpenOptions> kFileOptions[] = {
      [](const JsonValue& value, OpenOptions& options) {
        return take_prompt(value, options.document_prompt);
      }},
+    {"encoding", "the name of an encoding",
+     [](const JsonValue& value, OpenOptions& options) { return take_text(value, options.read.encoding); }},
     {"file", "a path below the folder",
      [](const JsonValue& value, OpenOptions& options) { return take_text(value, options.network); }},
     {"format", "the name of a format",
      [](const JsonValue& value, OpenOptions& options) { return take_text(value, options.read.format); }},
     {"frequencies", "the path of a file of words and counts",
      [](const JsonValue& value, OpenOptions& options) { return take_text(value, options.counts_path); }},
+    {"invalid", "skip or error",
+     [](const JsonValue& value, OpenOptions& options) {
+       constexpr std::array<std::pair<const char*, bool>, 2> kChoices = {{{"skip", true}, {"error", false}}};
+       return take_choice(value, kChoices, options.read.skip_invalid);
+     }},
+    {"invalid_utf8", "replace, skip or keep",
+     [](const JsonValue& value, OpenOptions& options) {
+       constexpr std::array<std::pair<const char*, InvalidUtf8>, 3> kChoices = {
+           {{"replace", InvalidUtf8::kReplace}, {"skip", InvalidUtf8::kSkip}, {"keep", InvalidUtf8::kKeep}}};
+       return take_choice(value, kChoices, options.read.invalid_utf8);
+     }},
     {"old", &OpenOptions::accepts_old},
     {"prompt", "a text",
      [](const JsonValue& value, OpenOptions& options) {
@@ -53,6 +68,7 @@ constexpr JsonOption<OpenOptions> kFileOptions[] = {
     {"tensor", "the name of a tensor",
      [](const JsonValue& value, OpenOptions& options) { return take_text(value, options.read.tensor); }},
     kThreads,
+    {"top", &OpenOptions::top, 1},
     {"verify", &OpenOptions::verify},
     {"vocabulary", "the path of a word list",
      [](const JsonValue& value, OpenOptions& options) { return take_text(value, options.read.words_path); }}};

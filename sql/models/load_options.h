@@ -21,6 +21,11 @@ enum class LoadSource { kFile, kTable };
 // old         encoder      true, false    accepts a library whose checks of model files are weaker
 // format      file         a format name  the format of the file; default: detect it
 // frequencies file         a path         how often words occur, for the weights of texts; default: unknown
+// encoding    file         a name         of the words, which are converted to UTF-8; default: they are UTF-8
+// invalid     file         skip, error    what becomes of rows that are no word and vector; default: error
+// invalid_utf8 file        replace, skip, keep
+//                                         what becomes of words that are not UTF-8; default: replace
+// top         file         a number       keeps the first words; default: all
 // tensor      file         a name         the tensor of a safetensors file; default: its only matrix
 // threads     file, table  0 to 1024      for parsing and encoding; 0 (default): all usable cores
 // verify      file         true, false    checks all checksums and invariants of a model file; default: false

@@ -44,6 +44,9 @@ def main():
         content = next(iter(writer(words, ROWS).values()))
         seed(name, writer.__name__, content)
         if writer is embedding_writers.glove_text:
+            lines = content.splitlines()
+            seed("text-matrix", "columns", b"id\tword\n1\tthe\n2\t\"of\"\n3\ta\n\0" + b"\n".join(b"0.5 " + line.split(b" ", 1)[1] for line in lines))
+            seed("text-matrix", "counts", b"the 9\nof 7\na b 7\n\0" + b"\r".join(b"0.5 " + line.split(b" ", 1)[1] for line in lines))
             seed("wrapped", "text.gz", gzip.compress(content, mtime=0))
             for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                 with tempfile.TemporaryFile() as file:

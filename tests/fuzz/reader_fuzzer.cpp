@@ -1,5 +1,6 @@
 // Reads any bytes as a file of one format (kFuzzedFormat): the result is an error, or a model whose rows
-// are then all read. "wrapped" detects the format by content, and so tests gzip and zip data.
+// are then all read. "wrapped" detects the format by content, and so tests compressed data. An input of
+// "text-matrix" is its word list, NUL, and the matrix.
 #include <sys/mman.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -71,7 +72,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view fuzzed = kFuzzedFormat;
   std::string bytes(reinterpret_cast<const char*>(data), size);
   if (fuzzed == "glove-model") bytes = with_header_checksum(std::move(bytes));
-  const MemoryFile file(bytes);
+  const size_t end_of_list = fuzzed == "text-matrix" ? bytes.find('\0') : std::string::npos;
+  const MemoryFile list(std::string_view(bytes).substr(0, end_of_list));
+  const MemoryFile file(
+      std::string_view(bytes).substr(end_of_list == std::string::npos ? 0 : end_of_list + 1));
   // As many words as the samples have rows; formats that need no list ignore them.
   static const MemoryFile words("the\nof\nnew york\n");
   glove::OpenOptions options;
@@ -80,6 +84,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const glove::Format& format : glove::formats())
     if (fuzzed == format.name && format.takes_words) options.read.words_path = words.path();
   if (fuzzed != "wrapped") options.read.format = fuzzed;
+  if (fuzzed == "text-matrix") options.read.words_path = list.path();
+  options.read.skip_invalid = size % 3 == 1;
+  if (size % 5 == 1) options.read.encoding = "gbk";
   const auto model = glove::open_model(file.path(), options);
   if (model.ok()) {
     static volatile double sink;

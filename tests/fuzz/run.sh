@@ -16,7 +16,7 @@ build=build/fuzz
 # Executions with --fixed, about five seconds of a processor each; 10,000 for a fuzzer that is not named here.
 declare -A fixed=([expression]=150000 [glove-model]=15000 [glove-shards]=7500 [glove-text]=40000 [launch]=30000
   [norm-binary]=12500 [norm-text]=40000 [number]=1500000 [numpy]=40000 [ptx]=4000 [safetensors]=50000 [search]=300 [sql]=400
-  [tokenizer]=125000 [tokenizer-json]=4000 [tokenizer-text]=4000 [word2vec-binary]=40000 [word2vec-text]=40000 [wrapped]=40000)
+  [tokenizer]=125000 [tokenizer-json]=4000 [tokenizer-text]=4000 [text-matrix]=40000 [word2vec-binary]=40000 [word2vec-text]=40000 [wrapped]=40000)
 
 command -v clang++ >/dev/null || { echo "tests/fuzz/run.sh: skipped, because there is no clang++ (./build.sh --packages-only fuzz installs it)"; exit 0; }
 mkdir -p build

@@ -123,13 +123,13 @@ TEST_F(BadInput, HeadersOfSafetensors) {
 TEST_F(BadInput, MatricesOfSafetensors) {
   const std::string name_one =
       "name the tensor that holds the vectors (--tensor of glove-convert, \"tensor\" of glove_load); ";
-  const std::string none = "there is no matrix of F16, BF16, F32 or F64";
+  const std::string none = "a matrix of F16, BF16, F32, F64 or I8 was expected, but there is ";
   const std::string data = floats({1, 2, 3, 4});
-  for (const std::string rest : {R"("dtype":"I32","shape":[2,2],"data_offsets":[0,16])",
-                                 R"("dtype":"F32","shape":[4],"data_offsets":[0,16])",
-                                 R"("dtype":"I8","shape":[4,4],"data_offsets":[0,16])",
-                                 R"("dtype":"X9","shape":[2,2],"data_offsets":[0,16])"})
-    expect_error(safetensors("{" + tensor("a", rest) + "}", data), name_one + none);
+  for (const auto& [rest, found] :
+       {std::pair{R"("dtype":"I32","shape":[2,2],"data_offsets":[0,16])", "a of I32"},
+        {R"("dtype":"F32","shape":[4],"data_offsets":[0,16])", "none"},
+        {R"("dtype":"X9","shape":[2,2],"data_offsets":[0,16])", "a of X9"}})
+    expect_error(safetensors("{" + tensor("a", rest) + "}", data), none + found);
   const std::string two =
       safetensors("{" + matrix("a") + "," + matrix("b", 16) + "}", data + floats({5, 6, 7, 8}));
   expect_error(two, name_one + "the matrices are a, b");

@@ -54,6 +54,16 @@ class BadInput : public ::testing::Test {
     EXPECT_EQ(directory_.entries(), before);
   }
 
+  // The same for a row that can be left out, which the message says.
+  void expect_row_error(const std::string& content, const std::string& message,
+                        const std::string& name = "in") {
+    expect_error(
+        content,
+        message +
+            "; --skip-invalid of glove-convert or \"invalid\":\"skip\" of glove_load leaves such rows out",
+        name);
+  }
+
   TemporaryDirectory directory_;
 };
 

@@ -55,11 +55,12 @@ TEST_F(BadInput, NumpyAndNorms) {
   expect_error(npy(shape22, floats({1, 2, 3})), "row 2: the file ends early, before 2 rows of 8 bytes",
                "m.npy");
   expect_error(npy(shape22, floats({1, 2, 3, 4, 5})), "there are bytes after the last of 2 rows", "m.npy");
-  expect_error(npy(shape22, floats({1, 2, INFINITY, 4})), "row 2: component 1 is infinite", "m.npy");
-  expect_error(npy("{'descr': '<i4', 'fortran_order': False, 'shape': (2, 2), }", ""),
-               "offset 0: the .npy header says the elements are '<i4'; '<f2', '<f4' and '<f8' can be read "
-               "(float16, float32, float64, little-endian)",
-               "m.npy");
+  expect_row_error(npy(shape22, floats({1, 2, INFINITY, 4})), "row 2: component 1 is infinite", "m.npy");
+  expect_error(
+      npy("{'descr': '<i4', 'fortran_order': False, 'shape': (2, 2), }", ""),
+      "offset 0: the .npy header says the elements are '<i4'; '<f2', '<f4', '<f8' and '|i1' can be read "
+      "(float16, float32 and float64 in little-endian, int8)",
+      "m.npy");
   expect_error(npy("{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }", ""),
                "offset 0: the .npy header says the shape is (4,); a matrix (words, dimensions) was expected",
                "m.npy");
@@ -74,7 +75,10 @@ TEST_F(BadInput, NumpyAndNorms) {
   expect_error(npy(shape22, floats({1, 2, 3, 4})),
                "the matrix has 2 rows, but '" + directory_.path("m.words") + "' has more words", "m.npy");
   directory_.write("m.words", "a\n\n");
-  expect_error(npy(shape22, floats({1, 2, 3, 4})), "row 2: the word is empty", "m.npy");
+  expect_error(npy(shape22, floats({1, 2, 3, 4})),
+               "the matrix has 2 rows, but '" + directory_.path("m.words") + "' has 1 word", "m.npy");
+  directory_.write("m.words", "\nb\n");
+  expect_row_error(npy(shape22, floats({1, 2, 3, 4})), "row 1: the word is empty", "m.npy");
 }
 
 TEST_F(BadInput, Compressed) {
@@ -203,7 +207,7 @@ TEST_F(BadInput, OptionsThatTheFormatHasNoUseFor) {
       "safetensors)";
   const std::string no_words =
       ", which takes no word list (--vocabulary of glove-convert, \"vocabulary\" of glove_load); omit it "
-      "(it is for safetensors, numpy, norm-binary)";
+      "(it is for safetensors, numpy, text-matrix, norm-binary)";
   expect(model, tensor, "it is read as glove-model" + no_tensor);
   expect(model, words, "it is read as glove-model" + no_words);
   expect(text, tensor, "it is read as glove-text" + no_tensor);

@@ -24,33 +24,33 @@ TEST_F(BadInput, Text) {
                "offset 0: the content is of no known format (glove-model, glove-shards, static-model, "
                "safetensors, numpy, "
                "word2vec-binary, "
-               "word2vec-text, norm-text, glove-text, norm-binary)");
-  expect_error("a 1 2 3\nb 1 2\nc 1 2 3\n",
-               "line 2: a word and 3 numbers were expected, but it has 2 after its first field");
-  expect_error("a 1 2 3\nb 1 nan 3\nc 1 2 3\n", "line 2: component 2 is NaN");
-  expect_error("a 1 2 3\nb 1 2 -1e39\n", "line 2: component 3 is infinite");
-  expect_error("a 1 2 3\n\nb 1 2 3\nc 1 two 3\nd 1 2 3\n",
-               "line 4: a word and 3 numbers were expected, but 'two' is not a number");
-  expect_error("a 1 2 3\nb 1 2 3\n 1 2 3\n", "line 3: there is no word before the numbers");
-  expect_error("a 1 2\n" + std::string(70000, 'w') + " 1 2\n",
-               "line 2: the word has 70000 bytes; the most is 65536");
+               "word2vec-text, text-matrix, norm-text, glove-text, norm-binary)");
+  expect_row_error("a 1 2 3\nb 1 2\nc 1 2 3\n",
+                   "line 2: a word and 3 numbers were expected, but it has 2 after its first field");
+  expect_row_error("a 1 2 3\nb 1 nan 3\nc 1 2 3\n", "line 2: component 2 is NaN");
+  expect_row_error("a 1 2 3\nb 1 2 -1e39\n", "line 2: component 3 is infinite");
+  expect_row_error("a 1 2 3\n\nb 1 2 3\nc 1 two 3\nd 1 2 3\n",
+                   "line 4: a word and 3 numbers were expected, but 'two' is not a number");
+  expect_row_error("a 1 2 3\nb 1 2 3\n 1 2 3\n", "line 3: there is no word before the numbers");
+  expect_row_error("a 1 2\n" + std::string(70000, 'w') + " 1 2\n",
+                   "line 2: the word has 70000 bytes; the most is 65536");
   expect_error("a 1 2\n" + std::string(size_t{25} << 20, 'w'),
                "line 2: the line is longer than 16777216 bytes; this is not a text of words and numbers");
 }
 
 TEST_F(BadInput, Word2vec) {
-  expect_error("2 3\na 1 2 3\n", "line 3: the file ends after 1 row, but its header promises 2");
+  expect_row_error("2 3\na 1 2 3", "line 3: the file ends after 1 row, but its header promises 2");
   expect_error("1 3\na 1 2 3\nb 1 2 3\n", "line 3: the header promises 1 row, but there are more");
-  expect_error("2 3\na 1 2 3\nb 1 2\n",
-               "line 3: a word and 3 numbers were expected, but it has 2 after its first field");
+  expect_row_error("2 3\na 1 2 3\nb 1 2\n",
+                   "line 3: a word and 3 numbers were expected, but it has 2 after its first field");
   expect_error(
       "2 70000\na 1 2 3\n",
       "line 1: the header says 2 rows of 70000 dimensions; a model has 1 to 2147483583 rows of 1 to 65536");
-  expect_error("2 2\na " + floats({1, 2}) + "b " + floats({3}),
-               "row 2: offset 14: the file ends early; its header promises 2 rows");
+  expect_row_error("2 2\na " + floats({1, 2}) + "b " + floats({3}),
+                   "row 2: offset 14: the file ends early; its header promises 2 rows");
   expect_error("1 2\na " + floats({1, 2}) + "b " + floats({3, 4}),
                "offset 14: there are bytes after the 1 row that the header promises");
-  expect_error("2 2\na " + floats({1, 2}) + "b " + floats({3, NAN}), "row 2: component 2 is NaN");
+  expect_row_error("2 2\na " + floats({1, 2}) + "b " + floats({3, NAN}), "row 2: component 2 is NaN");
   expect_error("9 1\na " + floats({1}) + std::string(70000, '\1'),
                "row 2: offset 10: the word is longer than 65536 bytes; the rows before have another length "
                "than the header says, or the file is damaged");
@@ -58,7 +58,8 @@ TEST_F(BadInput, Word2vec) {
 
 TEST_F(BadInput, HeadersThatPromiseWhatIsNotThere) {
   const std::string rows = "a 1 2 3\nb 4 5 6\nc 7 8 9\n";
-  expect_error("400000 3\n" + rows, "line 5: the file ends after 3 rows, but its header promises 400000");
+  expect_row_error("400000 3\n" + rows + "d 1 2 3",
+                   "line 6: the file ends after 4 rows, but its header promises 400000");
   for (const std::string count :
        {"99999999999", "-3", "0", "2147483584", "99999999999999999999", "-99999999999999999999"}) {
     const std::string message = " rows of 3 dimensions; a model has 1 to 2147483583 rows of 1 to 65536";
@@ -175,7 +176,7 @@ TEST_F(BadInput, LinesAsLongAsTheyMayBe) {
                "offset 0: the content is of no known format (glove-model, glove-shards, static-model, "
                "safetensors, numpy, "
                "word2vec-binary, "
-               "word2vec-text, norm-text, glove-text, norm-binary)");
+               "word2vec-text, text-matrix, norm-text, glove-text, norm-binary)");
 }
 
 // The disk space that is reserved depends on the size of the input, whatever its header promises.

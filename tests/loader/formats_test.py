@@ -24,7 +24,7 @@ SEED = int(os.environ.get("GLOVE_TEST_SEED") or random.SystemRandom().randrange(
 
 
 def convert(*arguments):
-    return subprocess.run([CONVERT, *arguments], capture_output=True, check=False)
+    return subprocess.run([CONVERT, "--invalid-utf8", "keep", *arguments], capture_output=True, check=False)
 
 
 def random_rows(generator, rows, dims):

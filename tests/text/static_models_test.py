@@ -213,7 +213,7 @@ class StaticModels(unittest.TestCase):
         self.one("SELECT glove_save('w', ?)", self.path("words.safetensors"))
         self.assertEqual(header_of(self.path("words.safetensors"))["__metadata__"]["glove.version"], "1.3")
         for option in ["--top", "5"], ["--lower"], ["--normalize"], ["--only-words", model.tokenizer_file]:
-            self.assertIn("converted as a whole", self.convert(model.folder, self.path("no"), *option).stderr)
+            self.assertIn("read as a whole", self.convert(model.folder, self.path("no"), *option).stderr)
             self.assertFalse(os.path.exists(self.path("no")))
 
     def test_the_rest_of_sql_works(self):
