@@ -95,6 +95,7 @@ void set_other_calls(sqlite3_api_routines& routines) {
   SET(get_autocommit);
   SET(is_interrupted);
   SET(last_insert_rowid);
+  SET(libversion);
   SET(libversion_number);
   SET(limit);
   SET(log);

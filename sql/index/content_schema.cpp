@@ -11,7 +11,9 @@ namespace {
 
 Result<std::vector<ContentColumn>> content_columns(sqlite3* db, const IndexDefinition& index) {
   OwnQuery run(db, index.name,
-               "PRAGMA " + quoted_name(index.schema) + ".table_xinfo(" + quoted_name(index.content) + ")");
+               "PRAGMA " + quoted_name(index.schema) +
+                   (sqlite_has(3026000) ? ".table_xinfo(" : ".table_info(") + quoted_name(index.content) +
+                   ")");
   std::vector<ContentColumn> columns;
   GLOVE_RETURN_IF_ERROR(run.for_each([&] {
     columns.push_back({std::string(run.text(1)), std::string(run.text(2)), run.integer(5) > 0,
@@ -168,6 +170,11 @@ void find_key(sqlite3* db, IndexDefinition& index) {
 }
 
 Result<std::vector<ContentColumn>> checked_columns(sqlite3* db, const IndexDefinition& index) {
+  if (!sqlite_has(3024000))
+    return index_error(index,
+                       "an index needs SQLite 3.24 or newer, as does each program that writes its table; "
+                       "this is ",
+                       sqlite3_libversion());
   GLOVE_RETURN_IF_ERROR(check_kind(db, index));
   GLOVE_ASSIGN_OR_RETURN(auto columns, content_columns(db, index));
   GLOVE_RETURN_IF_ERROR(check_key(db, index, columns));

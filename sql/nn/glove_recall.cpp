@@ -122,6 +122,7 @@ class RecallRows {
 
   // Whether a table of this name has the columns of an index, one of which has the table's name.
   static Result<bool> names_index(sqlite3* db, std::string_view name) {
+    if (!sqlite_has(3026000)) return false;  // which cannot list hidden columns, and names no index
     OwnQuery columns(db, kFunction,
                      "SELECT count(*) FROM pragma_table_xinfo(?) "
                      "WHERE name COLLATE nocase IN ('query', 'rows_read', ?)",
