@@ -146,20 +146,25 @@ def neighbors(conn: Any, words: Union[str, int, Iterable[Union[str, int]]], k: i
     return found
 
 
-def load_gensim(conn: Any, vectors: Any, name: str = "gensim") -> str:
+def load_gensim(conn: Any, vectors: Any, name: str = "gensim", **options: Any) -> str:
     """Makes a model of gensim's KeyedVectors and returns its name; requires NumPy, which gensim requires itself.
 
+    `options` are those of glove_load; invalid="skip" leaves out keys that cannot be words, and odd vectors.
     The model belongs to the process, like every model: other connections that load the extension see it too.
     """
     import tempfile
     import numpy
-    words = list(vectors.index_to_key)
-    for word in words:
-        if not isinstance(word, str) or not word or "\n" in word or "\r" in word:
-            raise ValueError(f"load_gensim: the key {word!r} cannot be a word; it must be text without line breaks")
+    words, rows = list(vectors.index_to_key), numpy.asarray(vectors.vectors, dtype="<f4")
+    odd = {i for i, word in enumerate(words) if not isinstance(word, str) or not word or "\n" in word or "\r" in word}
+    if odd and options.get("invalid") != "skip":
+        raise ValueError(f"load_gensim: the key {words[min(odd)]!r} cannot be a word; it must be text without line breaks "
+                         "(invalid='skip' leaves it out)")
+    words, rows = [word for i, word in enumerate(words) if i not in odd], numpy.delete(rows, sorted(odd), axis=0)
     with tempfile.TemporaryDirectory(prefix="sqlite-glove-") as folder:
         matrix, vocabulary = os.path.join(folder, "vectors.npy"), os.path.join(folder, "vectors.words")
-        numpy.save(matrix, numpy.asarray(vectors.vectors, dtype="<f4"), allow_pickle=False)
+        numpy.save(matrix, rows, allow_pickle=False)
         with open(vocabulary, "w", encoding="utf-8", newline="\n") as file:
-            file.write("".join(word + "\n" for word in words))
-        return _text(_rows(conn, "SELECT glove_load(?, ?, ?)", [matrix, name, json.dumps({"vocabulary": vocabulary})])[0][0])
+            for word in words:  # in quotation marks, because words may look like words and counts
+                file.write('"' + word.replace('"', '""') + '"\n')
+        given = json.dumps({"vocabulary": vocabulary, **options})
+        return _text(_rows(conn, "SELECT glove_load(?, ?, ?)", [matrix, name, given])[0][0])
