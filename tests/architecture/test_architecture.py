@@ -108,7 +108,7 @@ MOST_FUNCTION_LINES = 60
 MOST_MEMBER_FUNCTIONS = 40
 MOST_DATA_MEMBERS = 20
 MOST_FILES = 40
-TOOL = ("convert/glove_convert.cpp", "convert/progress_display.", "gpu/kernels/launches/main.cpp", "tools/verify/main.cpp", "tools/verify/record/", "tools/verify/examples/")  # programs, which may print
+TOOL = ("convert/glove_convert.cpp", "convert/progress_display.", "tests/gpu/launches/main.cpp", "tools/verify/main.cpp", "tools/verify/record/", "tools/verify/examples/")  # programs, which may print
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/', re.DOTALL)

@@ -12,6 +12,7 @@ class Unproved(unittest.TestCase):
                              ("model/bound.h", "gpu/kernels/single_scan.cu"),  # by gpu/kernels/single_query.cuh
                              ("base/status.h", "gpu/kernels/score_all.cu"),
                              ("gpu/primitives/warp/matrix.cuh", "gpu/kernels/batch_scan.cu"),
+                             ("tests/gpu/launches/rows.cpp", "tests/gpu/launches/rows.cpp"),
                              ("tools/verify/value/reason.cpp", "tools/verify/value/reason.cpp")):
             self.assertIn(kernel, about_proofs(with_includers([name], ROOMS)), name)
 

@@ -2,7 +2,7 @@
 """Exits with 1 unless the proofs of the kernels and the tests of glove-verify would run as they did: unproved.py
 
 They did in the commit in tests/architecture/proved, with the release of nvcc named there. They depend on tools/verify, on
-gpu/kernels with its launches, and on what the kernels include, and two tests draw a few random kernels. Whoever has seen
+gpu/kernels and tests/gpu/launches, and on what they include, and two tests draw a few random kernels. Whoever has seen
 `GLOVE_PROVE=1 ctest -L verify` pass with all of it writes commit and release there.
 """
 
@@ -18,7 +18,7 @@ ROOMS = "base model lists loader search analysis gpu".split()
 
 def about_proofs(changed):
     """Those of the changed files, with what includes them, on which the proofs depend."""
-    return sorted(name for name in changed if name.startswith(("tools/verify/", "gpu/kernels/")))
+    return sorted(name for name in changed if name.startswith(("tools/verify/", "gpu/kernels/", "tests/gpu/launches/")))
 
 
 def nvcc_release():

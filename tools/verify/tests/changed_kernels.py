@@ -31,8 +31,8 @@ def read(path):
 
 
 def copy(project, folder):
-    """Copies the rooms whose headers kernels include."""
-    for room in ("analysis", "base", "gpu", "lists", "model", "search"):
+    """Copies the rooms whose headers kernels include, and the launches."""
+    for room in ("analysis", "base", "gpu", "lists", "model", "search", "tests/gpu/launches"):
         shutil.copytree(os.path.join(project, room), os.path.join(folder, room))
 
 
@@ -54,7 +54,7 @@ def write_launches(compiler, nvcc, project, folder):
     os.makedirs(folder)
     program = os.path.join(folder, "launches")
     include = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(nvcc))), "include")
-    sources = sorted(glob.glob(os.path.join(project, "gpu", "kernels", "launches", "*.cpp")))
+    sources = sorted(glob.glob(os.path.join(project, "tests", "gpu", "launches", "*.cpp")))
     subprocess.run([compiler, "-std=c++20", "-O0", "-I", project, "-isystem", include, *sources, "-o", program], check=True)
     subprocess.run([program, folder], check=True)
 

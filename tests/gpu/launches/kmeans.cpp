@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "gpu/kernels/kmeans_wgmma.h"
-#include "gpu/kernels/launches/launch_file.h"
+#include "tests/gpu/launches/launch_file.h"
 
 namespace glove::gpu::launches {
 namespace {

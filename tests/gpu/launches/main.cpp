@@ -2,7 +2,7 @@
 #include <fstream>
 #include <iostream>
 
-#include "gpu/kernels/launches/launch_file.h"
+#include "tests/gpu/launches/launch_file.h"
 
 int main(int argc, char** argv) {
   namespace launches = glove::gpu::launches;

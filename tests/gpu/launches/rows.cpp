@@ -1,5 +1,5 @@
 // The kernels of score_all.cu and packed_rows.cu.
-#include "gpu/kernels/launches/launch_file.h"
+#include "tests/gpu/launches/launch_file.h"
 #include "gpu/kernels/packed_rows.h"
 #include "gpu/layout/tile.h"
 

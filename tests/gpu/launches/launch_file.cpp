@@ -1,4 +1,4 @@
-#include "gpu/kernels/launches/launch_file.h"
+#include "tests/gpu/launches/launch_file.h"
 
 #include <algorithm>
 #include <map>

@@ -1,6 +1,6 @@
 // The kernels of single_scan.cu, batch_scan.cu, batch_answers.cu and batch_wgmma.cu.
 #include "gpu/kernels/batch_scan.h"
-#include "gpu/kernels/launches/launch_file.h"
+#include "tests/gpu/launches/launch_file.h"
 #include "gpu/kernels/single_scan.h"
 #include "gpu/layout/query_codes.h"
 #include "gpu/layout/tile.h"
