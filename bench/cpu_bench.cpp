@@ -129,10 +129,10 @@ void register_all() {
   with_threads(benchmark::RegisterBenchmark("bare read of codes, scales, residuals", bare_read));
   for (const std::string_view name : glove::cpu_targets()) {
     const std::string target(name);
-    with_threads(
-        benchmark::RegisterBenchmark(("one query k=10/" + target).c_str(), search, target, 1, 10, 0));
-    with_threads(
-        benchmark::RegisterBenchmark(("1024 queries k=10/" + target).c_str(), search, target, 1024, 10, 0));
+    with_threads(benchmark::RegisterBenchmark(("one query k=10/" + target).c_str(), search, target, 1, 10,
+                                              glove::FirstLevel::kFastest));
+    with_threads(benchmark::RegisterBenchmark(("1024 queries k=10/" + target).c_str(), search, target, 1024,
+                                              10, glove::FirstLevel::kFastest));
     with_threads(
         benchmark::RegisterBenchmark(("exact score of all rows/" + target).c_str(), score_all, target));
   }
