@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -68,14 +68,19 @@ MaybeQuery without_row(const Query& query, double similarity, const std::vector<
 }  // namespace
 
 std::vector<size_t> greatest_estimates(std::span<const float> estimates, size_t count) {
-  std::vector<size_t> numbers(estimates.size());
-  std::iota(numbers.begin(), numbers.end(), size_t{0});
-  if (numbers.size() <= count) return numbers;
-  std::nth_element(numbers.begin(), numbers.begin() + static_cast<int64_t>(count), numbers.end(),
-                   [estimates](size_t a, size_t b) {
-                     return estimates[a] != estimates[b] ? estimates[a] > estimates[b] : a < b;
-                   });
-  numbers.resize(count);
+  std::vector<size_t> numbers;
+  if (count == 0) return numbers;
+  float least = kNoLimit;
+  if (count < estimates.size()) {
+    std::vector<float> values(estimates.begin(), estimates.end());
+    const auto last = values.begin() + static_cast<int64_t>(count - 1);
+    std::nth_element(values.begin(), last, values.end(), std::greater<>());
+    least = *last;
+  }
+  const auto is_greater = [least](float estimate) { return estimate > least; };
+  int64_t equal = static_cast<int64_t>(count) - std::ranges::count_if(estimates, is_greater);
+  for (size_t i = 0; i < estimates.size(); ++i)
+    if (estimates[i] > least || (estimates[i] == least && equal-- > 0)) numbers.push_back(i);
   return numbers;
 }
 
