@@ -14,9 +14,11 @@ namespace {
 
 constexpr size_t kRowsPerBlock = 1024;
 constexpr int64_t kMostRowsAtOnce = int64_t{1} << 21;  // in answers: 32 MiB
-// How many rows an answer has at first, and how many times as many if these were not all.
+// How many rows an answer has at first, and how many times as many if these were not all: all if that is more
+// than this share, which a pass over all rows answers.
 constexpr int64_t kFirstRows = 32;
 constexpr int64_t kTimesMore = 8;
+constexpr int64_t kShareOfAll = 16;
 
 constexpr Neighbor kNoneBefore = {std::numeric_limits<int64_t>::min(),
                                   std::numeric_limits<double>::infinity()};
@@ -51,7 +53,8 @@ Result<std::span<const JoinedPair>> PairJoin::next(const InterruptCheck& interru
   while (found_.empty()) {
     if (waiting_.empty() && !again_.empty()) {
       waiting_.swap(again_);
-      rows_per_answer_ *= kTimesMore;
+      const int64_t more = rows_per_answer_ * kTimesMore;
+      rows_per_answer_ = more > searched().rows() / kShareOfAll ? searched().rows() + 1 : more;
     }
     if (waiting_.empty() && next_ < rows_.rows()) {
       GLOVE_RETURN_IF_ERROR(read_block(interrupted));
@@ -79,8 +82,8 @@ Status PairJoin::read_block(const InterruptCheck& interrupted) {
       left_out_.push_back(next_);
     ++next_;
   }
-  const int64_t most = joins_itself() ? rows_.rows() : other_->rows();
-  rows_per_answer_ = task_.k < 0 ? kFirstRows : std::min(task_.k, most) + (joins_itself() ? 1 : 0);
+  rows_per_answer_ =
+      task_.k < 0 ? kFirstRows : std::min(task_.k, searched().rows()) + (joins_itself() ? 1 : 0);
   progress_.set("row", next_, rows_.rows());
   return {};
 }
@@ -102,11 +105,11 @@ Status PairJoin::ask(const InterruptCheck& interrupted) {
   SearchReport report;
   report.model = rows_.name();
   report.kind = "pairs";
-  JoinSide& side = joins_itself() ? rows_ : *other_;
-  GLOVE_ASSIGN_OR_RETURN(const Answers answers, side.nearest(queries, rows_per_answer_, options, report));
+  GLOVE_ASSIGN_OR_RETURN(const Answers answers,
+                         searched().nearest(queries, rows_per_answer_, options, report));
   engine_.statistics().record(std::move(report));
   GLOVE_RETURN_IF_ERROR(rows_.check_unchanged());
-  if (!joins_itself()) GLOVE_RETURN_IF_ERROR(other_->check_unchanged());
+  if (!joins_itself()) GLOVE_RETURN_IF_ERROR(searched().check_unchanged());
   for (size_t i = 0; i < count; ++i) {
     take(waiting_[i], answers[i]);
     const bool may_be_more =

@@ -79,6 +79,7 @@ class PairJoin {
   };
 
   bool joins_itself() const { return other_ == nullptr; }
+  JoinSide& searched() const { return joins_itself() ? rows_ : *other_; }
   double least() const;
   Status read_block(const InterruptCheck& interrupted);
   Status ask(const InterruptCheck& interrupted);

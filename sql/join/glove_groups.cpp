@@ -9,13 +9,13 @@
 //
 // The inputs are those of glove_pairs. With k, a row and each of its k nearest ones are in one group. Every
 // row that can be in a pair has a row here, by ascending ids; group_id is the key of the group's first row.
+#include <algorithm>
 #include <utility>
 
-#include "sql/adapter/input_numbers.h"
 #include "sql/adapter/interrupt.h"
-#include "sql/adapter/table.h"
 #include "sql/join/join_inputs.h"
 #include "sql/register.h"
+#include "sql/toolbox/fit_table.h"
 
 namespace glove::sql {
 namespace {
@@ -25,7 +25,6 @@ class DisjointGroups {
  public:
   explicit DisjointGroups(int64_t rows = 0) : rows_(static_cast<size_t>(rows), -1) {}
 
-  int64_t rows() const { return static_cast<int64_t>(rows_.size()); }
   int64_t first_of(int64_t row) {
     int64_t first = row;
     while (at(first) >= 0) first = at(first);
@@ -61,7 +60,7 @@ int64_t position_of(const JoinSide& side, int64_t id) {
 
 enum GroupColumn : int { kId, kGroupId, kSize, kFirstGroupInput };
 
-class GroupsTable {
+class GroupRows {
  public:
   static constexpr const char* kName = "glove_groups";
   static constexpr const char* kSchema =
@@ -71,77 +70,45 @@ class GroupsTable {
   static constexpr vtab::InputColumns kInputs = {kName, kFirstGroupInput,
                                                  std::span(kJoinInputs).first(kPairs), kJoinCondition};
 
-  explicit GroupsTable(Connection&) {}
-
-  Status plan(sqlite3_index_info* info) {
+  static Status plan(sqlite3_index_info* info) {
     return vtab::plan_inputs(info, kInputs, vtab::bit_of(kFirstGroupInput), 1e8, 1e5);
   }
 
-  class Cursor {
-   public:
-    Cursor(GroupsTable& table, Connection::Pin& models)
-        : models_(models), inputs_(kInputs), rowids_(table.numbers_, kName) {}
+  Result<FitRange> start(Connection::Pin& models, const vtab::InputValues& inputs, int plan, Arguments) {
+    InterruptPoller poller(models.connection().db());
+    GLOVE_ASSIGN_OR_RETURN(join_, open_join(models, kInputs, inputs, plan, poller));
+    if (join_ == nullptr) return FitRange();
+    const JoinTarget& rows = *join_->rows;
+    groups_ = DisjointGroups(rows.rows());
+    while (true) {
+      GLOVE_ASSIGN_OR_RETURN(const auto pairs, join_->pairs->next(poller));
+      if (pairs.empty()) return FitRange{inputs.key(), nullptr, 0, rows.rows()};
+      for (const JoinedPair& pair : pairs) groups_.join(position_of(rows, pair.a), position_of(rows, pair.b));
+    }
+  }
 
-    Status start(int plan, const char* plan_text, Arguments values) {
-      groups_ = DisjointGroups();
-      row_ = 0;
-      GLOVE_RETURN_IF_ERROR(inputs_.read(plan, plan_text, values));
-      rowids_.start(inputs_.key());
-      InterruptPoller poller(models_.connection().db());
-      GLOVE_ASSIGN_OR_RETURN(join_, open_join(models_, kInputs, inputs_, plan, poller));
-      if (join_ == nullptr) return {};
-      DisjointGroups groups(join_->rows->rows());
-      while (true) {
-        GLOVE_ASSIGN_OR_RETURN(const auto pairs, join_->pairs->next(poller));
-        if (pairs.empty()) break;
-        for (const JoinedPair& pair : pairs)
-          groups.join(position_of(*join_->rows, pair.a), position_of(*join_->rows, pair.b));
-      }
-      groups_ = std::move(groups);
-      left_out_ = join_->pairs->left_out();
-      return skip_left_out();
-    }
-    Status next() {
-      ++row_;
-      return skip_left_out();
-    }
-    bool at_end() const noexcept { return row_ >= groups_.rows(); }
-    Status column(sqlite3_context* context, int column) {
-      const int64_t first = groups_.first_of(row_);
-      if (column == kId) return join_->rows->return_key(context, join_->rows->id(row_));
-      if (column == kGroupId) return join_->rows->return_key(context, join_->rows->id(first));
-      if (column == kSize) sqlite3_result_int64(context, groups_.size(first));
-      return column == kSize ? Status() : inputs_.return_input(context, column);
-    }
-    Result<int64_t> rowid() { return rowids_.rowid(row_); }
+  bool has(int64_t row) const { return !std::ranges::binary_search(join_->pairs->left_out(), row); }
 
-   private:
-    Status skip_left_out() {
-      while (!left_out_.empty() && left_out_.front() == row_) {
-        left_out_ = left_out_.subspan(1);
-        ++row_;
-      }
-      return {};
-    }
+  Status column(sqlite3_context* context, int64_t row, int column) {
+    const int64_t first = groups_.first_of(row);
+    if (column != kSize)
+      return join_->rows->return_key(context, join_->rows->id(column == kId ? row : first));
+    sqlite3_result_int64(context, groups_.size(first));
+    return {};
+  }
 
-    Connection::Pin& models_;
-    vtab::InputValues inputs_;
-    vtab::ScanRowids rowids_;
-    std::unique_ptr<OpenJoin> join_;
-    DisjointGroups groups_;
-    std::span<const int64_t> left_out_;  // from the current row on
-    int64_t row_ = 0;                    // its position
-  };
+  static int64_t id(int64_t row) { return row; }
 
  private:
-  vtab::InputNumbers numbers_;
+  std::unique_ptr<OpenJoin> join_;
+  DisjointGroups groups_;
 };
 
 }  // namespace
 
 int register_glove_groups(sqlite3* db, Engine& engine) {
   // Neither INNOCUOUS nor DIRECTONLY, for the reasons of glove_nn.
-  return vtab::register_table<GroupsTable>(db, engine);
+  return vtab::register_table<FitTable<GroupRows>>(db, engine);
 }
 
 }  // namespace glove::sql

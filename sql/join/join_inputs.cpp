@@ -9,12 +9,6 @@
 namespace glove::sql {
 namespace {
 
-// What the inputs say about the pairs, as they were given.
-struct Limits {
-  std::optional<double> min_similarity, max_distance;
-  std::optional<int64_t> k, pairs;
-};
-
 class InputReader {
  public:
   InputReader(const vtab::InputColumns& columns, const vtab::InputValues& inputs)
@@ -28,60 +22,52 @@ class InputReader {
     return optional_text(value(input), table(), kJoinInputs[input]);
   }
 
-  Result<Limits> limits() const {
-    Limits limits;
-    GLOVE_ASSIGN_OR_RETURN(limits.min_similarity, number(kMinSimilarity));
-    GLOVE_ASSIGN_OR_RETURN(limits.max_distance, number(kMaxDistance));
-    GLOVE_ASSIGN_OR_RETURN(limits.k, count(kK));
-    GLOVE_ASSIGN_OR_RETURN(limits.pairs, count(kPairs));
+  // An error unless one of the inputs that tell which pairs are wanted was given.
+  Status check_one() const {
     std::string given;
     int inputs = 0;
-    for (const JoinInput input : {kMinSimilarity, kMaxDistance, kK, kPairs}) {
-      if (value(input) == nullptr) continue;
-      given += concat(++inputs == 1 ? "" : " and ", kJoinInputs[input]);
-    }
-    if (inputs == 1) return limits;
+    for (const JoinInput input : {kMinSimilarity, kMaxDistance, kK, kPairs})
+      if (value(input) != nullptr) given += concat(++inputs == 1 ? "" : " and ", kJoinInputs[input]);
+    if (inputs == 1) return {};
     return invalid_value(table(), "give exactly one of min_similarity, max_distance",
                          columns_.names.size() > kPairs ? ", k and pairs" : " and k", ", but ",
                          inputs == 0 ? "there is none of them" : "there are " + given);
   }
 
- private:
-  Result<std::optional<double>> number(JoinInput input) const {
-    sqlite3_value* const given = value(input);
-    if (given == nullptr) return std::optional<double>();
-    const int type = sqlite3_value_numeric_type(given);
-    if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
-      return invalid_value(table(), kJoinInputs[input], " must be a number, but is ", shown_value(given));
-    return std::optional(sqlite3_value_double(given));
+  Result<JoinTask> task(const JoinTarget& rows) const {
+    JoinTask task;
+    const bool is_l2 = rows.metric() == RowMetric::kL2;
+    if (value(is_l2 ? kMinSimilarity : kMaxDistance) != nullptr)
+      return invalid_value(table(), quoted_value(rows.name()), " is compared by '",
+                           metric_name(rows.metric()),
+                           is_l2 ? "', which has no similarity; give max_distance instead of min_similarity"
+                                 : "'; give min_similarity instead of max_distance");
+    const JoinInput bound = is_l2 ? kMaxDistance : kMinSimilarity;
+    if (sqlite3_value* const given = value(bound); given != nullptr) {
+      const int type = sqlite3_value_numeric_type(given);
+      if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
+        return invalid_value(table(), kJoinInputs[bound], " must be a number, but is ", shown_value(given));
+      task.least = (is_l2 ? -1 : 1) * sqlite3_value_double(given);
+    }
+    GLOVE_ASSIGN_OR_RETURN(task.k, count(kK));
+    GLOVE_ASSIGN_OR_RETURN(task.pairs, count(kPairs));
+    return task;
   }
-  Result<std::optional<int64_t>> count(JoinInput input) const {
+
+ private:
+  // Returns -1 if there is none.
+  Result<int64_t> count(JoinInput input) const {
     sqlite3_value* const given = value(input);
-    if (given == nullptr) return std::optional<int64_t>();
-    const std::optional<int64_t> count = whole_number(given);
-    if (!count || *count < 0)
-      return invalid_value(table(), kJoinInputs[input], " must be an integer of at least 0, but is ",
-                           shown_value(given));
-    return count;
+    if (given == nullptr) return -1;
+    const int64_t count = whole_number(given).value_or(-1);
+    if (count >= 0) return count;
+    return invalid_value(table(), kJoinInputs[input], " must be an integer of at least 0, but is ",
+                         shown_value(given));
   }
 
   const vtab::InputColumns& columns_;
   const vtab::InputValues& inputs_;
 };
-
-Result<JoinTask> task_of(const char* table, const Limits& limits, const JoinTarget& rows) {
-  JoinTask task;
-  const bool is_l2 = rows.metric() == RowMetric::kL2;
-  if (is_l2 ? limits.min_similarity.has_value() : limits.max_distance.has_value())
-    return invalid_value(table, quoted_value(rows.name()), " is compared by '", metric_name(rows.metric()),
-                         is_l2 ? "', which has no similarity; give max_distance instead of min_similarity"
-                               : "'; give min_similarity instead of max_distance");
-  if (limits.min_similarity) task.least = *limits.min_similarity;
-  if (limits.max_distance) task.least = -*limits.max_distance;
-  task.k = limits.k.value_or(-1);
-  task.pairs = limits.pairs.value_or(-1);
-  return task;
-}
 
 Status check_sides(const char* table, const JoinTarget& rows, const JoinTarget& other) {
   if (rows.identity() == other.identity())
@@ -105,7 +91,7 @@ Result<std::unique_ptr<OpenJoin>> open_join(Connection::Pin& models, const vtab:
                                             const InterruptCheck& interrupted) {
   const InputReader reader(columns, inputs);
   const char* const table = columns.table;
-  GLOVE_ASSIGN_OR_RETURN(const Limits limits, reader.limits());
+  GLOVE_RETURN_IF_ERROR(reader.check_one());
   GLOVE_ASSIGN_OR_RETURN(const auto target, reader.text(kTarget));
   GLOVE_ASSIGN_OR_RETURN(const auto other, reader.text(kOther));
   GLOVE_ASSIGN_OR_RETURN(const auto backend, reader.text(kBackend));
@@ -124,7 +110,7 @@ Result<std::unique_ptr<OpenJoin>> open_join(Connection::Pin& models, const vtab:
   };
   auto join = std::make_unique<OpenJoin>();
   GLOVE_ASSIGN_OR_RETURN(join->rows, open(*target));
-  GLOVE_ASSIGN_OR_RETURN(const JoinTask task, task_of(table, limits, *join->rows));
+  GLOVE_ASSIGN_OR_RETURN(const JoinTask task, reader.task(*join->rows));
   if (other) {
     GLOVE_ASSIGN_OR_RETURN(join->other, open(*other));
     GLOVE_RETURN_IF_ERROR(check_sides(table, *join->rows, *join->other));

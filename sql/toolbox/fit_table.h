@@ -10,7 +10,8 @@
 //     Result<FitRange> start(Connection::Pin& models, const vtab::InputValues& inputs, int plan,
 //                            Arguments values);
 //     bool has(int64_t row) const;  // optional: whether the scan visits this row of the range
-//     void column(sqlite3_context* context, int64_t row, int column);  // a column that is no input
+//     // A column that is no input; may also return a Status.
+//     void column(sqlite3_context* context, int64_t row, int column);
 //     int64_t id(int64_t row) const;  // what tells the rows of a fit apart, from 0 to 2^31 - 1
 //   };
 //
@@ -19,6 +20,7 @@
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "sql/adapter/input_numbers.h"
@@ -64,8 +66,12 @@ class FitTable {
     bool at_end() const noexcept { return range_.first >= range_.end; }
     Status column(sqlite3_context* context, int column) {
       if (Rows::kInputs.contains(column)) return inputs_.return_input(context, column);
-      rows_.column(context, range_.first, column);
-      return {};
+      if constexpr (std::is_void_v<decltype(rows_.column(context, 0, column))>) {
+        rows_.column(context, range_.first, column);
+        return {};
+      } else {
+        return rows_.column(context, range_.first, column);
+      }
     }
     Result<int64_t> rowid() { return rowids_.rowid(rows_.id(range_.first)); }
 

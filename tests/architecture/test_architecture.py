@@ -84,7 +84,7 @@ INNER_ROOMS = {
         "nn": {"nn", "adapter", "text", "values", "."},
         "toolbox": {"toolbox", "adapter", "index", "text", "values", "."},
         "index": {"index", "adapter", "nn", "text", "values", "."},
-        "join": {"join", "adapter", "index", "nn", "values", "."},
+        "join": {"join", "adapter", "index", "nn", "toolbox", "values", "."},
     },
     "tools/verify": {
         "ptx": {"ptx"},
