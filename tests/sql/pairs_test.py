@@ -175,14 +175,14 @@ class PairsTest(unittest.TestCase):
                 with self.subTest(metric=metric, kind=kind):
                     self.db = connect()
                     self.create(metric)
-                    self.fill(self.vectors(kind, 1400, 6))
+                    self.fill(self.vectors(kind, 700, 6))
                     self.rows("INSERT INTO doc_vec(doc_vec) VALUES ('sync')")
                     self.fill(self.vectors(kind, 50, 6), first=1)
                     self.rows("DELETE FROM doc WHERE id % 13 = 0")
                     shown, bound = ("-distance", "max_distance") if metric == "l2" else ("similarity", "min_similarity")
                     every = self.brute(metric, "INTEGER")
                     once = [row for row in every if row[3] < row[4]]
-                    least = sorted(row[2] for row in once)[-2000]
+                    least = sorted(row[2] for row in once)[-1000]
                     found = self.rows(f"SELECT a, b, {shown} FROM glove_pairs WHERE target = 'doc_vec' AND {bound} = ?",
                                       -least if metric == "l2" else least)
                     self.assertEqual(sorted(found), sorted(row[:3] for row in once if row[2] >= least))
