@@ -177,9 +177,9 @@ LaunchFile kmeans_scan() {
          {"ci many, dims " + widest + " | " + nearest + ", " + ring_of + " three",
           "ci many, dims " + narrowest + ", labels | " + labels + ", " + ring_of + " two"}});
   }
-  file.launches.push_back(
-      {{name("many, dims 600"), kernel("kmeans_many_kernelILi20E"), grid(2), scored(600, 516, 64),
-        ring(64, 3, kMostSteps), number(params.answer, KMeansAnswer::kNearest)}});
+  file.launches.push_back({{name("many, dims 600"), kernel("kmeans_many_kernelILi20E"), grid(2), of_dims(600),
+                            number(params.part.rows, 516), number(last, 516), ring(64, 3, kMostSteps),
+                            number(params.answer, KMeansAnswer::kNearest)}});
   return file;
 }
 
