@@ -315,10 +315,9 @@ Result<std::unique_ptr<RowReader>> open_table(Tensors& tensors, EncodingRules ru
   GLOVE_ASSIGN_OR_RETURN(memory->weights, read_weights(tensors));
   GLOVE_ASSIGN_OR_RETURN(std::vector<int64_t> mapping, read_mapping(tensors, layout.rows));
   const bool mapped = tensors.header.find(kMapping) != nullptr;
-  if (mapped)
-    layout.rows = tokenizer->tokens;
-  else
+  if (!mapped && layout.rows < tokenizer->tokens)
     GLOVE_RETURN_IF_ERROR(tensors.check_entries(table_name, "rows", layout.rows));
+  layout.rows = tokenizer->tokens;  // more are padding
   tokenizer->json = memory->json;
   tokenizer->weights = memory->weights;
   tokenizer->owner = std::move(memory);
@@ -326,7 +325,8 @@ Result<std::unique_ptr<RowReader>> open_table(Tensors& tensors, EncodingRules ru
   if (mapped)
     rows = std::make_unique<MappedRows>(tensors.file, table, std::move(mapping));
   else
-    rows = plain_stream(tensors.file, table.offset, table.offset + table.bytes);
+    rows =
+        plain_stream(tensors.file, table.offset, table.offset + table.bytes / table.shape[0] * layout.rows);
   return read_row_major(tensors.path, layout, std::move(rows),
                         std::make_unique<TokenWords>(tensors.tokenizer, std::move(content.tokens)),
                         std::move(tokenizer));

@@ -221,12 +221,31 @@ function array(type, name, values) {
   }
   return `constexpr ${type} k${name}[] = {\n${lines.join('\n')}\n};\n`;
 }
+// ---- Scripts: see unicode.h. Texts of two characters show which ones have the same, and which have none.
+const script_splitter = T.Tokenizer.fromString(JSON.stringify({ version: '1.0', truncation: null, padding: null, added_tokens: [],
+  normalizer: null, pre_tokenizer: { type: 'UnicodeScripts' }, post_processor: null, decoder: null,
+  model: { type: 'WordLevel', vocab: { '?': 0 }, unk_token: '?' } }));
+const splits = async (...codes) => (await script_splitter.encode(text(...codes), null, { addSpecialTokens: false })).getIds().length === 2;
+const script_rows = [], examples = [0x61];  // the script i + 1 has examples[i]
+for (let code = 0; code <= kLast; code++) {
+  const last = script_rows.at(-1)?.[1] ?? 0;
+  let script = 0;
+  if (is_scalar(code) && (await splits(0x61, code) || await splits(0x44f, code))) {
+    script = last && !await splits(examples[last - 1], code) ? last : 0;
+    for (let other = 1; script === 0; other++) {
+      examples[other - 1] ??= code;
+      if (!await splits(examples[other - 1], code)) script = other;
+    }
+  }
+  if (!script_rows.length || script !== last) script_rows.push([code, script]);
+}
+
 compositions.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
 process.stdout.write('// Written by make_unicode_tables.mjs, and included by unicode_tables.cpp only.\n' +
   array('uint8_t', 'Blocks', block_index) + array('uint16_t', 'Pages', blocks.flat()) +
   array('uint8_t', 'RecordRuns', runs(pages.flat()).flat()) +
   array('Character', 'Characters', records.map((r) => `{${r[0]},${r[1]},ClusterKind(${r[2]}),ConjunctKind(${r[3]})}`)) +
   decompositions('Canonical', canonical) + decompositions('Compatible', compatible) +
-  packed('Compositions', compositions) + packed('LowerRanges', lower_ranges));
+  packed('Compositions', compositions) + packed('LowerRanges', lower_ranges) + packed('Scripts', script_rows));
 console.error(`${records.length} records, ${pages.length} pages, ${canonical.length} + ${compatible.length} decompositions, ` +
-  `${compositions.length} compositions, ${lower_ranges.length} lower-case ranges`);
+  `${compositions.length} compositions, ${lower_ranges.length} lower-case ranges, ${script_rows.length} ranges of scripts`);

@@ -1,8 +1,12 @@
 #include "text/tokenizers/pre_tokenizers.h"
 
+#include <iterator>
+#include <span>
+
 #include "base/utf8.h"
 #include "text/tokenizers/pattern.h"
 #include "text/tokenizers/unicode.h"
+#include "text/tokenizers/unicode_tables.h"
 
 namespace glove::tokenizers {
 namespace {
@@ -120,6 +124,31 @@ class BertPreTokenizer : public PreTokenizer {
   }
 };
 
+// Before each character of another script than the one before it. Characters without a script stay with
+// those before them, and are dropped at the beginning.
+class UnicodeScripts : public PreTokenizer {
+ public:
+  void apply(PieceList& pieces, TextWork& work) const override {
+    pieces.split(work, [&](std::string_view piece, const auto& sink) {
+      size_t begin = piece.size();
+      uint32_t last = 0;
+      for (size_t at = 0; at < piece.size() && !work.stop();) {
+        const size_t from = at;
+        const auto range = std::ranges::upper_bound(ranges_, next_code(piece, at), {}, &ScriptRange::first);
+        const uint32_t script = std::prev(range)->script;
+        if (script == 0 || script == last) continue;
+        sink(begin, from);
+        begin = from;
+        last = script;
+      }
+      sink(begin, piece.size());
+    });
+  }
+
+ private:
+  const std::span<const ScriptRange> ranges_ = script_ranges();
+};
+
 // The matches of \w+|[^\w\s]+
 class Whitespace : public PreTokenizer {
  public:
@@ -205,6 +234,7 @@ Result<Made> read_pre_tokenizer(const JsonField& field, const std::string& type)
   if (type == "Whitespace") return Made(std::make_unique<Whitespace>());
   if (type == "WhitespaceSplit")
     return Made(std::make_unique<CharacterSplit>(kWhite, SplitBehavior::kRemoved));
+  if (type == "UnicodeScripts") return Made(std::make_unique<UnicodeScripts>());
   if (type == "Digits") return read_digits(field);
   if (type == "Split") return read_split(field);
   if (type == "CharDelimiterSplit") return read_delimiter(field);
@@ -219,7 +249,7 @@ Result<Made> read_pre_tokenizer(const JsonField& field, const std::string& type)
   return field.unsupported(
       "has the type " + quoted_value(type) +
       ", which is not supported: BertPreTokenizer, ByteLevel, CharDelimiterSplit, Digits, Metaspace, "
-      "Punctuation, Sequence, Split, Whitespace and WhitespaceSplit are");
+      "Punctuation, Sequence, Split, UnicodeScripts, Whitespace and WhitespaceSplit are");
 }
 
 Result<PreTokenizers> PreTokenizers::read(const JsonField& field) {

@@ -55,6 +55,13 @@ std::span<const Composition> compositions() {
   return rows;
 }
 
+std::span<const ScriptRange> script_ranges() {
+  static const auto& rows = *new auto(unpack_rows<ScriptRange>(kScripts, 2, [](const uint32_t* row) {
+    return ScriptRange{row[0], row[1]};
+  }));
+  return rows;
+}
+
 std::span<const LowerCaseRange> lower_ranges() {
   static const auto& rows = *new auto(unpack_rows<LowerCaseRange>(kLowerRanges, 4, [](const uint32_t* row) {
     return LowerCaseRange{row[0], row[1], static_cast<int>(row[2]), static_cast<int>(row[3])};

@@ -38,6 +38,13 @@ struct LowerCaseRange {
   int step, delta;
 };
 
+// The code points from this one to that of the next range have this script: a number, and 0 for those that
+// have none, such as white space. Han, Hiragana and Katakana are one.
+struct ScriptRange {
+  char32_t first;
+  uint32_t script;
+};
+
 // The properties of all characters.
 const CharacterTable& character_table();
 
@@ -47,5 +54,6 @@ const DecompositionTable& decomposition_table(bool compatible);
 // In rising order of (first, second), and of first.
 std::span<const Composition> compositions();
 std::span<const LowerCaseRange> lower_ranges();
+std::span<const ScriptRange> script_ranges();
 
 }  // namespace glove::tokenizers

@@ -71,7 +71,7 @@ function metaspace() {
   return { type: 'Metaspace', replacement: chance(80) ? '\u2581' : pick(['_', 'a', '\u00e9']), prepend_scheme: scheme, split: chance(60) };
 }
 const byte_level = () => ({ type: 'ByteLevel', add_prefix_space: chance(50), trim_offsets: true, use_regex: chance(70) });
-const pre_tokenizer = () => pick([() => ({ type: 'BertPreTokenizer' }), () => ({ type: 'Whitespace' }), () => ({ type: 'WhitespaceSplit' }), () => ({ type: 'Digits', individual_digits: chance(50) }),
+const pre_tokenizer = () => pick([() => ({ type: 'BertPreTokenizer' }), () => ({ type: 'Whitespace' }), () => ({ type: 'UnicodeScripts' }), () => ({ type: 'WhitespaceSplit' }), () => ({ type: 'Digits', individual_digits: chance(50) }),
   () => ({ type: 'Punctuation', behavior: behavior() }), () => ({ type: 'Split', pattern: pattern(), behavior: behavior(), invert: chance(30) }), () => ({ type: 'CharDelimiterSplit', delimiter: [...string(1)][0] }),
   metaspace, byte_level])();
 function sequence(make, most, name) {

@@ -56,6 +56,7 @@ const tokenizers = {
   added: tokenizer(word_piece, bert(), { type: 'BertPreTokenizer' }, { added_tokens: several, truncation: { direction: 'Left', max_length: 9, strategy: 'OnlyFirst', stride: 1 } }),
   no_prefix: tokenizer({ ...word_piece, continuing_subword_prefix: '' }, null, { type: 'WhitespaceSplit' }),
   nothing: tokenizer(word_level, null, null),
+  scripts: tokenizer(unigram(), null, sequence([{ type: 'UnicodeScripts' }, { type: 'WhitespaceSplit' }], 'pretokenizers')),
   nfd: tokenizer(word_piece, sequence([{ type: 'NFD' }, { type: 'StripAccents' }, { type: 'Lowercase' }], 'normalizers'), { type: 'Whitespace' }),
   nfc: tokenizer(word_piece, { type: 'NFC' }, { type: 'Whitespace' }),
   nfkc: tokenizer(word_piece, sequence([{ type: 'NFKC' }, { type: 'Strip', strip_left: true, strip_right: false }], 'normalizers'), { type: 'Punctuation' }),
