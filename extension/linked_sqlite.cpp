@@ -84,6 +84,7 @@ void set_other_calls(sqlite3_api_routines& routines) {
   SET(create_function_v2);
   SET(create_module_v2);
   SET(create_window_function);
+  SET(db_config);
   SET(db_filename);
   SET(db_handle);
   SET(errmsg);

@@ -100,6 +100,15 @@ Result<CatalogEntry> Catalog::load(const std::string& path, const std::string& n
   if (read_folder_) {
     GLOVE_ASSIGN_OR_RETURN(model, read_folder_(path, open));
   }
+  using Given = std::pair<const char*, bool>;
+  for (const auto& [option, is_given] :
+       {Given("format", !open.read.format.empty()), Given("tensor", !open.read.tensor.empty()),
+        Given("vocabulary", !open.read.words_path.empty()), Given("frequencies", !open.counts_path.empty()),
+        Given("verify", open.verify)})
+    if (model != nullptr && is_given)
+      return invalid_argument(
+          path, ": the option \"", option,
+          "\" is for files of vectors, and this is the folder of a neural model; leave it out");
   if (model == nullptr && open.any())
     return invalid_argument(path,
                             ": the options \"file\", \"prompt\", \"query_prompt\", \"document_prompt\", "

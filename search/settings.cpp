@@ -37,25 +37,6 @@ std::optional<int64_t> parse_count(std::string_view value) {
   return number;
 }
 
-// `values` describes them.
-Result<int64_t> parse_up_to(int64_t most, std::string_view value, const char* values) {
-  const std::optional<int64_t> count = parse_count(value);
-  if (!count || *count > most) return Error{ErrorCode::kInvalidArgument, values};
-  return *count;
-}
-
-Result<int64_t> parse_threads(std::string_view value, const Backends&) {
-  return parse_up_to(1024, value, "an integer from 0 (all cores) to 1024");
-}
-
-Result<int64_t> parse_encode_limit(std::string_view value, const Backends&) {
-  return parse_up_to(1'000'000'000, value, "an integer from 0 to 1000000000");
-}
-
-Result<int64_t> parse_audits(std::string_view value, const Backends&) {
-  return parse_up_to(1'000'000, value, "an integer from 0 (no audits) to 1000000");
-}
-
 // `of_zero` is what 0 means.
 Result<int64_t> parse_bytes(std::string_view value, const char* of_zero) {
   int shift = 0;
@@ -73,21 +54,16 @@ Result<int64_t> parse_bytes(std::string_view value, const char* of_zero) {
   return *number << shift;
 }
 
-Result<int64_t> parse_gpu_memory(std::string_view value, const Backends&) {
-  return parse_bytes(value, "all free memory");
-}
-
-Result<int64_t> parse_index_memory(std::string_view value, const Backends&) {
-  return parse_bytes(value, "no limit");
+// `of_zero` is what 0 means, if that is not clear.
+Result<int64_t> parse_up_to(int64_t most, std::string_view value, const char* of_zero = "") {
+  const std::optional<int64_t> number = parse_count(value);
+  if (!number || *number > most) return invalid_argument("an integer from 0", of_zero, " to ", most);
+  return *number;
 }
 
 Result<int64_t> parse_provider(std::string_view value, const Backends&) {
   if (value != "cpu" && value != "cuda") return Error{ErrorCode::kInvalidArgument, "cpu or cuda"};
   return int64_t{value == "cuda"};
-}
-
-std::string spell_provider(int64_t value, const Backends&) {
-  return value == 0 ? "cpu" : "cuda";
 }
 
 // 0 is all; otherwise bit i is device i.
@@ -118,8 +94,6 @@ std::string spell_number(int64_t value, const Backends&) {
   return std::to_string(value);
 }
 
-constexpr std::string_view kOnnxRuntime = "onnxruntime";  // the only setting that is a text
-
 // `name` is a setting or an environment variable, `values` the error of Settings::Row::parse.
 Error bad_value(const std::string& name, const Error& values, std::string_view text) {
   return {ErrorCode::kInvalidArgument, name + " must be " + values.message + ", not " + quoted_value(text)};
@@ -132,19 +106,26 @@ struct Settings::Row {
   const char* key;
   const char* environment;
   Result<int64_t> (*parse)(std::string_view text, const Backends& backends);  // error: the valid values
-  std::string (*spell)(int64_t value, const Backends& backends);
-  int64_t usual = 0;  // the default
+  int64_t usual = 0;                                                          // the default
+  std::string (*spell)(int64_t value, const Backends& backends) = spell_number;
 };
 
 const std::array<Settings::Row, Settings::kKeys> Settings::kRows{{
-    {"backend", "GLOVE_BACKEND", parse_backend, spell_backend},
-    {"threads", "GLOVE_THREADS", parse_threads, spell_number},
-    {"gpu_memory", "GLOVE_GPU_MEMORY", parse_gpu_memory, spell_number},
-    {"devices", "GLOVE_DEVICES", parse_devices, spell_devices},
-    {"index_memory", "GLOVE_INDEX_MEMORY", parse_index_memory, spell_number},
-    {"audits", "GLOVE_AUDITS", parse_audits, spell_number, 256},
-    {"encode_limit", "GLOVE_ENCODE_LIMIT", parse_encode_limit, spell_number, 1000},
-    {"onnxruntime_provider", "GLOVE_ONNXRUNTIME_PROVIDER", parse_provider, spell_provider},
+    {"backend", "GLOVE_BACKEND", parse_backend, 0, spell_backend},
+    {"threads", "GLOVE_THREADS",
+     [](std::string_view value, const Backends&) { return parse_up_to(1024, value, " (all cores)"); }},
+    {"gpu_memory", "GLOVE_GPU_MEMORY",
+     [](std::string_view value, const Backends&) { return parse_bytes(value, "all free memory"); }},
+    {"devices", "GLOVE_DEVICES", parse_devices, 0, spell_devices},
+    {"index_memory", "GLOVE_INDEX_MEMORY",
+     [](std::string_view value, const Backends&) { return parse_bytes(value, "no limit"); }},
+    {"audits", "GLOVE_AUDITS",
+     [](std::string_view value, const Backends&) { return parse_up_to(1'000'000, value, " (no audits)"); },
+     256},
+    {"encode_limit", "GLOVE_ENCODE_LIMIT",
+     [](std::string_view value, const Backends&) { return parse_up_to(1'000'000'000, value); }, 1000},
+    {"onnxruntime_provider", "GLOVE_ONNXRUNTIME_PROVIDER", parse_provider, 0,
+     [](int64_t value, const Backends&) { return std::string(value == 0 ? "cpu" : "cuda"); }},
 }};
 
 Settings::Settings(const Backends& backends) : backends_(backends) {
@@ -216,15 +197,10 @@ Result<int> Settings::threads() {
   return static_cast<int>(number);
 }
 
-Result<bool> Settings::encodes_on_gpu() {
-  GLOVE_ASSIGN_OR_RETURN(const int64_t provider, value(kProvider));
-  return provider != 0;
-}
-
 std::string Settings::onnxruntime() {
   const Lock lock(mutex_);
-  if (!onnxruntime_) onnxruntime_ = system_calls::environment("GLOVE_ONNXRUNTIME").value_or("");
-  return *onnxruntime_;
+  if (!onnxruntime_) onnxruntime_ = system_calls::environment("GLOVE_ONNXRUNTIME");
+  return onnxruntime_.value_or("");
 }
 
 Result<uint64_t> Settings::devices() {

@@ -30,6 +30,8 @@ namespace glove {
 // the table above; a new setting is a new row there.
 class Settings {
  public:
+  static constexpr std::string_view kOnnxRuntime = "onnxruntime";  // the only setting that is a text
+
   // The setting "backend" may name these backends. They must outlive this object.
   explicit Settings(const Backends& backends);
 
@@ -52,8 +54,8 @@ class Settings {
   Result<int64_t> audits() { return value(kAudits); }
   // The most texts that CREATE and searches of an index have a neural model encode.
   Result<int64_t> encode_limit() { return value(kEncodeLimit); }
-  // Whether neural models that are loaded from now on compute on a GPU.
-  Result<bool> encodes_on_gpu();
+  // Of neural models that are loaded from now on. 0: the CPU; 1: CUDA.
+  Result<int64_t> provider() { return value(kCuda); }
   // The path of ONNX Runtime's library; empty: none is given.
   std::string onnxruntime();
 
@@ -61,17 +63,7 @@ class Settings {
   uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
  private:
-  enum Key : size_t {
-    kBackend,
-    kThreads,
-    kGpuMemory,
-    kDevices,
-    kIndexMemory,
-    kAudits,
-    kEncodeLimit,
-    kProvider,
-    kKeys
-  };
+  enum Key { kBackend, kThreads, kGpuMemory, kDevices, kIndexMemory, kAudits, kEncodeLimit, kCuda, kKeys };
   struct Row;
   static const std::array<Row, kKeys> kRows;
 

@@ -81,8 +81,8 @@ class TextEncoder {
     return {};
   }
 
-  // By which metric the vectors are meant to be compared.
-  virtual RowMetric metric() const { return RowMetric::kCosine; }
+  // By which metric the vectors are meant to be compared; nullopt: by one that no index has.
+  virtual std::optional<RowMetric> metric() const { return RowMetric::kCosine; }
   // Of all that determines the vectors, if it is not the model's rows and words.
   virtual std::string fingerprint() const { return {}; }
 

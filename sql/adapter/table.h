@@ -35,7 +35,7 @@
 //   class T {
 //    public:
 //     using Definition = ...;
-//     static Result<Definition> define(std::span<const char* const> arguments);   // those of xCreate
+//     static Result<Definition> define(Connection&, std::span<const char* const> arguments);   // of xCreate
 //     T(Connection& connection, Definition definition);
 //     std::string schema() const;                     // for sqlite3_declare_vtab, in place of kSchema
 //     Status create();                                // xCreate, after the constructor
@@ -188,13 +188,17 @@ class Callbacks {
   static int make(sqlite3* db, void* engine, int argc, const char* const* argv, sqlite3_vtab** table,
                   char** message) noexcept {
     try {
-      auto definition = Table::define({argv, static_cast<size_t>(argc)});
-      if (!definition.ok()) {
-        *message = sqlite_message(definition.error().message);
-        return SQLITE_ERROR;
-      }
-      auto object = std::make_unique<Object>(Connection::of(db, *static_cast<Engine*>(engine)),
-                                             std::move(definition).value());
+      ConnectionPtr connection = Connection::of(db, *static_cast<Engine*>(engine));
+      std::unique_ptr<Object> object;
+      const int defined = with_database_code([&] {
+        auto definition = Table::define(*connection, {argv, static_cast<size_t>(argc)});
+        if (definition.ok())
+          object = std::make_unique<Object>(connection, std::move(definition).value());
+        else
+          *message = sqlite_message(definition.error().message);
+        return definition.ok() ? SQLITE_OK : SQLITE_ERROR;
+      });
+      if (defined != SQLITE_OK) return defined;
       if constexpr (kIsNew) {
         const int code = with_database_code([&] {
           return guard(static_cast<sqlite3_vtab*>(object.get()), [&] { return object->table.create(); });

@@ -171,14 +171,17 @@ class LiveIndex final : public nn::RankedTable, private nn::RowKeys {
   static constexpr const char* kName = "glove_index";
   using Definition = IndexDefinition;
 
-  static Result<IndexDefinition> define(std::span<const char* const> arguments) {
-    return parse_index_definition(arguments);
+  static Result<IndexDefinition> define(Connection& connection, std::span<const char* const> arguments) {
+    GLOVE_ASSIGN_OR_RETURN(IndexDefinition index, parse_index_definition(arguments));
+    find_key(connection.db(), index);
+    GLOVE_RETURN_IF_ERROR(find_metric(connection, index));
+    return index;
   }
   static bool is_shadow_suffix(std::string_view suffix) { return sql::is_shadow_suffix(suffix); }
 
   LiveIndex(Connection& connection, IndexDefinition definition)
       : RankedTable(connection, columns_),
-        index_(with_key(connection.db(), std::move(definition))),
+        index_(std::move(definition)),
         store_(connection, index_),
         vectors_(connection, index_),
         rows_(connection, index_, vectors_),
@@ -256,11 +259,6 @@ class LiveIndex final : public nn::RankedTable, private nn::RowKeys {
   }
 
  private:
-  static IndexDefinition with_key(sqlite3* db, IndexDefinition index) {
-    find_key(db, index);
-    return index;
-  }
-
   // What follows reads the table of the keys, if the index may be read; otherwise the search says why not.
   const char* collation(int part) const override {
     return index_.key[static_cast<size_t>(part)].collation.c_str();

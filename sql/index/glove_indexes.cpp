@@ -143,9 +143,11 @@ Result<IndexContent> content_of(Connection& connection, const FoundIndex& found)
   });
 }
 
-vtab::SnapshotValue metric_of(const FoundIndex& found) {
-  if (!found.problem.ok()) return nullptr;
-  return std::string(metric_name(found.definition.metric));
+// NULL where only its tables say it, which are not read while a command is at work.
+vtab::SnapshotValue metric_of(const FoundIndex& found, bool at_work) {
+  const IndexDefinition& index = found.definition;
+  if (!found.problem.ok() || (at_work && index.is_text && !index.has_metric)) return nullptr;
+  return std::string(metric_name(index.metric));
 }
 
 // An index that a command changes is not read, because that could wait for the command.
@@ -155,13 +157,14 @@ vtab::SnapshotRow row_at_work(const FoundIndex& found, const std::string& work) 
   row.resize(7);
   vtab::append(row, std::string(), work, nullptr);
   vtab::add_audits(row, {});
-  row.push_back(metric_of(found));
+  row.push_back(metric_of(found, true));
   return row;
 }
 
-vtab::SnapshotRow row_of(Connection& connection, const FoundIndex& found) {
+vtab::SnapshotRow row_of(Connection& connection, FoundIndex found) {
   const std::string work = index_work(connection.db(), found.definition);
   if (!work.empty()) return row_at_work(found, work);
+  if (found.problem.ok()) found.problem = find_metric(connection, found.definition);
   const Result<IndexContent> content = content_of(connection, found);
   const bool searched = content.ok() && content.value().searched != nullptr;
   const LikelyBackend choice =
@@ -181,7 +184,7 @@ vtab::SnapshotRow row_of(Connection& connection, const FoundIndex& found) {
   const AuditedRecall audited = recall == nullptr ? AuditedRecall() : recall->audit().all();
   row.push_back(audited.audits == 0 ? vtab::SnapshotValue() : vtab::SnapshotValue(audited.promised));
   vtab::add_audits(row, audited);
-  row.push_back(metric_of(found));
+  row.push_back(metric_of(found, false));
   return row;
 }
 

@@ -113,7 +113,8 @@ Status check_name(const IndexDefinition& index);
 // invalid   'error' or 'skip'            what sync does about a row with an invalid vector
 // check     'yes' or 'no'                whether an INSERT or UPDATE of a wrong vector is an error
 // lists     'auto', 'none' or 1 to 65536 how many lists the rows are put in
-// metric    'cosine', 'dot' or 'l2'      how rows are compared
+// metric    'cosine', 'dot' or 'l2'      how rows are compared; without it by cosine, or as the model of
+//                                        `text` asks for (find_metric())
 // certainty of earlier versions          nothing
 //
 // The message of an error names the offender and what is allowed.

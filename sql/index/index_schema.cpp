@@ -9,6 +9,7 @@
 #include "sql/index/content_schema.h"
 #include "sql/index/index_triggers.h"
 #include "sql/index/key_table.h"
+#include "sql/index/text_model.h"
 
 namespace glove::sql {
 namespace {
@@ -153,6 +154,26 @@ Status check_triggers(sqlite3* db, const IndexDefinition& index, const std::vect
 }
 
 }  // namespace
+
+Status find_metric(Connection& connection, IndexDefinition& index) {
+  if (!index.is_text || index.has_metric) return {};
+  GLOVE_ASSIGN_OR_RETURN(const bool exists,
+                         has_object(connection.db(), index, "table", index.name + "_config"));
+  std::optional<RowMetric> metric;
+  if (!exists) {
+    metric = TextModel(connection, index).metric();
+  } else if (check_table(connection.db(), index, kTables[0]).ok()) {
+    GLOVE_ASSIGN_OR_RETURN(const std::string name,
+                           OwnQuery(connection.db(), index.name,
+                                    "SELECT value FROM " + index.object("_config") + " WHERE key = 'metric'")
+                               .next_text());
+    metric = metric_named(name);
+  }
+  if (!metric || *metric == RowMetric::kCosine || index.lists > 0) return {};
+  index.metric = *metric;
+  index.lists = 0;
+  return {};
+}
 
 bool is_shadow_suffix(std::string_view suffix) {
   return std::any_of(kTables.begin(), kTables.end(), [&](const ShadowTable& table) {

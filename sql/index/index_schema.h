@@ -22,12 +22,17 @@
 
 #include "base/status.h"
 #include "sql/adapter/boundary.h"
+#include "sql/adapter/connection.h"
 #include "sql/index/index_definition.h"
 
 namespace glove::sql {
 
 // True if NAME_`suffix` is a shadow table.
 bool is_shadow_suffix(std::string_view suffix);
+
+// Finds out by what an index of texts compares rows whose definition has no metric: what its tables say, or
+// before it has tables its model. An error if the tables cannot be read.
+Status find_metric(Connection& connection, IndexDefinition& index);
 
 // Checks that the content is a table that can be indexed, and has the columns. The error says what is wrong.
 Status check_content(sqlite3* db, const IndexDefinition& index);

@@ -82,6 +82,8 @@ Status IndexStore::set_config(const IndexConfig& config) {
     GLOVE_RETURN_IF_ERROR(set("lists", *config.lists));
     GLOVE_RETURN_IF_ERROR(set("recall", config.recall ? int64_t{*config.recall} : int64_t{-1}));
   }
+  if (index_.is_text && !index_.has_metric && index_.metric != RowMetric::kCosine)
+    GLOVE_RETURN_IF_ERROR(set("metric", metric_name(index_.metric)));
   return config.model.empty() ? Status() : set("model", config.model);
 }
 

@@ -120,10 +120,18 @@ Status TextModel::find_encoder(int64_t& dims) {
   return {};
 }
 
+std::optional<RowMetric> TextModel::metric() {
+  int64_t dims = 0;
+  if (!choose({}).ok() || !find(dims).ok() || model_->source().encoder == nullptr) return std::nullopt;
+  return model_->source().encoder->metric();
+}
+
 Status TextModel::check_metric() const {
   if (texts_at_once() == 0 || index_.has_metric || encoder_->metric() == index_.metric) return {};
-  return index_error(index_, "the vectors of the model '", model_name_, "' are meant for the metric '",
-                     metric_name(encoder_->metric()), "'; give the argument metric");
+  return index_error(index_, "the vectors of the model '", model_name_, "' are meant for ",
+                     encoder_->metric() ? metric_name(*encoder_->metric()) : "another metric",
+                     " (similarity_fn_name of its folder), not for ", metric_name(index_.metric),
+                     "; give the argument metric, ", kMetricNames);
 }
 
 const std::vector<float>* TextModel::find_made(const Digest128& digest, bool is_query) {

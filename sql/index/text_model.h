@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,7 +33,9 @@ class TextModel : IndexPart {
   // The fingerprint of the model of an index of texts, by which the index knows it again; empty for others.
   std::string fingerprint() const;
   Status check_fingerprint(const std::string& expected_fingerprint) const;
-  // An error if the model's vectors are meant to be compared by another metric and the definition has none.
+  // That of the vectors of a neural model; nullopt if it is not known, or another one than an index can have.
+  std::optional<RowMetric> metric();
+  // An error if the vectors are meant for another metric than that of the index, and its definition has none.
   Status check_metric() const;
 
   // Those of TextEncoder; 0 without an encoder.

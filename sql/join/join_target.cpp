@@ -208,6 +208,7 @@ Result<std::unique_ptr<JoinTarget>> open_join_target(Connection::Pin& models, co
     return invalid_argument("an index and a model have the name ", quoted_value(name),
                             "; load the model under another name");
   if (index) {
+    GLOVE_RETURN_IF_ERROR(find_metric(connection, *index));
     auto target = std::make_unique<IndexTarget>(connection, std::move(*index));
     GLOVE_RETURN_IF_ERROR(target->open(among, interrupted));
     return std::unique_ptr<JoinTarget>(std::move(target));

@@ -14,11 +14,23 @@
 namespace glove::sql {
 namespace {
 
+// Who may not load an extension may not have the code of a library run either.
+Status check_may_load(sqlite3* db) {
+  int may = 0;
+  if (sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, -1, &may) == SQLITE_OK && may != 0)
+    return {};
+  return invalid_value("glove_config",
+                       "the connection may not load extensions, and so not name a library; allow "
+                       "that (Python: enable_load_extension(True)), or set $GLOVE_ONNXRUNTIME before");
+}
+
 Status glove_config(sqlite3_context* context, Arguments arguments) {
   GLOVE_ASSIGN_OR_RETURN(const std::string_view key, required_text(arguments, 0, "glove_config", "key"));
   if (arguments.size() > 1) {
     GLOVE_ASSIGN_OR_RETURN(const std::string_view value,
                            required_text(arguments, 1, "glove_config", "value"));
+    if (key == Settings::kOnnxRuntime)
+      GLOVE_RETURN_IF_ERROR(check_may_load(sqlite3_context_db_handle(context)));
     GLOVE_RETURN_IF_ERROR(engine_of(context).settings().set(key, value));
   }
   GLOVE_ASSIGN_OR_RETURN(const std::string value, engine_of(context).settings().get(key));

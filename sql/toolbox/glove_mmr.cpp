@@ -29,6 +29,7 @@
 #include "sql/adapter/own_statement.h"
 #include "sql/index/content_schema.h"
 #include "sql/index/index_definition.h"
+#include "sql/index/index_schema.h"
 #include "sql/register.h"
 #include "sql/toolbox/fit_table.h"
 #include "sql/values/row_vector.h"
@@ -116,7 +117,8 @@ class MmrRows {
     if (!target || inputs[kQuery] == nullptr || k_ == 0 || (among && inputs[kAmong] == nullptr))
       return FitRange();
     sqlite3* const db = models.connection().db();
-    GLOVE_ASSIGN_OR_RETURN(const auto index, find_index(db, kMmrTable, *target));
+    GLOVE_ASSIGN_OR_RETURN(auto index, find_index(db, kMmrTable, *target));
+    if (index) GLOVE_RETURN_IF_ERROR(find_metric(models.connection(), *index));
     ModelPtr model;
     if (!index) {
       GLOVE_ASSIGN_OR_RETURN(model, find_model(models, *target));

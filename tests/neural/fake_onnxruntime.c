@@ -5,7 +5,7 @@
    VERSION       what it says its version is
    NO_FUNCTIONS  it has no version of the interface
    CUDA          it has that provider, with which a run may have several texts; one with an id above 4000 fails
-   GLOVE_FAKE_US in the environment: how many microseconds a run takes */
+   GLOVE_FAKE_US, GLOVE_FAKE_LOAD_US in the environment: how many microseconds a run, or making a session, takes */
 #define _DEFAULT_SOURCE
 #include <stdatomic.h>
 #include <stddef.h>
@@ -106,9 +106,26 @@ static void* append_cuda(Object* session, Object* options) {
 }
 static void release_cuda(Object* options) { release(options, kCuda); }
 
+static void* cancel_load(Object* options, int cancels) {
+  check(options, kOptions);
+  options->stopped = cancels;
+  return NULL;
+}
+
+/* Returns whether it was stopped before it had slept as long as the environment says. */
+static int sleeps(const char* variable, Object* options) {
+  const char* us = getenv(variable);
+  for (long left = us ? atol(us) : 0; left > 0; left -= 1000) {
+    if (options != NULL && options->stopped) return 1;
+    usleep(left < 1000 ? (useconds_t)left : 1000);
+  }
+  return 0;
+}
+
 static void* create_session(void* env, const char* path, Object* options, Object** session) {
   check(options, kOptions);
   if (env == NULL || access(path, R_OK) != 0) return error("no such file");
+  if (sleeps("GLOVE_FAKE_LOAD_US", options)) return error("loading was canceled");
   *session = make(kModel);
   return (*session)->on_gpu = options->on_gpu, NULL;
 }
@@ -141,15 +158,11 @@ static float mixed(uint64_t id, uint64_t i) {
 
 static void* run(Object* session, Object* options, const char* const* names, Object* const* inputs, size_t count,
                  const char* const* outputs, size_t wanted, Object** value) {
-  const char* us = getenv("GLOVE_FAKE_US");
   ++runs;
   check(session, kModel);
   if (options != NULL) check(options, kRunOptions);
   if (count != 2 || wanted != 1 || strcmp(names[0], "input_ids") || strcmp(outputs[0], "last_hidden_state")) return error("wrong names");
-  for (long left = us ? atol(us) : 0; left > 0; left -= 1000) {
-    if (options != NULL && options->stopped) return error("the run was stopped");
-    usleep(left < 1000 ? (useconds_t)left : 1000);
-  }
+  if (sleeps("GLOVE_FAKE_US", options)) return error("the run was stopped");
   check(inputs[0], kValue);
   check(inputs[1], kValue);
   const int64_t* ids = inputs[0]->data;
@@ -180,7 +193,7 @@ static void* lengths_of(Object* info, int64_t* lengths, size_t axes) {
 }
 static void* data_of(Object* value, void** data) { return check(value, kValue), *data = (void*)value->data, NULL; }
 
-static const void* functions[209] = {
+static const void* functions[294] = {
     [2] = (void*)error_message,   [3] = (void*)create_env,          [7] = (void*)create_session,   [9] = (void*)run,
     [10] = (void*)create_options, [24] = (void*)one_thread,         [25] = (void*)one_thread,      [30] = (void*)input_count,
     [31] = (void*)output_count,   [36] = (void*)input_name,         [37] = (void*)output_name,     [39] = (void*)create_run_options,
@@ -189,7 +202,7 @@ static const void* functions[209] = {
     [76] = (void*)allocator_free, [78] = (void*)allocator,          [93] = (void*)release_status,  [94] = (void*)release_memory,
     [95] = (void*)release_session, [96] = (void*)release_value,     [97] = (void*)release_run_options, [99] = (void*)release_info,
     [100] = (void*)release_options, [204] = (void*)append_cuda,     [205] = (void*)create_cuda,    [206] = (void*)update_cuda,
-    [208] = (void*)release_cuda};
+    [208] = (void*)release_cuda,  [293] = (void*)cancel_load};
 
 static const void* const* get_api(uint32_t version) {
 #ifdef NO_FUNCTIONS

@@ -5,6 +5,8 @@
 import json
 import os
 import shutil
+import subprocess
+import sys
 import unittest
 
 import numpy
@@ -95,7 +97,7 @@ ANY_FOLDER = [  # (what is changed in the folder, the options, the error)
     ("the pooling's flag is a text", put(POOLING, pooling_mode_max_tokens="no"), None, "pooling_mode_max_tokens must be true or false"),
     ("the prompts are no JSON", write(PROMPTS, "x"), None, PROMPTS + ".*JSON"),
     ("a prompt is a number", put(PROMPTS, prompts={"query": 1}), None, "prompts.query must be a string"),
-    ("the similarity is manhattan", put(PROMPTS, similarity_fn_name="manhattan"), None, "has the similarity 'manhattan', which is not supported"),
+    ("the similarity is a number", put(PROMPTS, similarity_fn_name=1), None, "similarity_fn_name must be a string"),
     ("prompts that the pooling leaves out", lambda folder: (put(POOLING, include_prompt=False)(folder), put(PROMPTS, prompts={"query": "q: "})(folder)),
      None, "has prompts that the pooling leaves out"),
     ("the network is missing", remove("onnx/model.onnx"), None, "there is no .*onnx/model.onnx; export the model to ONNX"),
@@ -203,14 +205,14 @@ class FaultsTest(NeuralTest):
         write("text.so", "no library")(self.folder.name)
         with open("/proc/self/maps", encoding="ascii") as file:
             sqlite = next(line.split()[-1] for line in file if "libsqlite3" in line)
-        old = compiled("old", '-DVERSION="1.20.0"')
+        old = compiled("old", '-DVERSION="1.22.0"')
         table = [
             ("", "needs the library of ONNX Runtime; name it with SELECT glove_config"),
             (self.path("none.so"), "cannot load the library '.*none.so'"),
             (self.path("text.so"), "cannot load the library '.*text.so'"),
             (self.folder.name, "cannot load the library"),
             (sqlite, "cannot load the library .*OrtGetApiBase"),
-            (old, "is version 1.20.0, whose checks of model files are weaker than those of 1.24.2; install a newer one, or pass the option \"old\":true"),
+            (old, "is version 1.22.0, whose checks of model files are weaker than those of 1.24.2; install a newer one, or pass the option \"old\":true"),
             (compiled("older", '-DVERSION="1.24.1"'), "is version 1.24.1, whose checks"),
             (compiled("unknown", '-DVERSION="new"'), "is version new, whose checks"),
             (compiled("empty", "-DNO_FUNCTIONS"), "is version 1.32.0, which lacks functions; install 1.24.2 or a newer one"),
@@ -233,6 +235,29 @@ class FaultsTest(NeuralTest):
                          r"or compute on the CPU with SELECT glove_config\('onnxruntime_provider', 'cpu'\)$")
         self.expect_sentence(message)
 
+    def test_who_may_name_a_library(self):
+        for allowed in (True, False, True):
+            self.db.enable_load_extension(allowed)
+            if allowed:
+                self.ask("SELECT glove_config('onnxruntime', ?)", "/none.so")
+                continue
+            message = self.error("SELECT glove_config('onnxruntime', ?)", neural.LIBRARY)
+            self.assertEqual(message, "glove_config: the connection may not load extensions, and so not name a library; allow that (Python: "
+                             "enable_load_extension(True)), or set $GLOVE_ONNXRUNTIME before")
+            self.expect_sentence(message)
+            self.assertEqual(self.one("SELECT glove_config('onnxruntime')"), "/none.so")
+            self.ask("SELECT glove_config('encode_limit', '1000')")
+        code = ("import os, sqlite3, sys; db = sqlite3.connect(':memory:'); db.enable_load_extension(True); db.load_extension(sys.argv[1]); "
+                "db.enable_load_extension(False); show = lambda: print(db.execute(\"SELECT glove_config('onnxruntime')\").fetchone()[0])\n"
+                "show(); os.environ['GLOVE_ONNXRUNTIME'] = '/later.so'; show(); del os.environ['GLOVE_ONNXRUNTIME']; show()")
+        environment = {name: value for name, value in os.environ.items() if name != "GLOVE_ONNXRUNTIME"}
+        done = subprocess.run([sys.executable, "-c", code, neural.EXTENSION], capture_output=True, text=True, check=True, env=environment)
+        self.assertEqual(done.stdout, "\n/later.so\n/later.so\n")
+        if shutil.which("sqlite3"):
+            done = subprocess.run(["sqlite3", "-batch", ":memory:", ".load " + neural.EXTENSION, "SELECT glove_config('onnxruntime', '/shell.so')"],
+                                  capture_output=True, text=True, check=False, env=environment)
+            self.assertEqual((done.stdout, done.stderr), ("/shell.so\n", ""))
+
     def test_options_for_other_files(self):
         with open(self.path("words.txt"), "w", encoding="ascii") as file:
             file.write("cat 1 2\ndog 2 1\n")
@@ -243,6 +268,12 @@ class FaultsTest(NeuralTest):
                 self.assertRegex(message, path + ": the options .* are for the folder of a neural model, and this is none")
                 self.expect_sentence(message)
         self.ask("SELECT glove_load(?, 'words')", self.path("words.txt"))
+        for option, value in (("format", "glove"), ("tensor", "a"), ("vocabulary", "words.txt"), ("frequencies", "words.txt"), ("verify", True)):
+            message = self.error("SELECT glove_load(?, 'x', ?)", self.path("m"), json.dumps({option: value}))
+            self.assertRegex(message, f'm: the option "{option}" is for files of vectors, and this is the folder of a neural model; leave it out$')
+            self.expect_sentence(message)
+        self.ask("SELECT glove_load(?, 'x', '{\"verify\":false,\"threads\":2}')", self.path("m"))
+        self.ask("SELECT glove_unload('x')")
 
     def test_statements_that_need_rows(self):
         self.ask("CREATE TABLE note(id INTEGER PRIMARY KEY, title TEXT)")

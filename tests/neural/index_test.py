@@ -331,10 +331,67 @@ class IndexTest(NeuralTest):
             self.ask("DROP TABLE note_vec")
         self.make("d", similarity="dot", modules=["Pooling"])
         self.load("d")
-        with self.assertRaisesRegex(sqlite3.Error, "note_vec: the vectors of the model 'd' are meant for the metric 'dot'; give the argument metric"):
-            self.create("model='d'")
-        self.assertEqual(self.one("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'note_vec%'"), 0)
         self.create("model='d', metric='dot'")
+        answers = self.ask(ANSWER, "cat", 10)
+        self.ask("DROP TABLE note_vec")
+        self.create("model='d'")
+        self.assertEqual(self.ask(ANSWER, "cat", 10), answers)
+
+    def test_the_metric_of_the_model(self):
+        for i, (similarity, metric) in enumerate(((None, "cosine"), ("cosine", "cosine"), ("dot", "dot"), ("dot_product", "dot"), ("euclidean", "l2"))):
+            with self.subTest(similarity):
+                self.make("d", similarity=similarity, modules=["Pooling"])
+                self.load("d")
+                self.ask("DELETE FROM note")
+                self.fill(30)
+                score = "distance" if metric == "l2" else "similarity"
+                self.create(f"model='d', metric='{metric}'", name="given_vec")
+                answers = self.ask(f"SELECT id, {score}, rank FROM given_vec WHERE query = 'cat' AND k = 12")
+                self.create("model='d'" if i % 2 else "model='d', dims='32'")
+
+                def check(db):
+                    self.assertEqual(self.ask("SELECT metric FROM glove_indexes", db=db), [(metric,)] * 2)
+                    self.assertEqual(self.ask(f"SELECT id, {score}, rank FROM note_vec WHERE query = 'cat' AND k = 12", db=db), answers)
+                    self.assertEqual(self.ask("SELECT * FROM glove_mmr('note_vec', 'cat', 3)", db=db), self.ask("SELECT * FROM glove_mmr('given_vec', 'cat', 3)", db=db))
+                check(self.db)
+                self.assertEqual(self.ask("SELECT * FROM note_vec_config WHERE key = 'metric'"), [] if metric == "cosine" else [("metric", metric)])
+                # A connection that is open before the model is loaded, or loaded again as one of another metric.
+                self.ask("SELECT glove_unload('d')")
+                other = connect(self.path("t.db"))
+                self.assertEqual(self.ask("SELECT metric FROM glove_indexes", db=other), [(metric,)] * 2)
+                self.assertRegex(self.error("SELECT id FROM note_vec WHERE query = 'cat'", db=other), "there is no model 'd'|no model is loaded")
+                self.make("d", similarity="dot" if metric == "cosine" else "cosine", modules=["Pooling"])
+                self.load("d")
+                check(other)
+                for command in ("rebuild", "sync", "merge", "integrity-check"):
+                    self.ask("INSERT INTO note_vec(note_vec) VALUES (?)", command)
+                    check(other)
+                self.ask("ALTER TABLE note_vec RENAME TO renamed")
+                self.ask("ALTER TABLE renamed RENAME TO note_vec")
+                self.ask("VACUUM")
+                check(self.db)
+                other.close()
+                for name in ("note_vec", "given_vec"):
+                    self.ask(f"DROP TABLE {name}")
+
+    def test_a_metric_that_no_index_has(self):
+        self.fill(10)
+        for similarity in ("manhattan", "new"):
+            self.make("d", similarity=similarity)
+            self.load("d")
+            with self.assertRaisesRegex(sqlite3.Error, "note_vec: the vectors of the model 'd' are meant for another metric .similarity_fn_name of its folder., "
+                                        "not for cosine; give the argument metric, 'cosine', 'dot' or 'l2'$"):
+                self.create("model='d'")
+            self.assertEqual(self.one("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'note_vec%'"), 0)
+            self.create("model='d', metric='l2'")
+            self.ask("DROP TABLE note_vec")
+        self.make("d", similarity="dot", modules=["Pooling"])
+        self.load("d")
+        with self.assertRaisesRegex(sqlite3.Error, "meant for dot .*, not for cosine; give the argument metric"):
+            self.create("model='d', lists='2'")
+        self.ask("SELECT glove_unload('m')")
+        self.create("invalid='error'")  # the only model that is loaded
+        self.assertEqual(self.ask("SELECT metric FROM glove_indexes"), [("dot",)])
 
     def test_other_connections_and_processes(self):
         self.fill(40)

@@ -21,10 +21,10 @@ class SituationsTest(NeuralTest):
         self.make()
         self.load()
 
-    def slow_down(self, us):
-        """Lets each run of the fake network take so long."""
-        ctypes.CDLL(None).setenv(b"GLOVE_FAKE_US", str(us).encode(), 1)
-        self.addCleanup(ctypes.CDLL(None).unsetenv, b"GLOVE_FAKE_US")
+    def slow_down(self, us, what=b"GLOVE_FAKE_US"):
+        """Lets each run of the fake network take so long, or making a session."""
+        ctypes.CDLL(None).setenv(what, str(us).encode(), 1)
+        self.addCleanup(ctypes.CDLL(None).unsetenv, what)
 
     def fill(self, rows, words=50):
         self.ask("CREATE TABLE IF NOT EXISTS note(id INTEGER PRIMARY KEY, title TEXT)")
@@ -74,6 +74,13 @@ class SituationsTest(NeuralTest):
     def test_one_long_run_is_interrupted(self):
         self.slow_down(20_000_000)
         self.assertLess(self.interrupted("SELECT glove_encode('cat')"), MOST_SECONDS)
+
+    @unittest.skipIf(neural.ENVIRONMENT, "its sessions are made quickly")
+    def test_loading_is_interrupted(self):
+        before = self.ask("SELECT * FROM glove_models")
+        self.slow_down(20_000_000, b"GLOVE_FAKE_LOAD_US")
+        self.assertLess(self.interrupted("SELECT glove_load(?, 'other')", self.path("m")), MOST_SECONDS)
+        self.assertEqual(self.ask("SELECT * FROM glove_models"), before)
 
     def test_a_long_text_is_interrupted(self):
         self.ask("CREATE TABLE long AS SELECT replace(hex(zeroblob(10000000)), '00', 'cat ') AS title")

@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cmath>
-#include <future>
 #include <utility>
 
 #include "base/concat.h"
 #include "base/cores.h"
-#include "base/io_thread.h"
 #include "base/system_calls.h"
 #include "base/thread_pool.h"
 #include "model/limits.h"
@@ -29,12 +26,7 @@ constexpr int kTextsPerThread = 16;
 constexpr int kTextsForGpu = 8192;       // among which many have as many tokens as another one
 constexpr int kRunsOnGpu = 2;            // at once, so that one computes while another is read
 constexpr size_t kMostTokens = 1 << 14;  // of a run, about
-constexpr int kPlaceBits = 32;
-constexpr double kLeastLength = 1e-12;  // of a vector that gets the length 1, as in PyTorch
-
-size_t place(int64_t numbered) {
-  return static_cast<uint32_t>(numbered);
-}
+constexpr double kLeastLength = 1e-12;   // of a vector that gets the length 1, as in PyTorch
 
 std::string lower(std::string_view text, const InterruptCheck& interrupted) {
   std::string lowered, buffer;
@@ -45,24 +37,6 @@ std::string lower(std::string_view text, const InterruptCheck& interrupted) {
   return lowered;
 }
 
-// Runs work() on a thread of its own, while this one asks `interrupted` and calls stop() once it says so.
-template <class Work, class Stop>
-void run_watched(const InterruptCheck& interrupted, const Work& work, const Stop& stop) {
-  constexpr std::chrono::milliseconds kBetweenQuestions(5);
-  std::packaged_task<void()> task(work);
-  std::future<void> result = task.get_future();
-  IoThread thread;
-  if (!interrupted || !thread.start("glove-encode", [&task] { task(); })) return work();
-  bool stopped = false;
-  while (result.wait_for(kBetweenQuestions) != std::future_status::ready)
-    if (!stopped && interrupted()) {
-      stopped = true;
-      stop();
-    }
-  thread.join();
-  result.get();  // throws what work() threw
-}
-
 }  // namespace
 
 Result<std::shared_ptr<NeuralEncoder>> NeuralEncoder::open(Settings& settings, const std::string& path,
@@ -70,27 +44,29 @@ Result<std::shared_ptr<NeuralEncoder>> NeuralEncoder::open(Settings& settings, c
                                                            const InterruptCheck& interrupted) {
   GLOVE_ASSIGN_OR_RETURN(neural::SentenceFolder folder,
                          neural::read_sentence_folder(path, options, interrupted));
-  GLOVE_ASSIGN_OR_RETURN(const bool on_gpu, settings.encodes_on_gpu());
-  neural::OnnxLibrary library{settings.onnxruntime(), options.accepts_old, on_gpu};
+  GLOVE_ASSIGN_OR_RETURN(const int64_t provider, settings.provider());
+  neural::OnnxLibrary library{settings.onnxruntime(), options.accepts_old, provider != 0};
   const std::string network = folder.network;
   std::shared_ptr<NeuralEncoder> encoder(
       new NeuralEncoder(settings, std::move(folder), std::move(library), options.dims));
   std::vector<TextToEncode> texts(1);
-  GLOVE_RETURN_IF_ERROR(encoder->encode_all_as("", texts, interrupted));
-  if (!texts[0].fault.ok())
-    return Error{texts[0].fault.error().code, network + ": " + texts[0].fault.error().message};
+  Status made = encoder->encode_all_as("", texts, interrupted);
+  if (made.ok()) made = texts[0].fault;
+  if (!made.ok() && made.error().code != ErrorCode::kInterrupted)
+    return Error{made.error().code, network + ": " + made.error().message};
+  GLOVE_RETURN_IF_ERROR(made);
   encoder->dims_ = std::ssize(texts[0].vector);
   return encoder;
 }
 
 // The session of this process: a forked child cannot use the locks of its parent's, and leaves it alone.
-Result<std::shared_ptr<const OnnxSession>> NeuralEncoder::session() const {
+Result<std::shared_ptr<const OnnxSession>> NeuralEncoder::session(const InterruptCheck& interrupted) const {
   const int64_t process = system_calls::process_number();
   {
     const Lock lock(mutex_);
     if (process_ == process) return session_;
   }
-  GLOVE_ASSIGN_OR_RETURN(auto made, OnnxSession::open(library_, folder_.network));
+  GLOVE_ASSIGN_OR_RETURN(auto made, OnnxSession::open(library_, folder_.network, interrupted));
   const Lock lock(mutex_);
   if (process_ != 0 && process_ != process) new std::shared_ptr<const OnnxSession>(session_);  // never freed
   process_ = process;
@@ -159,10 +135,10 @@ Status NeuralEncoder::finish(std::vector<double> sum, std::vector<float>& vector
 // Computes the vectors of texts of one length, or says of each why not.
 void NeuralEncoder::run(const Batch& batch, Run texts) const {
   std::vector<int64_t> ids;
-  for (const int64_t i : texts) ids.insert(ids.end(), batch.ids[place(i)].begin(), batch.ids[place(i)].end());
-  const Result<OnnxTensor> output = batch.session.run(ids, ids.size() / texts.size(), batch.stop);
+  for (const auto& [tokens, i] : texts) ids.insert(ids.end(), batch.ids[i].begin(), batch.ids[i].end());
+  const Result<OnnxTensor> output = batch.session.run(ids, texts.front().first, batch.stop);
   for (size_t i = 0; i < texts.size(); ++i) {
-    TextToEncode& text = batch.texts[place(texts[i])];
+    TextToEncode& text = batch.texts[texts[i].second];
     if (!output.ok() && texts.size() > 1) {  // one of them may be the reason
       run(batch, texts.subspan(i, 1));
       continue;
@@ -174,19 +150,18 @@ void NeuralEncoder::run(const Batch& batch, Run texts) const {
   }
 }
 
-// Those texts that have tokens, ordered by how many if they are for a GPU, with that number above kPlaceBits.
-std::vector<int64_t> NeuralEncoder::order_of(const Batch& batch) const {
-  std::vector<int64_t> order;
+// Those texts that have tokens, ordered by how many if they are for a GPU.
+std::vector<NeuralEncoder::TextOfRun> NeuralEncoder::order_of(const Batch& batch) const {
+  std::vector<TextOfRun> order;
   for (size_t i = 0; i < batch.ids.size(); ++i)
-    if (!batch.ids[i].empty())
-      order.push_back(std::ssize(batch.ids[i]) << kPlaceBits | static_cast<int64_t>(i));
+    if (!batch.ids[i].empty()) order.emplace_back(batch.ids[i].size(), i);
   if (library_.on_gpu) std::sort(order.begin(), order.end());
   return order;
 }
 
 Status NeuralEncoder::encode_all_as(std::string_view prompt, std::span<TextToEncode> texts,
                                     const InterruptCheck& interrupted) const {
-  GLOVE_ASSIGN_OR_RETURN(const auto session, this->session());
+  GLOVE_ASSIGN_OR_RETURN(const auto session, this->session(interrupted));
   GLOVE_ASSIGN_OR_RETURN(const int threads, settings_.threads());
   GLOVE_ASSIGN_OR_RETURN(const OnnxObject stop, session->make_stop());
   std::atomic<bool> stopped = false;
@@ -203,19 +178,19 @@ Status NeuralEncoder::encode_all_as(std::string_view prompt, std::span<TextToEnc
       if (text.fault.ok()) batch.ids[static_cast<size_t>(i)] = scratch.ids;
     };
     if (!ThreadPool::instance().run(at_once, std::ssize(texts), find, is_stopped)) return;
-    const std::vector<int64_t> order = order_of(batch);
+    const std::vector<TextOfRun> order = order_of(batch);
     std::vector<Run> runs;
     for (size_t begin = 0, end = 0; begin < order.size(); begin = end) {
-      const int64_t tokens = order[begin] >> kPlaceBits;
-      const size_t most = library_.on_gpu ? kMostTokens / static_cast<size_t>(tokens) + 1 : 1;
-      while (end < order.size() && end < begin + most && order[end] >> kPlaceBits == tokens) ++end;
+      const size_t tokens = order[begin].first;
+      const size_t most = library_.on_gpu ? kMostTokens / tokens + 1 : 1;
+      while (end < order.size() && end < begin + most && order[end].first == tokens) ++end;
       runs.push_back(Run(order).subspan(begin, end - begin));
     }
     ThreadPool::instance().run(
         library_.on_gpu ? std::min(at_once, kRunsOnGpu) : at_once, std::ssize(runs),
         [&](int, int64_t i) { run(batch, runs[static_cast<size_t>(i)]); }, is_stopped);
   };
-  run_watched(interrupted, encode, [&] {
+  neural::run_watched(interrupted, encode, [&] {
     stopped = true;
     session->stop(stop);
   });
@@ -263,18 +238,13 @@ Result<std::unique_ptr<TextEncoder::Tokens>> NeuralEncoder::tokens(const Model& 
 Result<ModelPtr> open_neural_model(Settings& settings, const std::string& path, const EncoderOptions& options,
                                    const InterruptCheck& interrupted) {
   if (!neural::is_sentence_folder(path)) return ModelPtr();
-  auto opened = NeuralEncoder::open(settings, path, options, interrupted);
-  if (!opened.ok()) {
-    const std::string& message = opened.error().message;
-    return Error{opened.error().code,
-                 message.find(path) == std::string::npos ? path + ": " + message : message};
-  }
+  GLOVE_ASSIGN_OR_RETURN(auto encoder, NeuralEncoder::open(settings, path, options, interrupted));
   ModelPart part;
-  part.dims = opened.value()->dims();
+  part.dims = encoder->dims();
   Model::Source source;
   source.path = path;
   source.format = "onnx";
-  source.encoder = std::move(opened.value());
+  source.encoder = std::move(encoder);
   return ModelPtr(std::make_shared<const Model>(std::vector{part}, Vocabulary(), std::move(source), nullptr));
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
@@ -40,7 +41,7 @@ class NeuralEncoder final : public TextEncoder {
   Status encode_all(std::span<TextToEncode> texts, const InterruptCheck& interrupted) const override;
   Result<std::unique_ptr<Tokens>> tokens(const Model& model, std::string_view text,
                                          const InterruptCheck& interrupted) const override;
-  RowMetric metric() const override { return folder_.metric; }
+  std::optional<RowMetric> metric() const override { return folder_.metric; }
   std::string fingerprint() const override { return folder_.fingerprint; }
 
  private:
@@ -51,17 +52,18 @@ class NeuralEncoder final : public TextEncoder {
     std::span<TextToEncode> texts;
     std::vector<std::vector<uint32_t>> ids;  // [texts]; empty: the text has a fault
   };
-  using Run = std::span<const int64_t>;  // texts of a batch, as runs_of() numbers them
+  using TextOfRun = std::pair<size_t, size_t>;  // how many tokens it has, and its place in the batch
+  using Run = std::span<const TextOfRun>;
 
   NeuralEncoder(Settings& settings, neural::SentenceFolder folder, neural::OnnxLibrary library, int64_t dims)
       : settings_(settings), folder_(std::move(folder)), library_(std::move(library)), dims_(dims) {}
 
-  Result<std::shared_ptr<const neural::OnnxSession>> session() const;
+  Result<std::shared_ptr<const neural::OnnxSession>> session(const InterruptCheck& interrupted) const;
   Result<bool> encode_one(std::string_view prompt, std::string_view text, Scratch& scratch,
                           const InterruptCheck& interrupted) const;
   Status find_ids(std::string_view prompt, std::string_view text, Scratch& scratch,
                   const InterruptCheck& interrupted) const;
-  std::vector<int64_t> order_of(const Batch& batch) const;
+  std::vector<TextOfRun> order_of(const Batch& batch) const;
   void run(const Batch& batch, Run texts) const;
   Result<std::vector<double>> pooled(const neural::OnnxTensor& output, size_t text, size_t texts) const;
   Status finish(std::vector<double> sum, std::vector<float>& vector) const;

@@ -47,11 +47,11 @@ enum ApiSlot : size_t {
   kCreateCudaOptions = 205,
   kUpdateCudaOptions = 206,
   kReleaseCudaOptions = 208,
+  kSetLoadCancellation = 293,
 };
 
-// The version of the API that has these functions; a library prints to standard error if it is asked for one
-// that it lacks.
-constexpr uint32_t kApiVersion = 11;
+// The version of the API that has these functions.
+constexpr uint32_t kApiVersion = 22;
 constexpr int kFatal = 4;  // the level of logging: the library must not print
 constexpr int kFloat32 = 1, kInt64 = 7;
 constexpr size_t kMostShown = 400;  // bytes of a message
@@ -97,6 +97,17 @@ struct OnnxApi {
 
 namespace {
 
+Status check_version(const OnnxLibrary& library, const char* version) {
+  std::array<int, 3> found{};
+  std::sscanf(version, "%d.%d.%d", &found[0], &found[1], &found[2]);
+  if (found >= (library.may_be_old ? kOldestVersion : kLeastVersion)) return {};
+  return make_error(
+      ErrorCode::kUnavailable, "the ONNX Runtime of '", library.path, "' is version ", escaped(version, 20),
+      library.may_be_old ? ", but must be 1.22.0 or newer; install it"
+                         : ", whose checks of model files are weaker than those of 1.24.2; install "
+                           "a newer one, or pass the option \"old\":true if you trust the model");
+}
+
 Status add_cuda(const OnnxApi& api, const OnnxObject& options) {
   constexpr std::array<const char*, 1> kNames = {"use_tf32"}, kValues = {"0"};
   GLOVE_ASSIGN_OR_RETURN(const OnnxObject cuda, api.make(kCreateCudaOptions, kReleaseCudaOptions));
@@ -107,7 +118,7 @@ Status add_cuda(const OnnxApi& api, const OnnxObject& options) {
 
 }  // namespace
 
-Status OnnxSession::open(const std::string& file, bool on_gpu) {
+Status OnnxSession::open(const std::string& file, bool on_gpu, const InterruptCheck& interrupted) {
   void* env = nullptr;  // the library's only one, which it keeps until the process ends
   GLOVE_RETURN_IF_ERROR(api_.check(kCreateEnv, kFatal, "glove", &env));
   GLOVE_ASSIGN_OR_RETURN(const OnnxObject options, api_.make(kCreateSessionOptions, kReleaseSessionOptions));
@@ -122,9 +133,18 @@ Status OnnxSession::open(const std::string& file, bool on_gpu) {
   }
   GLOVE_ASSIGN_OR_RETURN(memory_, api_.make(kCreateCpuMemoryInfo, kReleaseMemoryInfo, 0, 0));
   const std::filesystem::path path(std::u8string(file.begin(), file.end()));  // UTF-16 on Windows
-  GLOVE_ASSIGN_OR_RETURN(session_,
-                         api_.make(kCreateSession, kReleaseSession, env, path.c_str(), options.get()));
-  return read_names(file);
+  Status made;
+  const auto make = [&]() -> Status {
+    GLOVE_ASSIGN_OR_RETURN(session_,
+                           api_.make(kCreateSession, kReleaseSession, env, path.c_str(), options.get()));
+    return {};
+  };
+  const auto cancel = [&] { (void)api_.check(kSetLoadCancellation, options.get(), true); };
+  if (run_watched(
+          interrupted, [&] { made = make(); }, cancel))
+    return interrupted_error();
+  GLOVE_RETURN_IF_ERROR(made);
+  return read_names();
 }
 
 Result<std::vector<std::string>> OnnxSession::names(size_t count, size_t name) const {
@@ -142,18 +162,18 @@ Result<std::vector<std::string>> OnnxSession::names(size_t count, size_t name) c
   return names;
 }
 
-Status OnnxSession::read_names(const std::string& file) {
+Status OnnxSession::read_names() {
   GLOVE_ASSIGN_OR_RETURN(const auto inputs, names(kSessionGetInputCount, kSessionGetInputName));
   for (const std::string& input : inputs) {
     const auto* const known = std::ranges::find(kInputs, input);
     if (known == kInputs.end())
-      return invalid_argument(file, ": the model has the input ", quoted_value(input),
+      return invalid_argument("the model has the input ", quoted_value(input),
                               ", which is not supported; input_ids, attention_mask and token_type_ids are");
     inputs_.push_back(static_cast<size_t>(known - kInputs.begin()));
   }
   GLOVE_ASSIGN_OR_RETURN(const auto outputs, names(kSessionGetOutputCount, kSessionGetOutputName));
   if (inputs.empty() || outputs.empty())
-    return invalid_argument(file, ": the model has no input or no output; use one that encodes texts");
+    return invalid_argument("the model has no input or no output; use one that encodes texts");
   output_ = std::ranges::find(outputs, kSentenceEmbedding) == outputs.end() ? outputs.front()
                                                                             : std::string(kSentenceEmbedding);
   return {};
@@ -214,22 +234,9 @@ Result<OnnxTensor> OnnxSession::run(std::span<const int64_t> ids, size_t tokens,
   return values_of(result.get());
 }
 
-namespace {
-
-Status check_version(const OnnxLibrary& library, const char* version) {
-  std::array<int, 3> found{};
-  std::sscanf(version, "%d.%d.%d", &found[0], &found[1], &found[2]);
-  if (library.may_be_old || found >= kLeastVersion) return {};
-  return make_error(ErrorCode::kUnavailable, "the ONNX Runtime of '", library.path, "' is version ",
-                    escaped(version, 20),
-                    ", whose checks of model files are weaker than those of 1.24.2; install a "
-                    "newer one, or pass the option \"old\":true if you trust the model");
-}
-
-}  // namespace
-
 Result<std::shared_ptr<const OnnxSession>> OnnxSession::open(const OnnxLibrary& library,
-                                                             const std::string& file) {
+                                                             const std::string& file,
+                                                             const InterruptCheck& interrupted) {
   if (library.path.empty())
     return Error{ErrorCode::kUnavailable,
                  "a neural model needs the library of ONNX Runtime; name it with SELECT "
@@ -243,8 +250,7 @@ Result<std::shared_ptr<const OnnxSession>> OnnxSession::open(const OnnxLibrary& 
                       escaped(base->version(), 20), ", which lacks functions; install 1.24.2 or a newer one");
   // Never freed: the objects of all sessions use the functions.
   const std::shared_ptr<OnnxSession> session(new OnnxSession(*new OnnxApi{functions}));
-  const Status opened = session->open(file, library.on_gpu);
-  if (!opened.ok()) return Error{opened.error().code, file + ": " + opened.error().message};
+  GLOVE_RETURN_IF_ERROR(session->open(file, library.on_gpu, interrupted));
   return std::shared_ptr<const OnnxSession>(session);
 }
 

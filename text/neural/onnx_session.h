@@ -3,23 +3,29 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/cancel.h"
+#include "base/io_thread.h"
 #include "base/status.h"
 
 namespace glove::neural {
 
 // Files of older versions of the library can make it read files outside the model's folder.
 constexpr std::array<int, 3> kLeastVersion = {1, 24, 2};
+// Older ones lack functions.
+constexpr std::array<int, 3> kOldestVersion = {1, 22, 0};
 
 // The library that computes.
 struct OnnxLibrary {
   std::string path;
-  bool may_be_old = false;  // older than kLeastVersion
+  bool may_be_old = false;  // kOldestVersion suffices
   bool on_gpu = false;      // by its CUDA provider, without TF32
 };
 
@@ -29,6 +35,26 @@ struct OnnxTensor {
   std::vector<float> values;
 };
 
+// Runs work() on a thread of its own, while this one asks `interrupted` and calls stop() once it says so.
+// Returns whether it did. Throws what work() throws.
+template <class Work, class Stop>
+bool run_watched(const InterruptCheck& interrupted, const Work& work, const Stop& stop) {
+  constexpr std::chrono::milliseconds kBetweenQuestions(5);
+  std::packaged_task<void()> task(work);
+  std::future<void> result = task.get_future();
+  IoThread thread;
+  bool stopped = false;
+  if (!interrupted || !thread.start("glove-encode", [&task] { task(); })) return work(), false;
+  while (result.wait_for(kBetweenQuestions) != std::future_status::ready)
+    if (!stopped && interrupted()) {
+      stopped = true;
+      stop();
+    }
+  thread.join();
+  result.get();
+  return stopped;
+}
+
 struct OnnxApi;
 // An object of the library with the function that frees it.
 using OnnxObject = std::shared_ptr<void>;
@@ -37,9 +63,11 @@ using OnnxObject = std::shared_ptr<void>;
 // thread of the library outlives a fork.
 class OnnxSession {
  public:
-  // Opens the library and the model. Errors: the library is missing, older or another one; the model is
-  // invalid or has an input other than input_ids, attention_mask and token_type_ids.
-  static Result<std::shared_ptr<const OnnxSession>> open(const OnnxLibrary& library, const std::string& file);
+  // Opens the library and the model; an interrupt ends that unless the library cannot stop. Errors: the
+  // library is missing, older or another one; the model is invalid or has an input other than input_ids,
+  // attention_mask and token_type_ids.
+  static Result<std::shared_ptr<const OnnxSession>> open(const OnnxLibrary& library, const std::string& file,
+                                                         const InterruptCheck& interrupted);
 
   // Runs can be ended from any thread: those that got what make_stop() returned, by stop().
   Result<OnnxObject> make_stop() const;
@@ -50,9 +78,9 @@ class OnnxSession {
 
  private:
   explicit OnnxSession(const OnnxApi& api) : api_(api) {}
-  Status open(const std::string& file, bool on_gpu);
+  Status open(const std::string& file, bool on_gpu, const InterruptCheck& interrupted);
   Result<std::vector<std::string>> names(size_t count, size_t name) const;
-  Status read_names(const std::string& file);
+  Status read_names();
   Result<OnnxTensor> values_of(void* value) const;
 
   const OnnxApi& api_;

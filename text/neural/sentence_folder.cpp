@@ -175,11 +175,7 @@ class FolderReader {
       return config.root().unsupported("has prompts that the pooling leaves out, which is not supported");
     if (!config.root().find("similarity_fn_name")) return {};
     GLOVE_ASSIGN_OR_RETURN(const std::string name, config.root().string("similarity_fn_name"));
-    if (name == "dot") made_.metric = RowMetric::kDot;
-    if (name == "euclidean") made_.metric = RowMetric::kL2;
-    if (name != "cosine" && name != "dot" && name != "euclidean")
-      return config.root().unsupported("has the similarity " + quoted_value(name) +
-                                       ", which is not supported; cosine, dot and euclidean are");
+    made_.metric = metric_named(name == "dot_product" ? "dot" : name == "euclidean" ? "l2" : name);
     return {};
   }
 

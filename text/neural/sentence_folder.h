@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/cancel.h"
@@ -25,8 +26,8 @@ struct SentenceFolder {
   bool normalizes = false;  // vectors get the length 1
   bool lower_case = false;  // texts become lower-case before they reach the tokenizer
   std::string query_prompt, document_prompt;
-  RowMetric metric = RowMetric::kCosine;  // by which the model's vectors are meant to be compared
-  std::string fingerprint;                // of all that determines a vector: checksums, rules and options
+  std::optional<RowMetric> metric = RowMetric::kCosine;  // as TextEncoder::metric()
+  std::string fingerprint;  // of all that determines a vector: checksums, rules and options
 };
 
 // Whether `path` is a folder with a modules.json that names a Transformer.

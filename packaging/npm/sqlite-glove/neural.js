@@ -37,7 +37,10 @@ function offerOnnxRuntime(db, unpacked) {
   }
   if (isSet) return;
   const found = onnxRuntime();
-  if (found !== undefined) config(db, 'onnxruntime', unpacked(found));
+  if (found === undefined) return;
+  process.env.GLOVE_ONNXRUNTIME = unpacked(found);
+  config(db, 'onnxruntime');  // keeps it; better-sqlite3 forbids a connection to load libraries again, and so to set it
+  delete process.env.GLOVE_ONNXRUNTIME;
 }
 
 const realPath = (given) => {

@@ -71,9 +71,9 @@ def load(conn: Any, *, repair: bool = False) -> None:
     enable(True)
     try:
         load_extension(loadable_path())
+        _offer_onnxruntime(conn)  # while the connection may load libraries
     finally:
         enable(False)
-    _offer_onnxruntime(conn)
     if repair:
         _repair(conn)
 
