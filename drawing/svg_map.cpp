@@ -28,9 +28,9 @@ constexpr double kDensitySigma = 2;    // in cells
 constexpr size_t kLabelsBetweenChecks = 256;
 constexpr size_t kPointsBetweenChecks = 4096;
 
-// Paul Tol's scheme "muted", and grey for points without a group.
-constexpr std::array kColors = {"#332288", "#cc6677", "#117733", "#88ccee", "#882255",
-                                "#ddcc77", "#44aa99", "#aa4499", "#999933"};
+// Paul Tol's scheme "muted" with three of his others, and grey for points without a group.
+constexpr std::array kColors = {"#332288", "#cc6677", "#117733", "#88ccee", "#882255", "#ddcc77",
+                                "#44aa99", "#aa4499", "#999933", "#ee7733", "#0077bb", "#663333"};
 constexpr const char* kNoGroupColor = "#777777";
 constexpr int kMarks = 4;  // circle, square, triangle, diamond
 
@@ -123,8 +123,10 @@ class MapDrawing {
     const PlaneExtent extent = extent_of(points_.x, points_.y);
     const Axis across(extent.x_min, extent.x_max);
     const Axis up(extent.y_min, extent.y_max);
-    const double inset =
-        std::min({options_.radius + 1, (plot_.right - plot_.left) / 4, (plot_.bottom - plot_.top) / 4});
+    const double side = std::max(plot_.right - plot_.left, plot_.bottom - plot_.top);
+    const double room = options_.contours > 0 ? 2 * kDensitySigma * side / kDensityCells : 0;
+    const double inset = std::min({std::max(options_.radius + 1, room), (plot_.right - plot_.left) / 4,
+                                   (plot_.bottom - plot_.top) / 4});
     const double room_across = plot_.right - plot_.left - 2 * inset;
     const double room_down = plot_.bottom - plot_.top - 2 * inset;
     double width = room_across;

@@ -3,7 +3,7 @@
 --
 --   GLOVE_MODEL=build/glove-6b-100d.safetensors sqlite3 :memory: '.read examples/clusters.sql'
 .load ./build/release/glove
-.mode box
+.mode box --wordwrap on
 
 WITH member AS MATERIALIZED (
   SELECT cluster, word, row_number() OVER (PARTITION BY cluster ORDER BY similarity DESC) AS place

@@ -15,6 +15,7 @@ import gzip
 import lzma
 import os
 import re
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -199,6 +200,8 @@ def judge(database, count):
 
 
 def main():
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends this program, as it ends others
     command, *arguments = sys.argv[1:] or ["help"]
     if command in ("search", "explore", "judge") and arguments and not os.path.exists(arguments[0]):
         sys.exit(f"apt_search.py: there is no database {arguments[0]}; make it with: apt_search.py build {arguments[0]}")

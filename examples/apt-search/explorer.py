@@ -15,6 +15,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PROJECT = os.path.dirname(os.path.dirname(HERE))
 MAPPED = 20000       # packages that glove_map places; others are placed beside the nearest of these
 WORDS = 20000        # of the model, the most frequent ones
+LEARNED = 10000      # words that only the descriptions have, at most
+LEAST = 5            # descriptions that must have such a word
 MODULES = ["build/wasm/sqlite-glove.mjs", *(f"packaging/wasm/{name}.mjs" for name in ("files", "opfs", "oo1", "index"))]
 
 # Packages in an order that has nothing to do with their names, so that a part of them shows the whole.
@@ -102,13 +104,18 @@ def words_of(text, common):
     return set(re.findall(r"[a-z][a-z+]{2,}", text.lower())) - common
 
 
-def label(texts, counts, total):
-    """The two words that tell a group from the others best: frequent in it, and rare elsewhere. texts: sets of words."""
+def label(texts, counts, total, taken):
+    """The two words that tell a group from the others best: frequent in it, and rare elsewhere. texts: sets of words. No two groups
+    get the same pair, in any order."""
     inside = collections.Counter(word for text in texts for word in text)
     score = {word: n / len(texts) * math.log(n / len(texts) * total / counts[word]) for word, n in inside.items()}
     ranked = sorted(score, key=lambda word: (-score[word], word))
-    second = next((word for word in ranked[1:] if word[:4] != ranked[0][:4]), None)
-    return " · ".join(filter(None, [*ranked[:1], second])) or "others"
+    pairs = ((first, second) for i, first in enumerate(ranked) for second in ranked[i + 1:] if second[:4] != first[:4])
+    pair = next((pair for pair in pairs if frozenset(pair) not in taken), None)
+    if pair is None:
+        return f"others {len(taken) + 1}"
+    taken.add(frozenset(pair))
+    return " · ".join(pair)
 
 
 def groups_of(connection, words_model, rows, axes):
@@ -122,12 +129,38 @@ def groups_of(connection, words_model, rows, axes):
     members = collections.defaultdict(list)
     for position, (number, *_) in enumerate(rows):
         members[group[number]].append(position)
-    described = []
+    described, taken = [], set()
     for number in range(max(group.values()) + 1):
         middle = [sorted(axis[position] for position in members[number])[len(members[number]) // 2] / 65535 for axis in axes]
-        described.append({"label": label([texts[position] for position in members[number]], counts, len(rows)),
+        described.append({"label": label([texts[position] for position in members[number]], counts, len(rows), taken),
                           "size": len(members[number]), "x": round(middle[0], 4), "y": round(middle[1], 4)})
     return bytes(group[number] for number, *_ in rows), described
+
+
+# --- words ---------------------------------------------------------------------------------------------------------------
+
+
+def mean_of(vectors):
+    return [math.fsum(column) / len(vectors) for column in zip(*vectors)]
+
+
+def length(vector):
+    return math.sqrt(math.fsum(value * value for value in vector))
+
+
+def learned_words(connection, words_model, rows, norm):
+    """[(word, vector)] of what the model lacks and LEAST descriptions have, such as "pdf", the most frequent first. Its vector is where
+    the descriptions with the word lie, from the middle of all, and as long as a rare word's (`norm`)."""
+    connection.execute("CREATE TEMP TABLE unknown AS SELECT DISTINCT t.token, p.id FROM package p, glove_tokens(p.synopsis || ' ' || p.body, ?) t "
+                       "WHERE t.id IS NULL AND p.vector IS NOT NULL", (words_model,))
+    found = connection.execute("SELECT token, glove_mean(vector) FROM temp.unknown JOIN package USING (id) WHERE token GLOB '[a-z][a-z]*' "
+                               "AND token NOT GLOB '*[^a-z]*' GROUP BY token HAVING count(*) >= ? ORDER BY count(*) DESC, token LIMIT ?",
+                               (LEAST, LEARNED)).fetchall()
+    middle = mean_of([floats(vector) for *_, vector in rows])
+    for word, vector in found:
+        moved = [value - at for value, at in zip(floats(vector), middle)]
+        scale = norm / (length(moved) or 1)
+        yield word, struct.pack(f"<{len(moved)}f", *(value * scale for value in moved))
 
 
 # --- the file -----------------------------------------------------------------------------------------------------------
@@ -152,6 +185,8 @@ def script_data(connection, words_model):
     axes = scaled(places_of(connection, ids), ids)
     group, described = groups_of(connection, words_model, rows, axes)
     words = connection.execute("SELECT word, vector FROM glove_words(?) WHERE id < ? ORDER BY id", (words_model, WORDS)).fetchall()
+    lengths = sorted(length(floats(vector)) for _, vector in words[-1000:])
+    words += learned_words(connection, words_model, rows, lengths[len(lengths) // 2])
     word_vectors, word_scales = packed_vectors(vector for _, vector in words)
     codec = page_file("codec.js")
     modules = [[os.path.basename(name), built_file(name).decode()] for name in MODULES]

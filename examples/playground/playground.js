@@ -72,7 +72,11 @@ function makeImage(svg) {
   return [make('div', { className: 'map', tabIndex: 0 }, image), make('p', { className: 'note sideways' }, 'The map scrolls sideways.')];
 }
 
-function show({ results, error, changes, milliseconds }) {
+function unknownWord([word, near]) {
+  return make('p', { className: 'note' }, `The model has no word “${word}”${near.length > 0 ? `; similar words are: ${near.join(', ')}` : ''}.`);
+}
+
+function show({ results, error, changes, unknown = [], milliseconds }) {
   const nodes = results.flatMap((result) => {
     const cell = result.rows[0][0];
     const drawing = result.columns.length === 1 && result.rows.length === 1 && typeof cell === 'string' && cell.startsWith('<svg');
@@ -83,7 +87,7 @@ function show({ results, error, changes, milliseconds }) {
     box.setAttribute('role', 'alert');
     nodes.push(box);
   } else if (nodes.length === 0) {
-    nodes.push(make('p', { className: 'note' }, changes > 0 ? `${changes} rows changed.` : 'No rows.'));
+    nodes.push(make('p', { className: 'note' }, changes > 0 ? `${changes} rows changed.` : 'No rows.'), ...unknown.map(unknownWord));
   }
   element('results').replaceChildren(...nodes);
   showStatus(`${milliseconds < 10 ? milliseconds.toFixed(1) : Math.round(milliseconds)} ms`);

@@ -1,4 +1,4 @@
-// SQLite runs here, so that the page stays usable. Receives { id, sql }, and sends { progress }, { ready } and { id, results, error }.
+// SQLite runs here, so that the page stays usable. Receives { id, sql }, and sends { progress }, { ready } and { id, results, error, unknown }.
 import init from './sqlite-glove-wasm/index.mjs';
 
 const kMostRows = 500;
@@ -35,6 +35,23 @@ function run(db, sql) {
   return results;
 }
 
+// For each word in the statement's texts that the model lacks: the most similar words that it has.
+function spellings(db, sql) {
+  const found = new Map();
+  for (const [, quoted] of sql.matchAll(/'((?:[^']|'')*)'/g)) {
+    try {
+      for (const word of JSON.parse(db.selectValue('SELECT glove_oov(?)', quoted.replaceAll("''", "'")))) {
+        if (!/^\p{L}+$/u.test(word)) continue;  // of JSON or a pattern
+        const near = db.selectValues('SELECT word FROM glove_words WHERE like = ? AND distance <= 2 LIMIT 3', word);
+        if (found.size < 3) found.set(word, near);
+      }
+    } catch {
+      continue;  // the text is no expression
+    }
+  }
+  return [...found];
+}
+
 self.onmessage = async ({ data: { id, sql } }) => {
   let db;
   try {
@@ -47,6 +64,7 @@ self.onmessage = async ({ data: { id, sql } }) => {
   const answer = { id, results: [] };
   try {
     answer.results = run(db, sql);
+    if (answer.results.length === 0 && /glove_nn|cos_sim/i.test(sql)) answer.unknown = spellings(db, sql);
   } catch (error) {
     answer.error = String(error.message ?? error);
   }

@@ -67,6 +67,13 @@ def main():
     cosines = [float(row @ vector / numpy.linalg.norm(row) / numpy.linalg.norm(vector))
                for row, vector in zip(matrix, (numpy.frombuffer(exact[name], "<f4") for name in names))]
     assert min(cosines) > 0.999, min(cosines)
+    labels = [group["label"] for group in json.loads(re.search(r'id="facts">(.*?)</script>', page)[1])["groups"]]
+    assert len(labels) == 20 and len({frozenset(text.split(" · ")) for text in labels}) == 20, labels
+    # A word of the descriptions that the model lacks finds packages that have it.
+    assert not connection.execute("SELECT 1 FROM glove_words('words') WHERE id < 20000 AND word = 'perl'").fetchall()
+    about = dict(connection.execute("SELECT name, synopsis || ' ' || body FROM built.package").fetchall())
+    found = [names[int(row[0])] for row in connection.execute("SELECT neighbor FROM glove_nn(NULL, glove_text_vec('perl', 'words'), 10, 'packages')")]
+    assert sum("perl" in about[name].lower() for name in found) >= 5, found
     with open(os.path.join(out, "explorer.json"), "w", encoding="utf-8") as file:
         json.dump(expected, file)
     print(f"{len(packages)} packages in a page of {os.path.getsize(path):,} bytes; the least cosine of a vector in int8 is {min(cosines):.5f}")

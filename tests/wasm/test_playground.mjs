@@ -46,6 +46,9 @@ try {
 
   await runText('SELECT * FROM nothing_here');
   assert.equal(await browser.evaluate(`${results}.querySelector('[role=alert]').textContent`), 'no such table: nothing_here');
+  await runText("SELECT neighbor FROM glove_nn WHERE expr = 'kign - man + zzzzzzzzzz' AND k = 3");
+  assert.deepEqual(await browser.evaluate(`[...${results}.querySelectorAll('p')].map((p) => p.textContent)`),
+    ['No rows.', 'The model has no word “kign”; similar words are: king, sign, kin.', 'The model has no word “zzzzzzzzzz”.']);
   await runText("SELECT '<img src=x onerror=alert(1)>' AS html");
   assert.equal(await browser.evaluate(`${results}.querySelector('img')`), null);
 
