@@ -20,6 +20,8 @@ async function compile(wasm) {
 }
 
 export default async function init({ wasm = new URL('./sqlite-glove.wasm', import.meta.url), log = console.warn } = {}) {
+  // Random numbers, which modules of Node.js 18 have to import.
+  if (globalThis.crypto === undefined) globalThis.crypto = (await import('node:crypto')).webcrypto;
   const compiled = await compile(wasm);
   const module = await new Promise((resolve, reject) => {
     createModule({

@@ -1,7 +1,8 @@
 """The workflows of .github/ are valid: test_workflows.py PROJECT_DIR NPM_FOLDER
 
 @action-validator/core from npm validates each file against GitHub's JSON schema, and finds what is wrong with a copy that is
-spoilt. The commands that a workflow runs exist, and only release.yml's jobs for a tag may write or publish. Skipped, with the reason, without node, npm or the package.
+spoilt. The commands that a workflow runs exist and are recorded in CONTRIBUTING.md, and only release.yml's jobs for a tag may write or
+publish. Skipped, with the reason, without node, npm or the package.
 """
 import json
 import os
@@ -61,6 +62,15 @@ def check_release(text):
     assert len(text.splitlines()) <= 150
 
 
+def check_record(project, texts):
+    """CONTRIBUTING.md says of each step that runs something whether it has run outside of GitHub, or what stands in for it."""
+    with open(os.path.join(project, "CONTRIBUTING.md"), encoding="utf-8") as file:
+        record = file.read().partition("## What has run of the workflows")[2]
+    recorded = {name for row in re.findall(r"^\| ([^|]+) \|", record, re.MULTILINE)[1:] for name in row.split("; ")}
+    steps = {step.partition("\n")[0] for text in texts for step in text.split("- name: ")[1:] if re.search(r"^ +run: ", step.partition("      - ")[0], re.MULTILINE)}
+    assert len(steps) > 10 and recorded == steps, (sorted(recorded - steps), sorted(steps - recorded))
+
+
 def main(project, folder):
     workflows = os.path.join(project, ".github", "workflows")
     names = sorted(os.listdir(workflows))
@@ -73,6 +83,7 @@ def main(project, folder):
             assert os.access(os.path.join(project, command), os.X_OK), f"{name} runs {command}, which does not exist"
     assert re.search(r"^\s*run: \.ci/run$", texts["ci.yml"], re.MULTILINE), "ci.yml does not run .ci/run"
     check_release(texts["release.yml"])
+    check_record(project, texts.values())
     install(project, folder)
     for name, text in texts.items():
         text = NEWER.sub("", text)
