@@ -201,7 +201,9 @@ class Word2vecBinaryReader final : public RowReader {
   std::string fault_of(std::string_view word, const float* vector) const {
     if (std::any_of(word.begin(), word.end(), [](char c) { return is_control(c) || c == '\n'; }))
       return concat("the word '", escaped(word), "' has control bytes");
-    for (int64_t i = 0; i < header_.dims; ++i)
+    float most = 0;  // of what is not NaN, which is another error
+    for (int64_t i = 0; i < header_.dims; ++i) most = std::max(most, std::fabs(vector[i]));
+    for (int64_t i = 0; i < header_.dims && most > kMostPlausible; ++i)
       if (std::isfinite(vector[i]) && std::fabs(vector[i]) > kMostPlausible)
         return concat("component ", i + 1, " of '", escaped(word), "' is ", vector[i]);
     return {};

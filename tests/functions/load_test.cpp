@@ -112,9 +112,10 @@ TEST_F(Load, Options) {
   EXPECT_EQ(load_error(with("[1]")),
             "glove_load: the options must be a JSON object such as {\"threads\":2}, but are: [1]");
   EXPECT_EQ(load_error(with("{\"thread\":2}")),
-            "glove_load: unknown option \"thread\"; the options are: dims, document_prompt, file, format, "
-            "frequencies, "
-            "old, prompt, query_prompt, tensor, threads, verify, vocabulary");
+            "glove_load: unknown option \"thread\"; the options are: dims, document_prompt, encoding, file, "
+            "format, "
+            "frequencies, invalid, invalid_utf8, old, prompt, query_prompt, tensor, threads, top, verify, "
+            "vocabulary");
   EXPECT_EQ(load_error(with("{\"threads\":\"2\"}")),
             "glove_load: option \"threads\" is \"2\", but must be an integer from 0 (all cores) to 1024");
   EXPECT_EQ(load_error(with("{\"threads\":-1}")),

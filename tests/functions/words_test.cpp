@@ -194,7 +194,8 @@ std::vector<std::string> awkward_words(std::mt19937_64& random) {
 // GLOB reads bytes that are not valid UTF-8 as U+FFFD, in the pattern and in the word.
 TEST_F(Words, GlobOfBytesThatAreNoUtf8) {
   connection.rows("SELECT glove_load(" +
-                  sql_text(folder.write("u.txt", "a\xff 1 0\na\xef\xbf\xbd 1 1\nab 1 2\n")) + ", 'u')");
+                  sql_text(folder.write("u.txt", "a\xff 1 0\na\xef\xbf\xbd 1 1\nab 1 2\n")) +
+                  ", 'u', '{\"invalid_utf8\":\"keep\"}')");
   for (const char* pattern : {"char(97, 65533)", "CAST(x'61ff' AS TEXT)", "CAST(x'61ff2a' AS TEXT)"})
     EXPECT_EQ(connection.rows("SELECT id FROM glove_words('u') WHERE word GLOB " + std::string(pattern) +
                               " ORDER BY id"),

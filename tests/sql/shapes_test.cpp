@@ -246,7 +246,7 @@ TEST_F(Shapes, 17_RowValues) {
 // If text is UTF-16, bytes that are not valid UTF-8 become U+FFFD, and equal it.
 TEST_F(Shapes, 18_WordsThatAreNoUtf8InUtf16) {
   db.rows("SELECT glove_load(" + sql_text(folder.write("u.txt", "z 1 0\na\xff 1 1\na\xef\xbf\xbd 1 2\n")) +
-          ", 'u')");
+          ", 'u', '{\"invalid_utf8\":\"keep\"}')");
   Connection utf16;
   utf16.rows(
       "PRAGMA encoding = 'UTF-16le'; CREATE TABLE t(tag TEXT); INSERT INTO t VALUES (char(97, 65533))");
