@@ -15,8 +15,18 @@ const open = (file = ':memory:', options = {}) => {
   glove.load(db);
   return db;
 };
-if (process.argv[2] === 'library') {  // as another process
-  console.log(Object.values(open().prepare("SELECT glove_config('onnxruntime')").get())[0]);
+if (process.argv[2]) {  // as another process
+  const db = new DatabaseSync(':memory:', { allowExtension: true });
+  if (process.argv[2] === 'forbids') {  // to load again, as better-sqlite3 does
+    const load = db.loadExtension.bind(db), enable = db.enableLoadExtension.bind(db);
+    db.enableLoadExtension = undefined;
+    db.loadExtension = (file) => {
+      load(file);
+      enable(false);
+    };
+  }
+  glove.load(db);
+  console.log(Object.values(db.prepare("SELECT glove_config('onnxruntime')").get())[0], process.env.GLOVE_ONNXRUNTIME);
   process.exit(0);
 }
 
@@ -98,8 +108,10 @@ fs.writeFileSync(path.join(folder, 'index.js'), "throw new Error('imported');");
 const script = path.join(path.dirname(file), 'script.js');
 fs.copyFileSync(__filename, script);
 const { GLOVE_ONNXRUNTIME: _, ...environment } = process.env;
-const printed = (env) => execFileSync(process.execPath, [script, 'library'], { env, stdio: ['ignore', 'pipe', 'inherit'] }).toString().trim();
-assert.strictEqual(printed(environment), library);
-assert.strictEqual(printed({ ...environment, GLOVE_ONNXRUNTIME: '/a/library' }), '/a/library');
+const printed = (env, mode) => execFileSync(process.execPath, [script, mode], { env, stdio: ['ignore', 'pipe', 'inherit'] }).toString().trim();
+for (const mode of ['allows', 'forbids']) {
+  assert.strictEqual(printed(environment, mode), `${library} undefined`);
+  assert.strictEqual(printed({ ...environment, GLOVE_ONNXRUNTIME: '/a/library' }, mode), '/a/library /a/library');
+}
 fs.rmSync(path.dirname(file), { recursive: true });
 console.log('neural');

@@ -38,9 +38,13 @@ function offerOnnxRuntime(db, unpacked) {
   if (isSet) return;
   const found = onnxRuntime();
   if (found === undefined) return;
-  process.env.GLOVE_ONNXRUNTIME = unpacked(found);
-  config(db, 'onnxruntime');  // keeps it; better-sqlite3 forbids a connection to load libraries again, and so to set it
-  delete process.env.GLOVE_ONNXRUNTIME;
+  try {
+    config(db, 'onnxruntime', unpacked(found));
+  } catch (_) {  // better-sqlite3 has forbidden the connection to load libraries again, and so to name one
+    process.env.GLOVE_ONNXRUNTIME = unpacked(found);
+    config(db, 'onnxruntime');  // keeps it; a worker has an environment of its own, which the extension does not see
+    delete process.env.GLOVE_ONNXRUNTIME;
+  }
 }
 
 const realPath = (given) => {
