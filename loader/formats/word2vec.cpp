@@ -194,7 +194,9 @@ class Word2vecBinaryReader final : public RowReader {
   static constexpr size_t kBlockBytes = size_t{1} << 18;
 
   static size_t header_bytes(const RawBlock& raw) {
-    return static_cast<size_t>(std::find(raw.bytes.begin(), raw.bytes.end(), '\n') - raw.bytes.begin()) + 1;
+    const std::string_view text(raw.bytes.data(), raw.bytes.size());
+    const size_t end = text.find_first_of("\r\n");  // as word2vec_header() has found it
+    return end + (text.substr(end).starts_with("\r\n") ? 2 : 1);
   }
 
   // What shows that a row was misread, or nothing.
