@@ -108,7 +108,7 @@ TEST(ModelBuilder, TakesRowsAndBlocksInAnyOrder) {
       rows.words.assign(words.begin(), words.end());
       DerivedRows derived;
       ASSERT_TRUE(transform_and_derive("mixed", {}, dims, rows, derived).ok());
-      ASSERT_TRUE(mixed.append(dims, rows, derived).ok());
+      ASSERT_TRUE(mixed.append(dims, rows, derived, std::numeric_limits<int64_t>::max()).value());
     }
     EXPECT_EQ(mixed.duplicates(), singly.duplicates());
     const ModelPtr wanted = singly.finish(1).value();
