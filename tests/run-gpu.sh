@@ -47,7 +47,7 @@ run_test() {
 
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null || echo "no NVIDIA driver here"
 programs=0
-for program in "$prebuilt"/cuda_{rows,kmeans,moments,fault,devices,lost}_tests; do
+for program in "$prebuilt"/cuda_{rows,kmeans,fault,devices,lost}_tests; do
   [[ -x $program ]] || { echo "missing: $program (is there a CUDA compiler?)" && continue; }
   programs=$((programs + 1))
   suite=''

@@ -107,7 +107,7 @@ int database_code_for(int code) noexcept;
 
 // Runs body(), which returns an SQLite code, and returns database_code_for() it.
 template <class Body>
-int with_database_code(Body&& body) noexcept {
+int with_database_code(Body&& body) {
   remember_database_code(SQLITE_OK);
   return database_code_for(body());
 }

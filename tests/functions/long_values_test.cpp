@@ -31,11 +31,11 @@ TEST_F(LongValues, AreShortenedInMessages) {
       {"SELECT * FROM v('[1,2]', 1, '@')", "cpu"},
       {"SELECT glove_config('@')",
        "...'; the settings are: backend, threads, gpu_memory, devices, index_memory, audits, encode_limit, "
-       "onnxruntime"},
+       "onnxruntime_provider, onnxruntime"},
       {"SELECT glove_config('threads', '@')", "n...'"},
       {"SELECT glove_config('devices', '@')", "n...'"},
       {"SELECT glove_load('x', 'y', '{\"format\":\"@\"}')", ""},
-      {"SELECT glove_load('x', 'y', '{\"@\":1}')", "threads, verify, vocabulary"},
+      {"SELECT glove_load('x', 'y', '{\"@\":1}')", "threads, top, verify, vocabulary"},
       {"SELECT glove_load('x', 'y', '@')", "..."},
       {"SELECT glove_load_table('@', 'SELECT 1, 2')", "; a vector must be a BLOB of float32 or a JSON array"},
       {"SELECT glove_load_table('m', 'VALUES (1, ''[1]''), (''@'', ''[1]'')')", "; use one type"},

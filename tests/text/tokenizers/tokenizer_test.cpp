@@ -298,11 +298,10 @@ TEST(Tokenizers, NameThePartThatIsNotSupported) {
             "tokenizer.json: normalizer has the type 'Foo', which is not supported: BertNormalizer, "
             "ByteLevel, Lowercase, NFC, NFD, "
             "NFKC, NFKD, Nmt, Precompiled, Prepend, Replace, Sequence, Strip and StripAccents are");
-  EXPECT_EQ(with("/pre_tokenizer", {{"type", "Sequence"}, {"pretokenizers", {{{"type", "UnicodeScripts"}}}}}),
-            "tokenizer.json: pre_tokenizer.pretokenizers[0] has the type 'UnicodeScripts', which is not "
-            "supported: BertPreTokenizer, "
-            "ByteLevel, CharDelimiterSplit, Digits, Metaspace, Punctuation, Sequence, Split, Whitespace and "
-            "WhitespaceSplit are");
+  EXPECT_EQ(with("/pre_tokenizer", {{"type", "Sequence"}, {"pretokenizers", {{{"type", "FixedLength"}}}}}),
+            "tokenizer.json: pre_tokenizer.pretokenizers[0] has the type 'FixedLength', which is not "
+            "supported: BertPreTokenizer, ByteLevel, CharDelimiterSplit, Digits, Metaspace, Punctuation, "
+            "Sequence, Split, UnicodeScripts, Whitespace and WhitespaceSplit are");
   EXPECT_EQ(with("/model/type", "Foo"),
             "tokenizer.json: model has the type 'Foo', which is not supported: WordPiece, WordLevel, Unigram "
             "and BPE are");
