@@ -82,8 +82,9 @@ Status PairJoin::read_block(const InterruptCheck& interrupted) {
       left_out_.push_back(next_);
     ++next_;
   }
-  rows_per_answer_ =
-      task_.k < 0 ? kFirstRows : std::min(task_.k, searched().rows()) + (joins_itself() ? 1 : 0);
+  GLOVE_RETURN_IF_ERROR(rows_.check_unchanged());  // here, because rows that are gone are no questions
+  const int64_t nearest = std::min(task_.k, searched().rows()) + (joins_itself() ? 1 : 0);
+  rows_per_answer_ = task_.k < 0 ? kFirstRows : std::max<int64_t>(1, nearest);
   progress_.set("row", next_, rows_.rows());
   return {};
 }
