@@ -88,11 +88,13 @@ Result<ModelPtr> open_without_counts(const std::string& path, const OpenOptions&
   GLOVE_ASSIGN_OR_RETURN(const Format* const format, options.verify
                                                          ? find_format_to_verify(input, options.read)
                                                          : find_format(input, options.read));
-  if ((options.top > 0 || !options.read.encoding.empty()) && input.is_plain() &&
-      (format->name == "glove-model" || format->name == "glove-shards"))
-    return invalid_argument(path,
-                            ": a model file is opened as a whole; omit the options top and encoding "
-                            "(--top of glove-convert writes a smaller one)");
+  if ((options.top > 0 || !options.read.encoding.empty() ||
+       options.read.invalid_utf8 != InvalidUtf8::kReplace) &&
+      input.is_plain() && (format->name == "glove-model" || format->name == "glove-shards"))
+    return invalid_argument(
+        path,
+        ": a model file is opened as a whole; omit the options top, encoding and invalid_utf8 "
+        "(--top of glove-convert writes a smaller one)");
   if (format->name == "glove-shards") return open_shards(input, options);
   if (format->name != "glove-model" || !input.is_plain()) return read_to_heap(input, *format, options);
   GLOVE_ASSIGN_OR_RETURN(ModelPtr model,

@@ -62,8 +62,8 @@ class Pipeline {
           options_.left_out->add(kind.fault, kind.first, kind.rows);
       }
       GLOVE_ASSIGN_OR_RETURN(const bool wants_more, consume(job.rows, job.derived));
+      if (!wants_more) return {};  // the rows that were consumed come before an error
       if (!job.status.ok()) return job.status;
-      if (!wants_more) return {};
       recycled_.push_back(std::move(in_flight_.front()));
       in_flight_.pop_front();
       if (options_.progress) options_.progress(reader_.file_position(), options_.file_bytes);

@@ -154,7 +154,10 @@ class WordListFile final : public WordSource {
   void end_line() {
     std::string_view word = line_;
     if (layout_.has_columns) word = column_of(word, layout_.column);
-    if (layout_.has_counts) word = without_count(word.substr(0, word.find_last_not_of(" \t") + 1));
+    if (layout_.has_counts) {
+      const std::string_view counted = without_count(word.substr(0, word.find_last_not_of(" \t") + 1));
+      if (!counted.empty()) word = counted;
+    }
     const bool unquote = layout_.is_quoted && is_quoted(word);
     if (unquote) word = word.substr(1, word.size() - 2);
     if (line_number_ > 1 || !layout_.has_header) {

@@ -20,6 +20,7 @@
 #include "base/concat.h"
 #include "base/file_calls.h"
 #include "base/posix/posix.h"
+#include "base/scope_exit.h"
 #include "base/system_calls.h"
 
 namespace glove::system_calls {
@@ -177,10 +178,18 @@ Status recode(const std::string& encoding, std::span<const std::string_view> wor
   if (converter == iconv_t(-1))
     return make_error(ErrorCode::kInvalidArgument, "the C library has no encoding '", encoding,
                       "'; iconv -l lists those that it can have");
+  const ScopeExit close([&] { ::iconv_close(converter); });
+  // Some encodings hold a character back that the next one may change; this appends it, and begins anew.
+  const auto flush = [&] {
+    std::array<char, 256> text;
+    char* end = text.data();
+    size_t room = text.size();
+    ::iconv(converter, nullptr, nullptr, &end, &room);
+    bytes.append(text.data(), end);
+  };
   for (const std::string_view word : words) {
     auto* at = const_cast<char*>(word.data());  // which iconv() does not write to
     size_t left = word.size();
-    ::iconv(converter, nullptr, nullptr, nullptr, nullptr);
     while (left > 0) {
       std::array<char, 256> text;
       char* end = text.data();
@@ -189,13 +198,14 @@ Status recode(const std::string& encoding, std::span<const std::string_view> wor
       const int reason = errno;
       bytes.append(text.data(), end);
       if (!failed || reason == E2BIG) continue;
+      flush();
       bytes += '\xFF';
       ++at;
       --left;
     }
+    flush();
     ends.push_back(bytes.size());
   }
-  ::iconv_close(converter);
   return {};
 }
 

@@ -85,11 +85,19 @@ class OddInputs(unittest.TestCase):
             "1 row left out that have another number of components; the first is line 7"))
         self.assertEqual(self.load(path, top=2, invalid="skip")[0], ["a", "b"])
         self.assertEqual(self.load(self.write("g.txt", b"\xc4\xe3\xba\xc3 1 2\nb 2 1\n"), encoding="gbk")[0], ["你好", "b"])
+        # These encodings hold a letter back that the next one may change.
+        for encoding, text, words in (("cp1258", b"banana 0 2\ncha\xcco 1 2\na 2 2\n", ["banana", "chào", "a"]),
+                                      ("cp1255", "שלום 0 2\nא 1 2\n".encode("cp1255"), ["שלום", "א"])):
+            self.assertEqual(self.load(self.write("held.txt", text), encoding=encoding)[0], words)
+        late = self.write("late.txt", b"a 1 2\nb 3 4\nc 5 6\nd nan 1\n")
+        self.assertEqual(self.load(late, top=2)[0], ["a", "b"])
+        self.assertIn("NaN", self.error(late))
         model = os.path.join(self.folder, "m.safetensors")
         result = subprocess.run([CONVERT, path, model, "--skip-invalid"], capture_output=True, text=True, check=True)
         self.assertIn("1 row left out that have another number of components; the first is line 7\n", result.stderr)
-        self.assertIn("omit the options top and encoding", self.error(model, top=2))
+        self.assertIn("omit the options top, encoding and invalid_utf8", self.error(model, top=2))
         self.assertEqual(self.load(model, invalid="skip")[0], list("abcde"))
+        self.assertIn("omit the options top, encoding and invalid_utf8", self.error(model, invalid_utf8="skip"))
         self.assertIn("must be skip or error", self.error(path, invalid="ignore"))
         latin = self.write("latin.txt", b"caf\xe9 1 2\nb 2 1\n")
         result = subprocess.run([CONVERT, latin, model, "--invalid-utf8", "keep"], capture_output=True, text=True, check=True)
