@@ -469,16 +469,18 @@ class Verbs(unittest.TestCase):
             CREATE TABLE page(id INTEGER PRIMARY KEY, "page ""no" INTEGER UNIQUE, body, emb BLOB);
             CREATE VIRTUAL TABLE doc_fts USING fts5(body, content=doc, content_rowid='page "no'); -- comment, content_rowid=id
             CREATE VIRTUAL TABLE page_fts USING fts5(body, content = page, Content_RowID = "page ""no");
-            CREATE VIRTUAL TABLE page_plain USING fts5(body, content = page)""")
+            CREATE VIRTUAL TABLE page_short USING fts5(body, content = page, content_r = "page ""no");
+            CREATE VIRTUAL TABLE page_plain USING fts5(body, content = page, content_rowid = oid)""")
         rows = [(1, 3, "rain"), (2, 1, "storm"), (3, 2, "rain and storm")]  # each number is also the id of another row
         for table in ("doc", "page"):
             for key, number, body in rows:
                 blob = array.array("f", [key, 1]).tobytes()
                 self.conn.execute(f"INSERT INTO {table} VALUES (?, ?, ?, ?)", (f"d{key}" if table == "doc" else key, number, body, blob))
-                self.conn.execute(f"INSERT INTO {table}_fts(rowid, body) VALUES (?, ?)", (number, body))
+                for full_text in [f"{table}_fts"] + ["page_short"] * (table == "page"):
+                    self.conn.execute(f"INSERT INTO {full_text}(rowid, body) VALUES (?, ?)", (number, body))
             self.conn.execute(f"CREATE VIRTUAL TABLE {table}_vec USING glove_index(content={table}, rowid=id, vector=emb)")
         self.conn.execute("INSERT INTO page_plain(rowid, body) SELECT id, body FROM page")
-        for table, full_text in (("doc", "doc_fts"), ("page", "page_fts"), ("page", "PAGE_plain")):
+        for table, full_text in (("doc", "doc_fts"), ("page", "page_fts"), ("page", "page_short"), ("page", "PAGE_plain")):
             index = self.glove.Index(self.conn, table)
             for where, expected in ((None, [1, 3]), ({"body": "rain"}, [1])):
                 found = index.search([1, 0], 9, hybrid=full_text, match="rain", weights=(1, 0), where=where)

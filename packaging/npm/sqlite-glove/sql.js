@@ -170,9 +170,9 @@ function fullTextRowid(db, fullText, columns) {
     const [made] = prepare(db, `SELECT sql FROM ${quoted(schema)}.sqlite_master WHERE lower(name) = lower(?) AND sql NOT NULL`).all(fullText);
     if (!made) continue;
     const [, text] = made.sql.replace(comment, (_, kept) => kept || ' ').match(/\(([^]*)\)/) || ['', ''];
-    const given = Array.from(text.matchAll(argument)).filter(([, key]) => key.toLowerCase() === 'content_rowid');
+    const given = Array.from(text.matchAll(argument)).filter(([, key]) => /^content_(r(o(w(id?)?)?)?)?$/i.test(key));  // FTS5 takes a beginning
     const column = given.length ? unquoted(given.at(-1)[2]) : '';
-    return columns.some((one) => one.toLowerCase() === column.toLowerCase()) ? quoted(column) : 'rowid';
+    return [...columns, 'oid', '_rowid_'].some((one) => one.toLowerCase() === column.toLowerCase()) ? quoted(column) : 'rowid';
   }
   return 'rowid';
 }

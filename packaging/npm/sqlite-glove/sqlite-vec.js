@@ -6,7 +6,7 @@ const { allOrNothing, checkLoaded, literal, prepare, quoted } = require('./sql.j
 const madeBy = /\bUSING\s+["'`[]?vec0["'`\]]?\s*\(([^]*)\)\s*$/i;
 const vector = /^(\w+)\s+(\w+)\s*\[\s*(\d+)\s*\](?:\s*distance_metric\s*=\s*(\w+))?$/i;
 const other = /^(\+?)\s*(\w+)\s+(\w+)(?:\s+(primary|partition)\s+key)?$/i;
-const types = { text: 'TEXT', int: 'INTEGER', integer: 'INTEGER', float: 'REAL', double: 'REAL', bool: 'BOOLEAN', boolean: 'BOOLEAN', blob: 'BLOB' };
+const types = { __proto__: null, text: 'TEXT', int: 'INTEGER', integer: 'INTEGER', float: 'REAL', double: 'REAL', bool: 'BOOLEAN', boolean: 'BOOLEAN', blob: 'BLOB' };
 
 function vectorColumn(table, [, name, element, dims, given]) {
   const metric = (given || 'l2').toLowerCase();

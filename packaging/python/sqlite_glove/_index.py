@@ -9,7 +9,7 @@ from ._neural import catch_up, encode_in_pieces, explain, is_neural, loaded_mode
 from ._search import Asked, Inputs, Search
 from ._sql import (Params, Progress, Report, all_or_nothing, check_loaded, columns_of, definition_of, definitions, execute, insert_sql, literal,
                    quoted, reported, reporter, text, where_of)
-from ._values import Columns, Key, blob, blobs, by_name, column_type, column_values, count, faults, key_of_ids, kind_of, values_of
+from ._values import Columns, Key, blob, blobs, bound, by_name, column_type, column_values, count, faults, key_of_ids, kind_of, values_of
 
 Where = Union[None, str, Mapping[str, Any]]
 Rows = Literal["tuples", "dicts", "pandas", "polars", "arrow", "frame"]
@@ -235,7 +235,8 @@ class Index:
         width = len(self.key.names)
         other_width = len(other.key.names) if isinstance(other, Index) else width if other is None else 1
         return Pairs(*self._joined("glove_pairs", f"a, b, {self._score()}", [width, other_width, "f8"], {
-            "min_similarity": min_similarity, "max_distance": max_distance, "pairs": pairs,
+            "min_similarity": bound("min_similarity", min_similarity), "max_distance": bound("max_distance", max_distance),
+            "pairs": None if pairs is None else count(pairs, "pairs"),
             "other": f"{other.schema}.{other.name}" if isinstance(other, Index) else other, "among": among, "backend": backend}))
 
     @_named
@@ -243,7 +244,8 @@ class Index:
                among: Any = None, backend: Optional[str] = None) -> Groups:
         """The groups that the pairs of pairs(), or of each row and its k nearest ones, connect."""
         return Groups(*self._joined("glove_groups", "id, group_id, size", [len(self.key.names)] * 2 + ["i8"], {
-            "min_similarity": min_similarity, "max_distance": max_distance, "k": k, "among": among, "backend": backend}))
+            "min_similarity": bound("min_similarity", min_similarity), "max_distance": bound("max_distance", max_distance),
+            "k": None if k is None else count(k), "among": among, "backend": backend}))
 
     @_named
     def neighbors(self, k: int = 15, *, among: Any = None, backend: Optional[str] = None, progress: Report = None) -> Neighbors:

@@ -242,6 +242,7 @@ def full_text_rowid(conn: Any, full_text: str, columns: Sequence[str]) -> str:
     for schema in sorted(schemas, key=lambda schema: schema != "temp"):
         for (sql,) in execute(conn, f"SELECT sql FROM {quoted(schema)}.sqlite_master WHERE lower(name) = lower(?) AND sql NOT NULL", (full_text,)):
             arguments = re.search(r"\((.*)\)", _COMMENT.sub(lambda one: one[1] or " ", text(sql)), re.DOTALL)
-            given = [_unquoted(value) for key, value in _ARGUMENT.findall(arguments[1] if arguments else "") if key.lower() == "content_rowid"]
-            return quoted(given[-1]) if given and given[-1].lower() in map(str.lower, columns) else "rowid"
+            given = [_unquoted(value) for key, value in _ARGUMENT.findall(arguments[1] if arguments else "")
+                     if key.lower().startswith("content_") and "content_rowid".startswith(key.lower())]  # FTS5 takes a beginning
+            return quoted(given[-1]) if given and given[-1].lower() in [*map(str.lower, columns), "oid", "_rowid_"] else "rowid"
     return "rowid"

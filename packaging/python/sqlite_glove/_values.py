@@ -2,6 +2,7 @@
 import array
 import json
 import math
+import numbers
 import operator
 import os
 import reprlib
@@ -175,10 +176,18 @@ def key_of_ids(ids: Any) -> Tuple[Key, Dict[str, str], Dict[str, List[Any]]]:
     return key, {"id": f"{column_type(given)} PRIMARY KEY NOT NULL" if is_text else " INTEGER PRIMARY KEY"}, values
 
 
-def count(k: Any) -> int:
+def count(k: Any, name: str = "k") -> int:
     if isinstance(k, bool) or not hasattr(k, "__index__") or operator.index(k) < 0:
-        raise ValueError(f"k is {k!r}; it must be a number of rows, 0 or more")
+        raise ValueError(f"{name} is {k!r}; it must be a number of rows, 0 or more")
     return min(operator.index(k), _MOST_ROWS)
+
+
+def bound(name: str, value: Any) -> Optional[float]:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or value != value:
+        raise ValueError(f"{name} is {value!r}; it must be a number")
+    return float(value)
 
 
 def _reals(array: Any, dimensions: int, shape: str) -> Any:
