@@ -79,12 +79,16 @@ std::unique_ptr<glove::Engine> make_engine() {
 }
 
 glove::Engine* process_engine = nullptr;
+const std::string* image_path =
+    nullptr;  // of this library's file, found before the program changes its folder
 
 // Performs the setup that a process needs once. The pointer table is set here rather than by every
 // connection, so that threads that open connections at the same time do not race for it.
 void set_up_process(const sqlite3_api_routines* api) {
   SQLITE_EXTENSION_INIT2(api);
   process_engine = make_engine().release();
+  const std::string path = glove::system_calls::library_of(&process_engine);
+  image_path = new std::string(glove::system_calls::resolved_path(path).value_or(path));
   glove::system_calls::keep_mapped(&process_engine);
 }
 
@@ -100,8 +104,7 @@ int register_objects(sqlite3* db) {
 glove::Result<void*> load_copy() {
   const std::string folder = glove::system_calls::temporary_folder();
   std::string name;
-  GLOVE_ASSIGN_OR_RETURN(const glove::File original,
-                         glove::File::open_for_reading(glove::system_calls::library_of(&process_engine)));
+  GLOVE_ASSIGN_OR_RETURN(const glove::File original, glove::File::open_for_reading(*image_path));
   GLOVE_ASSIGN_OR_RETURN(const int64_t bytes, original.size());
   GLOVE_ASSIGN_OR_RETURN(glove::File copy, glove::File::create_random(folder, 0700, folder, name));
   const glove::Status copied = copy.copy_from(original, 0, 0, bytes);
@@ -125,7 +128,7 @@ int load_copy_for(sqlite3* db, char** error_message, const sqlite3_api_routines*
     if (!loaded.ok()) {
       *error_message = api->mprintf(
           "glove is already loaded into another SQLite library of this process, and this one needs a copy of "
-          "it: %s; use one of them",
+          "it: %s; use one of them, or set TMPDIR to a folder whose files may be executed",
           loaded.error().message.c_str());
       return SQLITE_ERROR;
     }

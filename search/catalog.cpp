@@ -104,7 +104,9 @@ Result<CatalogEntry> Catalog::load(const std::string& path, const std::string& n
   for (const auto& [option, is_given] :
        {Given("format", !open.read.format.empty()), Given("tensor", !open.read.tensor.empty()),
         Given("vocabulary", !open.read.words_path.empty()), Given("frequencies", !open.counts_path.empty()),
-        Given("verify", open.verify)})
+        Given("verify", open.verify), Given("top", open.top > 0),
+        Given("encoding", !open.read.encoding.empty()), Given("invalid", open.read.skip_invalid),
+        Given("invalid_utf8", open.read.invalid_utf8 != InvalidUtf8::kReplace)})
     if (model != nullptr && is_given)
       return invalid_argument(
           path, ": the option \"", option,

@@ -49,11 +49,14 @@
 #pragma once
 
 #include <concepts>
+#include <exception>
 #include <memory>
+#include <new>
 #include <span>
 #include <string>
 #include <utility>
 
+#include "base/float_environment.h"
 #include "search/engine.h"
 #include "sql/adapter/arguments.h"
 #include "sql/adapter/connection.h"
@@ -187,6 +190,7 @@ class Callbacks {
   template <bool kIsNew>
   static int make(sqlite3* db, void* engine, int argc, const char* const* argv, sqlite3_vtab** table,
                   char** message) noexcept {
+    const ScopedFloatEnvironment float_environment;
     try {
       ConnectionPtr connection = Connection::of(db, *static_cast<Engine*>(engine));
       std::unique_ptr<Object> object;
@@ -210,8 +214,13 @@ class Callbacks {
         return code;
       *table = object.release();
       return SQLITE_OK;
-    } catch (...) {
+    } catch (const std::bad_alloc&) {
       return SQLITE_NOMEM;
+    } catch (const std::exception& error) {
+      *message = sqlite3_mprintf("%s", error.what());
+      return SQLITE_ERROR;
+    } catch (...) {
+      return SQLITE_ERROR;
     }
   }
 

@@ -161,7 +161,7 @@ Status find_metric(Connection& connection, IndexDefinition& index) {
                          has_object(connection.db(), index, "table", index.name + "_config"));
   std::optional<RowMetric> metric;
   if (!exists) {
-    metric = TextModel(connection, index).metric();
+    GLOVE_ASSIGN_OR_RETURN(metric, TextModel(connection, index).metric());
   } else if (check_table(connection.db(), index, kTables[0]).ok()) {
     GLOVE_ASSIGN_OR_RETURN(const std::string name,
                            OwnQuery(connection.db(), index.name,

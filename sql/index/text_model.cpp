@@ -120,9 +120,12 @@ Status TextModel::find_encoder(int64_t& dims) {
   return {};
 }
 
-std::optional<RowMetric> TextModel::metric() {
+Result<std::optional<RowMetric>> TextModel::metric() {
   int64_t dims = 0;
-  if (!choose({}).ok() || !find(dims).ok() || model_->source().encoder == nullptr) return std::nullopt;
+  Status found = choose({});
+  if (found.ok()) found = find(dims);
+  if (!found.ok() && found.error().code == ErrorCode::kInterrupted) return found.error();
+  if (!found.ok() || model_->source().encoder == nullptr) return std::optional<RowMetric>();
   return model_->source().encoder->metric();
 }
 

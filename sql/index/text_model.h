@@ -34,7 +34,7 @@ class TextModel : IndexPart {
   std::string fingerprint() const;
   Status check_fingerprint(const std::string& expected_fingerprint) const;
   // That of the vectors of a neural model; nullopt if it is not known, or another one than an index can have.
-  std::optional<RowMetric> metric();
+  Result<std::optional<RowMetric>> metric();
   // An error if the vectors are meant for another metric than that of the index, and its definition has none.
   Status check_metric() const;
 

@@ -161,7 +161,7 @@ class TwoLibraries(unittest.TestCase):
             resource.setrlimit(resource.RLIMIT_NOFILE, limits)
             os.environ["TMPDIR"] = folder or tempfile.gettempdir()
         self.assertEqual(str(raised.exception), "error during initialization: glove is already loaded into another SQLite library of this process, and this one needs a copy of "
-                         f"it: cannot create '{missing}': No such file or directory; use one of them")
+                         f"it: cannot create '{missing}': No such file or directory; use one of them, or set TMPDIR to a folder whose files may be executed")
         before = os.listdir(os.environ["TMPDIR"])
         other.load(self.extension)  # no failure is remembered
         self.assertEqual([name for name in os.listdir(os.environ["TMPDIR"]) if name.startswith(".glove-") and name not in before], [])

@@ -50,6 +50,7 @@ Result<std::shared_ptr<NeuralEncoder>> NeuralEncoder::open(Settings& settings, c
   std::shared_ptr<NeuralEncoder> encoder(
       new NeuralEncoder(settings, std::move(folder), std::move(library), options.dims));
   std::vector<TextToEncode> texts(1);
+  texts[0].text = "a";  // an empty one may have no tokens
   Status made = encoder->encode_all_as("", texts, interrupted);
   if (made.ok()) made = texts[0].fault;
   if (!made.ok() && made.error().code != ErrorCode::kInterrupted)
