@@ -110,6 +110,10 @@ template <class Range, class Value>
 constexpr bool binary_search(Range&& range, const Value& value) {
   return std::binary_search(std::begin(range), std::end(range), value);
 }
+template <class Range, class Value>
+constexpr auto lower_bound(Range&& range, const Value& value) {
+  return std::lower_bound(std::begin(range), std::end(range), value);
+}
 template <class Range, class Value, class Less = std::less<>, class Projection>
 constexpr auto lower_bound(Range&& range, const Value& value, Less less, Projection projection) {
   return std::lower_bound(
@@ -143,6 +147,10 @@ constexpr bool is_sorted(Range&& range, Less... less) {
 template <class Range, class... Less>
 constexpr void make_heap(Range&& range, Less... less) {
   std::make_heap(std::begin(range), std::end(range), less...);
+}
+template <class Range, class... Less>
+constexpr void push_heap(Range&& range, Less... less) {
+  std::push_heap(std::begin(range), std::end(range), less...);
 }
 template <class Range, class... Less>
 constexpr void pop_heap(Range&& range, Less... less) {
