@@ -196,11 +196,12 @@ class Callbacks {
       std::unique_ptr<Object> object;
       const int defined = with_database_code([&] {
         auto definition = Table::define(*connection, {argv, static_cast<size_t>(argc)});
-        if (definition.ok())
-          object = std::make_unique<Object>(connection, std::move(definition).value());
-        else
+        if (!definition.ok()) {
           *message = sqlite_message(definition.error().message);
-        return definition.ok() ? SQLITE_OK : SQLITE_ERROR;
+          return SQLITE_ERROR;
+        }
+        object = std::make_unique<Object>(connection, std::move(definition).value());
+        return SQLITE_OK;
       });
       if (defined != SQLITE_OK) return defined;
       if constexpr (kIsNew) {
