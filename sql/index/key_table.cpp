@@ -184,6 +184,7 @@ Status KeyTable::return_part(sqlite3_context* context, int64_t id, int part) {
 Status KeyTable::return_key(sqlite3_context* context, int64_t id) {
   return use_parts(id, [&](OwnStatement::Run& run) {
     std::vector<sqlite3_value*> parts;
+    parts.reserve(static_cast<size_t>(run.columns()));
     for (int i = 0; i < run.columns(); ++i) parts.push_back(run.value(i));
     if (parts.size() == 1)
       sqlite3_result_value(context, parts.front());
