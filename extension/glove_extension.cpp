@@ -87,8 +87,10 @@ const std::string* image_path =
 void set_up_process(const sqlite3_api_routines* api) {
   SQLITE_EXTENSION_INIT2(api);
   process_engine = make_engine().release();
+#ifndef GLOVE_STATIC
   const std::string path = glove::system_calls::library_of(&process_engine);
   image_path = new std::string(glove::system_calls::resolved_path(path).value_or(path));
+#endif
   glove::system_calls::keep_mapped(&process_engine);
 }
 
