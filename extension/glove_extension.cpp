@@ -79,8 +79,10 @@ std::unique_ptr<glove::Engine> make_engine() {
 }
 
 glove::Engine* process_engine = nullptr;
-const std::string* image_path =
-    nullptr;  // of this library's file, found before the program changes its folder
+#ifndef GLOVE_STATIC
+// The path of this library's file, found before the program changes its folder.
+const std::string* image_path = nullptr;
+#endif
 
 // Performs the setup that a process needs once. The pointer table is set here rather than by every
 // connection, so that threads that open connections at the same time do not race for it.
