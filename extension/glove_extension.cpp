@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/file_calls.h"
 #include "base/mutex.h"
+#include "base/scope_exit.h"
 #include "base/system_calls.h"
 #include "cpu/cpu_backend.h"
 #include "extension/sqlite_glove.h"
@@ -111,12 +112,11 @@ glove::Result<void*> load_copy() {
   GLOVE_ASSIGN_OR_RETURN(const glove::File original, glove::File::open_for_reading(*image_path));
   GLOVE_ASSIGN_OR_RETURN(const int64_t bytes, original.size());
   GLOVE_ASSIGN_OR_RETURN(glove::File copy, glove::File::create_random(folder, 0700, folder, name));
+  const glove::ScopeExit removing([&] { glove::system_calls::remove(name); });
   const glove::Status copied = copy.copy_from(original, 0, 0, bytes);
   copy = glove::File();
-  glove::Result<void*> entry = copied.ok() ? glove::system_calls::library_function(name, "sqlite3_glove_init")
-                                           : glove::Result<void*>(copied.error());
-  glove::system_calls::remove(name);
-  return entry;
+  GLOVE_RETURN_IF_ERROR(copied);
+  return glove::system_calls::library_function(name, "sqlite3_glove_init");
 }
 
 // Loads the extension into a connection of another SQLite library than the first. An image of this library
