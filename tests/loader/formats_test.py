@@ -23,8 +23,8 @@ CONVERT = sys.argv.pop(1)
 SEED = int(os.environ.get("GLOVE_TEST_SEED") or random.SystemRandom().randrange(2**32))
 
 
-def convert(*arguments):
-    return subprocess.run([CONVERT, "--invalid-utf8", "keep", *arguments], capture_output=True, check=False)
+def convert(*arguments, options=("--invalid-utf8", "keep")):
+    return subprocess.run([CONVERT, *options, *arguments], capture_output=True, check=False)
 
 
 def random_rows(generator, rows, dims):
@@ -70,8 +70,8 @@ class Formats(unittest.TestCase):
             file.write(content)
         return self.path(name)
 
-    def converted(self, *arguments):
-        result = convert(*arguments, self.path("out.safetensors"))
+    def converted(self, *arguments, **options):
+        result = convert(*arguments, self.path("out.safetensors"), **options)
         self.assertEqual(result.returncode, 0, result.stderr.decode(errors="replace"))
         model = model_file_reader.ModelFile(self.path("out.safetensors"))
         model.check()
@@ -139,9 +139,9 @@ class Formats(unittest.TestCase):
             vectors = random_rows(self.generator, rows, dims) + numpy.float32(1)
             path = self.path("minimal.safetensors")
             model_file_reader.write_minimal_model(path, words, vectors)
-            result = convert("--verify", path)
+            result = convert("--verify", path, options=())
             self.assertEqual(result.returncode, 0, result.stderr)
-            model, _ = self.converted(path)
+            model, _ = self.converted(path, options=())
             self.assert_same(model, words, vectors)
 
     def test_numbers_in_every_notation_are_the_nearest_float32(self):
