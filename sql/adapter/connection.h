@@ -69,6 +69,11 @@ class Connection {
   };
   bool loads_rows() const { return loads_rows_; }
 
+  // True while glove_attach makes or removes virtual tables whose own tables lie elsewhere and stay as they
+  // are.
+  bool attaches() const { return attaches_; }
+  void set_attaches(bool attaches) { attaches_ = attaches; }
+
   // The indexes that run statements of their own now, the innermost last. Only sql/index/own_work.h uses
   // them.
   std::vector<const IndexDefinition*>& indexes_at_work() { return indexes_at_work_; }
@@ -99,6 +104,7 @@ class Connection {
   sqlite3* const db_;
   Engine& engine_;
   bool loads_rows_ = false;
+  bool attaches_ = false;
   int pins_ = 0;
   uint64_t own_changes_ = 0;
   CatalogSnapshotPtr pinned_;                    // not null while there are pins

@@ -10,9 +10,9 @@
 namespace glove::sql {
 namespace {
 
-constexpr std::array<std::string_view, 8> kDirectFunctions = {
+constexpr std::array<std::string_view, 9> kDirectFunctions = {
     "glove_load", "glove_unload", "glove_config", "glove_derive", "glove_load_table",
-    "glove_save", "glove_recall", "glove_repair"};
+    "glove_save", "glove_recall", "glove_repair", "glove_attach"};
 
 bool running_statement_calls(sqlite3* db, std::string_view function) {
   for (sqlite3_stmt* statement = sqlite3_next_stmt(db, nullptr); statement != nullptr;

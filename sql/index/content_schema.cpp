@@ -224,6 +224,20 @@ Result<bool> can_lose_rows(sqlite3* db, const IndexDefinition& index) {
   return has_index(db, index, [](const OwnQuery& run) { return run.integer(2) != 0; });
 }
 
+Status check_name_is_free(sqlite3* db, const IndexDefinition& index) {
+  OwnQuery schemas(db, index.name, "PRAGMA database_list");
+  return schemas.for_each([&]() -> Status {
+    IndexDefinition other = index;
+    other.schema = schemas.text(1);
+    if (other.schema == "temp") return {};
+    OwnQuery table = master_query(db, other, "type", kTableOrView, index.name);
+    GLOVE_ASSIGN_OR_RETURN(const bool taken, table.next());
+    if (!taken) return {};
+    return index_error(index, "the schema ", other.schema, " has a ", table.text(0),
+                       " of this name, which the index in temp would hide; choose another name, or drop it");
+  });
+}
+
 Result<std::optional<IndexDefinition>> find_index(sqlite3* db, const char* function, std::string_view name) {
   std::optional<IndexDefinition> found;
   OwnQuery schemas(db, function, "PRAGMA database_list");

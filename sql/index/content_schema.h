@@ -44,6 +44,10 @@ void find_key(sqlite3* db, IndexDefinition& index);
 // none. `function` begins the messages.
 Result<std::optional<IndexDefinition>> find_index(sqlite3* db, const char* function, std::string_view name);
 
+// An error if a schema of the connection but temp has a table or view of the index's name, which a virtual
+// table in temp would hide.
+Status check_name_is_free(sqlite3* db, const IndexDefinition& index);
+
 // Checks that the content is a table that can be indexed by the key, and has the columns, all of which it
 // returns. The error says what is wrong.
 Result<std::vector<ContentColumn>> checked_columns(sqlite3* db, const IndexDefinition& index);

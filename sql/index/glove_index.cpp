@@ -79,7 +79,7 @@ Error explained(sqlite3* db, const IndexDefinition& index, Error error, bool no_
   bool writes = false;
   for (sqlite3_stmt* at = sqlite3_next_stmt(db, nullptr); at != nullptr; at = sqlite3_next_stmt(db, at)) {
     if (sqlite3_stmt_busy(at) == 0 || sqlite3_stmt_readonly(at) != 0 || sqlite3_sql(at) == nullptr) continue;
-    if (changes_rows_of(sqlite3_sql(at), index.schema, index.name)) return cannot_change(index);
+    if (changes_rows_of(sqlite3_sql(at), index.table_schema(), index.name)) return cannot_change(index);
     writes = true;
   }
   if (!writes || !no_query) return error;
@@ -219,6 +219,7 @@ class LiveIndex final : public nn::RankedTable, private nn::RowKeys {
     return concat("CREATE TABLE x(", columns, quoted_name(index_.name), " TEXT HIDDEN)");
   }
   Status create() {
+    if (connection().attaches()) return {};
     if (index_.has_certainty)
       return index_error(index_,
                          "there is no argument certainty any more; leave it out: all answers are "
@@ -227,6 +228,7 @@ class LiveIndex final : public nn::RankedTable, private nn::RowKeys {
     return own_work(connection(), index_, [this] { return commands_.create(); });
   }
   Status destroy() {
+    if (connection().attaches()) return {};
     return own_work(connection(), index_, [this]() -> Status {
       GLOVE_RETURN_IF_ERROR(drop_triggers(connection().db(), index_));
       return drop_tables(connection().db(), index_);

@@ -153,7 +153,7 @@ vtab::SnapshotValue metric_of(const FoundIndex& found, bool at_work) {
 // An index that a command changes is not read, because that could wait for the command.
 vtab::SnapshotRow row_at_work(const FoundIndex& found, const std::string& work) {
   vtab::SnapshotRow row;
-  vtab::append(row, found.definition.schema, found.definition.name);
+  vtab::append(row, found.definition.table_schema(), found.definition.name);
   row.resize(7);
   vtab::append(row, std::string(), work, nullptr);
   vtab::add_audits(row, {});
@@ -170,7 +170,7 @@ vtab::SnapshotRow row_of(Connection& connection, FoundIndex found) {
   const LikelyBackend choice =
       likely_backend(connection.engine(), searched ? &content.value().searched->searchers() : nullptr);
   vtab::SnapshotRow row;
-  vtab::append(row, found.definition.schema, found.definition.name);
+  vtab::append(row, found.definition.table_schema(), found.definition.name);
   if (content.ok()) {
     const IndexSize& size = content.value().size;
     vtab::append(row, size.rows - size.dead, size.segments, size.dead, size.logged, size.bytes);

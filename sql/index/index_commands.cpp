@@ -35,9 +35,19 @@ int64_t living_rows_of(const std::vector<StoredSegment>& segments) {
 
 Status IndexCommands::create() {
   GLOVE_RETURN_IF_ERROR(check_content(db(), index_));
+  if (index_.is_attached) GLOVE_RETURN_IF_ERROR(check_is_free());
   GLOVE_RETURN_IF_ERROR(check_trigger_names(db(), index_));
   GLOVE_RETURN_IF_ERROR(create_tables(db(), index_));
   return reported("creating", [this] { return rebuild(/*is_new=*/true); });
+}
+
+Status IndexCommands::check_is_free() {
+  GLOVE_RETURN_IF_ERROR(check_name_is_free(db(), index_));
+  GLOVE_ASSIGN_OR_RETURN(const bool exists, has_object(db(), index_, "table", index_.name + "_config"));
+  if (!exists) return {};
+  return index_error(index_, "the schema ", index_.schema, " has a table '", index_.name,
+                     "_config' already; if it is that of an index in temp, run SELECT glove_attach('",
+                     index_.schema, "')");
 }
 
 // Runs body(), while which the log and other connections are told what the command does.
@@ -58,10 +68,13 @@ auto IndexCommands::reported(const char* doing, Body&& body) -> decltype(body())
 // fails, and it refuses a SAVEPOINT while a statement writes. But it undoes an INSERT ... SELECT as a whole.
 Status IndexCommands::run(std::string_view command) {
   if (!sqlite_has(kSqlitePointers)) return run_now(command);  // fails: it cannot have the triggers (3.24)
+  // The statement has locked temp only. To read before the database is locked could make that fail.
+  if (index_.is_attached)
+    static_cast<void>(execute("UPDATE " + index_.object("_config") + " SET value = value WHERE 0"));
   Passed passed{command, std::nullopt};
   OwnStatement insert;
   GLOVE_RETURN_IF_ERROR(insert.prepare(
-      db(), "INSERT INTO " + index_.object("") + "(" + quoted_name(index_.name) + ") SELECT ?", index_.name));
+      db(), "INSERT INTO " + index_.table() + "(" + quoted_name(index_.name) + ") SELECT ?", index_.name));
   OwnStatement::Run run(insert);
   Status ended = run.bind_pointer(&passed, kPassed).finish();
   if (passed.status.has_value() && !passed.status->ok()) return *passed.status;

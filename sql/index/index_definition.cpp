@@ -73,6 +73,12 @@ Status set_lists(IndexDefinition& index, const std::string& value) {
   return {};
 }
 
+std::string literal(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted.append(c == '\'' ? 2 : 1, c);
+  return quoted + "'";
+}
+
 std::vector<std::string> columns_of(std::string_view list) {
   std::vector<std::string> columns;
   while (true) {
@@ -188,9 +194,19 @@ std::string IndexDefinition::object(const char* suffix) const {
   return quoted_name(schema) + "." + quoted_name(name + suffix);
 }
 
+std::string IndexDefinition::table() const {
+  return quoted_name(table_schema()) + "." + quoted_name(name);
+}
+
+std::string IndexDefinition::arguments(const std::string& before) const {
+  std::string all = "content=" + literal(before + content);
+  for (const std::string& other : others) all += ", " + other;
+  return all;
+}
+
 std::string IndexDefinition::command(const char* command) const {
-  const std::string table = (schema == "main" ? "" : quoted_name(schema) + ".") + quoted_name(name);
-  return "INSERT INTO " + table + "(" + quoted_name(name) + ") VALUES ('" + command + "')";
+  const std::string into = table_schema() == "main" || is_attached ? quoted_name(name) : table();
+  return "INSERT INTO " + into + "(" + quoted_name(name) + ") VALUES ('" + command + "')";
 }
 
 std::string IndexDefinition::content_table() const {
@@ -211,7 +227,15 @@ Result<IndexDefinition> parse_index_definition(std::span<const char* const> argu
     if (std::find(given.begin(), given.end(), key) != given.end())
       return index_error(index, key, " is given more than once; give it once");
     given.push_back(key);
-    GLOVE_RETURN_IF_ERROR(set_argument(index, key, unquoted(trimmed(text.substr(equals + 1)))));
+    const std::string value = unquoted(trimmed(text.substr(equals + 1)));
+    GLOVE_RETURN_IF_ERROR(set_argument(index, key, value));
+    if (key != "content") index.others.push_back(concat(key, "=", literal(value)));
+  }
+  const size_t point = index.schema == "temp" ? index.content.find('.') : std::string::npos;
+  if (point != std::string::npos) {
+    index.schema = index.content.substr(0, point);
+    index.content.erase(0, point + 1);
+    index.is_attached = index.schema != "temp";
   }
   GLOVE_RETURN_IF_ERROR(check_complete(index));
   if (index.metric != RowMetric::kCosine) index.lists = 0;

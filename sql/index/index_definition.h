@@ -25,8 +25,9 @@ constexpr size_t kMostKeyColumns = 16;
 
 // What an index is made of. Names are as the user wrote them, without quotes.
 struct IndexDefinition {
-  std::string schema;  // of the index and of its content: "main", "temp" or an attached database
+  std::string schema;  // of its tables and of its content: "main", "temp" or an attached database
   std::string name;
+  bool is_attached = false;          // its virtual table lies in temp, although its tables do not
   std::string content;               // the user's table
   std::vector<KeyColumn> key;        // which identifies its rows
   bool has_key_table = false;        // false: the key is its INTEGER PRIMARY KEY, and is a row's id
@@ -39,8 +40,9 @@ struct IndexDefinition {
   bool skip_invalid = false;   // rows with an invalid vector are left out, rather than an error at sync
   int64_t lists = kAutoLists;  // how many; 0: none
   RowMetric metric = RowMetric::kCosine;
-  bool has_metric = false;     // it is given
-  bool has_certainty = false;  // an argument of earlier versions, which does nothing
+  bool has_metric = false;          // it is given
+  bool has_certainty = false;       // an argument of earlier versions, which does nothing
+  std::vector<std::string> others;  // the arguments but content, as KEY='VALUE'
 
   static constexpr int64_t kAutoLists = -1;
 
@@ -51,12 +53,20 @@ struct IndexDefinition {
 
   // Returns a table of the index, or one of its triggers, as an identifier with its schema.
   std::string object(const char* suffix) const;
+  // Returns the virtual table as an identifier with its schema, and that schema.
+  std::string table() const;
+  std::string table_schema() const { return is_attached ? "temp" : schema; }
+  // Returns the arguments as parse_index_definition() reads them, with this text before the content's name.
+  std::string arguments(const std::string& before = "") const;
   // Returns the statement that gives the index a command, for messages. It names the schema unless that is
   // main.
   std::string command(const char* command) const;
   // Returns the content as an identifier with its schema.
   std::string content_table() const;
 };
+
+// The key of NAME_config under which an index that is_attached keeps its arguments(), for other connections.
+constexpr const char* kStoredArguments = "arguments";
 
 // What NAME_config says.
 struct IndexConfig {
@@ -101,7 +111,8 @@ Status check_name(const IndexDefinition& index);
 // those of the user.
 //
 // argument  value                        meaning
-// content   a table                      whose rows are indexed
+// content   a table                      whose rows are indexed; of a virtual table in temp also
+//                                        SCHEMA.TABLE: then the index lies in that schema, apart from itself
 // rowid     columns, with commas         which identify the rows: the INTEGER PRIMARY KEY, or any other key
 // vector    a column                     of BLOBs of float32 or JSON arrays
 // text      columns, with commas         whose texts the model makes vectors of

@@ -148,9 +148,28 @@ Status check_triggers(sqlite3* db, const IndexDefinition& index, const std::vect
     return index_error(index, "the trigger '", index.name, kTriggers[i], "' on '", index.content, "' was ",
                        texts[i].empty() ? "dropped" : "changed",
                        ", so the index may have missed changes; run SELECT glove_repair('",
-                       index.schema == "main" ? "" : index.schema + ".", index.name, "') or ",
-                       index.command("rebuild"), ", which make the triggers again and read every row");
+                       index.schema == "main" || index.is_attached ? "" : index.schema + ".", index.name,
+                       "') or ", index.command("rebuild"),
+                       ", which make the triggers again and read every row");
   return {};
+}
+
+// An index in temp does not see what another connection does to its tables.
+Status check_attached(sqlite3* db, const IndexDefinition& index) {
+  const std::string attach = "run SELECT glove_attach('" + index.schema + "')";
+  GLOVE_ASSIGN_OR_RETURN(const bool exists, has_object(db, index, "table", index.name + "_config"));
+  if (!exists)
+    return index_error(index, "the schema ", index.schema,
+                       " no longer has its tables; if the index was dropped, ", attach,
+                       ", which removes it here, too, otherwise ", index.command("rebuild"));
+  GLOVE_RETURN_IF_ERROR(check_table(db, index, kTables[0]));
+  GLOVE_ASSIGN_OR_RETURN(
+      const std::string stored,
+      OwnQuery(db, index.name, "SELECT value FROM " + index.object("_config") + " WHERE key = ?",
+               std::string_view(kStoredArguments))
+          .next_text());
+  if (stored == index.arguments()) return {};
+  return index_error(index, "it was dropped and made again with other arguments; ", attach);
 }
 
 }  // namespace
@@ -198,7 +217,12 @@ Status check_trigger_names(sqlite3* db, const IndexDefinition& index) {
   return {};
 }
 
+bool has_config(sqlite3* db, const IndexDefinition& index) {
+  return check_table(db, index, kTables[0]).ok();
+}
+
 Status check_index(sqlite3* db, const IndexDefinition& index) {
+  if (index.is_attached) GLOVE_RETURN_IF_ERROR(check_attached(db, index));
   const auto columns = checked_columns(db, index);
   if (!columns.ok() && columns.error().code != ErrorCode::kInvalidArgument) return columns.error();
   if (!columns.ok()) {
@@ -242,7 +266,7 @@ Result<std::string> trigger_that_changes(sqlite3* db, const IndexDefinition& ind
   while (true) {
     GLOVE_ASSIGN_OR_RETURN(const bool more, run.next());
     if (!more) return std::string();
-    if (changes_rows_of(run.text(1), index.schema, index.name)) return std::string(run.text(0));
+    if (changes_rows_of(run.text(1), index.table_schema(), index.name)) return std::string(run.text(0));
   }
 }
 

@@ -40,6 +40,9 @@ Status check_content(sqlite3* db, const IndexDefinition& index);
 // An error if a trigger has the name of one that create_triggers() makes.
 Status check_trigger_names(sqlite3* db, const IndexDefinition& index);
 
+// Whether there is a table NAME_config, and it is what create_tables() makes.
+bool has_config(sqlite3* db, const IndexDefinition& index);
+
 // Checks the content, and that the tables and triggers are those that create_tables() and create_triggers()
 // make, before it reads any of them. The error names 'rebuild'.
 Status check_index(sqlite3* db, const IndexDefinition& index);

@@ -84,6 +84,7 @@ Status IndexStore::set_config(const IndexConfig& config) {
   }
   if (index_.is_text && !index_.has_metric && index_.metric != RowMetric::kCosine)
     GLOVE_RETURN_IF_ERROR(set("metric", metric_name(index_.metric)));
+  if (index_.is_attached) GLOVE_RETURN_IF_ERROR(set(kStoredArguments, index_.arguments()));
   return config.model.empty() ? Status() : set("model", config.model);
 }
 

@@ -76,7 +76,7 @@ class IndexTarget final : public JoinTarget {
   IndexTarget(Connection& connection, IndexDefinition index)
       : connection_(connection),
         index_(std::move(index)),
-        place_(index_.object("")),
+        place_(index_.table()),
         store_(connection, index_),
         vectors_(connection, index_),
         rows_(connection, index_, vectors_),

@@ -89,7 +89,7 @@ std::string statement_of(const IndexDefinition& index) {
     same += concat(same.empty() ? " ON d." : " AND d.", name, " = ", of_index);
   }
   return concat("SELECT ", index.metric == RowMetric::kL2 ? "-v.distance, " : "v.similarity, ",
-                vector_of(index), key, " FROM ", index.object(""), " v CROSS JOIN ", index.content_table(),
+                vector_of(index), key, " FROM ", index.table(), " v CROSS JOIN ", index.content_table(),
                 " d", same, " WHERE v.query = ? AND v.k = ?");
 }
 

@@ -36,6 +36,8 @@ TEST(Surface, Functions) {
       {"dot_product", "3", "s", "2048"},
       {"glove_atax", "1", "s", "2048"},
       {"glove_atax", "2", "s", "2048"},
+      {"glove_attach", "0", "s", "524288"},
+      {"glove_attach", "1", "s", "524288"},
       {"glove_config", "1", "s", "524288"},
       {"glove_config", "2", "s", "524288"},
       {"glove_convolve", "2", "s", "2099200"},

@@ -81,7 +81,7 @@ class Generator(statements.Generator):
             time, body = source.choice(("BEFORE", "AFTER", "AFTER")), source.choice((
                 "SELECT RAISE(FAIL, 'constraint failed')", "SELECT RAISE(IGNORE)", "INSERT INTO owner(id) VALUES (1), (2)",
                 "UPDATE %s SET %s = NULL WHERE lang = %s.lang" % (quoted(self.content), self.written_column(), row)))
-            if not fails and source.random() < 0.5:
+            if not fails and source.random() < 0.5 and not self.attached:
                 body = self.command(source.choice(("sync", "merge", "integrity-check"))).replace("{s}", "")
             elif not fails and "SET" not in body:
                 continue

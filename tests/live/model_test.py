@@ -1,6 +1,6 @@
 """Compares an index over a table with a full scan of the table, after every step of random sequences of statements.
 
-    model_test.py EXTENSION [--steps N] [--seed S] [--forms blob,json,text,static] [--journals wal,delete] [--keep FILE]
+    model_test.py EXTENSION [--steps N] [--attached] [--seed S] [--forms blob,json,text,static] [--journals wal,delete] [--keep FILE]
     model_test.py EXTENSION --replay FILE
     model_test.py EXTENSION --stand-ins
 
@@ -51,10 +51,13 @@ class Database:
         self.extension, self.form = options.extension, form
         model = {"text": options.model, "static": options.static_model}.get(form)
         start = ["SELECT glove_load('%s', 'glove')" % model] if model else []
-        self.start = start
-        self.sessions = sessions.Sessions(os.path.join(self.folder, "live.db"), options.extension, start)
+        self.start, self.attach = start, "SELECT glove_attach()" if options.attached else None
+        self.sessions = self.opened(os.path.join(self.folder, "live.db"))
         self.schema_changed = False
         self.counts = {"compared": 0, "rows": 0, "refused": 0, "locked": 0, "statements failed": 0, "commands": 0, "replicated": 0}
+
+    def opened(self, path):
+        return sessions.Sessions(path, self.extension, self.start, self.attach)
 
     def close(self):
         self.sessions.close_all()
@@ -129,7 +132,7 @@ class Database:
             if not self.allowed(str(failure), step["session"]):
                 raise Wrong("error: %s" % failure) from failure
             return
-        copied = sessions.Sessions(path, self.extension, self.start)
+        copied = self.opened(path)
         try:
             self.check(step["check"], lambda name, sql: copied.execute("main", sql.replace("{s}", "")))
         finally:
@@ -139,7 +142,7 @@ class Database:
     def replicate(self, step):
         """Records changes of all tables as a changeset, applies them to a replica that changes too, and checks the replica."""
         path = os.path.join(self.folder, "replica.db")
-        replica = sessions.Sessions(path, self.extension, self.start)
+        replica = self.opened(path)
 
         def run(execute, statements, of=None):
             for sql in statements:
@@ -152,7 +155,7 @@ class Database:
             self.sessions.execute(step["session"], "VACUUM INTO '%s'" % path)
             recorder = changesets.Connection(self.sessions.path, self.extension)
             try:
-                run(recorder.execute, self.start)
+                run(recorder.execute, [*self.start, *filter(None, [self.attach])])
                 changeset = recorder.recorded(lambda execute: run(execute, step["recorded"]))
             finally:
                 recorder.close()
@@ -160,7 +163,7 @@ class Database:
             replica.close_all()
             applier = changesets.Connection(path, self.extension)
             try:
-                run(applier.execute, self.start)
+                run(applier.execute, [*self.start, *filter(None, [self.attach])])
                 applier.apply(changeset, step["policy"])
             finally:
                 applier.close()
@@ -396,11 +399,13 @@ def parsed_arguments():
     parser.add_argument("--seed", default=os.environ.get("GLOVE_TEST_SEED") or str(random.randrange(1 << 31)))
     parser.add_argument("--forms", type=lambda s: s.split(","), default=["blob", "json", "text", "static"])
     parser.add_argument("--journals", type=lambda s: s.split(","), default=["wal", "delete"])
+    parser.add_argument("--attached", action="store_true", help="the index lies in temp")
     parser.add_argument("--keep")
     parser.add_argument("--replay")
     parser.add_argument("--stand-ins", action="store_true")
     options = parser.parse_args()
     options.stand_in = None
+    statements.Generator.attached = options.attached
     return options
 
 

@@ -146,9 +146,9 @@ class RemoteSession:
 class Sessions:
     """The sessions of one database, by name."""
 
-    def __init__(self, path, extension, start=()):
-        """start: statements that every session with the extension executes first."""
-        self.path, self.extension, self.start = path, extension, start
+    def __init__(self, path, extension, start=(), before=None):
+        """start: statements that every session with the extension executes first. before: one that it tries before each other."""
+        self.path, self.extension, self.start, self.before = path, extension, start, before
         self.open = {}
 
     def execute(self, name, sql):
@@ -159,6 +159,11 @@ class Sessions:
             if kind in ("extension", "attached"):
                 for statement in self.start:
                     self.open[name].execute(statement)
+        if self.before and kind in ("extension", "attached"):
+            try:
+                self.open[name].execute(self.before)
+            except Failure:
+                pass  # another connection has locked the database
         return self.open[name].execute(sql.replace("{s}", "side." if kind == "attached" else ""))
 
     def in_transaction(self, name):

@@ -32,6 +32,7 @@ def text(value):
 
 class Generator:
     """Makes the steps of one database from a source of random numbers. form: "blob", "json" or "text"."""
+    attached = False  # whether the index lies in temp, where glove_attach makes it for each connection
 
     def __init__(self, source, form, commands=True):
         self.source, self.form, self.commands = source, form, commands
@@ -58,8 +59,11 @@ class Generator:
     def create_index(self):
         what = "text='body', model='glove'" if self.form == "text" else "vector=%s" % text(self.vector)
         what += self.source.choice(("", ", lists=1", ", lists=2", ", lists=5", ", lists=none"))
-        return "CREATE VIRTUAL TABLE %s USING glove_index(content=%s, rowid=%s, %s)" % (
-            quoted(self.index), text(self.content), text(self.key), what)
+        return "CREATE VIRTUAL TABLE %s%s USING glove_index(content=%s, rowid=%s, %s)" % (
+            "temp." if self.attached else "", quoted(self.index), text("main." * self.attached + self.content), text(self.key), what)
+
+    def index_table(self):
+        return ("" if self.attached else "{s}") + quoted(self.index)
 
     def vector_column(self):
         return quoted("body" if self.form == "text" else self.vector)
@@ -141,7 +145,7 @@ class Generator:
                 "SELECT RAISE(FAIL, 'constraint failed')", "SELECT RAISE(IGNORE)", "INSERT OR FAIL INTO owner(id) VALUES (1), (2)",
                 "INSERT INTO owner(id) VALUES (1), (2)", "UPDATE %s SET %s = NULL WHERE %s = %s.%s + 1" % (
                     quoted(self.content), self.written_column(), quoted(self.key), row, quoted(self.key))))
-            if not fails and source.random() < 0.5:  # a command before the change and a failure after it: see docs/live.md
+            if not fails and source.random() < 0.5 and not self.attached:  # a command before the change and a failure after it: see docs/live.md
                 body = self.command(source.choice(("sync", "merge", "integrity-check"))).replace("{s}", "")
             elif not fails and ("FAIL" in body or "IGNORE" in body or "owner" in body):
                 continue
@@ -215,7 +219,7 @@ class Generator:
             self.table(), self.written_column(), self.vector_column(), self.dims)
 
     def command(self, what=None):
-        return "INSERT INTO {s}%s(%s) VALUES ('%s')" % (quoted(self.index), quoted(self.index),
+        return "INSERT INTO %s(%s) VALUES ('%s')" % (self.index_table(), quoted(self.index),
                                                        what or self.source.choice(COMMANDS))
 
     def control(self, session):
@@ -275,7 +279,7 @@ class Generator:
         k = source.choice((1, 3, 10, 10, 30) if self.large and source.random() < 0.7 else (None, None, 0, 1, 2, 3, 10, 1000))
         given = "%s%s" % ("v.query = %s" % queries[0] if len(queries) == 1 else "v.query IN (%s)" % ", ".join(queries),
                           "" if k is None else " AND v.k = %d" % k)
-        at = "{s}" + quoted(self.index)
+        at = self.index_table()
         if len(queries) == 1 and source.random() < 0.3:
             at = "%s(%s%s)" % (at, queries[0], "" if k is None else ", %d" % k)
             given = "1"
@@ -294,7 +298,7 @@ class Generator:
         """The index without a query, and the rows of the content that have a vector."""
         vector = self.vector_of("c")
         rows = " FROM %s c WHERE %s AND cos_sim(%s, %s) NOT NULL" % (self.table(), self.whole_key(), vector, vector)
-        at = "{s}" + quoted(self.index)
+        at = self.index_table()
         return self.source.choice((
             {"index": "SELECT count(*) FROM %s" % at, "expected": "SELECT count(*)" + rows},
             {"index": "SELECT %s, rank, similarity FROM %s v" % (self.shown_keys("v"), at),

@@ -469,6 +469,23 @@ class Index(unittest.TestCase):
         self.assertEqual(seen[-1], (9000, 9000))
         self.assertEqual(seen, sorted(seen))
 
+    def test_in_temp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = os.path.join(folder.name, "doc.db")
+        for vectors in ([[1, 0], [0, 1], [1, 1]], None):  # the second one opens what the first one has made
+            conn = sqlite3.connect(path)
+            self.addCleanup(conn.close)
+            self.glove.load(conn)
+            index = self.glove.index(conn, "doc", ["a", "b", "c"], vectors, {"t": [1, 2, 3]}, temp=True) if vectors else self.glove.Index(conn, "doc")
+            self.assertEqual(index.search([1, 0], 1, where={"t": [2, 3]}), [("c", 0.7071067811865475, 3)])
+            self.assertEqual(index.pairs(min_similarity=0.7).a.tolist(), ["a", "b"])
+            conn.commit()
+        self.assertEqual(conn.execute("SELECT name FROM sqlite_master WHERE sql LIKE '%VIRTUAL%'").fetchall(), [])
+        conn.execute("CREATE TEMP TABLE doc(id)")
+        with self.assertRaisesRegex(ValueError, "the index temp.doc_vec is that of the table main.doc, but the name 'doc' means temp.doc"):
+            self.glove.Index(conn, "doc")
+
     def test_with_apsw(self):
         apsw = optional("apsw")
         if apsw is None:

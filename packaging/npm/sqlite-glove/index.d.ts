@@ -6,8 +6,8 @@ export interface Database {
 /**
  * Loads the extension into a connection. If the package onnxruntime-node is installed and no setting names another library, neural
  * models will use its library. Loading of extensions stays enabled on a connection that has enableLoadExtension();
- * call `db.enableLoadExtension(false)` afterwards if statements come from others. With `repair: true`, calls repair(), which needs a
- * connection that has prepare().
+ * call `db.enableLoadExtension(false)` afterwards if statements come from others. Makes known the indexes in temp of the open files
+ * (glove_attach()) and, with `repair: true`, calls repair(); both need a connection that has prepare().
  */
 export declare function load(db: Database, options?: { repair?: boolean }): void;
 
@@ -79,6 +79,8 @@ export interface IndexOptions extends Rows {
   ifExists?: 'fail' | 'open';
   /** Columns that searches filter by, or lists of them, each of which gets an SQL index. Without it, a filter that few rows match reads all. */
   indexColumns?: readonly (string | readonly string[])[];
+  /** The file gets ordinary tables only, which every tool reads; load() makes the virtual table of the index in temp for each connection. */
+  temp?: boolean;
   /** Further arguments of glove_index, such as metric: 'l2'. */
   [argument: string]: unknown;
 }

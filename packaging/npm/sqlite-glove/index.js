@@ -88,6 +88,14 @@ exports.load = (db, { repair = false } = {}) => {
   if (typeof db.enableLoadExtension === 'function') db.enableLoadExtension(true);
   db.loadExtension(exports.loadablePath());
   offerOnnxRuntime(db, unpack);
+  // A connection that emits events, as the package sqlite3 has them, loads the extension later.
+  if (typeof db.prepare === 'function' && typeof db.on !== 'function') {
+    try {
+      prepare(db, 'SELECT glove_attach()').all();
+    } catch (_) {
+      // A file that is locked, or encrypted and without its key yet; glove_attach() can be called later.
+    }
+  }
   if (repair) exports.repair(db);
 };
 exports.repair = (db) => {

@@ -88,20 +88,21 @@ const namesIn = (list) => Array.from((list || '').matchAll(aName), ([one]) => un
 
 // The indexes of the connection as their CREATE VIRTUAL TABLE made them, in the order in which SQLite looks for a name.
 function definitions(db) {
-  const found = [];
-  const schemas = prepare(db, 'PRAGMA database_list').all().map((row) => row.name);
-  for (const schema of schemas.sort((a, b) => (b === 'temp') - (a === 'temp'))) {
-    const tables = prepare(db, `SELECT name, sql FROM ${quoted(schema)}.sqlite_master WHERE type = 'table' AND sql NOT NULL ORDER BY rowid`).all();
-    const known = new Set(tables.map((row) => row.name.toLowerCase()));
-    for (const { name, sql } of tables) {
-      const made = sql.replace(comment, (_, kept) => kept || ' ').match(madeBy);
-      if (!made) continue;
-      const given = Object.fromEntries(Array.from(made[1].matchAll(argument), ([, key, value]) => [key.toLowerCase(), unquoted(value)]));
-      found.push({ schema, name, table: given.content || '', key: namesIn(given.rowid), idIsKey: !known.has(`${name.toLowerCase()}_key`),
-                   vector: given.vector === undefined ? null : given.vector, texts: namesIn(given.text), skipsInvalid: given.invalid === 'skip', model: given.model });
-    }
-  }
-  return found;
+  const schemas = prepare(db, 'PRAGMA database_list').all().map((row) => row.name).sort((a, b) => (b === 'temp') - (a === 'temp'));
+  const tables = schemas.flatMap((schema) => prepare(
+    db, `SELECT name, sql FROM ${quoted(schema)}.sqlite_master WHERE type = 'table' AND sql NOT NULL ORDER BY rowid`).all()
+    .map(({ name, sql }) => ({ schema, name, sql })));
+  const placeOf = (schema, name) => `${schema}.${name}`.toLowerCase();
+  const known = new Set(tables.map(({ schema, name }) => placeOf(schema, name)));
+  return tables.flatMap(({ schema, name, sql }) => {
+    const made = sql.replace(comment, (_, kept) => kept || ' ').match(madeBy);
+    if (!made) return [];
+    const given = Object.fromEntries(Array.from(made[1].matchAll(argument), ([, key, value]) => [key.toLowerCase(), unquoted(value)]));
+    const content = given.content || '', point = schema === 'temp' ? content.indexOf('.') : -1;
+    const home = point < 0 ? schema : content.slice(0, point);  // the schema of its table
+    return [{ schema, name, home, table: content.slice(point + 1), key: namesIn(given.rowid), idIsKey: !known.has(placeOf(home, `${name}_key`)),
+              vector: given.vector === undefined ? null : given.vector, texts: namesIn(given.text), skipsInvalid: given.invalid === 'skip', model: given.model }];
+  });
 }
 
 // The index of this name or, if there is none, that of a table of this name.
@@ -109,10 +110,10 @@ function definitionOf(db, given, name) {
   const found = findDefinition(db, given, name);
   const schemas = prepare(db, 'PRAGMA database_list').all().map((row) => row.name).sort((a, b) => (b === 'temp') - (a === 'temp'));
   for (const schema of schemas) {
-    const hides = [found.name, found.table].filter((one) => columnsOf(db, one, schema).length);
-    if (schema === found.schema) break;
+    if (schema.toLowerCase() === found.home.toLowerCase()) break;
+    const hides = [found.name, found.table].filter((one) => (schema !== found.schema || one !== found.name) && columnsOf(db, one, schema).length);
     if (hides.length) {
-      throw new TypeError(`the index ${found.schema}.${found.name} is that of the table ${found.schema}.${found.table}, but the name ` +
+      throw new TypeError(`the index ${found.schema}.${found.name} is that of the table ${found.home}.${found.table}, but the name ` +
                           `'${hides[0]}' means ${schema}.${hides[0]} in this connection; rename one of them`);
     }
   }

@@ -313,7 +313,7 @@ function withTexts(texts, columns = {}) {
   return { [textsColumn]: given, ...columns };
 }
 
-function makeIndex(db, table, { ids, vectors, dims, columns: given, text: textColumns, texts, model, name: asName, ifExists = 'fail', indexColumns = [], progress,
+function makeIndex(db, table, { ids, vectors, dims, columns: given, text: textColumns, texts, model, name: asName, ifExists = 'fail', indexColumns = [], temp = false, progress,
                                 ...options } = {}) {
   return named('index', () => {
     if (!['fail', 'open'].includes(ifExists)) throw new TypeError(`ifExists is ${shownValue(ifExists)}; it must be 'fail' or 'open'`);
@@ -343,7 +343,8 @@ function makeIndex(db, table, { ids, vectors, dims, columns: given, text: textCo
       if (!/^\w+$/.test(argument) || argument in own) throw new TypeError(`'${argument}' cannot be an argument of the index`);
     }
     const check = vector && !('invalid' in options) ? { check: 'yes' } : {};
-    const using = Object.entries({ ...own, ...check, ...options }).map(([argument, value]) => `${argument}=${literal(value)}`).join(', ');
+    const content = temp ? `main.${table}` : table;
+    const using = Object.entries({ ...own, content, ...check, ...options }).map(([argument, value]) => `${argument}=${literal(value)}`).join(', ');
     if (columnsOf(db, table).length) {
       throw new TypeError(`the table '${table}' exists already; open its index by new Index(db, '${table}') and use add() or upsert(), ` +
                           'or drop the index and the table first');
@@ -358,7 +359,7 @@ function makeIndex(db, table, { ids, vectors, dims, columns: given, text: textCo
         }
         db.exec(`CREATE INDEX ${quoted(`${table}_by_${names.join('_')}`)} ON ${quoted(table)}(${names.map(quoted).join(', ')})`);
       }
-      db.exec(`CREATE VIRTUAL TABLE ${quoted(name)} USING glove_index(${using})`);
+      db.exec(`CREATE VIRTUAL TABLE ${temp ? 'temp.' : ''}${quoted(name)} USING glove_index(${using})`);
       return new Index(db, table, { name });
     });
     if (loggedRows(db, name)) made.sync({ progress });

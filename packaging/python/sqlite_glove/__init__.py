@@ -53,7 +53,7 @@ def load(conn: Any, *, repair: bool = False) -> None:
     """Loads the extension into a connection of sqlite3, pysqlite3 or apsw, and then forbids loading others again.
 
     If the package onnxruntime is installed and no setting names another, neural models will use its library.
-    With repair=True, calls repair().
+    Calls glove_attach() for the indexes of the open files in temp. With repair=True, calls repair().
     """
     import inspect  # here, because it takes longer than the rest of the package
     enable = getattr(conn, "enable_load_extension", None) or getattr(conn, "enableloadextension", None)
@@ -74,6 +74,10 @@ def load(conn: Any, *, repair: bool = False) -> None:
         _offer_onnxruntime(conn)  # while the connection may load libraries
     finally:
         enable(False)
+    try:
+        _execute(conn, "SELECT glove_attach()").fetchall()
+    except Exception:  # pylint: disable=broad-exception-caught
+        pass  # a file that is locked, or encrypted and without its key yet; it can be called later
     if repair:
         _repair(conn)
 

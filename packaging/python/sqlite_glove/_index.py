@@ -447,7 +447,7 @@ def _with_texts(texts: Any, columns: Any) -> Any:
 def index(conn: Any, table: str, ids: Any = None, vectors: Any = None, columns: Optional[Columns] = None, *,
           text: Union[None, str, Sequence[str]] = None, texts: Any = None, model: Any = None, name: Optional[str] = None,
           if_exists: Literal["fail", "open"] = "fail", index_columns: Sequence[Union[str, Sequence[str]]] = (),
-          progress: Report = None, **arguments: Any) -> Index:
+          temp: bool = False, progress: Report = None, **arguments: Any) -> Index:
     """Makes a table of rows and an index over them, in one transaction.
 
     >>> docs = sqlite_glove.index(conn, "doc", ids, vectors, columns={"title": titles}, index_columns=["title"])
@@ -462,7 +462,8 @@ def index(conn: Any, table: str, ids: Any = None, vectors: Any = None, columns: 
     neural model encodes many texts after the transaction, in pieces as sync() does; if that is interrupted, if_exists="open" and
     searches go on where it ended. `name` is that of the index, table + "_vec". `index_columns` are the columns that searches filter by, or
     tuples of them, each of which gets an SQL index: without it, a filter that few rows match reads the whole table. If the table
-    has an index already, if_exists="open" returns it, and inserts nothing. `progress(done, total)` is called while rows are
+    has an index already, if_exists="open" returns it, and inserts nothing. With temp=True the file has ordinary tables only, which
+    every tool reads; load() makes the virtual table of the index in temp for each connection. `progress(done, total)` is called while rows are
     inserted, and again while texts are encoded; True shows a bar of tqdm or, where that is not installed, a percentage.
     `arguments` are further ones of glove_index, such as metric="l2"; with vectors, check="yes" is one unless you give it or invalid.
     """
@@ -504,7 +505,7 @@ def index(conn: Any, table: str, ids: Any = None, vectors: Any = None, columns: 
             raise ValueError(f"{argument!r} cannot be an argument of the index")
     given.update(arguments)
     name = name or table + "_vec"
-    using = ", ".join(f"{argument}={literal(value)}" for argument, value in given.items())
+    using = ", ".join(f"{argument}={literal('main.' + value if temp and argument == 'content' else value)}" for argument, value in given.items())
     if columns_of(conn, table):
         raise ValueError(f"the table {table!r} exists already; open its index by sqlite_glove.Index(conn, {table!r}) and use add() or "
                          "upsert(), or drop the index and the table first")
@@ -517,7 +518,7 @@ def index(conn: Any, table: str, ids: Any = None, vectors: Any = None, columns: 
             if unknown is not None:
                 raise ValueError(f"index_columns has {unknown!r}, which is no column of {table!r}; those are {', '.join(values)}")
             execute(conn, f"CREATE INDEX {quoted('_by_'.join([table, '_'.join(names)]))} ON {quoted(table)}({', '.join(map(quoted, names))})")
-        execute(conn, f"CREATE VIRTUAL TABLE {quoted(name)} USING glove_index({using})")
+        execute(conn, f"CREATE VIRTUAL TABLE {'temp.' if temp else ''}{quoted(name)} USING glove_index({using})")
         made = Index(conn, table, name=name)
     made.frame = frame
     if logged_rows(conn, name):

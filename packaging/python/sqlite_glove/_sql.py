@@ -144,6 +144,7 @@ class Definition(NamedTuple):
     """An index as its CREATE VIRTUAL TABLE made it."""
     schema: str
     name: str
+    home: str  # the schema of its table
     table: str
     key: List[str]
     id_is_key: bool  # the key is the INTEGER PRIMARY KEY, which the index calls id
@@ -156,20 +157,22 @@ class Definition(NamedTuple):
 def definitions(conn: Any) -> List[Definition]:
     """All indexes, in the order in which SQLite looks for a name."""
     found = []
-    schemas = names(conn, "database_list")
-    for schema in sorted(schemas, key=lambda name: name != "temp"):
-        tables = [(text(row[0]), text(row[1])) for row in execute(
-            conn, f"SELECT name, sql FROM {quoted(schema)}.sqlite_master WHERE type = 'table' AND sql NOT NULL ORDER BY rowid")]
-        known = {name.lower() for name, _ in tables}
-        for name, sql in tables:
-            made = _MADE_BY.search(_COMMENT.sub(lambda found: found[1] or " ", sql) if "--" in sql or "/*" in sql else sql)
-            if made is None:
-                continue
-            given = {key.lower(): _unquoted(value) for key, value in _ARGUMENT.findall(made[1])}
-            found.append(Definition(
-                schema, name, given.get("content", ""), [_unquoted(one) for one in _NAME.findall(given.get("rowid", ""))],
-                name.lower() + "_key" not in known, given.get("vector"), [_unquoted(one) for one in _NAME.findall(given.get("text", ""))],
-                given.get("invalid", "") == "skip", given.get("model")))
+    tables = [(schema, text(row[0]), text(row[1])) for schema in sorted(names(conn, "database_list"), key=lambda name: name != "temp")
+              for row in execute(
+                  conn, f"SELECT name, sql FROM {quoted(schema)}.sqlite_master WHERE type = 'table' AND sql NOT NULL ORDER BY rowid")]
+    known = {(schema.lower(), name.lower()) for schema, name, _ in tables}
+    for schema, name, sql in tables:
+        made = _MADE_BY.search(_COMMENT.sub(lambda found: found[1] or " ", sql) if "--" in sql or "/*" in sql else sql)
+        if made is None:
+            continue
+        given = {key.lower(): _unquoted(value) for key, value in _ARGUMENT.findall(made[1])}
+        home, point, table = given.get("content", "").partition(".")
+        if schema != "temp" or not point:
+            home, table = schema, given.get("content", "")
+        found.append(Definition(
+            schema, name, home, table, [_unquoted(one) for one in _NAME.findall(given.get("rowid", ""))],
+            (home.lower(), name.lower() + "_key") not in known, given.get("vector"),
+            [_unquoted(one) for one in _NAME.findall(given.get("text", ""))], given.get("invalid", "") == "skip", given.get("model")))
     return found
 
 
@@ -177,11 +180,11 @@ def definition_of(conn: Any, given: str, name: Optional[str]) -> Definition:
     """The index of this name or, if there is none, that of a table of this name."""
     found = _definition_of(conn, given, name)
     for schema in sorted(names(conn, "database_list"), key=lambda schema: schema != "temp"):
-        hides = [one for one in (found.name, found.table) if columns_of(conn, one, schema)]
-        if schema == found.schema:
+        if schema.lower() == found.home.lower():
             break
+        hides = [one for one in (found.name, found.table) if (schema != found.schema or one != found.name) and columns_of(conn, one, schema)]
         if hides:
-            raise ValueError(f"the index {found.schema}.{found.name} is that of the table {found.schema}.{found.table}, but the name "
+            raise ValueError(f"the index {found.schema}.{found.name} is that of the table {found.home}.{found.table}, but the name "
                              f"{hides[0]!r} means {schema}.{hides[0]} in this connection; rename one of them")
     return found
 

@@ -76,6 +76,17 @@ test('push and pull', () => {
   run('pull');
   assert.deepEqual(readFileSync(join(folder, 'drizzle/schema.ts'), 'utf8').match(/sqliteTable\("\w+"/g), ['sqliteTable("doc"']);
 
+  // Nor do an index in temp and its tables need the extension.
+  db = open(file);
+  db.exec(`DROP TABLE doc_vec; ${createIndex.replace('doc_vec', 'temp.doc_vec').replace("'doc'", "'main.doc'")}`);
+  db.close();
+  write('drizzle.config.ts', config('').replace(/^.*[lL]oadEach.*$/gm, ''));
+  run('pull');
+  assert.match(readFileSync(join(folder, 'drizzle/schema.ts'), 'utf8'), /sqliteTable\("doc_vec_segment"/);
+  db = open(file);
+  db.exec(`DROP TABLE doc_vec; ${createIndex}`);
+  db.close();
+
   // So the settings are needed: without one it asks whether to drop the index, and without the other it fails.
   write('drizzle.config.ts', config(''));
   assert.match(run('push', '--verbose', '--strict'), /DROP TABLE `doc_vec`[^]*Do you still want to push changes/);

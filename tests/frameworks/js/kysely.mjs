@@ -44,6 +44,13 @@ test('creates, searches, migrates and introspects', async () => {
   const tables = await db.introspection.getTables();
   assert.deepEqual(tables.map((table) => table.name).filter((name) => !isOfIndex(name)), ['doc']);
   assert.deepEqual(tables.find((table) => table.name === 'doc_vec').columns.map((column) => column.name), ['id', 'similarity', 'rank']);
+  await sql.raw(createIndex.replace('doc_vec', 'temp.doc_all').replace("'doc'", "'main.doc'")).execute(db);
+  await sql`DROP TABLE doc_vec`.execute(db);
+  const plain = connect(file, null);  // which reads the schema of an index in temp, too
+  assert.deepEqual((await plain.introspection.getTables()).map((table) => table.name).filter((name) => !name.startsWith('doc_all_')), ['doc']);
+  await plain.destroy();
+  await sql`DROP TABLE doc_all`.execute(db);
+  await sql.raw(createIndex).execute(db);
   await sql`DROP TRIGGER doc_vec_insert`.execute(db);
   await db.destroy();
   db = connect(file, { repair: true });
