@@ -277,8 +277,8 @@ try {
   assert.deepStrictEqual(index.search([1, 0]).map((row) => row.id), [3, 2]);
   migrated.exec('DROP TABLE doc_vec; DROP TABLE new; ALTER TABLE doc RENAME TO kept');
   const inTemp = glove.index(migrated, 'doc', { ids: ['a', 'b'], vectors: [[1, 0], [0, 1]], temp: true });
-  assert.deepStrictEqual(inTemp.search([1, 0], { k: 1 }).map((row) => row.id), ['a']);
-  assert.deepStrictEqual(new glove.Index(migrated, 'doc').search([0, 1], { k: 1 }).map((row) => row.id), ['b']);
+  assert.deepStrictEqual(inTemp.search([1, 0], 1).map((row) => row.id), ['a']);
+  assert.deepStrictEqual(new glove.Index(migrated, 'doc').search([0, 1], 1).map((row) => row.id), ['b']);
   assert.deepStrictEqual(migrated.prepare("SELECT name FROM sqlite_master WHERE sql LIKE '%VIRTUAL%'").all(), []);
   migrated.close();
 
