@@ -324,6 +324,7 @@ Status rename_index(sqlite3* db, const IndexDefinition& index, const std::string
   IndexDefinition renamed = index;
   renamed.name = new_name;
   GLOVE_RETURN_IF_ERROR(check_name(renamed));
+  if (index.is_attached) GLOVE_RETURN_IF_ERROR(check_name_is_free(db, renamed));
   GLOVE_RETURN_IF_ERROR(check_index(db, index));
   GLOVE_RETURN_IF_ERROR(drop_triggers(db, index));
   for (const ShadowTable& table : kTables)

@@ -161,6 +161,8 @@ class AttachedTest(unittest.TestCase):
                           "CREATE VIRTUAL TABLE temp.doc USING glove_index(content='main.doc', rowid='id', vector='v')")
         self.expect_error("no such|unknown database", (CREATE % "").replace("main.doc", "nowhere.doc"))
         self.db.execute(CREATE % "")
+        self.expect_error("the schema main has a table of this name", "ALTER TABLE doc_vec RENAME TO doc")
+        self.expect_current(self.db)
         other = self.opened()
         self.expect_error(r"has a table 'doc_vec_config' already; .*run SELECT glove_attach\('main'\)", CREATE % "", db=other)
         other.execute("CREATE TEMP TABLE doc_vec(x)")
