@@ -1,6 +1,6 @@
-"""Writes text/unicode_tables.cpp from the Unicode Character Database that Python's unicodedata module holds.
+"""Writes text/unicode_tables.inc from the Unicode Character Database that Python's unicodedata module holds.
 
-    python3 text/make_unicode_tables.py > text/unicode_tables.cpp && clang-format -i text/unicode_tables.cpp
+    python3 text/make_unicode_tables.py > text/unicode_tables.inc && clang-format -i text/unicode_tables.inc
 
 The classes are those of text/unicode.h. Run it again to follow a newer version of Unicode; tests/text compares the tables with the
 module that they were made from, where the versions agree.
@@ -10,24 +10,6 @@ import unicodedata
 
 JOINERS = (0x200C, 0x200D)  # ZERO WIDTH NON-JOINER and ZERO WIDTH JOINER, which spell words of some languages
 KINDS = "LDMI"  # CharacterClass's, from 1 on
-RANGES = """}  // namespace
-
-std::span<const ClassRange> class_ranges() {
-  // Never freed: worker threads may outlive destructors.
-  static const auto& ranges = *new auto(unpack_rows<ClassRange>(kClasses, 3, [](const uint32_t* row) {
-    return ClassRange{row[0], row[1], static_cast<CharacterClass>(row[2])};
-  }));
-  return ranges;
-}
-
-std::span<const LowerRange> lower_ranges() {
-  static const auto& ranges = *new auto(unpack_rows<LowerRange>(kLower, 4, [](const uint32_t* row) {
-    return LowerRange{row[0], row[1], static_cast<int>(row[2]), static_cast<int>(row[3])};
-  }));
-  return ranges;
-}
-
-}  // namespace glove::unicode"""
 ALONE = ("CJK UNIFIED IDEOGRAPH", "CJK COMPATIBILITY IDEOGRAPH", "HIRAGANA LETTER")
 
 
@@ -94,17 +76,12 @@ def packed(rows):
 
 
 def main():
-    print('#include "text/unicode_tables.h"\n')
-    print("#include <cstddef>\n#include <cstdint>\n#include <span>\n#include <vector>\n")
-    print('#include "text/packed_numbers.h"\n')
     print("// Written by text/make_unicode_tables.py from the Unicode Character Database, version "
-          + unicodedata.unidata_version + ".")
-    print("// The data are copyright Unicode, Inc., under the Unicode License: https://www.unicode.org/license.txt")
-    print("namespace glove::unicode {\nnamespace {\n")
+          + unicodedata.unidata_version + ", and included by\n// text/unicode.cpp only. The data are copyright Unicode, Inc., "
+          "under the Unicode License:\n// https://www.unicode.org/license.txt")
     classes = [(first, last, 1 + KINDS.index(kind)) for first, last, kind in class_ranges()]
     print("constexpr uint8_t kClasses[] = {%s};\n" % packed(classes))
-    print("constexpr uint8_t kLower[] = {%s};\n" % packed(lower_ranges()))
-    print(RANGES)
+    print("constexpr uint8_t kLower[] = {%s};" % packed(lower_ranges()))
 
 
 if __name__ == "__main__":

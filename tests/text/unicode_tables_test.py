@@ -18,9 +18,9 @@ def numbers(text):
 
 
 def main():
-    with open(os.path.join(PROJECT, "text", "unicode_tables.cpp"), encoding="utf-8") as file:
+    with open(os.path.join(PROJECT, "text", "unicode_tables.inc"), encoding="utf-8") as file:
         stored = file.read()
-    if "version " + unicodedata.unidata_version + "." not in stored:
+    if "version " + unicodedata.unidata_version + "," not in stored:
         print("skipped: this Python has Unicode " + unicodedata.unidata_version)
         sys.exit(SKIPPED)
     made = subprocess.run([sys.executable, os.path.join(PROJECT, "text", "make_unicode_tables.py")],
@@ -29,7 +29,7 @@ def main():
     assert len(expected) > 4000, "too few entries: the tables were not found"
     different = [pair for pair in zip(expected, found) if pair[0] != pair[1]]
     if different or len(expected) != len(found):
-        sys.exit("text/unicode_tables.cpp differs: %s; write it again with text/make_unicode_tables.py" % different[:3])
+        sys.exit("text/unicode_tables.inc differs: %s; write it again with text/make_unicode_tables.py" % different[:3])
 
 
 main()
