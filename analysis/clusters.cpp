@@ -4,7 +4,6 @@
 #include <bit>
 
 #include "base/float_environment.h"
-#include "base/require.h"
 
 namespace glove {
 namespace {

@@ -1,7 +1,6 @@
 #include "base/json.h"
 
 #include <cstddef>
-#include <cstdint>
 #include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>

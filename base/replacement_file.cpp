@@ -3,8 +3,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "base/file_calls.h"
-
 namespace glove {
 namespace {
 

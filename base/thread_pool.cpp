@@ -1,7 +1,5 @@
 #include "base/thread_pool.h"
 
-#include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <thread>
 #include <utility>

@@ -10,6 +10,7 @@
 #include "base/float_environment.h"
 #include "convert/lists.h"
 #include "lists/recall_table.h"
+#include "loader/format.h"
 #include "loader/model_file.h"
 #include "loader/model_writer.h"
 #include "loader/row_pipeline.h"

@@ -6,7 +6,6 @@
 
 #include "base/cancel.h"
 #include "base/status.h"
-#include "loader/format.h"
 #include "loader/open.h"
 #include "model/model_assembler.h"
 

@@ -5,14 +5,12 @@
 #include <cmath>
 #include <numeric>
 #include <span>
-#include <vector>
 
 #include "base/cores.h"
 #include "base/float_environment.h"
 #include "base/require.h"
 #include "base/thread_pool.h"
 #include "lists/half.h"
-#include "lists/planes.h"
 #include "model/exact_dot.h"
 #include "model/nibbles.h"
 #include "model/prefetch.h"

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <numeric>
 #include <utility>
-#include <vector>
 
 #include "base/random.h"
 #include "model/exact_dot.h"

@@ -1,8 +1,5 @@
 #include "lists/planes.h"
 
-#include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <span>
 #include <vector>
 

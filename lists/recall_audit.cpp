@@ -1,9 +1,7 @@
 #include "lists/recall_audit.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <utility>
 
 namespace glove {
 namespace {

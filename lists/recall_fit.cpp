@@ -1,10 +1,7 @@
 #include "lists/recall_fit.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <span>
-#include <vector>
 #include "base/float_environment.h"
 #include "base/require.h"
 

@@ -15,7 +15,6 @@
 #include "base/thread_pool.h"
 #include "lists/calibration.h"
 #include "lists/plane_arrays.h"
-#include "lists/planes.h"
 #include "model/exact_dot.h"
 
 namespace glove::live {

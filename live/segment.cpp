@@ -6,7 +6,6 @@
 #include <cstring>
 #include <functional>
 #include <map>
-#include <utility>
 
 #include "base/crc32.h"
 #include "base/float_environment.h"

@@ -8,12 +8,10 @@
 #include <optional>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/concat.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/replacement_file.h"
 #include "lists/planes.h"
 #include "loader/file_sink.h"
 #include "loader/model_format.h"

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <memory>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>

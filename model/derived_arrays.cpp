@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "base/concat.h"
-#include "base/require.h"
 #include "model/quantize.h"
 
 namespace glove {

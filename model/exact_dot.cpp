@@ -1,7 +1,6 @@
 #include "model/exact_dot.h"
 
 #include "base/float_environment.h"
-#include "base/require.h"
 #include "base/x86_features.h"
 
 namespace glove {

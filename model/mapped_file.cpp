@@ -1,8 +1,6 @@
 #include "model/mapped_file.h"
 
 #include <algorithm>
-#include <atomic>
-#include <utility>
 
 #include "base/concat.h"
 #include "base/crc32.h"

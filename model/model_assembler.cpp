@@ -1,7 +1,6 @@
 #include "model/model_assembler.h"
 
 #include <algorithm>
-#include <string>
 
 #include "base/concat.h"
 #include "base/utf8.h"

@@ -9,7 +9,6 @@
 #include "base/require.h"
 #include "base/x86_features.h"
 #include "model/exact_dot.h"
-#include "model/quantize.h"
 
 namespace glove {
 namespace {

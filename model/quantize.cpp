@@ -1,13 +1,11 @@
 #include "model/quantize.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
 #include "base/float_environment.h"
-#include "base/require.h"
 #include "base/x86_features.h"
 #include "model/exact_dot.h"
 

@@ -8,7 +8,6 @@
 #include "base/float_environment.h"
 #include "base/require.h"
 #include "base/x86_features.h"
-#include "model/quantize.h"
 
 namespace glove {
 namespace {

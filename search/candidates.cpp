@@ -1,8 +1,5 @@
 #include "search/candidates.h"
 
-#include <algorithm>
-
-#include "base/require.h"
 #include "model/exact_dot.h"
 
 namespace glove {

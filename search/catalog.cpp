@@ -1,7 +1,6 @@
 #include "search/catalog.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "base/concat.h"
 #include "base/file.h"

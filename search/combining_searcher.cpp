@@ -1,13 +1,10 @@
 #include "search/combining_searcher.h"
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <functional>
 #include <new>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "base/scope_exit.h"
 #include "base/system_calls.h"

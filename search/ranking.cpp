@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <span>
-#include <utility>
 
 #include "base/concat.h"
 #include "base/crc32.h"

@@ -1,8 +1,6 @@
 #include "search/result_cache.h"
 
-#include <algorithm>
 #include <iterator>
-#include <utility>
 
 namespace glove {
 

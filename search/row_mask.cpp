@@ -2,8 +2,6 @@
 
 #include <bit>
 
-#include "base/require.h"
-
 namespace glove {
 namespace {
 

@@ -1,7 +1,5 @@
 #include "search/searcher.h"
 
-#include <algorithm>
-
 namespace glove {
 
 void ScanCost::add(const ScanCost& other) {

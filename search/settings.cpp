@@ -5,7 +5,6 @@
 
 #include <charconv>
 #include <cstdlib>
-#include <optional>
 
 namespace glove {
 namespace {

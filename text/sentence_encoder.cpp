@@ -1,6 +1,5 @@
 #include "text/sentence_encoder.h"
 
-#include <memory>
 #include <utility>
 
 namespace glove {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <optional>
-#include <utility>
 
 #include "base/concat.h"
 #include "base/utf8.h"

@@ -1,7 +1,6 @@
 #include "text/text_encoder.h"
 
 #include <cmath>
-#include <string>
 
 namespace glove {
 namespace {

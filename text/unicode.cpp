@@ -22,8 +22,8 @@ struct LowerRange {
   int step, delta;
 };
 
-// Each table is in rising order, without overlaps, and has only code points from U+0080 on. It is never freed:
-// worker threads may outlive destructors.
+// Each table is in rising order, without overlaps, and has only code points from U+0080 on. It is never
+// freed: worker threads may outlive destructors.
 const std::vector<ClassRange>& class_ranges() {
   static const auto& ranges = *new auto(unpack_rows<ClassRange>(kClasses, 3, [](const uint32_t* row) {
     return ClassRange{row[0], row[1], static_cast<CharacterClass>(row[2])};

@@ -1,7 +1,5 @@
 #include "cpu/analysis/cpu_pass.h"
 
-#include <algorithm>
-
 #include "base/float_environment.h"
 #include "base/require.h"
 #include "base/thread_pool.h"

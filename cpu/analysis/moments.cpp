@@ -1,6 +1,5 @@
 #include "cpu/analysis/moments.h"
 
-#include <algorithm>
 #include <vector>
 
 #include "base/thread_pool.h"

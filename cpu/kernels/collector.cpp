@@ -1,7 +1,5 @@
 #include "cpu/kernels/collector.h"
 
-#include <algorithm>
-#include <cmath>
 #include <functional>
 
 namespace glove::cpu {

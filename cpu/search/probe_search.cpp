@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
-#include <optional>
 #include <utility>
 
 #include "base/thread_pool.h"

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <memory>
 
 #include "base/concat.h"
 #include "gpu/analysis/cuda_analysis.h"

@@ -1,7 +1,5 @@
 #include "gpu/residency/device_set.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <string>
 #include <utility>

@@ -1,10 +1,7 @@
 #include "gpu/residency/shared_device.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
-#include "base/require.h"
 #include "base/scope_exit.h"
 #include "gpu/layout/plan.h"
 

@@ -1,7 +1,6 @@
 #include "gpu/search/placement.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "base/require.h"
 #include "gpu/residency/model_slice.h"
@@ -9,7 +8,6 @@
 #include "gpu/search/segment_searcher.h"
 #include "gpu/search/spread_plan.h"
 #include "gpu/search/spread_searcher.h"
-#include "search/backend.h"
 #include "search/candidates.h"
 
 namespace glove::gpu {

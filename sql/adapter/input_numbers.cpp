@@ -1,7 +1,5 @@
 #include "sql/adapter/input_numbers.h"
 
-#include <utility>
-
 #include "base/concat.h"
 
 namespace glove::sql::vtab {

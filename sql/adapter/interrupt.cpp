@@ -1,7 +1,5 @@
 #include "sql/adapter/interrupt.h"
 
-#include "sql/adapter/boundary.h"
-
 namespace glove::sql {
 namespace {
 

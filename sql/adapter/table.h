@@ -52,7 +52,6 @@
 #include <exception>
 #include <memory>
 #include <new>
-#include <span>
 #include <string>
 #include <utility>
 

@@ -9,13 +9,11 @@
 #include "base/scope_exit.h"
 #include "base/utf8.h"
 #include "live/merge_rule.h"
-#include "live/segment.h"
 #include "sql/adapter/own_statement.h"
 #include "sql/index/content_schema.h"
 #include "sql/index/index_schema.h"
 #include "sql/index/key_table.h"
 #include "sql/index/new_segment.h"
-#include "sql/index/own_work.h"
 #include "sql/index/segment_store.h"
 
 namespace glove::sql {

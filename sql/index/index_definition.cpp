@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <string_view>
 #include <utility>
 
-#include "base/concat.h"
 #include "base/utf8.h"
 #include "live/list_maker.h"
 #include "live/segment_planes.h"

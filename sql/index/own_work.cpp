@@ -1,7 +1,6 @@
 #include "sql/index/own_work.h"
 
 #include <algorithm>
-#include <string>
 
 namespace glove::sql {
 namespace {

@@ -1,6 +1,5 @@
 #include "sql/index/segment_store.h"
 
-#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <optional>

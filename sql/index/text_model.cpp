@@ -2,7 +2,6 @@
 
 #include <array>
 #include <charconv>
-#include <utility>
 
 #include "base/concat.h"
 #include "base/crc32.h"

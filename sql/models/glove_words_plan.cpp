@@ -1,7 +1,6 @@
 #include "sql/models/glove_words_plan.h"
 
 #include "sql/adapter/boundary.h"
-#include "sql/adapter/inputs.h"
 
 namespace glove::sql {
 

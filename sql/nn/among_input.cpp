@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <cstring>
 #include <span>
 #include <utility>
-#include <vector>
 
-#include "base/concat.h"
 #include "base/json.h"
 #include "sql/adapter/arguments.h"
 #include "sql/values/json_options.h"

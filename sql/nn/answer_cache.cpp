@@ -1,6 +1,5 @@
 #include "sql/nn/answer_cache.h"
 
-#include <algorithm>
 #include <bit>
 #include <functional>
 #include <iterator>

@@ -8,7 +8,6 @@
 #include "base/utf8.h"
 #include "search/backend.h"
 #include "search/expression.h"
-#include "sql/adapter/arguments.h"
 #include "sql/adapter/input_numbers.h"
 #include "sql/adapter/inputs.h"
 #include "sql/adapter/interrupt.h"

@@ -1,7 +1,6 @@
 #include "sql/nn/glove_nn_plan.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <utility>
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/cores.h"
-#include "base/require.h"
 #include "base/thread_pool.h"
 #include "base/timer.h"
 #include "base/utf8.h"

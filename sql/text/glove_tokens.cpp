@@ -7,8 +7,6 @@
 // token that its rules drop; glove_text_vec skips it.
 #include <cstdint>
 #include <memory>
-#include <string>
-#include <string_view>
 
 #include "sql/adapter/input_numbers.h"
 #include "sql/adapter/inputs.h"

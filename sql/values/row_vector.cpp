@@ -5,9 +5,6 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <span>
-#include <string>
-#include <string_view>
 
 #include "base/json.h"
 #include "base/require.h"

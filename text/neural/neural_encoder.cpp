@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <utility>
 
 #include "base/concat.h"
 #include "base/cores.h"

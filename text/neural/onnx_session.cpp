@@ -1,7 +1,6 @@
 #include "text/neural/onnx_session.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <utility>

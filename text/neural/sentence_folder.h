@@ -1,7 +1,6 @@
 // The folder of a sentence-transformers model: which network makes vectors of texts, and by which rules.
 #pragma once
 
-#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>

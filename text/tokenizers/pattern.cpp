@@ -1,9 +1,7 @@
 #include "text/tokenizers/pattern.h"
 
-#include <algorithm>
 #include <charconv>
 #include <limits>
-#include <optional>
 
 #include "base/utf8.h"
 #include "text/tokenizers/unicode.h"

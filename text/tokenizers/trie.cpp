@@ -1,7 +1,5 @@
 #include "text/tokenizers/trie.h"
 
-#include <algorithm>
-
 namespace glove::tokenizers {
 
 // Places the nodes. Free nodes of the last blocks are in a list; older blocks stay as full as they are, so
