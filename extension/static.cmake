@@ -1,6 +1,14 @@
 # glove::static and libglove.a, for programs that contain SQLite: an entry point that calls the SQLite which the program links
 # (linked_sqlite.h), in one archive with the libraries of glove.so.
 add_library(glove_core STATIC glove_extension.cpp linked_sqlite.cpp)
+set(calls ${CMAKE_CURRENT_BINARY_DIR}/sqlite_calls.inc)
+file(GLOB_RECURSE callers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/sql/*.h ${PROJECT_SOURCE_DIR}/sql/*.cpp
+  ${CMAKE_CURRENT_SOURCE_DIR}/glove_extension.cpp)
+add_custom_command(OUTPUT ${calls}
+  COMMAND ${CMAKE_COMMAND} -DSOURCE_DIR=${PROJECT_SOURCE_DIR} -DOUTPUT=${calls} -P ${PROJECT_SOURCE_DIR}/cmake/WriteSqliteCalls.cmake
+  DEPENDS ${callers} ${PROJECT_SOURCE_DIR}/cmake/WriteSqliteCalls.cmake VERBATIM)
+target_sources(glove_core PRIVATE ${calls})
+target_include_directories(glove_core PRIVATE ${CMAKE_CURRENT_BINARY_DIR})
 target_compile_definitions(glove_core PRIVATE GLOVE_STATIC)
 target_link_libraries(glove_core PRIVATE glove_sql glove_cpu)
 set(GLOVE_STATIC_NEEDS_CUDA OFF)

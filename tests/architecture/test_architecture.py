@@ -4,7 +4,6 @@ arrows          extension -> sql, convert, cpu, gpu -> analysis -> search -> loa
                 sql -> live -> search; convert -> loader; and those between the rooms inside cpu/, gpu/ and sql/ (INNER_ROOMS); never back. A project of tools/ includes itself alone
 systems         only base/windows/ names Windows
 foreign_headers SQLite's headers in sql/ and extension/ only, CUDA's in gpu/ only
-linked          extension/linked_sqlite.cpp lists the functions of SQLite that sql/ and extension/ call, and no others
 backends        sql/ names no concrete backend
 silence         the library never prints, aborts or exits (the glove-convert tool may)
 length          no source file has more than 420 lines
@@ -198,22 +197,6 @@ def check_systems(root):
                 yield f"{name} names {match[0]}: what Windows does differently belongs in base/windows/"
 
 
-def check_linked(root):
-    """What the static library must link: a call that the list lacks would go through a null pointer there."""
-    with open(os.path.join(root, "third_party", "sqlite", "sqlite3ext.h"), encoding="utf-8") as file:
-        calls = set(re.findall(r"#define (sqlite3_\w+)\s+sqlite3_api->", file.read()))
-    table, called = "extension/linked_sqlite.cpp", {}
-    listed = set("sqlite3_" + name for name in re.findall(r"\bSET\((\w+)\);", text_of(root, table)))
-    for name, room, text in sources_of(root):
-        if room in ("sql", "extension") and name != table:
-            for function in set(re.findall(r"\bsqlite3_\w+", re.sub(r'"[^"\n]*"', "", without_comments(text)))) & calls:
-                called.setdefault(function, name)
-    for function in sorted(called.keys() - listed):
-        yield f"{called[function]} calls {function}, which {table} does not list"
-    for function in sorted(listed - called.keys()):
-        yield f"{table} lists {function}, which nothing calls"
-
-
 def check_backends(root):
     for name, room, text in sources_of(root):
         if room == "sql":
@@ -359,12 +342,6 @@ BREAKERS = {
         "loader/a.cpp": "#ifdef _WIN32\n#include <windows.h>\n#endif\n// not _WIN32\n", "base/b.h": "#if defined(__MINGW32__)\n#endif\n",
         "base/windows/c.cpp": "#include <windows.h>\n",
     },
-    check_linked: {
-        "third_party/sqlite/sqlite3ext.h": "".join(f"#define sqlite3_{name}  sqlite3_api->{name}\n" for name in ("a", "b", "c", "d")),
-        "extension/linked_sqlite.cpp": "#pragma weak sqlite3_c\nSET(a);\nSET(b);\n",
-        "sql/a.cpp": 'sqlite3_a();  // not sqlite3_d()\nconst char* text = "sqlite3_d";\n', "sql/b.h": "int x = sqlite3_c(sqlite3_value);\n",
-        "search/c.cpp": "sqlite3_d();\n",
-    },
     check_backends: {"sql/a.cpp": 'if (name == "cuda") return;  // not "cpu"\n', "search/b.cpp": 'return "cpu";\n'},
     check_silence: {
         "search/a.cpp": 'std::cerr << 1;\nstd::snprintf(b, 2, "");\n', "gpu/b.cu": 'printf("x");\n',
@@ -416,7 +393,7 @@ BREAKERS = {
         "a/b.py": "import os\n",
     },
 }
-EXPECTED_BREAKS = {check_arrows: 14, check_foreign_headers: 4, check_systems: 3, check_linked: 2, check_backends: 1, check_silence: 4, check_length: 1,
+EXPECTED_BREAKS = {check_arrows: 14, check_foreign_headers: 4, check_systems: 3, check_backends: 1, check_silence: 4, check_length: 1,
                    check_functions: 4, check_classes: 2, check_folders: 1, check_type_names: 2, check_contracts: 5, check_paths: 2,
                    check_executables: 1, check_commands: 5}
 
@@ -446,9 +423,6 @@ class Architecture(unittest.TestCase):
 
     def test_systems(self):
         self.check(check_systems)
-
-    def test_linked(self):
-        self.check(check_linked)
 
     def test_backends(self):
         self.check(check_backends)

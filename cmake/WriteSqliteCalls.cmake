@@ -1,0 +1,23 @@
+# Writes a line SET(name); to OUTPUT for each function of SQLite that the sources in sql/ and extension/ of SOURCE_DIR call through
+# the table of sqlite3ext.h.
+cmake_minimum_required(VERSION 3.25)
+file(STRINGS ${SOURCE_DIR}/third_party/sqlite/sqlite3ext.h lines REGEX "^#define sqlite3_[a-z0-9_]+ +sqlite3_api->")
+list(TRANSFORM lines REPLACE "^#define (sqlite3_[a-z0-9_]+) .*$" "\\1" OUTPUT_VARIABLE functions)
+set(called)
+file(GLOB_RECURSE sources ${SOURCE_DIR}/sql/*.h ${SOURCE_DIR}/sql/*.cpp ${SOURCE_DIR}/extension/glove_extension.cpp)
+foreach(source IN LISTS sources)
+  file(READ ${source} text)
+  string(REGEX REPLACE "//[^\n]*" "" text "${text}")  # comments
+  string(REGEX MATCHALL "sqlite3_[a-z0-9_]+" names "${text}")
+  list(APPEND called ${names})
+endforeach()
+list(REMOVE_DUPLICATES called)
+list(SORT called)
+set(table "")
+foreach(name IN LISTS called)
+  if(name IN_LIST functions)
+    string(REGEX REPLACE "^sqlite3_" "" name ${name})
+    string(APPEND table "SET(${name});\n")
+  endif()
+endforeach()
+file(WRITE ${OUTPUT} "${table}")
