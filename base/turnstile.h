@@ -17,21 +17,18 @@ namespace glove {
 // Thread-safe.
 class Turnstile {
  public:
-  enum class Entry { kEntered, kInterrupted, kAlreadyInside };
-
   // Waits until no thread is inside, then enters. `interrupted` is called on the calling thread about every
-  // millisecond while it waits, with nothing held. Returns kAlreadyInside if this thread is already inside,
-  // as can happen when an interrupt check runs the host's code.
-  Entry enter(const InterruptCheck& interrupted) {
+  // millisecond while it waits, with nothing held. Errors: an interrupt, and `already` if this thread is
+  // inside, as can happen when an interrupt check runs the host's code.
+  Status enter(const InterruptCheck& interrupted, Error already) {
     const uint64_t self = this_thread();
     for (;;) {
       uint64_t inside = inside_.load(std::memory_order_acquire);
-      if (inside == self) return Entry::kAlreadyInside;
+      if (inside == self) return already;
       const bool is_free = inside == 0 || inside >> 32 != self >> 32;
-      if (is_free && inside_.compare_exchange_strong(inside, self, std::memory_order_acq_rel))
-        return Entry::kEntered;
+      if (is_free && inside_.compare_exchange_strong(inside, self, std::memory_order_acq_rel)) return {};
       if (is_free) continue;
-      if (interrupted && interrupted()) return Entry::kInterrupted;
+      if (interrupted && interrupted()) return interrupted_error();
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }

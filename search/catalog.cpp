@@ -162,16 +162,10 @@ Result<ModelPtr> Catalog::find(std::optional<std::string_view> name, const Inter
 Status Catalog::load_from_environment(const InterruptCheck& interrupted) {
   const std::string path = system_calls::environment("GLOVE_MODEL").value_or("");
   if (path.empty() || environment_is_open_) return {};
-  switch (environment_.enter(interrupted)) {
-    case Turnstile::Entry::kInterrupted:
-      return interrupted_error();
-    case Turnstile::Entry::kAlreadyInside:
-      return Status(ErrorCode::kUnavailable,
-                    "$GLOVE_MODEL: '" + path +
-                        "' is being opened by a statement that runs this one; ask again when that has ended");
-    case Turnstile::Entry::kEntered:
-      break;
-  }
+  GLOVE_RETURN_IF_ERROR(environment_.enter(
+      interrupted,
+      make_error(ErrorCode::kUnavailable, "$GLOVE_MODEL: '", path,
+                 "' is being opened by a statement that runs this one; ask again when that has ended")));
   const ScopeExit leaving([this] { environment_.leave(); });
   if (environment_is_open_) return {};
   OpenOptions options;

@@ -1,5 +1,6 @@
 #include "search/model_searchers.h"
 
+#include "base/concat.h"
 #include "base/scope_exit.h"
 #include "search/engine.h"
 
@@ -8,16 +9,10 @@ namespace glove {
 Result<Searcher*> ModelSearchers::open(size_t backend, const InterruptCheck& interrupted) {
   Slot& slot = slots_[backend];
   if (Searcher* const open = slot.searcher.load(std::memory_order_acquire)) return open;
-  switch (slot.opening.enter(interrupted)) {
-    case Turnstile::Entry::kInterrupted:
-      return interrupted_error();
-    case Turnstile::Entry::kAlreadyInside:
-      return Error{
-          ErrorCode::kInvalidArgument,
-          "this thread is opening the model on the backend, and cannot search it until that has ended"};
-    case Turnstile::Entry::kEntered:
-      break;
-  }
+  GLOVE_RETURN_IF_ERROR(slot.opening.enter(
+      interrupted,
+      invalid_argument(
+          "this thread is opening the model on the backend, and cannot search it until that has ended")));
   const ScopeExit leaving([&slot] { slot.opening.leave(); });
   if (Searcher* const open = slot.searcher.load(std::memory_order_acquire)) return open;
   auto opened = engine_.backends().all()[backend]->open(model_, interrupted);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/concat.h"
 #include "base/scope_exit.h"
 #include "gpu/layout/plan.h"
 
@@ -69,11 +70,10 @@ std::string SharedDevice::name() const {
 
 Status SharedDevice::in_turn(const InterruptCheck& interrupted, const std::function<Status()>& work) {
   GLOVE_RETURN_IF_ERROR(available());
-  const Turnstile::Entry entry = uploads_.enter(interrupted);
-  if (entry == Turnstile::Entry::kInterrupted) return interrupted_error();
-  if (entry == Turnstile::Entry::kAlreadyInside)
-    return {ErrorCode::kInvalidArgument,
-            "this thread is uploading a model to the device, and cannot search on it until that has ended"};
+  GLOVE_RETURN_IF_ERROR(uploads_.enter(
+      interrupted,
+      invalid_argument(
+          "this thread is uploading a model to the device, and cannot search on it until that has ended")));
   const ScopeExit leaving([this] { uploads_.leave(); });
   Status status = work();
   if (!status.ok()) note_error(status.error());
