@@ -120,6 +120,14 @@ inline bool is_equality(int op) {
   return op == SQLITE_INDEX_CONSTRAINT_EQ || op == SQLITE_INDEX_CONSTRAINT_IS;
 }
 
+// True for < and <=, and for > and >=.
+inline bool is_upper_bound(int op) {
+  return op == SQLITE_INDEX_CONSTRAINT_LT || op == SQLITE_INDEX_CONSTRAINT_LE;
+}
+inline bool is_lower_bound(int op) {
+  return op == SQLITE_INDEX_CONSTRAINT_GT || op == SQLITE_INDEX_CONSTRAINT_GE;
+}
+
 // True if constraint `index`, which appears as an equality, may be an IN.
 inline bool may_be_in(sqlite3_index_info* info, int index) {
   if (!sqlite_has(kSqliteVtabIn) || index >= kInLimit) return true;

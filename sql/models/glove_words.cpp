@@ -11,6 +11,7 @@
 // `model` is an input, the name of a model, given as an argument or as model = ...; if it is omitted or NULL,
 // this is the default model. `vector` costs nothing unless it is read.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -36,24 +37,15 @@ namespace {
 struct WordScan {
   sqlite3* db = nullptr;
   ModelPtr model;
-  std::optional<std::string> model_name;  // as given
   WordsPath path = kAllById;
   std::vector<int32_t> listed;      // kListedWords: ids, ascending; kByDistance: ids
-  std::optional<std::string> like;  // as given
   std::vector<uint16_t> distances;  // kByDistance, of `listed`
   int64_t position = 0;
   int64_t end = 0;
 
   int64_t id() const {
-    switch (path) {
-      case kByWord:
-        return model->vocabulary().sorted_id(position);
-      case kListedWords:
-      case kByDistance:
-        return listed[static_cast<size_t>(position)];
-      default:
-        return position;
-    }
+    if (path == kByWord) return model->vocabulary().sorted_id(position);
+    return path == kListedWords || path == kByDistance ? listed[static_cast<size_t>(position)] : position;
   }
 };
 
@@ -76,10 +68,13 @@ bool is_text_of_bytes(const WordScan& scan, sqlite3_value* value) {
   return is_text(value) && equals_by_bytes(scan.db, text_of(value));
 }
 
-// The arguments of xFilter in the order that idxNum specifies.
+// The arguments of xFilter behind the inputs, in the order that idxNum specifies.
 class FilterArguments {
  public:
-  FilterArguments(int plan, Arguments values) : plan_(plan), values_(values) {}
+  FilterArguments(int plan, Arguments values)
+      : plan_(plan),
+        values_(values),
+        used_(static_cast<size_t>(std::popcount(static_cast<unsigned>(plan & kWordsInputMask)))) {}
   sqlite3_value* next() { return values_[used_++]; }
   sqlite3_value* next_if(int flag) { return (plan_ & flag) != 0 ? next() : nullptr; }
   bool has(int flag) const { return (plan_ & flag) != 0; }
@@ -87,37 +82,20 @@ class FilterArguments {
  private:
   int plan_;
   Arguments values_;
-  size_t used_ = 0;
+  size_t used_;
 };
 
 // --- by id -----------------------------------------------------------------------------------
 
-// Returns the id that equals the value as SQLite compares numbers; nullopt if there is none.
-std::optional<int64_t> id_equal_to(sqlite3_value* value, int64_t words) {
-  std::optional<int64_t> id;
-  switch (sqlite3_value_numeric_type(value)) {
-    case SQLITE_INTEGER:
-      id = sqlite3_value_int64(value);
-      break;
-    case SQLITE_FLOAT: {
-      const double number = sqlite3_value_double(value);
-      if (number >= 0 && number < static_cast<double>(words) && number == std::floor(number))
-        id = static_cast<int64_t>(number);
-      break;
-    }
-    default:
-      break;
-  }
-  return id && *id >= 0 && *id < words ? id : std::nullopt;
-}
-
 void visit_one_id(WordScan& scan, sqlite3_value* value) {
-  const std::optional<int64_t> id = id_equal_to(value, scan.model->words());
-  visit(scan, kOneId, id.value_or(0), id ? *id + 1 : 0);
+  const int64_t id = whole_number(value).value_or(-1);
+  visit(scan, kOneId, id, id >= 0 && id < scan.model->words() ? id + 1 : id);
 }
 
 // Narrows the scan by integer bounds; SQLite checks other bounds.
-void visit_by_id(WordScan& scan, sqlite3_value* lower, sqlite3_value* upper) {
+void visit_by_id(WordScan& scan, FilterArguments& arguments) {
+  sqlite3_value* const lower = arguments.next_if(kWordsHasLower);
+  sqlite3_value* const upper = arguments.next_if(kWordsHasUpper);
   const int64_t words = scan.model->words();
   int64_t first = 0;
   int64_t end = words;
@@ -208,13 +186,12 @@ void visit_by_word(WordScan& scan, FilterArguments& arguments) {
 
 // --- by distance -----------------------------------------------------------------------------
 
-// A NULL is like no word.
+// NULL (nullptr) is like no word.
 Status visit_by_distance(WordScan& scan, sqlite3_value* value) {
   scan.listed.clear();
-  if (!is_null(value)) {
-    scan.like = std::string(text_of(value));
+  if (value != nullptr) {
     InterruptPoller poller(scan.db);
-    auto words = words_by_distance(scan.model->vocabulary(), *scan.like, poller);
+    auto words = words_by_distance(scan.model->vocabulary(), text_of(value), poller);
     if (!words.ok()) return {words.error().code, "glove_words: " + words.error().message};
     scan.listed = std::move(words.value().ids);
     scan.distances = std::move(words.value().distances);
@@ -232,33 +209,22 @@ class WordCursor {
   WordCursor(GloveWords& table, Connection::Pin& models);
 
   Status start(int plan, const char* plan_text, Arguments values) {
-    if (plan == kWordsRaise) return invalid_argument(plan_text);
+    GLOVE_RETURN_IF_ERROR(inputs_.read(plan, plan_text, values));
+    if ((plan & kWordsModelChecked) != 0 && inputs_[kWordsModel] == nullptr)
+      return invalid_argument(
+          "glove_words: with this many conditions a NULL model cannot mean the default model; name "
+          "the model or omit the condition");
+    GLOVE_ASSIGN_OR_RETURN(scan_.model, model_input(models_, inputs_[kWordsModel], "glove_words"));
     FilterArguments arguments(plan, values);
-    GLOVE_RETURN_IF_ERROR(take_model(arguments));
-    switch (static_cast<WordsPath>(plan & kWordsPathMask)) {
-      case kOneId:
-        visit_one_id(scan_, arguments.next());
-        return {};
-      case kOneWord:
-        visit_one_word(scan_, arguments.next());
-        return {};
-      case kListedWords:
-        return visit_listed_words(scan_, arguments.next());
-      case kByDistance: {
-        GLOVE_RETURN_IF_ERROR(visit_by_distance(scan_, arguments.next()));
-        rowids_.start(std::to_string(scan_.model->id()) + (scan_.model_name ? "n " : "d ") +
-                      scan_.like.value_or(std::string()) + " ");
-        return {};
-      }
-      case kByWord:
-        visit_by_word(scan_, arguments);
-        return {};
-      default: {
-        sqlite3_value* lower = arguments.next_if(kWordsHasLower);
-        visit_by_id(scan_, lower, arguments.next_if(kWordsHasUpper));
-        return {};
-      }
-    }
+    const int path = plan >> kWordsPathShift & kWordsPathMask;
+    if (path == kAllById) visit_by_id(scan_, arguments);
+    if (path == kOneId) visit_one_id(scan_, arguments.next());
+    if (path == kOneWord) visit_one_word(scan_, arguments.next());
+    if (path == kByWord) visit_by_word(scan_, arguments);
+    if (path == kListedWords) return visit_listed_words(scan_, arguments.next());
+    if (path != kByDistance) return {};
+    rowids_.start(concat(scan_.model->id(), ' ', inputs_.key()));
+    return visit_by_distance(scan_, inputs_[kWordsLike]);
   }
 
   // Leaves some rows and the last one to next(), which checks that the file of the model has not been damaged
@@ -285,12 +251,10 @@ class WordCursor {
     GLOVE_ASSIGN_OR_RETURN(const int64_t id, current_id());
     if (scan_.path == kByDistance) return rowids_.rowid(id);
     const auto model = static_cast<int64_t>(scan_.model->id());
-    return (model * 2 + (scan_.model_name ? 1 : 0)) << 31 | id;
+    return (model * 2 + (inputs_[kWordsModel] != nullptr ? 1 : 0)) << 31 | id;
   }
 
  private:
-  Status take_model(FilterArguments& arguments);
-
   Result<int64_t> current_id() const {
     const int64_t id = scan_.id();
     if (id >= 0) return id;
@@ -300,56 +264,23 @@ class WordCursor {
   }
 
   Connection::Pin& models_;
+  vtab::InputValues inputs_;
   vtab::ScanRowids rowids_;  // of kByDistance
   WordScan scan_;
 };
 
-Status WordCursor::take_model(FilterArguments& arguments) {
-  scan_.model_name.reset();
-  scan_.like.reset();
-  sqlite3_value* name = arguments.next_if(kWordsHasModel);
-  if (name != nullptr && is_null(name) && arguments.has(kWordsModelChecked))
-    return Status(ErrorCode::kInvalidArgument,
-                  "glove_words: with this many conditions a NULL model cannot mean the default model; name "
-                  "the model or omit the condition");
-  GLOVE_ASSIGN_OR_RETURN(scan_.model, model_input(models_, name, "glove_words"));
-  if (name != nullptr && !is_null(name)) scan_.model_name = std::string(text_of(name));
-  return Status();
-}
-
 Status WordCursor::column(sqlite3_context* context, int column) const {
   GLOVE_ASSIGN_OR_RETURN(const int64_t id, current_id());
-  switch (column) {
-    case kWordsId:
-      sqlite3_result_int64(context, id);
-      break;
-    case kWordsWord:
-      return_text(context, scan_.model->vocabulary().word(id));
-      break;
-    case kWordsNorm:
-      sqlite3_result_double(context, std::sqrt(scan_.model->norm_squared(id)));
-      break;
-    case kWordsModel:
-      if (!scan_.model_name)
-        return Status(ErrorCode::kInvalidArgument, vtab::not_given(kWordsInputs, kWordsModel));
-      return_text(context, *scan_.model_name);
-      break;
-    case kWordsLike:
-      if (!scan_.like) return Status(ErrorCode::kInvalidArgument, vtab::not_given(kWordsInputs, kWordsLike));
-      return_text(context, *scan_.like);
-      break;
-    case kWordsDistance:
-      if (scan_.like) sqlite3_result_int(context, scan_.distances[static_cast<size_t>(scan_.position)]);
-      break;
-    case kWordsVector:
-      sqlite3_result_blob64(context, scan_.model->vector(id),
-                            static_cast<sqlite3_uint64>(scan_.model->dims()) * sizeof(float),
-                            SQLITE_TRANSIENT);
-      break;
-    default:
-      break;
-  }
-  return Status();
+  const size_t bytes = static_cast<size_t>(scan_.model->dims()) * sizeof(float);
+  if (kWordsInputs.contains(column)) return inputs_.return_input(context, column);
+  if (column == kWordsId) sqlite3_result_int64(context, id);
+  if (column == kWordsWord) return_text(context, scan_.model->vocabulary().word(id));
+  if (column == kWordsNorm) sqlite3_result_double(context, std::sqrt(scan_.model->norm_squared(id)));
+  if (column == kWordsVector)
+    sqlite3_result_blob64(context, scan_.model->vector(id), bytes, SQLITE_TRANSIENT);
+  if (column == kWordsDistance && scan_.path == kByDistance)
+    sqlite3_result_int(context, scan_.distances[static_cast<size_t>(scan_.position)]);
+  return {};
 }
 
 class GloveWords {
@@ -372,7 +303,7 @@ class GloveWords {
 };
 
 WordCursor::WordCursor(GloveWords& table, Connection::Pin& models)
-    : models_(models), rowids_(table.numbers_, GloveWords::kName) {
+    : models_(models), inputs_(kWordsInputs), rowids_(table.numbers_, GloveWords::kName) {
   scan_.db = table.connection().db();
 }
 

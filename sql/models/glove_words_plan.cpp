@@ -1,6 +1,6 @@
 #include "sql/models/glove_words_plan.h"
 
-#include "sql/adapter/boundary.h"
+#include <bit>
 
 namespace glove::sql {
 
@@ -18,10 +18,6 @@ constexpr int kFirstUnreliableOmit = 16;  // SQLite ignores `omit` for constrain
 
 // The first usable constraint of each kind, as an index into aConstraint; -1 if there is none.
 struct Found {
-  struct Input {
-    int index = -1;
-    bool unusable = false;  // one of them
-  } model, like;
   int id = -1, id_lower = -1, id_upper = -1;
   int word = -1, word_list = -1, word_lower = -1, word_upper = -1, pattern = -1;
 };
@@ -33,8 +29,8 @@ void keep_first(int& slot, int index) {
 void find_on_id(Found& found, int op, int index) {
   // SQLite compares ids as numbers, so a value in SQLite's own loop over an IN list is exact too.
   if (vtab::is_equality(op)) keep_first(found.id, index);
-  if (op == SQLITE_INDEX_CONSTRAINT_GT || op == SQLITE_INDEX_CONSTRAINT_GE) keep_first(found.id_lower, index);
-  if (op == SQLITE_INDEX_CONSTRAINT_LT || op == SQLITE_INDEX_CONSTRAINT_LE) keep_first(found.id_upper, index);
+  if (vtab::is_lower_bound(op)) keep_first(found.id_lower, index);
+  if (vtab::is_upper_bound(op)) keep_first(found.id_upper, index);
 }
 
 void find_on_word(Found& found, sqlite3_index_info* info, int op, int index, bool utf8) {
@@ -48,21 +44,14 @@ void find_on_word(Found& found, sqlite3_index_info* info, int op, int index, boo
     keep_first(is_list ? found.word_list : found.word, index);
   }
   if (!utf8) return;
-  if (op == SQLITE_INDEX_CONSTRAINT_GT || op == SQLITE_INDEX_CONSTRAINT_GE)
-    keep_first(found.word_lower, index);
-  if (op == SQLITE_INDEX_CONSTRAINT_LT || op == SQLITE_INDEX_CONSTRAINT_LE)
-    keep_first(found.word_upper, index);
+  if (vtab::is_lower_bound(op)) keep_first(found.word_lower, index);
+  if (vtab::is_upper_bound(op)) keep_first(found.word_upper, index);
 }
 
 Found find_constraints(sqlite3_index_info* info, bool utf8) {
   Found found;
   for (int index = 0; index < info->nConstraint; ++index) {
     const auto& constraint = info->aConstraint[index];
-    if (kWordsInputs.contains(constraint.iColumn) && vtab::gives_input(constraint.op)) {
-      Found::Input& input = constraint.iColumn == kWordsModel ? found.model : found.like;
-      input.unusable = input.unusable || !constraint.usable;
-      if (constraint.usable) keep_first(input.index, index);
-    }
     if (!constraint.usable) continue;
     if (constraint.iColumn == kWordsId) find_on_id(found, constraint.op, index);
     if (constraint.iColumn == kWordsWord) find_on_word(found, info, constraint.op, index, utf8);
@@ -87,30 +76,19 @@ class WordsPlanner {
       : info_(info), utf8_(utf8), found_(find_constraints(info, utf8)) {}
 
   Status plan() {
-    for (const bool model : {true, false})
-      if (const Found::Input& input = model ? found_.model : found_.like; input.index < 0 && input.unusable)
-        return vtab::refuse(
-            info_, kWordsRaise,
-            concat("glove_words: ", model ? "the model" : "like",
-                   " is not known before the words are read; write ", model ? "model" : "like",
-                   " = ... as a condition of its own (in an outer join, in the ON clause)"));
-    if (const vtab::InputSet unseen = vtab::unseen_inputs(*info_, kWordsInputs); unseen != 0)
-      return vtab::refuse_unseen(
-          info_, kWordsInputs, kWordsRaise,
-          vtab::not_given(kWordsInputs,
-                          (unseen & vtab::bit_of(kWordsModel)) != 0 ? kWordsModel : kWordsLike));
-    choose();
+    GLOVE_RETURN_IF_ERROR(vtab::plan_inputs(info_, kWordsInputs, 0, 0, 0));
+    if (info_->idxNum >= 0) choose();  // otherwise the plan raises an error
     return {};
   }
 
  private:
   void choose() {
-    if (pass(found_.model.index, kWordsHasModel)) {
-      info_->aConstraintUsage[found_.model.index].omit = 1;
-      if (found_.model.index >= kFirstUnreliableOmit) flags_ |= kWordsModelChecked;
-    }
-    if (pass(found_.like.index, 0)) {
-      info_->aConstraintUsage[found_.like.index].omit = 1;
+    flags_ = info_->idxNum;
+    arguments_ = std::popcount(static_cast<unsigned>(flags_));
+    for (int i = kFirstUnreliableOmit; i < info_->nConstraint; ++i)
+      if (info_->aConstraint[i].iColumn == kWordsModel && info_->aConstraintUsage[i].argvIndex > 0)
+        flags_ |= kWordsModelChecked;
+    if ((flags_ >> (kWordsLike - kWordsModel) & 1) != 0) {
       info_->orderByConsumed = ordered_by(kWordsDistance);
       return finish(kByDistance, kCostOfDistance * kAssumedWords, kAssumedWords);
     }
@@ -166,7 +144,7 @@ class WordsPlanner {
   }
 
   void finish(WordsPath path, double cost, double rows) {
-    info_->idxNum = flags_ | path;
+    info_->idxNum = flags_ | path << kWordsPathShift;
     info_->estimatedCost = cost;
     info_->estimatedRows = static_cast<sqlite3_int64>(rows);
     // Not for kOneWord, because 5 equals the words '5' and '05'.

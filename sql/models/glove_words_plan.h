@@ -17,8 +17,8 @@ enum WordsColumn : int {
 
 extern const vtab::InputColumns kWordsInputs;
 
-// idxNum consists of a path in the low four bits, and flags. The arguments of xFilter are the model, if the
-// flags say so, followed by those of the path.
+// idxNum consists of the inputs that are given (vtab::plan_inputs) in the low two bits, a path in the next
+// three, and flags. The arguments of xFilter are the inputs, followed by those of the path.
 //
 //   path            visits                                 arguments        order of the rows
 //   kAllById        ids from a lower to an upper bound     [lower] [upper]  id
@@ -26,19 +26,17 @@ extern const vtab::InputColumns kWordsInputs;
 //   kOneWord        one word; all if the value is not TEXT word             -
 //   kListedWords    the words of an IN list; all if a      list             id
 //                   value is not TEXT
-//   kByDistance     all by the distance from a word        like             distance, id
+//   kByDistance     all by the distance from `like`        -                distance, id
 //   kByWord         the sorted words within bounds,        [lower] [upper]  word
 //                   and within the prefix of a GLOB        [pattern]
-//
-// kWordsRaise marks a plan that cannot be executed; idxStr has the text of the error.
 //
 // SQLite checks every condition again except those on the model and like, so visiting too many rows is always
 // correct, and strict bounds are treated like the others.
 enum WordsPath : int { kAllById, kOneId, kOneWord, kListedWords, kByDistance, kByWord };
 
-constexpr int kWordsRaise = -1;
-constexpr int kWordsPathMask = 0xf;
-constexpr int kWordsHasModel = 0x10;
+constexpr int kWordsInputMask = 0x3;
+constexpr int kWordsPathShift = 2;
+constexpr int kWordsPathMask = 0x7;
 constexpr int kWordsHasLower = 0x20;
 constexpr int kWordsHasUpper = 0x40;
 constexpr int kWordsHasPattern = 0x80;

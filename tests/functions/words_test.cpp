@@ -90,9 +90,11 @@ TEST_F(Words, ErrorsSayHowToWriteIt) {
             "there is no model 'nosuch'; the loaded models are: 'tiny'");
   EXPECT_EQ(connection.error("SELECT * FROM glove_words(x'00')"),
             "glove_words: the model must be text, not a BLOB; use CAST(... AS TEXT)");
-  EXPECT_EQ(connection.error("SELECT * FROM glove_words w, json_each(w.word) j WHERE w.model = j.value"),
-            "glove_words: the model is not known before the words are read; write model = ... as a condition "
-            "of its own (in an outer join, in the ON clause)");
+  EXPECT_EQ(
+      connection.error("SELECT * FROM glove_words w, json_each(w.word) j WHERE w.model = j.value"),
+      "glove_words cannot read its input model: SQLite found no table order in which its value is known "
+      "before the scan begins; give it as an argument or in a condition of its own with =, IS or IN (in "
+      "an outer join, in the ON clause)");
   EXPECT_EQ(
       connection.error("SELECT count(*) FROM glove_words(NULL) WHERE id>=0 AND id>=0 AND id>=0 AND id>=0 AND "
                        "id>=0 AND id>=0 AND id>=0 AND id>=0 AND id>=0 AND id>=0 AND id>=0 AND id>=0 AND "
