@@ -23,6 +23,11 @@ Result<std::vector<ContentColumn>> content_columns(sqlite3* db, const IndexDefin
   return columns;
 }
 
+// Returns the statement that made a table of the index's schema; empty if there is none.
+Result<std::string> sql_of_table(sqlite3* db, const IndexDefinition& index, const std::string& table) {
+  return master_query(db, index, "sql", "type = 'table' AND name = ? COLLATE NOCASE", table).next_text();
+}
+
 const ContentColumn* find_column(const std::vector<ContentColumn>& columns, const std::string& name) {
   for (const ContentColumn& column : columns)
     if (sqlite3_stricmp(column.name.c_str(), name.c_str()) == 0) return &column;
@@ -143,10 +148,8 @@ Result<bool> has_object(sqlite3* db, const IndexDefinition& index, const char* t
 
 void find_key(sqlite3* db, IndexDefinition& index) {
   const auto columns = content_columns(db, index);
-  const auto sql_of = [&](const std::string& table) {
-    return master_query(db, index, "sql", "type = 'table' AND name = ? COLLATE NOCASE", table).next_text();
-  };
-  const Result<std::string> content = sql_of(index.content), keys = sql_of(index.name + "_key");
+  const Result<std::string> content = sql_of_table(db, index, index.content);
+  const Result<std::string> keys = sql_of_table(db, index, index.name + "_key");
   if (!columns.ok() || !content.ok() || !keys.ok()) return;
   const Result<bool> is_integer = is_integer_key(db, index, columns.value());
   index.has_key_table =
@@ -213,9 +216,8 @@ Result<ContentTraits> traits_of(sqlite3* db, const IndexDefinition& index,
     const ContentColumn* const column = find_column(columns, name);
     traits.generated = traits.generated || column == nullptr || column->generated;
   }
-  OwnQuery run = master_query(db, index, "sql", "type = 'table' AND name = ? COLLATE NOCASE", index.content);
-  GLOVE_ASSIGN_OR_RETURN(const bool found, run.next());
-  traits.autoincrement = found && has_word(run.text(0), "AUTOINCREMENT");
+  GLOVE_ASSIGN_OR_RETURN(const std::string sql, sql_of_table(db, index, index.content));
+  traits.autoincrement = has_word(sql, "AUTOINCREMENT");
   return traits;
 }
 
@@ -238,22 +240,32 @@ Status check_name_is_free(sqlite3* db, const IndexDefinition& index) {
   });
 }
 
-Result<std::optional<IndexDefinition>> find_index(sqlite3* db, const char* function, std::string_view name) {
-  std::optional<IndexDefinition> found;
+Status for_each_index(sqlite3* db, const char* function, const UseIndex& use) {
   OwnQuery schemas(db, function, "PRAGMA database_list");
-  GLOVE_RETURN_IF_ERROR(schemas.for_each([&]() -> Status {
+  return schemas.for_each([&] {
     const std::string schema(schemas.text(1));
-    OwnQuery table(db, function,
-                   "SELECT name, sql FROM " + quoted_name(schema) +
-                       ".sqlite_master WHERE type = 'table' AND "
-                       "(name = ?1 COLLATE NOCASE OR ?2 || '.' || name = ?1 COLLATE NOCASE)",
-                   name, std::string_view(schema));
-    GLOVE_ASSIGN_OR_RETURN(const bool has, table.next());
-    if (!has || (found && schema != "temp") || module_of(table.text(1)) != "glove_index") return {};
-    GLOVE_ASSIGN_OR_RETURN(found, read_index_definition(schema, std::string(table.text(0)), table.text(1)));
-    find_key(db, *found);
-    return {};
-  }));
+    OwnQuery tables(db, function,
+                    "SELECT name, sql FROM " + quoted_name(schema) +
+                        ".sqlite_master WHERE sql LIKE 'CREATE VIRTUAL TABLE %' ORDER BY name");
+    return tables.for_each([&] {
+      const std::string_view sql = tables.text(1);
+      return module_of(sql) == "glove_index" ? use(schema, std::string(tables.text(0)), sql) : Status();
+    });
+  });
+}
+
+Result<std::optional<IndexDefinition>> find_index(sqlite3* db, const char* function, std::string_view name) {
+  const std::string wanted(name);
+  std::optional<IndexDefinition> found;
+  GLOVE_RETURN_IF_ERROR(for_each_index(
+      db, function, [&](const std::string& schema, const std::string& table, std::string_view sql) -> Status {
+        const bool is_it = sqlite3_stricmp(table.c_str(), wanted.c_str()) == 0 ||
+                           sqlite3_stricmp((schema + "." + table).c_str(), wanted.c_str()) == 0;
+        if (!is_it || (found && schema != "temp")) return {};
+        GLOVE_ASSIGN_OR_RETURN(found, read_index_definition(schema, table, sql));
+        find_key(db, *found);
+        return {};
+      }));
   return found;
 }
 

@@ -1,6 +1,7 @@
 // The user's table as an index finds it: its columns, and the key that identifies its rows.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,6 +40,12 @@ struct ContentColumn {
 // Finds out what the key is that the definition names: whether it is an INTEGER PRIMARY KEY and, if it is
 // not, the types and collations of its columns. What cannot be found out is left to checked_columns().
 void find_key(sqlite3* db, IndexDefinition& index);
+
+// Calls use() with the schema, the name and the statement of each index of the connection's databases.
+// `function` begins the messages.
+using UseIndex =
+    std::function<Status(const std::string& schema, const std::string& name, std::string_view sql)>;
+Status for_each_index(sqlite3* db, const char* function, const UseIndex& use);
 
 // Returns the index of this name, or of the name 'schema.name', that a statement finds; nullopt if there is
 // none. `function` begins the messages.

@@ -20,7 +20,6 @@
 #include "search/searcher_choice.h"
 #include "sql/adapter/own_statement.h"
 #include "sql/adapter/snapshot.h"
-#include "sql/adapter/sql_tokens.h"
 #include "sql/index/content_schema.h"
 #include "sql/index/index_definition.h"
 #include "sql/index/index_progress.h"
@@ -34,7 +33,6 @@ namespace glove::sql {
 namespace {
 
 constexpr const char* kTable = "glove_indexes";
-constexpr const char* kModule = "glove_index";
 
 struct FoundIndex {
   IndexDefinition definition;  // of which the schema and the name are always known
@@ -53,18 +51,11 @@ FoundIndex found_index(const std::string& schema, const std::string& name, std::
 // The tables that are made with glove_index, of all schemas of the connection.
 Result<std::vector<FoundIndex>> indexes_of(sqlite3* db) {
   std::vector<FoundIndex> indexes;
-  OwnQuery schemas(db, kTable, "PRAGMA database_list");
-  GLOVE_RETURN_IF_ERROR(schemas.for_each([&] {
-    const std::string schema(schemas.text(1));
-    OwnQuery names(db, kTable,
-                   "SELECT name, sql FROM " + quoted_name(schema) +
-                       ".sqlite_master WHERE sql LIKE 'CREATE VIRTUAL TABLE %' ORDER BY name");
-    return names.for_each([&] {
-      if (module_of(names.text(1)) == kModule)
-        indexes.push_back(found_index(schema, std::string(names.text(0)), names.text(1)));
-      return Status();
-    });
-  }));
+  GLOVE_RETURN_IF_ERROR(for_each_index(
+      db, kTable, [&](const std::string& schema, const std::string& name, std::string_view sql) {
+        indexes.push_back(found_index(schema, name, sql));
+        return Status();
+      }));
   return indexes;
 }
 

@@ -47,9 +47,9 @@ std::string without_count(std::string_view text) {
 // Whether the log has a place for the number of times that a key was logged again.
 Result<bool> log_counts(sqlite3* db, const IndexDefinition& index) {
   const std::string log = index.name + kLog;
-  OwnQuery run = master_query(db, index, "sql", kTableOrView, log);
-  GLOVE_ASSIGN_OR_RETURN(const bool exists, run.next());
-  return exists && run.text(0).ends_with(kAgain);
+  GLOVE_ASSIGN_OR_RETURN(const std::string sql,
+                         master_query(db, index, "sql", kTableOrView, log).next_text());
+  return sql.ends_with(kAgain);
 }
 
 bool has_table(const IndexDefinition& index, const ShadowTable& table) {
@@ -83,8 +83,8 @@ Status check_table(sqlite3* db, const IndexDefinition& index, const ShadowTable&
 Result<bool> stores_vectors(sqlite3* db, const IndexDefinition& index) {
   if (!index.is_text) return false;
   OwnQuery run(db, index.name, "SELECT value FROM " + index.object("_config") + " WHERE key = 'version'");
-  GLOVE_ASSIGN_OR_RETURN(const bool found, run.next());
-  return !found || run.integer(0) != 1;
+  GLOVE_ASSIGN_OR_RETURN(const int64_t version, run.next_integer());
+  return version != 1;
 }
 
 Status create_tables(sqlite3* db, const IndexDefinition& index, const std::string& create) {
@@ -113,9 +113,8 @@ Result<std::array<std::string, kTriggers.size()>> of_triggers(sqlite3* db, const
   std::array<std::string, kTriggers.size()> texts;
   for (size_t i = 0; i < kTriggers.size(); ++i) {
     const std::string name = index.name + kTriggers[i];
-    OwnQuery run = master_query(db, index, column, "type = 'trigger' AND name = ?", name);
-    GLOVE_ASSIGN_OR_RETURN(const bool found, run.next());
-    if (found) texts[i] = run.text(0);
+    GLOVE_ASSIGN_OR_RETURN(
+        texts[i], master_query(db, index, column, "type = 'trigger' AND name = ?", name).next_text());
   }
   return texts;
 }

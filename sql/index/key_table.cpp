@@ -194,9 +194,10 @@ Status KeyTable::return_key(sqlite3_context* context, int64_t id) {
 }
 
 Result<std::string> KeyTable::text(int64_t id) {
-  OwnQuery run = query("SELECT " + key_shown(index_, "k") + " FROM " + table() + " k WHERE id = ?", id);
-  GLOVE_ASSIGN_OR_RETURN(const bool found, run.next());
-  return found ? std::string(run.text(0)) : std::to_string(id);
+  GLOVE_ASSIGN_OR_RETURN(
+      std::string key,
+      query("SELECT " + key_shown(index_, "k") + " FROM " + table() + " k WHERE id = ?", id).next_text());
+  return key.empty() ? std::to_string(id) : key;
 }
 
 }  // namespace glove::sql

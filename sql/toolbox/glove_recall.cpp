@@ -26,12 +26,13 @@
 #include "sql/adapter/aggregate.h"
 #include "sql/adapter/direct_call.h"
 #include "sql/adapter/own_statement.h"
+#include "sql/index/content_schema.h"
 #include "sql/register.h"
 
 namespace glove::sql {
 namespace {
 
-constexpr std::string_view kFunction = "glove_recall";
+constexpr const char* kFunction = "glove_recall";
 
 // Rounds to six digits after the point.
 std::string short_text(double value) {
@@ -102,17 +103,16 @@ class RecallRows {
     k_ = *k;
     target_ = target;
     sqlite3* const db = sqlite3_context_db_handle(context);
-    GLOVE_ASSIGN_OR_RETURN(const bool is_index, names_index(db, target));
-    if (is_index && engine_of(context).catalog().find(target).ok())
+    GLOVE_ASSIGN_OR_RETURN(auto index, find_index(db, kFunction, target));
+    if (index && sqlite3_stricmp(index->name.c_str(), target_.c_str()) != 0) index.reset();
+    if (index && engine_of(context).catalog().find(target).ok())
       return invalid_value(kFunction, "target must name an index or a model, but both have the name ",
                            concat(shown_value(row[0]), "; load the model under another name"));
-    GLOVE_ASSIGN_OR_RETURN(const std::string key,
-                           is_index ? key_of_index(db, target) : Result(std::string("neighbor")));
-    const std::string from =
-        "SELECT " + key + ", rows_read, evidence FROM " +
-        (is_index ? quoted_name(target) + " WHERE query = ?" : "glove_nn WHERE expr = ?");
-    model_ = is_index ? std::string() : std::string(target);
-    const std::string where = concat(" AND k = ", k_, is_index ? "" : " AND model = ?");
+    const std::string from = index ? "SELECT " + key_of(*index) + ", rows_read, evidence FROM " +
+                                         index->object("") + " WHERE query = ?"
+                                   : "SELECT neighbor, rows_read, evidence FROM glove_nn WHERE expr = ?";
+    model_ = index ? std::string() : target_;
+    const std::string where = concat(" AND k = ", k_, index ? "" : " AND model = ?");
     GLOVE_RETURN_IF_ERROR(exact_.prepare(db, from + where, kFunction));
     GLOVE_RETURN_IF_ERROR(approximate_.prepare(
         db, from + where + " AND backend = 'cpu' AND recall = " + number_text(recall_), kFunction));
@@ -120,27 +120,13 @@ class RecallRows {
     return {};
   }
 
-  // Whether a table of this name has the columns of an index, one of which has the table's name.
-  static Result<bool> names_index(sqlite3* db, std::string_view name) {
-    if (!sqlite_has(3026000)) return false;  // which cannot list hidden columns, and names no index
-    OwnQuery columns(db, kFunction,
-                     "SELECT count(*) FROM pragma_table_xinfo(?) "
-                     "WHERE name COLLATE nocase IN ('query', 'rows_read', ?)",
-                     name, name);
-    GLOVE_ASSIGN_OR_RETURN(const bool found, columns.next());
-    return found && columns.integer(0) == 3;
-  }
-
-  // Returns an expression for the key of a row, whose columns stand before `similarity` or, by l2,
-  // `distance`.
-  static Result<std::string> key_of_index(sqlite3* db, std::string_view name) {
-    OwnQuery columns(db, kFunction, "SELECT name FROM pragma_table_xinfo(?) ORDER BY cid", name);
+  // Returns an expression for the key of a row.
+  static std::string key_of(const IndexDefinition& index) {
+    if (!index.has_key_table) return "id";
     std::string key;
-    while (true) {
-      GLOVE_ASSIGN_OR_RETURN(const bool more, columns.next());
-      if (!more || columns.text(0) == "similarity" || columns.text(0) == "distance") return key;
-      key += (key.empty() ? "quote(" : " || ',' || quote(") + quoted_name(columns.text(0)) + ")";
-    }
+    for (const KeyColumn& column : index.key)
+      key += (key.empty() ? "quote(" : " || ',' || quote(") + quoted_name(column.name) + ")";
+    return key;
   }
 
   // Asks for the exact answer, whose error tells whether there is such a model.
