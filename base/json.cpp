@@ -48,41 +48,21 @@ class JsonEvents {
   explicit JsonEvents(JsonHandler& handler) : handler_(handler) {}
 
   // NOLINTBEGIN(readability-identifier-naming): the parser's interface
-  bool null() { return pass(JsonKind::kNull); }
-  bool boolean(bool flag) {
-    if (skipped_ > 0) return true;
-    JsonValue value;
-    value.flag = flag;
-    return pass(JsonKind::kBoolean, value);
-  }
+  bool null() { return pass({}); }
+  bool boolean(bool flag) { return pass({.kind = JsonKind::kBoolean, .flag = flag}); }
   bool number_integer(Json::number_integer_t integer) {
-    if (skipped_ > 0) return true;
-    JsonValue value;
-    value.integer = integer;
-    value.number = static_cast<double>(integer);
-    return pass(JsonKind::kInteger, value);
+    return pass({.kind = JsonKind::kInteger, .integer = integer, .number = static_cast<double>(integer)});
   }
   bool number_unsigned(Json::number_unsigned_t integer) {
     if (integer <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
       return number_integer(static_cast<int64_t>(integer));
-    if (skipped_ > 0) return true;
-    JsonValue value;
-    value.number = static_cast<double>(integer);
-    value.text = std::to_string(integer);
-    return pass(JsonKind::kReal, value);
+    return pass(
+        {.kind = JsonKind::kReal, .number = static_cast<double>(integer), .text = std::to_string(integer)});
   }
   bool number_float(Json::number_float_t number, const std::string&) {
-    if (skipped_ > 0) return true;
-    JsonValue value;
-    value.number = number;
-    return pass(JsonKind::kReal, value);
+    return pass({.kind = JsonKind::kReal, .number = number});
   }
-  bool string(std::string& text) {
-    if (skipped_ > 0) return true;
-    JsonValue value;
-    value.text = std::move(text);
-    return pass(JsonKind::kText, value);
-  }
+  bool string(std::string& text) { return pass({.kind = JsonKind::kText, .text = std::move(text)}); }
   bool binary(Json::binary_t&) { return false; }  // not in JSON text
   bool key(std::string& name) {
     if (skipped_ == 0) handler_.key(name);
@@ -100,19 +80,12 @@ class JsonEvents {
   // NOLINTEND(readability-identifier-naming)
 
  private:
-  bool pass(JsonKind kind) {
-    if (skipped_ > 0) return true;
-    JsonValue value;
-    return pass(kind, value);
-  }
-  bool pass(JsonKind kind, JsonValue& value) {
-    value.kind = kind;
-    handler_.value(value);
+  bool pass(JsonValue value) {
+    if (skipped_ == 0) handler_.value(value);
     return true;
   }
   bool begin(JsonKind kind) {
-    JsonValue value;
-    value.kind = kind;
+    JsonValue value{.kind = kind};
     if (skipped_ > 0 || !handler_.value(value)) ++skipped_;
     return true;
   }
@@ -131,22 +104,8 @@ class JsonEvents {
 }  // namespace
 
 const char* json_type_name(JsonKind kind) {
-  switch (kind) {
-    case JsonKind::kNull:
-      return "null";
-    case JsonKind::kBoolean:
-      return "boolean";
-    case JsonKind::kInteger:
-    case JsonKind::kReal:
-      return "number";
-    case JsonKind::kText:
-      return "string";
-    case JsonKind::kArray:
-      return "array";
-    case JsonKind::kObject:
-      return "object";
-  }
-  return "";
+  constexpr const char* kNames[] = {"null", "boolean", "number", "number", "string", "array", "object"};
+  return kNames[static_cast<size_t>(kind)];
 }
 
 Result<bool> read_json(std::string_view json, JsonHandler& handler, const InterruptCheck& interrupted) {

@@ -17,19 +17,12 @@ void Failure::destroy(Error* error) noexcept {
 }
 
 void TextPiece::append_to(std::string& text) const {
-  switch (size_) {
-    case kReal:
-      text += std::to_string(real_);
-      break;
-    case kInteger:
-      text += std::to_string(integer_);
-      break;
-    case kNatural:
-      text += std::to_string(natural_);
-      break;
-    default:
-      text.append(text_, size_);
-  }
+  if (size_ < kNatural)
+    text.append(text_, size_);
+  else
+    text += size_ == kReal      ? std::to_string(real_)
+            : size_ == kInteger ? std::to_string(integer_)
+                                : std::to_string(natural_);
 }
 
 std::string concat_pieces(std::span<const TextPiece> pieces) {

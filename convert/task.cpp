@@ -102,15 +102,9 @@ Status run(const ConvertTask& task) {
     return {ErrorCode::kUnavailable,
             concat("version ", task.version, " was started beside a library of version ", kVersion,
                    "; install both from one package")};
-  switch (task.work) {
-    case Work::kConvert:
-      return convert(task);
-    case Work::kVerify:
-    case Work::kInfo:
-      return open(task);
-    case Work::kListFormats:
-      return list_formats(task);
-  }
+  if (task.work == Work::kConvert) return convert(task);
+  if (task.work == Work::kVerify || task.work == Work::kInfo) return open(task);
+  if (task.work == Work::kListFormats) return list_formats(task);
   return {ErrorCode::kInvalidArgument, "there is no such work"};
 }
 

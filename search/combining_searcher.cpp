@@ -162,18 +162,14 @@ Status CombiningSearcher::search_when_called(const WaiterPtr& waiter, SearchRequ
   const ScopeExit leaving(leave);
   int polls_of_checks = 0;
   for (;;) {
-    switch (waiter->sleep()) {
-      case CombiningWaiter::Call::kAnswer:
-        waiter->wake_others();
-        waiter->take_answer(request);
-        return {};
-      case CombiningWaiter::Call::kAlone:
-        return inner_->search({&request, 1});
-      case CombiningWaiter::Call::kLead:
-        return search_in_lane(request);
-      case CombiningWaiter::Call::kNone:
-        break;
+    const CombiningWaiter::Call call = waiter->sleep();
+    if (call == CombiningWaiter::Call::kAnswer) {
+      waiter->wake_others();
+      waiter->take_answer(request);
+      return {};
     }
+    if (call == CombiningWaiter::Call::kAlone) return inner_->search({&request, 1});
+    if (call == CombiningWaiter::Call::kLead) return search_in_lane(request);
     GLOVE_RETURN_IF_ERROR(waiter->check(request.interrupted));
     if (step_out_of_line(waiter)) return search_in_lane(request);
     // The check of a lane's holder may run the host's code, and that may wait for this thread.

@@ -96,17 +96,10 @@ SearchPlan plan_search(const PlanFacts& facts, FirstLevel forced) {
 
 std::string_view SearchPlan::words() const {
   const bool has_vectors = last == Level::kVectors;
-  switch (first) {
-    case Level::kVectors:
-      return "vectors";
-    case Level::kCodes8:
-      return has_vectors ? "8 bits -> vectors" : "8 bits";
-    case Level::kCodes4:
-      return has_vectors ? "4 bits -> vectors" : "4 bits -> 8 bits";
-    case Level::kPlanes:
-      return has_vectors ? "planes -> vectors" : "planes -> 8 bits";
-  }
-  return {};
+  if (first == Level::kVectors) return "vectors";
+  if (first == Level::kCodes8) return has_vectors ? "8 bits -> vectors" : "8 bits";
+  if (first == Level::kCodes4) return has_vectors ? "4 bits -> vectors" : "4 bits -> 8 bits";
+  return has_vectors ? "planes -> vectors" : "planes -> 8 bits";
 }
 
 int64_t cost_of_scores(Level last, int64_t rows, int64_t dims) {

@@ -105,17 +105,10 @@ std::optional<int64_t> whole_number(sqlite3_value* value) {
     type = numeric_type_of(text_of(value));
     if (type == SQLITE_INTEGER && std::fabs(sqlite3_value_double(value)) > 0x1p63) type = SQLITE_FLOAT;
   }
-  switch (type) {
-    case SQLITE_INTEGER:
-      return sqlite3_value_int64(value);
-    case SQLITE_FLOAT: {
-      const double number = sqlite3_value_double(value);
-      if (number == std::floor(number) && std::fabs(number) < 0x1p63) return static_cast<int64_t>(number);
-      return std::nullopt;
-    }
-    default:
-      return std::nullopt;
-  }
+  if (type == SQLITE_INTEGER) return sqlite3_value_int64(value);
+  const double number = type == SQLITE_FLOAT ? sqlite3_value_double(value) : HUGE_VAL;
+  if (number == std::floor(number) && std::fabs(number) < 0x1p63) return static_cast<int64_t>(number);
+  return std::nullopt;
 }
 
 std::string shown_value(sqlite3_value* value) {

@@ -7,14 +7,8 @@
 namespace glove::sql {
 
 int sqlite_code(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::kOutOfMemory:
-      return SQLITE_NOMEM;
-    case ErrorCode::kInterrupted:
-      return SQLITE_INTERRUPT;
-    default:
-      return SQLITE_ERROR;
-  }
+  if (code == ErrorCode::kOutOfMemory) return SQLITE_NOMEM;
+  return code == ErrorCode::kInterrupted ? SQLITE_INTERRUPT : SQLITE_ERROR;
 }
 
 namespace {

@@ -53,21 +53,13 @@ class Connection {
   // Returns how often this connection has changed the models. Anything cached at a lower count is stale.
   uint64_t own_changes() const { return own_changes_; }
 
-  // Exists while glove_load_table runs the SELECT of its caller. REQUIRES: !loads_rows().
-  class LoadOfRows {
-   public:
-    explicit LoadOfRows(Connection& connection) : connection_(connection) {
-      GLOVE_REQUIRE(!connection.loads_rows_);
-      connection_.loads_rows_ = true;
-    }
-    ~LoadOfRows() { connection_.loads_rows_ = false; }
-    LoadOfRows(const LoadOfRows&) = delete;
-    LoadOfRows& operator=(const LoadOfRows&) = delete;
-
-   private:
-    Connection& connection_;
-  };
+  // Whether glove_load_table runs the SELECT of its caller.
   bool loads_rows() const { return loads_rows_; }
+  // REQUIRES: that changes it.
+  void set_loads_rows(bool loads) {
+    GLOVE_REQUIRE(loads != loads_rows_);
+    loads_rows_ = loads;
+  }
 
   // True while glove_attach makes or removes virtual tables whose own tables lie elsewhere and stay as they
   // are.

@@ -8,15 +8,9 @@ namespace glove::sql {
 namespace {
 
 ErrorCode error_code_of(int code) {
-  switch (code & 0xff) {
-    case SQLITE_CORRUPT:
-    case SQLITE_NOTADB:
-      return ErrorCode::kCorrupt;
-    case SQLITE_ERROR:
-      return ErrorCode::kInvalidArgument;
-    default:
-      return ErrorCode::kIo;
-  }
+  const int primary = code & 0xff;
+  if (primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB) return ErrorCode::kCorrupt;
+  return primary == SQLITE_ERROR ? ErrorCode::kInvalidArgument : ErrorCode::kIo;
 }
 
 // Returns what a limit of the connection that is lower than the extension's own statements need adds to the

@@ -48,7 +48,6 @@
 //   };
 #pragma once
 
-#include <concepts>
 #include <exception>
 #include <memory>
 #include <new>
@@ -88,23 +87,6 @@ struct CursorObject : sqlite3_vtab_cursor {
   typename Table::Cursor cursor;
 };
 
-template <class Cursor>
-concept HasBufferedRows = requires(Cursor& cursor) {
-  { cursor.next_buffered() }
-  noexcept->std::same_as<bool>;
-};
-
-template <class Cursor>
-concept HasBufferedColumns = requires(Cursor& cursor, sqlite3_context* context, int column) {
-  { cursor.column_buffered(context, column) }
-  noexcept->std::same_as<bool>;
-};
-
-template <class Table>
-concept IsCreated = requires {
-  typename Table::Definition;
-};
-
 // SQLite's callbacks for one Table.
 template <class Table>
 class Callbacks {
@@ -112,7 +94,7 @@ class Callbacks {
   using Cursor = typename Table::Cursor;
 
   static Table& table_of(sqlite3_vtab* base) { return static_cast<Object*>(base)->table; }
-  static Cursor& cursor_of(sqlite3_vtab_cursor* base) {
+  static Cursor& cursor_of(sqlite3_vtab_cursor* base) noexcept {
     return static_cast<CursorObject<Table>*>(base)->cursor;
   }
 
@@ -158,7 +140,8 @@ class Callbacks {
   }
 
   static int next(sqlite3_vtab_cursor* base) noexcept {
-    if constexpr (HasBufferedRows<Cursor>) {
+    if constexpr (requires(Cursor & cursor) { cursor.next_buffered(); }) {
+      static_assert(noexcept(cursor_of(base).next_buffered()));
       if (cursor_of(base).next_buffered()) return SQLITE_OK;
     }
     return query(base, [&] { return cursor_of(base).next(); });
@@ -170,7 +153,8 @@ class Callbacks {
   }
 
   static int column(sqlite3_vtab_cursor* base, sqlite3_context* context, int index) noexcept {
-    if constexpr (HasBufferedColumns<Cursor>) {
+    if constexpr (requires(Cursor & cursor) { cursor.column_buffered(context, index); }) {
+      static_assert(noexcept(cursor_of(base).column_buffered(context, index)));
       if (cursor_of(base).column_buffered(context, index)) return SQLITE_OK;
     }
     return guard(context, [&] { return cursor_of(base).column(context, index); });
@@ -272,7 +256,7 @@ class Callbacks {
     module.xEof = eof;
     module.xColumn = column;
     module.xRowid = rowid;
-    if constexpr (IsCreated<Table>) {
+    if constexpr (requires { typename Table::Definition; }) {
       module.iVersion = 4;
       module.xCreate = make<true>;
       module.xConnect = make<false>;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/cancel.h"
+#include "base/scope_exit.h"
 #include "base/utf8.h"
 #include "model/model_builder.h"
 #include "search/engine.h"
@@ -129,15 +130,17 @@ Status glove_load_table(sqlite3_context* context, Arguments arguments) {
   sqlite3* db = sqlite3_context_db_handle(context);
   // The rows could call glove_load_table again, with SQL from a table, and so recurse without end; during a
   // load, check_direct_call() forbids that.
-  const Connection::LoadOfRows load(connection_of(context));
+  Connection& connection = connection_of(context);
+  connection.set_loads_rows(true);
+  const ScopeExit loaded([&] { connection.set_loads_rows(false); });
   OwnStatement select;
   GLOVE_RETURN_IF_ERROR(prepare_select(db, sql, select));
   const std::string source = "glove_load_table(" + quoted_value(name) + ")";
   BlobTypes types;
-  Result<ModelPtr> read = model_of_rows(connection_of(context), select, source, options.threads, types);
+  Result<ModelPtr> read = model_of_rows(connection, select, source, options.threads, types);
   GLOVE_RETURN_IF_ERROR(types.check(source, ""));
   GLOVE_ASSIGN_OR_RETURN(ModelPtr model, std::move(read));
-  connection_of(context).add(std::string(name), std::move(model));
+  connection.add(std::string(name), std::move(model));
   return_text(context, name);
   return Status();
 }

@@ -28,14 +28,8 @@ vtab::SnapshotRow row_of(const CatalogEntry& entry) {
   } else {
     vtab::append(row, nullptr, nullptr, nullptr, std::string("no backend available"));
   }
-  if (choice.passed_over.empty())
-    row.emplace_back();
-  else
-    row.emplace_back(choice.passed_over);
-  if (model.source().notes.empty())
-    row.emplace_back();
-  else
-    row.emplace_back(model.source().notes);
+  for (const std::string& text : {choice.passed_over, model.source().notes})
+    row.push_back(text.empty() ? vtab::SnapshotValue() : vtab::SnapshotValue(text));
   return row;
 }
 

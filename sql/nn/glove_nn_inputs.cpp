@@ -132,28 +132,20 @@ class FilterCallReader {
     const bool whole = argument.relation == Relation::kIn;
     given = !whole && is_null(value) ? Given::kNull : Given::kValue;
     if (given == Given::kNull) return {};
-    switch (argument.column) {
-      case kWord:
-        call_.batch_ = call_.batch_ || whole;
-        return read_values(argument, value, call_.words_, read_word);
-      case kExpr:
-        call_.batch_ = call_.batch_ || whole;
-        return read_values(argument, value, call_.exprs_, read_expr);
-      case kK:
-        return read_values(argument, value, ks_, read_k);
-      case kModel:
-        return read_values(argument, value, models_, read_model);
-      case kRecall:
-        return read_recall(value);
-      case kAmong: {
-        InterruptPoller poller(db_);
-        GLOVE_ASSIGN_OR_RETURN(call_.among_, last_among_.read(value, keys_, poller));
-        return {};
-      }
-      default:
-        return read_values(argument, value, backends_,
-                           [this](sqlite3_value* one) { return read_backend(one, known_backends_); });
+    if (argument.column == kK) return read_values(argument, value, ks_, read_k);
+    if (argument.column == kModel) return read_values(argument, value, models_, read_model);
+    if (argument.column == kRecall) return read_recall(value);
+    if (argument.column == kAmong) {
+      InterruptPoller poller(db_);
+      GLOVE_ASSIGN_OR_RETURN(call_.among_, last_among_.read(value, keys_, poller));
+      return {};
     }
+    if (argument.column == kBackend)
+      return read_values(argument, value, backends_,
+                         [this](sqlite3_value* one) { return read_backend(one, known_backends_); });
+    call_.batch_ = call_.batch_ || whole;
+    return argument.column == kWord ? read_values(argument, value, call_.words_, read_word)
+                                    : read_values(argument, value, call_.exprs_, read_expr);
   }
 
   Status read_recall(sqlite3_value* value) {

@@ -117,18 +117,9 @@ Result<Pushdowns> read_pushdowns(const char* disabled) {
 }
 
 std::optional<Relation> range_relation(int op) {
-  switch (op) {
-    case SQLITE_INDEX_CONSTRAINT_EQ:
-      return Relation::kEqual;
-    case SQLITE_INDEX_CONSTRAINT_LT:
-    case SQLITE_INDEX_CONSTRAINT_LE:
-      return Relation::kAtMost;
-    case SQLITE_INDEX_CONSTRAINT_GT:
-    case SQLITE_INDEX_CONSTRAINT_GE:
-      return Relation::kAtLeast;
-    default:
-      return std::nullopt;
-  }
+  if (op == SQLITE_INDEX_CONSTRAINT_EQ) return Relation::kEqual;
+  if (vtab::is_upper_bound(op)) return Relation::kAtMost;
+  return vtab::is_lower_bound(op) ? std::optional(Relation::kAtLeast) : std::nullopt;
 }
 
 RelationSize size_of_model(const Catalog& catalog, sqlite3_value* name) {

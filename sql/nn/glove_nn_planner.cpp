@@ -114,9 +114,7 @@ class Planner {
       const auto& [column, op, usable, unused] = constraint(i);
       if (op == SQLITE_INDEX_CONSTRAINT_MATCH)
         return table() + " does not support MATCH; write " + columns_.how_to_ask;
-      const bool range = op == SQLITE_INDEX_CONSTRAINT_LT || op == SQLITE_INDEX_CONSTRAINT_LE ||
-                         op == SQLITE_INDEX_CONSTRAINT_GT || op == SQLITE_INDEX_CONSTRAINT_GE;
-      if (column == k_ && range && !asked(k_))
+      if (column == k_ && (vtab::is_lower_bound(op) || vtab::is_upper_bound(op)) && !asked(k_))
         return table() + ": k is an input, so it must be a value and not a range; use k = 10 or rank <= 10";
       if (column == among_ && vtab::is_equality(op) && is_in(i))
         return table() + ": among is one value, the set of all admissible keys" + kHowToAdmit;

@@ -78,22 +78,12 @@ class GloveTokens::Cursor {
   bool at_end() const noexcept { return at_end_; }
 
   Status column(sqlite3_context* context, int column) {
-    switch (column) {
-      case kPosition:
-        sqlite3_result_int64(context, position_);
-        return {};
-      case kToken:
-        return_text(context, token_.text);
-        return {};
-      case kTokenId:
-        if (token_.id) sqlite3_result_int64(context, *token_.id);
-        return {};
-      case kWeight:
-        if (token_.id) sqlite3_result_double(context, token_.weight);
-        return {};
-      default:
-        return inputs_.return_input(context, column);
-    }
+    if (kTokenInputs.contains(column)) return inputs_.return_input(context, column);
+    if (column == kPosition) sqlite3_result_int64(context, position_);
+    if (column == kToken) return_text(context, token_.text);
+    if (column == kTokenId && token_.id) sqlite3_result_int64(context, *token_.id);
+    if (column == kWeight && token_.id) sqlite3_result_double(context, token_.weight);
+    return {};
   }
 
   Result<int64_t> rowid() { return rowids_.rowid(position_); }

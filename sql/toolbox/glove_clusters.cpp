@@ -49,26 +49,16 @@ class ClusterRows : public KMeansRows {
   void column(sqlite3_context* context, int64_t row, int column) {
     const Clustering& clustering = fit().clustering;
     const Clustering::Cluster& cluster = clustering.clusters[static_cast<size_t>(row)];
-    switch (column) {
-      case kCluster:
-        return sqlite3_result_int64(context, row + 1);
-      case kSize:
-        return sqlite3_result_int64(context, cluster.size);
-      case kLabel:
-        return return_word(context, words(), fit().row_id(cluster.nearest_row));
-      case kInertia:
-        return sqlite3_result_double(context, cluster.inertia);
-      case kSilhouette:
-        return sqlite3_result_double(context, cluster.silhouette);  // NaN becomes NULL
-      case kIterations:
-        return sqlite3_result_int64(context, clustering.iterations);
-      case kConverged:
-        return sqlite3_result_int(context, clustering.converged ? 1 : 0);
-      default:
-        return sqlite3_result_blob64(context, clustering.centroids.vector(row),
-                                     static_cast<sqlite3_uint64>(clustering.centroids.dims) * sizeof(float),
-                                     SQLITE_TRANSIENT);
-    }
+    const size_t bytes = static_cast<size_t>(clustering.centroids.dims) * sizeof(float);
+    if (column == kCluster) sqlite3_result_int64(context, row + 1);
+    if (column == kSize) sqlite3_result_int64(context, cluster.size);
+    if (column == kLabel) return_word(context, words(), fit().row_id(cluster.nearest_row));
+    if (column == kInertia) sqlite3_result_double(context, cluster.inertia);
+    if (column == kSilhouette) sqlite3_result_double(context, cluster.silhouette);  // NaN becomes NULL
+    if (column == kIterations) sqlite3_result_int64(context, clustering.iterations);
+    if (column == kConverged) sqlite3_result_int(context, clustering.converged ? 1 : 0);
+    if (column == kCentroid)
+      sqlite3_result_blob64(context, clustering.centroids.vector(row), bytes, SQLITE_TRANSIENT);
   }
 
   int64_t id(int64_t row) const { return row; }

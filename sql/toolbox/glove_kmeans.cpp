@@ -40,18 +40,11 @@ class MemberRows : public KMeansRows {
   bool has(int64_t row) const { return cluster_of(row) >= 0 && (!cluster_ || cluster_of(row) == *cluster_); }
 
   void column(sqlite3_context* context, int64_t row, int column) {
-    switch (column) {
-      case kWord:
-        return return_word(context, words(), id(row));
-      case kCluster:
-        return sqlite3_result_int64(context, cluster_of(row) + 1);
-      case kSimilarity:
-        return sqlite3_result_double(context, fit().similarity(row));  // NaN becomes NULL
-      case kDistance:
-        return sqlite3_result_double(context, fit().clustering.distance(row));
-      default:
-        return sqlite3_result_double(context, fit().clustering.silhouette(row));
-    }
+    if (column == kWord) return_word(context, words(), id(row));
+    if (column == kCluster) sqlite3_result_int64(context, cluster_of(row) + 1);
+    if (column == kSimilarity) sqlite3_result_double(context, fit().similarity(row));  // NaN becomes NULL
+    if (column == kDistance) sqlite3_result_double(context, fit().clustering.distance(row));
+    if (column == kSilhouette) sqlite3_result_double(context, fit().clustering.silhouette(row));
   }
 
   int64_t id(int64_t row) const { return fit().row_id(row); }

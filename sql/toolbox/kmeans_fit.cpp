@@ -86,12 +86,6 @@ int find_lookup(sqlite3_index_info* info, int column, bool is_text) {
   return -1;
 }
 
-int arguments_of(const sqlite3_index_info& info) {
-  int count = 0;
-  for (int i = 0; i < info.nConstraint; ++i) count += info.aConstraintUsage[i].argvIndex > 0;
-  return count;
-}
-
 }  // namespace
 
 int64_t KMeansFit::row_of(int64_t id) const {
@@ -151,7 +145,7 @@ Status plan_kmeans(sqlite3_index_info* info, const KMeansColumns& columns) {
   const int cluster = find_lookup(info, columns.cluster, false);
   if (word < 0 && cluster < 0) return {};
   const int lookup = word >= 0 ? word : cluster;
-  info->aConstraintUsage[lookup].argvIndex = arguments_of(*info) + 1;
+  info->aConstraintUsage[lookup].argvIndex = std::popcount(static_cast<unsigned>(info->idxNum)) + 1;
   info->idxNum |= word >= 0 ? kKMeansByWord : kKMeansByCluster;
   info->estimatedCost = word >= 0 || columns.word < 0 ? kFitCost : kFitCost + columns.rows * kRowCost / 10;
   info->estimatedRows = word >= 0 || columns.word < 0 ? 1 : static_cast<sqlite3_int64>(columns.rows / 10);

@@ -62,21 +62,11 @@ std::string expected_whole(int64_t least, int64_t most) {
 }
 
 std::string shown_json(const JsonValue& value) {
-  switch (value.kind) {
-    case JsonKind::kArray:
-    case JsonKind::kObject:
-      return std::string("an ") + json_type_name(value.kind);
-    case JsonKind::kText:
-      return json_text(cut(value.text));
-    case JsonKind::kBoolean:
-      return value.flag ? "true" : "false";
-    case JsonKind::kInteger:
-      return std::to_string(value.integer);
-    case JsonKind::kReal:
-      return value.text.empty() ? json_text(value.number) : value.text;
-    default:
-      return "null";
-  }
+  if (value.kind == JsonKind::kText) return json_text(cut(value.text));
+  if (value.kind == JsonKind::kBoolean) return value.flag ? "true" : "false";
+  if (value.kind == JsonKind::kInteger) return std::to_string(value.integer);
+  if (value.kind == JsonKind::kReal) return value.text.empty() ? json_text(value.number) : value.text;
+  return value.kind == JsonKind::kNull ? "null" : std::string("an ") + json_type_name(value.kind);
 }
 
 Result<std::string_view> options_text(sqlite3_value* value, std::string_view object) {

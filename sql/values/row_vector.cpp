@@ -91,18 +91,9 @@ Status check_finite(std::span<const float> vector, std::string_view function, st
 }  // namespace
 
 const char* type_name_of(int type) {
-  switch (type) {
-    case SQLITE_INTEGER:
-      return "INTEGER";
-    case SQLITE_FLOAT:
-      return "REAL";
-    case SQLITE_TEXT:
-      return "TEXT";
-    case SQLITE_BLOB:
-      return "BLOB";
-    default:
-      return "NULL";
-  }
+  constexpr const char* kNames[] = {"INTEGER", "REAL", "TEXT", "BLOB", "NULL"};
+  static_assert(SQLITE_INTEGER == 1 && SQLITE_NULL == 5);
+  return kNames[type - SQLITE_INTEGER];
 }
 
 std::string component_count(size_t components) {

@@ -56,24 +56,15 @@ class TreeBuilder : public JsonHandler {
   static Json tree(JsonValue& read) {
     uint64_t whole = 0;
     const char* const end = read.text.data() + read.text.size();
-    switch (read.kind) {
-      case JsonKind::kNull:
-        return {};
-      case JsonKind::kBoolean:
-        return {read.flag};
-      case JsonKind::kInteger:
-        if (read.integer >= 0) return {static_cast<uint64_t>(read.integer)};
-        return {read.number};
-      case JsonKind::kReal:  // or an integer that only uint64_t holds
-        if (!read.text.empty() && std::from_chars(read.text.data(), end, whole).ptr == end) return {whole};
-        return {read.number};
-      case JsonKind::kText:
-        return {std::move(read.text)};
-      case JsonKind::kArray:
-        return {JsonArray()};
-      case JsonKind::kObject:
-        break;
-    }
+    if (read.kind == JsonKind::kNull) return {};
+    if (read.kind == JsonKind::kBoolean) return {read.flag};
+    if (read.kind == JsonKind::kInteger && read.integer >= 0) return {static_cast<uint64_t>(read.integer)};
+    if (read.kind == JsonKind::kReal && !read.text.empty() &&  // an integer that only uint64_t holds
+        std::from_chars(read.text.data(), end, whole).ptr == end)
+      return {whole};
+    if (read.is_number()) return {read.number};
+    if (read.kind == JsonKind::kText) return {std::move(read.text)};
+    if (read.kind == JsonKind::kArray) return {JsonArray()};
     return {JsonObject()};
   }
 
