@@ -166,7 +166,10 @@ Result<Answers> LiveRelation::best_of_table(std::span<const Query> queries, int6
       queries, options, report, [&] { best.assign(queries.size(), BestRows(k)); },
       [&best](size_t i, const Neighbor& row) { best[i].offer(row); }));
   Answers answers;
-  for (BestRows& rows : best) answers.push_back(std::move(rows).take());
+  for (BestRows& rows : best) {
+    GLOVE_RETURN_IF_ERROR(check_interrupt(options.interrupted));
+    answers.push_back(std::move(rows).take());
+  }
   return answers;
 }
 

@@ -38,7 +38,7 @@ PairJoin::PairJoin(Engine& engine, const char* function, JoinSide& rows, JoinSid
       task_(task),
       backend_(std::move(backend)),
       progress_(engine.log(), concat(function, ": ", rows.name())) {
-  if (task.k == 0 || task.pairs == 0) next_ = rows_.rows();
+  if (task.pairs == 0) next_ = rows_.rows();
 }
 
 // A pair with a lower score is not wanted.
@@ -61,10 +61,19 @@ Result<std::span<const JoinedPair>> PairJoin::next(const InterruptCheck& interru
     } else if (!waiting_.empty()) {
       GLOVE_RETURN_IF_ERROR(ask(interrupted));
     } else {
-      found_.swap(nearest_);
-      std::ranges::sort(found_, comes_before);
-      break;
+      return sorted_nearest(interrupted);
     }
+  }
+  return std::span<const JoinedPair>(found_);
+}
+
+// Like std::sort_heap, but it can be interrupted.
+Result<std::span<const JoinedPair>> PairJoin::sorted_nearest(const InterruptCheck& interrupted) {
+  InterruptPoll poll(interrupted);
+  found_.swap(nearest_);
+  for (auto end = found_.end(); end != found_.begin(); --end) {
+    GLOVE_RETURN_IF_ERROR(poll.check());
+    std::ranges::pop_heap(found_.begin(), end, comes_before);
   }
   return std::span<const JoinedPair>(found_);
 }
@@ -111,7 +120,9 @@ Status PairJoin::ask(const InterruptCheck& interrupted) {
   engine_.statistics().record(std::move(report));
   GLOVE_RETURN_IF_ERROR(rows_.check_unchanged());
   if (!joins_itself()) GLOVE_RETURN_IF_ERROR(searched().check_unchanged());
+  InterruptPoll poll(interrupted);
   for (size_t i = 0; i < count; ++i) {
+    GLOVE_RETURN_IF_ERROR(poll.check());
     take(waiting_[i], answers[i]);
     const bool may_be_more =
         task_.k < 0 && std::ssize(answers[i]) >= rows_per_answer_ && answers[i].back().similarity >= least();

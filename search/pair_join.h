@@ -40,7 +40,7 @@ class JoinSide {
 // Which pairs to find: one of the three is set.
 struct JoinTask {
   double least = kNoScore;  // all with at least this score
-  int64_t k = -1;           // the k nearest of each row
+  int64_t k = -1;           // the k nearest of each row, at least 1
   int64_t pairs = -1;       // so many nearest ones of all
 };
 
@@ -85,6 +85,7 @@ class PairJoin {
   Status ask(const InterruptCheck& interrupted);
   void take(const Asking& asking, std::span<const Neighbor> answer);
   void keep_nearest(const JoinedPair& pair);
+  Result<std::span<const JoinedPair>> sorted_nearest(const InterruptCheck& interrupted);
 
   Engine& engine_;
   JoinSide& rows_;

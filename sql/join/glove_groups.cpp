@@ -76,14 +76,19 @@ class GroupRows {
 
   Result<FitRange> start(Connection::Pin& models, const vtab::InputValues& inputs, int plan, Arguments) {
     InterruptPoller poller(models.connection().db());
-    GLOVE_ASSIGN_OR_RETURN(join_, open_join(models, kInputs, inputs, plan, poller));
+    const InterruptCheck interrupted = poller;
+    InterruptPoll poll(interrupted);
+    GLOVE_ASSIGN_OR_RETURN(join_, open_join(models, kInputs, inputs, plan, interrupted));
     if (join_ == nullptr) return FitRange();
     const JoinTarget& rows = *join_->rows;
     groups_ = DisjointGroups(rows.rows());
     while (true) {
-      GLOVE_ASSIGN_OR_RETURN(const auto pairs, join_->pairs->next(poller));
+      GLOVE_ASSIGN_OR_RETURN(const auto pairs, join_->pairs->next(interrupted));
       if (pairs.empty()) return FitRange{inputs.key(), nullptr, 0, rows.rows()};
-      for (const JoinedPair& pair : pairs) groups_.join(position_of(rows, pair.a), position_of(rows, pair.b));
+      for (const JoinedPair& pair : pairs) {
+        GLOVE_RETURN_IF_ERROR(poll.check());
+        groups_.join(position_of(rows, pair.a), position_of(rows, pair.b));
+      }
     }
   }
 

@@ -49,19 +49,19 @@ class InputReader {
         return invalid_value(table(), kJoinInputs[bound], " must be a number, but is ", shown_value(given));
       task.least = (is_l2 ? -1 : 1) * sqlite3_value_double(given);
     }
-    GLOVE_ASSIGN_OR_RETURN(task.k, count(kK));
-    GLOVE_ASSIGN_OR_RETURN(task.pairs, count(kPairs));
+    GLOVE_ASSIGN_OR_RETURN(task.k, count(kK, 1));
+    GLOVE_ASSIGN_OR_RETURN(task.pairs, count(kPairs, 0));
     return task;
   }
 
  private:
   // Returns -1 if there is none.
-  Result<int64_t> count(JoinInput input) const {
+  Result<int64_t> count(JoinInput input, int64_t least) const {
     sqlite3_value* const given = value(input);
     if (given == nullptr) return -1;
     const int64_t count = whole_number(given).value_or(-1);
-    if (count >= 0) return count;
-    return invalid_value(table(), kJoinInputs[input], " must be an integer of at least 0, but is ",
+    if (count >= least) return count;
+    return invalid_value(table(), kJoinInputs[input], " must be an integer of at least ", least, ", but is ",
                          shown_value(given));
   }
 

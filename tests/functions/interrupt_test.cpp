@@ -1,4 +1,5 @@
-// sqlite3_interrupt takes effect soon, however long the text or the vector is that a function reads.
+// sqlite3_interrupt takes effect soon, however long the text or the vector is that a function reads, and
+// however many pairs a join finds.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sqlite3.h>
@@ -95,7 +96,7 @@ class LongArguments : public TinyModelTest {
     const Run whole = run(sql, argument, as_blob, 1e9);
     EXPECT_EQ(whole.code, SQLITE_OK) << sql << ": " << sqlite3_errmsg(connection.handle());
     int interrupted = 0;
-    for (const double part : {0.1, 0.6}) {
+    for (const double part : {0.1, 0.6, 0.95}) {
       const Run stopped = run(sql, argument, as_blob, part * whole.seconds);
       interrupted += stopped.code == SQLITE_INTERRUPT;
       EXPECT_LT(stopped.after_request, most_seconds) << sql << ", interrupted after " << part;
@@ -131,6 +132,20 @@ TEST_F(LongArguments, Vectors) {
   if (test::kShortStep != 1) return;
   expect_interruptible("SELECT cos_sim(?1, ?1)", '[' + repeated("1.25,", 1 << 19) + "1]");
   expect_interruptible("SELECT cos_sim(?1, 'king')", "[\"" + std::string(32 << 20, 'a') + "\"]");
+}
+
+// Rows of which each is near all others.
+TEST_F(LongArguments, Joins) {
+  const std::string rows = std::to_string(2000 / (test::kShare == 1 ? 1 : 4));
+  connection.rows(
+      "CREATE TEMP TABLE alike AS WITH RECURSIVE c(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM c WHERE i < " +
+      rows + ") SELECT i AS id, json_array(100 + i % 50, 100 + i / 50, 100) AS v FROM c");
+  connection.rows("SELECT glove_load_table('alike', 'SELECT id, v FROM alike')");
+  connection.rows("CREATE TABLE doc(id INTEGER PRIMARY KEY, v); INSERT INTO doc SELECT * FROM alike;");
+  connection.rows("CREATE VIRTUAL TABLE doc_vec USING glove_index(content='doc', rowid='id', vector='v')");
+  expect_interruptible("SELECT count(*) FROM glove_groups('alike', 0.5)", "");
+  expect_interruptible("SELECT a FROM glove_pairs WHERE target = 'alike' AND pairs = 2000000", "");
+  expect_interruptible("SELECT count(*) FROM glove_pairs WHERE target = 'doc_vec' AND k = 2000", "");
 }
 
 }  // namespace
