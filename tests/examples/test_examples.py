@@ -10,6 +10,7 @@ clusters_sample    glove_kmeans on the sample is where Lloyd's algorithm ends, i
                    every centroid the mean of its words; and it is as good as that algorithm from random starts
 sts                sts.sh prints the correlations of sentence vectors that NumPy computes here from the definition in docs/text.md
 apt_search         apt_search.py finds packages of its sample by their meaning, and judges the rankings
+dedupe             dedupe.py shows the groups of its sample that NumPy finds here, and keeps the first package of each
 map_drawing        map.sql draws a well-formed SVG with every word; no two labels overlap by the text boxes of Chromium, which is
                    not measured where there is no browser
 clean_sample       clean.sql on the sample = the same derivations in NumPy float64
@@ -374,6 +375,53 @@ def apt_search(run):
             sys.exit(f"{name}: MRR {reciprocal}, among the first ten {in_ten}")
 
 
+def dedupe(run):
+    import html
+    import sqlite3
+    import numpy
+    folder = os.path.join(run.options.project, "examples")
+    database, page = os.path.join(run.folder, "packages.db"), os.path.join(run.folder, "groups.html")
+    environment = {name: value for name, value in os.environ.items() if name != "GLOVE_MODEL"}
+    environment["GLOVE_EXTENSION"] = run.options.extension
+
+    def call(script, *arguments, status=0):
+        result = subprocess.run([sys.executable, "-B", os.path.join(folder, script), *arguments], capture_output=True, text=True, env=environment)
+        check_equal(f"status of {script} {arguments}: {result.stderr}", result.returncode, status)
+        return result.stderr if status else result.stdout
+    call("apt-search/apt_search.py", "build", database, os.path.join(folder, "dedupe/sample.gz"))
+    with sqlite3.connect(database) as connection:
+        names, vectors = zip(*connection.execute("SELECT name, vector FROM package ORDER BY id"))
+    rows = numpy.array([numpy.frombuffer(vector, numpy.float32) for vector in vectors], numpy.float64)
+    rows /= numpy.linalg.norm(rows, axis=1, keepdims=True)
+    first = numpy.arange(len(rows))  # of the group of each row
+    while True:
+        fewer = numpy.where(rows @ rows.T >= 0.98, first, len(rows)).min(axis=1)
+        if (fewer == first).all():
+            break
+        first = fewer
+    groups = {names[a]: [names[b] for b in numpy.flatnonzero(first == a)] for a in set(first) if (first == a).sum() > 1}
+    check_equal("groups that show something", len(groups) >= 8 and max(map(len, groups.values())) >= 10, True)
+    duplicates = sum(map(len, groups.values())) - len(groups)
+    summary = (f"{len(rows)} packages; {duplicates + len(groups)} of them in {len(groups)} groups with similarities from 0.98 on, the largest of "
+               f"{max(map(len, groups.values()))}. Without {duplicates}, one of each group would be left.")
+    check_equal("summary", call("dedupe/dedupe.py", "report", database, page, "0.98"), summary + "\n")
+    with open(page, encoding="utf-8") as file:
+        text = file.read()
+    shown = {html.unescape(kept): [html.unescape(name) for name in re.findall("<tr><td>[01][.][0-9]{4}<td>(.*?)<td>", table)]
+             for kept, table in re.findall("<b>(.*?)</b>: [0-9]+ packages</summary><table>(.*?)</table>", text)}
+    check_equal("groups", shown, groups)
+    check_equal("maps", len(re.findall("<svg.*</svg>", text, re.DOTALL)), 1)
+    deleted = call("dedupe/dedupe.py", "delete", database, "0.98")
+    check_equal("deleted", deleted, f"{duplicates} packages deleted, {len(rows) - duplicates} left\n")
+    with sqlite3.connect(database) as connection:
+        kept = [name for name, in connection.execute("SELECT name FROM package ORDER BY id")]
+        check_equal("kept", kept, [name for i, name in enumerate(names) if first[i] == i])
+        check_equal("found by words", connection.execute("SELECT count(*) FROM package_text WHERE package_text MATCH 'tesseract'").fetchone()[0],
+                    sum(name.startswith("tesseract") for name in kept))
+    check_equal("no group is left", " 0 of them in 0 groups " in call("dedupe/dedupe.py", "report", database, page, "0.98"), True)
+    check_equal("an error", "must be a number, but is 'x'" in call("dedupe/dedupe.py", "delete", database, "x", status=1), True)
+
+
 def derived(matrix, centered, singular, components, center=False, remove=0, dims=0, whiten=False):
     """What glove_derive makes of the rows, in float64, given the singular values and components of the centered rows."""
     import numpy
@@ -599,7 +647,7 @@ def full_model(run):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("name", choices=["quickstart", "analogies_sample", "similarity_sample", "clusters", "clusters_sample", "clean_sample",
-                                         "components_sample", "map_sample", "map_drawing", "sts", "apt_search", "full_model"])
+                                         "components_sample", "map_sample", "map_drawing", "sts", "apt_search", "dedupe", "full_model"])
     for option in ("--extension", "--convert", "--project"):
         parser.add_argument(option, required=True)
     options = parser.parse_args()
