@@ -28,17 +28,31 @@ def connect(path=":memory:", extension=True):
     return connection
 
 
-class LiveTest(unittest.TestCase):
-    DIMS = 6
+class SeededTest(unittest.TestCase):
+    """A connection and random numbers, whose seed every failure shows."""
 
     def setUp(self):
         self.random = random.Random(SEED)
         self.db = connect()
-        self.db.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, title TEXT UNIQUE, embedding)")
 
     def run(self, result=None):
         with self.subTest(seed=SEED):
             return super().run(result)
+
+    def rows(self, sql, *values):
+        return self.db.execute(sql, values).fetchall()
+
+    def expect_error(self, pattern, sql, *values):
+        with self.assertRaisesRegex(sqlite3.Error, pattern):
+            self.db.execute(sql, values).fetchall()
+
+
+class LiveTest(SeededTest):
+    DIMS = 6
+
+    def setUp(self):
+        super().setUp()
+        self.db.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, title TEXT UNIQUE, embedding)")
 
     def vector(self):
         return blob(*(self.random.choice((0, 1, -1, 0.5, self.random.gauss(0, 1))) for _ in range(self.DIMS)))
@@ -73,10 +87,6 @@ class LiveTest(unittest.TestCase):
                                  (4 * self.DIMS,)).fetchall():
             self.assertEqual(db.execute("SELECT id, similarity, rank FROM doc_vec(?, 9)", (query,)).fetchall(),
                              self.brute(query, 9, db))
-
-    def expect_error(self, pattern, sql, *values):
-        with self.assertRaisesRegex(sqlite3.Error, pattern):
-            self.db.execute(sql, values).fetchall()
 
 
 class Rows(LiveTest):

@@ -4,12 +4,11 @@ Each answer is compared with a brute-force query over the table itself (dot_prod
 docs/exactness.md specifies.
 """
 import math
-import random
 import struct
 import sys
 import unittest
 
-from live_index_test import SEED, blob, connect
+from live_index_test import SeededTest, blob
 
 
 def lanes(terms):
@@ -25,15 +24,7 @@ SCORES = {"dot": "dot_product(embedding, ?1)", "l2": "-l2_distance(embedding, ?1
 SHOWN = {"dot": "-dot_product(embedding, ?1)", "l2": "l2_distance(embedding, ?1)"}
 
 
-class MetricTest(unittest.TestCase):
-    def setUp(self):
-        self.random = random.Random(SEED)
-        self.db = connect()
-
-    def run(self, result=None):
-        with self.subTest(seed=SEED):
-            return super().run(result)
-
+class MetricTest(SeededTest):
     def rows(self, kind, dims):
         """An endless iterator of vectors."""
         mean = [self.random.gauss(0, 30) for _ in range(dims)]

@@ -16,7 +16,7 @@ except ImportError:
     print("skipped: NumPy is not installed (Debian: python3-numpy)")
     sys.exit(77)
 
-from live_index_test import SEED, connect
+from live_index_test import SEED, SeededTest, connect
 
 DIMS = 7
 KEYS = {"INTEGER": "id", "TEXT": "id", "composite": "space, id"}
@@ -41,22 +41,15 @@ def mmr(metric, rows, query, k, lam, fetch):
     return chosen, relevance
 
 
-class MmrTest(unittest.TestCase):
+class MmrTest(SeededTest):
     def setUp(self):
+        super().setUp()
         self.source = numpy.random.default_rng(SEED)
-        self.db = connect()
-
-    def run(self, result=None):
-        with self.subTest(seed=SEED):
-            return super().run(result)
 
     def vectors(self, count):
         """Rows in clusters, so that the nearest ones are much alike."""
         centres = self.source.normal(size=(9, DIMS))
         return (centres[self.source.integers(9, size=count)] + 0.2 * self.source.normal(size=(count, DIMS))).astype("f4")
-
-    def rows(self, sql, *values):
-        return self.db.execute(sql, values).fetchall()
 
     def table(self, kind, rows, metric="cosine", schema="main", more=""):
         """Makes a table with these rows and its index, and returns their keys."""

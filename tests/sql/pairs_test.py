@@ -3,12 +3,8 @@
 Similarities are compared bit for bit with those of cos_sim and its relatives; a larger join with NumPy, if this Python has it, and its
 groups with SciPy's connected components.
 """
-import json
-import math
 import os
-import random
 import sqlite3
-import sys
 import tempfile
 import unittest
 
@@ -22,7 +18,7 @@ try:
 except ImportError:
     coo_matrix = None
 
-from live_index_test import EXTENSION, SEED, blob, connect
+from live_index_test import SEED, SeededTest, blob, connect
 
 SCORES = {"cosine": "cos_sim(x.embedding, y.embedding)", "dot": "dot_product(x.embedding, y.embedding)",
           "l2": "-l2_distance(x.embedding, y.embedding)"}
@@ -44,22 +40,7 @@ def components(ids, pairs):
     return group
 
 
-class PairsTest(unittest.TestCase):
-    def setUp(self):
-        self.random = random.Random(SEED)
-        self.db = connect()
-
-    def run(self, result=None):
-        with self.subTest(seed=SEED):
-            return super().run(result)
-
-    def rows(self, sql, *values):
-        return self.db.execute(sql, values).fetchall()
-
-    def expect_error(self, pattern, sql, *values):
-        with self.assertRaisesRegex(sqlite3.Error, pattern):
-            self.rows(sql, *values)
-
+class PairsTest(SeededTest):
     def vectors(self, kind, count, dims):
         gauss = lambda: [self.random.gauss(0, 1) for _ in range(dims)]
         centres = [gauss() for _ in range(1 + count // 12)]
