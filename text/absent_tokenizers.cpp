@@ -2,6 +2,7 @@
 // there is no Tokenizer then, and no StaticEncoder.
 #include "text/neural/neural_encoder.h"
 #include "text/static_encoder.h"
+#include "text/tokenizers/unicode.h"
 
 namespace glove {
 namespace {
@@ -20,6 +21,17 @@ Tokenizer::Scratch::Scratch() = default;
 Tokenizer::Scratch::~Scratch() = default;
 Tokenizer::Scratch::Scratch(Scratch&&) noexcept = default;
 Tokenizer::Scratch& Tokenizer::Scratch::operator=(Scratch&&) noexcept = default;
+
+// Word models normalize nothing then.
+const tokenizers::Character& tokenizers::character(char32_t /*code*/) {
+  static constexpr Character kNone{};
+  return kNone;
+}
+
+void tokenizers::append_normalized(std::string_view text, Form /*form*/, MarkBuffers& /*buffers*/,
+                                   std::string& out, TextWork& /*work*/) {
+  out += text;
+}
 
 Result<TokenizerContent> read_tokenizer(const std::string& source, std::string_view /*json*/,
                                         const InterruptCheck& /*interrupted*/) {

@@ -9,8 +9,10 @@ import sys
 import unicodedata
 
 JOINERS = (0x200C, 0x200D)  # ZERO WIDTH NON-JOINER and ZERO WIDTH JOINER, which spell words of some languages
-KINDS = "LDMI"  # CharacterClass's, from 1 on
+KINDS = "LDMIU"  # CharacterClass's, from 1 on
 ALONE = ("CJK UNIFIED IDEOGRAPH", "CJK COMPATIBILITY IDEOGRAPH", "HIRAGANA LETTER")
+UNSPACED = ("HALFWIDTH KATAKANA", "HANGZHOU", "HENTAIGANA", "HIRAGANA", "IDEOGRAPHIC", "KATAKANA", "KHMER", "LAO", "MYANMAR", "THAI",
+            "VERTICAL IDEOGRAPHIC")
 
 
 def class_of(code):
@@ -21,7 +23,7 @@ def class_of(code):
     if category == "Nd":
         return "D"
     if category[0] in "LN":
-        return "L"
+        return "U" if unicodedata.name(character, "").startswith(UNSPACED) and category != "No" else "L"
     if category[0] == "M" or code in JOINERS:
         return "M"
     return None

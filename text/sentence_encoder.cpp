@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "text/vocabulary_words.h"
+
 namespace glove {
 
 SentenceEncoder::SentenceEncoder(std::shared_ptr<const WordIndex> index, WordWeights weights,
@@ -13,25 +15,18 @@ SentenceEncoder::SentenceEncoder(std::shared_ptr<const WordIndex> index, WordWei
       components_(components),
       options_(options) {}
 
-// A token whose case was kept is also tried in lower case, as everywhere in SQL.
-std::optional<int32_t> SentenceEncoder::find(const Model& model, std::string_view word) const {
-  const std::optional<int32_t> id = index_->find(model.vocabulary(), word);
-  return id || options_.lower_case ? id : model.vocabulary().find(word);
-}
-
 // Adds the weighted rows of the text's words to `sum`; returns how many words were known.
 Result<int64_t> SentenceEncoder::add_words(const Model& model, std::string_view text, std::span<double> sum,
                                            const InterruptCheck& interrupted) const {
   int64_t words = 0;
   InterruptPoll poll(interrupted);
-  TextTokenizer tokenizer(text, options_);
-  for (TextToken token; tokenizer.next(token, &poll);) {
+  VocabularyWords found(text, options_, *index_, model.vocabulary());
+  for (FoundWord word; found.next(word, &poll);) {
     if (poll.stop()) break;
-    const std::optional<int32_t> id = find(model, token.text);
-    if (!id) continue;
+    if (!word.id) continue;
     ++words;
-    const double weight = weights_.weight(*id);
-    const float* const row = model.vector(*id);
+    const double weight = weights_.weight(*word.id);
+    const float* const row = model.vector(*word.id);
     double* const out = sum.data();
     for (size_t j = 0; j < sum.size(); ++j) out[j] += weight * static_cast<double>(row[j]);
   }
@@ -54,23 +49,22 @@ Result<bool> SentenceEncoder::encode(const Model& model, std::string_view text, 
 class SentenceEncoder::WordList final : public Tokens {
  public:
   WordList(const SentenceEncoder& encoder, const Model& model, std::string_view text)
-      : encoder_(encoder), model_(model), tokenizer_(text, encoder.options_) {}
+      : encoder_(encoder), words_(text, encoder.options_, *encoder.index_, model.vocabulary()) {}
 
   Result<bool> next(EncodedToken& token, const InterruptCheck& interrupted) override {
     InterruptPoll poll(interrupted);
-    const bool found = tokenizer_.next(word_, &poll);
+    FoundWord word;
+    const bool found = words_.next(word, &poll);
     if (poll.stopped()) return interrupted_error();
     if (!found) return false;
-    token = {word_.text, encoder_.find(model_, word_.text), 0};
+    token = {word.text, word.id, 0};
     if (token.id) token.weight = encoder_.weight(*token.id);
     return true;
   }
 
  private:
   const SentenceEncoder& encoder_;
-  const Model& model_;
-  TextTokenizer tokenizer_;
-  TextToken word_;
+  VocabularyWords words_;
 };
 
 Result<std::unique_ptr<TextEncoder::Tokens>> SentenceEncoder::tokens(const Model& model,

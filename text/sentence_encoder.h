@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string_view>
 
@@ -27,8 +26,6 @@ class SentenceEncoder final : public TextEncoder {
                   std::shared_ptr<const CommonComponents> common, int64_t components,
                   TokenizerOptions options);
 
-  // Returns the row of a word of a text; nullopt if the model lacks it.
-  std::optional<int32_t> find(const Model& model, std::string_view word) const;
   // Returns the weight of a row. REQUIRES: the float environment.
   double weight(int32_t id) const { return weights_.weight(id); }
 

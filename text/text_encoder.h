@@ -18,9 +18,6 @@
 
 namespace glove {
 
-// Increase this when a change alters the vector of some text, because indexes of texts must then be rebuilt.
-constexpr int kTextVectorVersion = 1;
-
 // A word or token of a text, as an encoder sees it.
 struct EncodedToken {
   std::string_view text;      // valid until the next one is read

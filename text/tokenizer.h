@@ -12,6 +12,7 @@ namespace glove {
 // How a text is split.
 struct TokenizerOptions {
   bool lower_case = true;
+  bool longest_match = true;  // for VocabularyWords: every letter of a script without spaces is a word
 };
 
 // A word of a text.
@@ -41,6 +42,12 @@ class TextTokenizer {
 
   // Moves to the next word. Returns false at the end of the text, or if the poll stops the search for a word.
   bool next(TextToken& token, InterruptPoll* poll = nullptr);
+
+  // Continues at a position of the source, where a word or what separates words begins.
+  void seek(size_t position) {
+    position_ = position;
+    clitic_ = 0;
+  }
 
  private:
   struct Character;

@@ -12,6 +12,7 @@ enum class CharacterClass : uint8_t {
   kDigit,      // decimal digits of any script (Nd)
   kMark,       // combining marks (M) and the joiners U+200C and U+200D: continue a word
   kIdeograph,  // Han ideographs and Hiragana: each is a word of its own
+  kUnspaced,   // the other letters of Han, Katakana, Thai, Lao, Khmer and Myanmar, which have no spaces
 };
 
 // The class of a code point. Any value is allowed.

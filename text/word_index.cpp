@@ -1,10 +1,36 @@
 #include "text/word_index.h"
 
+#include <algorithm>
 #include <bit>
+#include <utility>
 
-#include "model/word_set.h"
+#include "base/utf8.h"
+#include "text/tokenizer.h"
+#include "text/tokenizers/unicode.h"
 
 namespace glove {
+namespace {
+
+bool is_plain(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+// Whether the tokeniser's first word, which ends here, is never joined with the next one.
+bool is_cut_at(std::string_view word, size_t end) {
+  if (word[end] != '-') return false;
+  TextTokenizer rest(word.substr(end + 1));
+  TextToken next;
+  return rest.next(next) && next.offset == 0 && !WordIndex::joined_by_hyphen(word.substr(0, end), next.text);
+}
+
+bool is_decomposed(std::string_view word) {
+  if (!is_valid_utf8(word)) return false;
+  for (size_t at = 0; at < word.size();)
+    if (tokenizers::has(tokenizers::next_code(word, at), tokenizers::kComposes)) return true;
+  return false;
+}
+
+}  // namespace
 
 WordIndex::WordIndex(const Vocabulary& vocabulary)
     : slots_(std::bit_ceil(2 * static_cast<size_t>(vocabulary.size()) + 2)) {
@@ -17,10 +43,44 @@ WordIndex::WordIndex(const Vocabulary& vocabulary)
     while (slots_[slot].id >= 0 && is_other()) slot = (slot + 1) & (slots_.size() - 1);
     if (slots_[slot].id < 0) slots_[slot] = {hash, static_cast<int32_t>(id)};
   }
+  note_longer(vocabulary);
 }
 
-std::optional<int32_t> WordIndex::find(const Vocabulary& vocabulary, std::string_view word) const {
-  const uint32_t hash = WordSet::hash(word);
+bool WordIndex::joined_by_hyphen(std::string_view left, std::string_view right) {
+  const auto is_symbol = [](std::string_view part) {
+    return part.size() == 1 || part.find_first_of("0123456789") != std::string_view::npos;
+  };
+  return is_symbol(left) || is_symbol(right);
+}
+
+// Finds the words that the tokeniser, in lower case or not, does not take for one word.
+void WordIndex::note_longer(const Vocabulary& vocabulary) {
+  std::vector<std::pair<uint32_t, unsigned char>> found;
+  for (int64_t id = 0; id < vocabulary.size(); ++id) {
+    const std::string_view word = vocabulary.word(id);
+    if (word.size() > TextTokenizer::kMostBytes || std::all_of(word.begin(), word.end(), is_plain)) continue;
+    has_decomposed_ = has_decomposed_ || is_decomposed(word);
+    for (const bool lower_case : {false, true}) {
+      TextTokenizer tokenizer(word, {lower_case});
+      TextToken first;
+      if (!tokenizer.next(first)) continue;
+      const size_t end = first.offset + first.length;
+      if (first.offset == 1)
+        found.emplace_back(WordSet::hash(word.substr(0, 1)), kLead);
+      else if (first.offset == 0 && end < word.size() && !is_cut_at(word, end))
+        found.emplace_back(WordSet::hash(first.text),
+                           std::min(static_cast<unsigned char>(word[end]), kNotAscii));
+    }
+  }
+  longer_.resize(std::bit_ceil(found.size() / 4 + 1));
+  for (const auto& [hash, next] : found) {
+    const uint32_t bit = bit_of(hash, next);
+    longer_[bit / 64] |= uint64_t{1} << bit % 64;
+  }
+}
+
+std::optional<int32_t> WordIndex::find(const Vocabulary& vocabulary, std::string_view word,
+                                       uint32_t hash) const {
   size_t slot = hash & (slots_.size() - 1);
   for (; slots_[slot].id >= 0; slot = (slot + 1) & (slots_.size() - 1))
     if (slots_[slot].hash == hash && vocabulary.word(slots_[slot].id) == word) return slots_[slot].id;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/vocabulary.h"
+#include "model/word_set.h"
 
 namespace glove {
 
@@ -16,18 +17,47 @@ class WordIndex {
  public:
   explicit WordIndex(const Vocabulary& vocabulary);
 
-  // Returns what vocabulary.find_exact() returns. REQUIRES: the vocabulary that the index was made of.
-  std::optional<int32_t> find(const Vocabulary& vocabulary, std::string_view word) const;
+  // Returns what vocabulary.find_exact() returns. REQUIRES: the vocabulary that the index was made of, and
+  // the WordSet::hash() of the word.
+  std::optional<int32_t> find(const Vocabulary& vocabulary, std::string_view word, uint32_t hash) const;
+  std::optional<int32_t> find(const Vocabulary& vocabulary, std::string_view word) const {
+    return find(vocabulary, word, WordSet::hash(word));
+  }
+
+  // Whether some word of the vocabulary may be this word of a text (its hash) and then `next`: an ASCII
+  // character, or kNotAscii for any other. Sometimes true without one. kLead: whether some begins with that
+  // one character of punctuation and then a letter or digit.
+  static constexpr unsigned char kNotAscii = 0x80, kLead = 0;
+  bool may_continue(uint32_t hash, unsigned char next) const {
+    const uint32_t bit = bit_of(hash, next);
+    return (longer_[bit / 64] >> bit % 64 & 1) != 0;
+  }
+
+  // Whether two parts with a hyphen between them are looked up as one word: only if one says little alone, as
+  // it is one letter or has a digit.
+  static bool joined_by_hyphen(std::string_view left, std::string_view right);
+
+  // Whether a word has a character that composes with the one before it, as words in NFD have.
+  bool has_decomposed() const { return has_decomposed_; }
 
   // Memory that the index takes.
-  int64_t bytes() const { return static_cast<int64_t>(slots_.size() * sizeof(Slot)); }
+  int64_t bytes() const {
+    return static_cast<int64_t>(slots_.size() * sizeof(Slot) + longer_.size() * sizeof(uint64_t));
+  }
 
  private:
   struct Slot {
     uint32_t hash = 0;
     int32_t id = -1;  // -1: free
   };
-  std::vector<Slot> slots_;  // a power of two, at least twice as many as words
+  uint32_t bit_of(uint32_t hash, unsigned char next) const {
+    return (hash + next * 0x9E3779B1u) & static_cast<uint32_t>(longer_.size() * 64 - 1);
+  }
+  void note_longer(const Vocabulary& vocabulary);
+
+  std::vector<Slot> slots_;       // a power of two, at least twice as many as words
+  std::vector<uint64_t> longer_;  // a bit for each hash and next character; a power of two
+  bool has_decomposed_ = false;
 };
 
 }  // namespace glove

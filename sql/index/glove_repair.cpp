@@ -36,7 +36,8 @@ Status repair(sqlite3_context* context, Arguments arguments) {
   if (!index)
     return invalid_value(kRepair, "there is no index ", shown_value(arguments[0]),
                          "; write its name, or schema.name; glove_indexes lists them");
-  GLOVE_RETURN_IF_ERROR(execute(db, index->command("repair"), kRepair));
+  GLOVE_RETURN_IF_ERROR(execute(
+      db, "INSERT INTO " + index->table() + "(" + quoted_name(index->name) + ") VALUES ('repair')", kRepair));
   sqlite3_result_value(context, arguments[0]);
   return {};
 }

@@ -48,20 +48,21 @@ std::string checksums(const Model& model) {
 // Returns a text that is equal for two models, options and versions of this extension only if they make the
 // same vectors of texts, except with a probability of about 2^-32: checksums of the vectors, the words and
 // the frequencies, the version of the encoder, and the options. The first call for a model reads all of it.
-std::string model_fingerprint(Engine& engine, const ModelPtr& model, std::string_view options) {
+std::string model_fingerprint(Engine& engine, const ModelPtr& model, std::string_view options, int version) {
   const std::string key = "fingerprint " + std::to_string(model->id());
   auto known = engine.results().find<std::string>(key);
   if (known == nullptr) {
     known = std::make_shared<const std::string>(checksums(*model));
     engine.results().add(key, known, static_cast<int64_t>(known->size()));
   }
-  return *known + ":" + std::to_string(kTextVectorVersion) + ":" + std::string(options);
+  return *known + ":" + std::to_string(version) + ":" + std::string(options);
 }
 
 }  // namespace
 
 Status TextModel::choose(const std::string& stored) {
   encoder_ = nullptr;
+  is_former_ = false;
   model_name_ = index_.model.empty() ? stored : index_.model;
   if (!index_.is_text || !model_name_.empty()) return {};
   const Result<CatalogEntry> entry =
@@ -80,9 +81,14 @@ Status TextModel::choose(const std::string& stored) {
                      models->entries().front().name, "'; these are loaded: ", names.text());
 }
 
-Status TextModel::check_fingerprint(const std::string& expected_fingerprint) const {
+Status TextModel::check_fingerprint(const std::string& expected_fingerprint) {
   const std::string found = fingerprint();
   if (found == expected_fingerprint) return {};
+  if (index_.is_text && text_vector_version(*model_, index_.options) > 1) {
+    is_former_ = true;
+    encoder_ = nullptr;
+    if (fingerprint() == expected_fingerprint) return {};
+  }
   if (!index_.is_text)
     return damaged_index(index_, "it has the fingerprint ", quoted_value(expected_fingerprint),
                          " of a model, but its vectors are in '", index_.content, "'");
@@ -93,7 +99,9 @@ Status TextModel::check_fingerprint(const std::string& expected_fingerprint) con
 }
 
 std::string TextModel::fingerprint() const {
-  return index_.is_text ? model_fingerprint(connection_.engine(), model_, index_.options) : std::string();
+  if (!index_.is_text) return {};
+  const int version = is_former_ ? 1 : text_vector_version(*model_, index_.options);
+  return model_fingerprint(connection_.engine(), model_, index_.options, version);
 }
 
 Status TextModel::find(int64_t& dims) {
@@ -113,8 +121,9 @@ Status TextModel::find(int64_t& dims) {
 Status TextModel::find_encoder(int64_t& dims) {
   if (encoder_ != nullptr) return {};
   GLOVE_RETURN_IF_ERROR(find(dims));
+  const std::string given = is_former_ ? options_of_version_1(index_.options) : index_.options;
   std::optional<std::string_view> options;
-  if (!index_.options.empty()) options = index_.options;
+  if (!given.empty()) options = given;
   GLOVE_ASSIGN_OR_RETURN(encoder_, kept_encoder_.find(connection_, model_, options, index_.name));
   return {};
 }

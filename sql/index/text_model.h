@@ -32,7 +32,9 @@ class TextModel : IndexPart {
 
   // The fingerprint of the model of an index of texts, by which the index knows it again; empty for others.
   std::string fingerprint() const;
-  Status check_fingerprint(const std::string& expected_fingerprint) const;
+  // Also accepts that of a former version of the encoder, by which texts are encoded from now on until
+  // choose() is called.
+  Status check_fingerprint(const std::string& expected_fingerprint);
   // That of the vectors of a neural model; nullopt if it is not known, or another one than an index can have.
   Result<std::optional<RowMetric>> metric();
   // An error if the vectors are meant for another metric than that of the index, and its definition has none.
@@ -52,6 +54,7 @@ class TextModel : IndexPart {
  private:
   KeptEncoder kept_encoder_;
   std::string model_name_;
+  bool is_former_ = false;  // texts are encoded by version 1 of the encoder
   ModelPtr model_;
   const TextEncoder* encoder_ = nullptr;
   TextEncoder::Scratch scratch_;

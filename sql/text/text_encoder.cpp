@@ -52,11 +52,17 @@ bool take_lower_case(const JsonValue& value, TextOptions& options) {
   return take_flag(value, options.lower_case);
 }
 
+bool take_longest_match(const JsonValue& value, TextOptions& options) {
+  options.for_words = true;
+  return take_flag(value, options.longest_match);
+}
+
 constexpr JsonOption<TextOptions> kTextOptions[] = {
     {"a", "a number above 0", take_a},
     {"components", "an integer from 0 to 10", take_components},
     {"weights", "\"zipf\", \"none\" or \"model\"", take_weights},
     {"lower_case", "true or false", take_lower_case},
+    {"longest_match", "true or false", take_longest_match},
     {"method", "\"words\" or \"tokenizer\"", take_method}};
 
 Result<WordWeights> weights_of(const Model& model, const TextOptions& options, std::string_view function) {
@@ -126,8 +132,8 @@ Result<bool> uses_tokenizer(const Model& model, const TextOptions& options, std:
                          "use \"words\"");
   if (uses && options.for_words)
     return invalid_value(function,
-                         "the options \"a\", \"components\", \"weights\" and \"lower_case\" are for "
-                         "encoding by words, but the model from ",
+                         "the options \"a\", \"components\", \"weights\", \"lower_case\" and "
+                         "\"longest_match\" are for encoding by words, but the model from ",
                          model.path(), " encodes by its tokenizer; omit them, or add \"method\":\"words\"");
   return uses;
 }
@@ -145,9 +151,9 @@ Result<std::shared_ptr<const TextEncoder>> make_word_encoder(Connection& connect
   GLOVE_ASSIGN_OR_RETURN(auto index, connection.engine().results().find_or_add<WordIndex>(
                                          concat("word index ", model->id()),
                                          [&] { return Result<WordIndex>(WordIndex(model->vocabulary())); }));
-  return std::shared_ptr<const TextEncoder>(
-      std::make_shared<const SentenceEncoder>(std::move(index), std::move(weights), std::move(common),
-                                              components, TokenizerOptions{parsed.lower_case}));
+  return std::shared_ptr<const TextEncoder>(std::make_shared<const SentenceEncoder>(
+      std::move(index), std::move(weights), std::move(common), components,
+      TokenizerOptions{parsed.lower_case, parsed.longest_match}));
 }
 
 // The tokenizer depends on the model only.
@@ -201,6 +207,21 @@ Result<TextOptions> parse_text_options(std::string_view json, std::string_view f
   TextOptions options;
   GLOVE_RETURN_IF_ERROR(parse_options(json, function, "{\"components\":0}", kTextOptions, options));
   return options;
+}
+
+int text_vector_version(const Model& model, std::string_view options) {
+  constexpr int kOfWords = 2, kOther = 1;
+  const auto parsed = options.empty() ? Result<TextOptions>(TextOptions()) : parse_text_options(options, {});
+  if (model.source().encoder != nullptr || !parsed.ok() || !parsed.value().longest_match) return kOther;
+  const auto by_tokenizer = uses_tokenizer(model, parsed.value(), {});
+  return by_tokenizer.ok() && !by_tokenizer.value() ? kOfWords : kOther;
+}
+
+std::string options_of_version_1(std::string_view options) {
+  const std::string added = "{\"longest_match\":false";
+  const size_t first = options.find_first_not_of(" \t\r\n{");
+  if (first == std::string_view::npos || options[first] == '}') return added + "}";
+  return concat(added, ",", options.substr(first));
 }
 
 Result<const TextEncoder*> KeptEncoder::find(Connection& connection, const ModelPtr& model,

@@ -25,6 +25,7 @@ struct TextOptions {
   int64_t components = 5;
   WeightSource weights = WeightSource::kZipf;
   bool lower_case = true;
+  bool longest_match = true;
 };
 
 // option      value                     meaning
@@ -35,10 +36,16 @@ struct TextOptions {
 // components  0 to 10                   common components that are removed (default 5)
 // weights     "zipf", "none", "model"   where the frequencies come from (default "zipf")
 // lower_case  true, false               whether words are looked up in lower case (default true)
+// longest_match  true, false            whether several words become one that the model has (default true)
 //
 // It is an error if `json` is not a JSON object, an option is unknown, or a value is invalid; the message
 // begins with `function`, names the offender, and lists what is allowed.
 Result<TextOptions> parse_text_options(std::string_view json, std::string_view function);
+
+// Returns the version of the vectors that a model makes of texts with these options, which must be valid.
+int text_vector_version(const Model& model, std::string_view options);
+// Adds to the options, which may be empty and must have another version, what makes vectors of version 1.
+std::string options_of_version_1(std::string_view options);
 
 // Keeps the encoder that a function or a cursor used last, so that the next call with the same arguments
 // finds it without a lock. Other encoders come from the engine's ResultCache, which has one per model and

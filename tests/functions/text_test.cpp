@@ -53,6 +53,20 @@ TEST_F(Text, LowerCaseIsAnOption) {
             "000000000000404000008040");
 }
 
+TEST_F(Text, TakesTheLongestWordsOfTheModel) {
+  connection.rows(
+      "SELECT glove_load_table('zh', 'SELECT ''早上'', ''[3,4]'' UNION ALL SELECT ''早'', ''[4,3]''')");
+  EXPECT_EQ(connection.value("SELECT cos_sim(glove_text_vec('早上!', 'zh', " + std::string(kPlain) +
+                             "), glove_vec('早上', 'zh'))"),
+            "1");
+  const auto split = [&](const std::string& options) {
+    return connection.value(
+        "SELECT group_concat(token || coalesce(id, '')) FROM glove_tokens('早上早', 'zh'" + options + ")");
+  };
+  EXPECT_EQ(split(""), "早上0,早1");
+  EXPECT_EQ(split(R"(, '{"longest_match":false}')"), "早1,上,早1");
+}
+
 TEST_F(Text, TakesNumbersAsTextAndAModel) {
   connection.rows("SELECT glove_load_table('other', 'SELECT ''7'', ''[2]''')");
   EXPECT_EQ(connection.value("SELECT hex(glove_text_vec(7, 'other', '{\"weights\":\"none\"}'))"), "00000040");
@@ -123,7 +137,8 @@ TEST_F(Text, Errors) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"x", "the options must be a JSON object such as {\"components\":0}, but are: x"},
       {"[]", "the options must be a JSON object such as {\"components\":0}, but are: []"},
-      {R"({"b":1})", "unknown option \"b\"; the options are: a, components, weights, lower_case, method"},
+      {R"({"b":1})",
+       "unknown option \"b\"; the options are: a, components, weights, lower_case, longest_match, method"},
       {R"({"a":0})", "option \"a\" is 0, but must be a number above 0"},
       {R"({"a":"1"})", "option \"a\" is \"1\", but must be a number above 0"},
       {R"({"components":11})", "option \"components\" is 11, but must be an integer from 0 to 10"},
@@ -134,6 +149,7 @@ TEST_F(Text, Errors) {
       {R"({"weights":"tfidf"})",
        "option \"weights\" is \"tfidf\", but must be \"zipf\", \"none\" or \"model\""},
       {R"({"lower_case":1})", "option \"lower_case\" is 1, but must be true or false"},
+      {R"({"longest_match":"a"})", "option \"longest_match\" is \"a\", but must be true or false"},
   };
   for (const auto& [options, message] : cases) {
     EXPECT_EQ(connection.error("SELECT glove_text_vec('king', NULL, " + sql_text(options) + ")"),

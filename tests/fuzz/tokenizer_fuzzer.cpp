@@ -8,9 +8,9 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  for (const bool lower_case : {false, true}) {
+  for (const int options : {0, 1, 2, 3}) {
     size_t end = 0;
-    glove::TextTokenizer tokenizer(text, {lower_case});
+    glove::TextTokenizer tokenizer(text, {(options & 1) != 0, (options & 2) != 0});
     for (glove::TextToken token; tokenizer.next(token);) {
       if (token.text.empty() || token.text.size() > glove::TextTokenizer::kMostBytes) std::abort();
       if (!glove::is_valid_utf8(token.text) || token.text.find('\0') != std::string_view::npos) std::abort();

@@ -738,6 +738,26 @@ class Texts(LiveTest):
         self.db.execute("INSERT INTO note_vec(note_vec) VALUES ('rebuild')")
         self.expect_current()
 
+    def test_an_index_of_the_first_version_keeps_its_words(self):
+        self.db.execute("SELECT glove_load_table('zh', 'SELECT * FROM (VALUES (''早上'', ''[1,0]''), (''早'', ''[0,1]''), (''上'', ''[0,1]''))')").fetchall()
+        for options in '{"components":0}', ' { "weights":"none", "components":0 } ':
+            self.db.execute("CREATE VIRTUAL TABLE note_vec USING "
+                            f"glove_index(content=note, rowid=id, text=title, model=zh, options='{options}')")
+            [version] = self.db.execute("UPDATE note_vec_config SET value = replace(value, ':2:', ':1:') WHERE key = 'fingerprint' "
+                                        "RETURNING value GLOB '*:1:*'").fetchone()
+            self.assertTrue(version)
+            self.db.execute("INSERT INTO note(id, title) VALUES (1, '早上'), (2, '早')")
+            of_texts = "SELECT group_concat(id || ' ' || similarity) FROM note_vec('早上')"
+            for _ in range(2):  # from the log, and from the index
+                self.assertEqual(self.db.execute(of_texts).fetchone(), ("1 1.0,2 1.0",))
+                self.run_command("sync")
+                self.run_command("integrity-check")
+            self.run_command("rebuild")
+            self.assertEqual(self.db.execute(of_texts).fetchone(), ("1 1.0,2 0.0",))
+            self.run_command("integrity-check")
+            self.db.execute("DELETE FROM note")
+            self.db.execute("DROP TABLE note_vec")
+
     def test_texts_as_queries_of_vectors(self):
         # Without common components: of four dimensions these would leave one, in which all words are alike.
         options = '{"components":0}'

@@ -15,9 +15,9 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-Words words_of(std::string_view text, bool lower_case = true) {
+Words words_of(std::string_view text, bool lower_case = true, bool longest_match = true) {
   Words words;
-  TextTokenizer tokenizer(text, {lower_case});
+  TextTokenizer tokenizer(text, {lower_case, longest_match});
   for (TextToken token; tokenizer.next(token);) words.emplace_back(token.text);
   return words;
 }
@@ -83,8 +83,10 @@ TEST(TokenizerRules, InitialsAreOneWord) {
 }
 
 TEST(TokenizerRules, OtherScripts) {
-  EXPECT_EQ(words_of("北京大学 ひらがな カタカナ 한국어"),
+  EXPECT_EQ(words_of("北京大学 ひらがな カタカナ 한국어", true, false),
             (Words{"北", "京", "大", "学", "ひ", "ら", "が", "な", "カタカナ", "한국어"}));
+  EXPECT_EQ(words_of("カﾀﾞ 々 กิน ລາວ ខ្មែរ မြန် ๒๕"),
+            (Words{"カ", "ﾀﾞ", "々", "กิ", "น", "ລ", "າ", "ວ", "ខ្", "មែ", "រ", "မြ", "န်", "๒๕"}));
   EXPECT_EQ(words_of("שלום עולם مرحبا بالعالم"), (Words{"שלום", "עולם", "مرحبا", "بالعالم"}));
   EXPECT_EQ(words_of("हिन्दी में"), (Words{"हिन्दी", "में"}));
   EXPECT_EQ(words_of("e\u0301te\u0301"), (Words{"e\u0301te\u0301"})) << "no normalisation";
