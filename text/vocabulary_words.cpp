@@ -115,7 +115,7 @@ bool VocabularyWords::match_next(TextTokenizer& ahead, size_t& end, Spelling spe
     text_ += white ? std::string_view("_") : gap.substr(at, length);
     at += length;
     end += length;
-    if (!take(end, spelling)) return false;
+    if (!white && !take(end, spelling)) return false;
   }
   if (!found) return false;
   text_ += next.text;
@@ -128,7 +128,8 @@ void VocabularyWords::match(const TextToken& token, size_t begin, Spelling spell
   TextTokenizer ahead = tokenizer_;
   size_t end = token.offset + token.length;
   text_.assign(source_.substr(begin, token.offset - begin)).append(token.text);
-  for (bool more = take(end, spelling); more;) more = match_next(ahead, end, spelling, poll);
+  const bool known = best_.end == end && begin == token.offset && spelling == Spelling::kAsWritten;
+  for (bool more = known || take(end, spelling); more;) more = match_next(ahead, end, spelling, poll);
 }
 
 void VocabularyWords::find_longer(const TextToken& token, size_t begin, InterruptPoll* poll) {
