@@ -96,7 +96,9 @@ std::string library_of(const void* address);
 Status recode(const std::string& encoding, std::span<const std::string_view> words, std::string& bytes,
               std::vector<size_t>& ends);
 
-// Loads a library for the rest of the process, and returns the address of a function in it.
+// Loads a library for the rest of the process, and returns the address of a function in it. A name without a
+// folder is looked for where the system's libraries are (on Windows not in the current folder, nor in
+// %PATH%).
 Result<void*> library_function(const std::string& path, const char* function);
 
 // The same for the library "NAME.so" (or what the system calls it) in the folder that the running program

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
-#include <map>
 #include <new>
 #include <string>
 #include <string_view>
@@ -89,7 +88,7 @@ std::string footer() {
   };
   glove::run_task(task);
   return text + R"(
-Each may be compressed with gzip or zip; archive.zip/member names one file of an archive that has several. IN
+Each may be compressed with gzip, bzip2, xz, zstd or zip; archive.zip/member names one file of an archive that has several. IN
 and OUT must be regular files; pipes, and - for standard input or output, are not supported.
 
 Examples:
@@ -122,15 +121,18 @@ void describe_reading(CLI::App& app, Arguments& arguments) {
       ->type_name("FILE");
   app.add_flag("--skip-invalid", arguments.task.skip_invalid,
                "Leave out rows that are no word and vector, and say how many and where");
-  app.add_option(
-         "--invalid-utf8", arguments.task.invalid_utf8,
+  app.add_option_function<std::string>(
+         "--invalid-utf8",
+         [&arguments](const std::string& fate) {
+           using glove::InvalidUtf8;
+           arguments.task.invalid_utf8 = fate == "skip"   ? InvalidUtf8::kSkip
+                                         : fate == "keep" ? InvalidUtf8::kKeep
+                                                          : InvalidUtf8::kReplace;
+         },
          "What becomes of words that are not UTF-8: U+FFFD for each invalid byte (replace, the default), "
          "nothing (skip), or the same bytes (keep)")
       ->type_name("replace|skip|keep")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, glove::InvalidUtf8>{{"replace", glove::InvalidUtf8::kReplace},
-                                                    {"skip", glove::InvalidUtf8::kSkip},
-                                                    {"keep", glove::InvalidUtf8::kKeep}}));
+      ->check(CLI::IsMember({"replace", "skip", "keep"}));
   app.add_option("--encoding", arguments.encoding,
                  "Convert the words from this encoding, such as latin1 or gbk")
       ->type_name("NAME");

@@ -1,10 +1,6 @@
 #include "loader/byte_stream.h"
 
-#include <zlib.h>
-
 #include <algorithm>
-#include <new>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -34,91 +30,86 @@ class PlainStream final : public ByteStream {
   int64_t end_;
 };
 
-class InflateStream final : public ByteStream {
+class UnpackedStream final : public ByteStream {
  public:
-  // With `trailer`: one raw deflate stream. Without it: gzip members.
-  InflateStream(std::shared_ptr<const File> file, int64_t begin, int64_t end,
-                std::optional<DeflateTrailer> trailer)
-      : file_(std::move(file)), position_(begin), end_(end), trailer_(trailer) {
-    if (inflateInit2(&zlib_, trailer_ ? -MAX_WBITS : 16 + MAX_WBITS) != Z_OK) throw std::bad_alloc();
-    buffer_.resize(static_cast<size_t>(std::clamp<int64_t>(end - begin, 1, kBufferBytes)));
-  }
-  ~InflateStream() override { inflateEnd(&zlib_); }
-  InflateStream(const InflateStream&) = delete;
-  InflateStream& operator=(const InflateStream&) = delete;
+  UnpackedStream(std::shared_ptr<const File> file, int64_t begin, int64_t end, Compression compression,
+                 DeflateTrailer trailer)
+      : file_(std::move(file)),
+        position_(begin),
+        end_(end),
+        compression_(compression),
+        trailer_(trailer),
+        buffer_(static_cast<size_t>(std::clamp<int64_t>(end - begin, 1, kBufferBytes))) {}
 
   Result<size_t> read(std::span<char> into) override {
     size_t done = 0;
     while (done < into.size() && !finished_) {
-      if (zlib_.avail_in == 0) GLOVE_RETURN_IF_ERROR(refill());
-      if (between_members_) {
+      if (in_.empty()) GLOVE_RETURN_IF_ERROR(refill());
+      if (codec_ == nullptr) {
         GLOVE_RETURN_IF_ERROR(begin_member());
         continue;
       }
-      GLOVE_ASSIGN_OR_RETURN(const size_t count, inflate_some(into.subspan(done)));
+      GLOVE_ASSIGN_OR_RETURN(const size_t count, unpack_some(into.subspan(done)));
       done += count;
     }
     return done;
   }
-  int64_t file_position() const override { return position_ - static_cast<int64_t>(zlib_.avail_in); }
+  int64_t file_position() const override { return position_ - static_cast<int64_t>(in_.size()); }
 
  private:
   static constexpr int64_t kBufferBytes = 1 << 18;
+  static constexpr int kMostEmptyMembers = 10000;  // in a row, because read() cannot be stopped
 
   Status refill() {
     const auto left = static_cast<size_t>(std::max<int64_t>(0, end_ - position_));
     const std::span<char> space(buffer_.data(), std::min(buffer_.size(), left));
     GLOVE_ASSIGN_OR_RETURN(const size_t count, file_->read_at(position_, space));
     position_ += static_cast<int64_t>(count);
-    zlib_.next_in = reinterpret_cast<Bytef*>(buffer_.data());
-    zlib_.avail_in = static_cast<uInt>(count);
+    in_ = space.first(count);
     return {};
   }
 
-  // After a gzip member comes the end, zeros that pad a tape block, or another member.
+  // After a member comes the end, zeros that pad a tape block or an xz stream, or another member.
   Status begin_member() {
-    while (zlib_.avail_in > 0 && *zlib_.next_in == 0) {
-      ++zlib_.next_in;
-      --zlib_.avail_in;
+    while (first_ >= 0 && !in_.empty() && in_.front() == 0) in_ = in_.subspan(1);
+    if (first_ >= 0 && in_.empty()) {
+      finished_ = position_ >= end_;
+      return {};
     }
-    if (zlib_.avail_in > 0) {
-      if (*zlib_.next_in != 0x1F) return corrupt("is followed by bytes that are not gzip data");
-      inflateReset(&zlib_);
-      between_members_ = false;
-    } else if (position_ >= end_) {
-      finished_ = true;
-    }
+    const int next = in_.empty() ? 0 : static_cast<unsigned char>(in_.front());
+    // Frames of zstd may begin in several ways.
+    if (first_ >= 0 && first_ != next && compression_ != Compression::kZstd)
+      return corrupt(concat("is followed by bytes that are not ", name_of(compression_), " data"));
+    first_ = next;
+    GLOVE_ASSIGN_OR_RETURN(codec_, make_codec(compression_, file_->path()));
     return {};
   }
 
-  Result<size_t> inflate_some(std::span<char> into) {
-    const bool starved = zlib_.avail_in == 0;
-    const auto room = static_cast<uInt>(std::min<size_t>(into.size(), size_t{1} << 30));
-    zlib_.next_out = reinterpret_cast<Bytef*>(into.data());
-    zlib_.avail_out = room;
-    const int result = inflate(&zlib_, Z_NO_FLUSH);
-    const size_t count = room - zlib_.avail_out;
-    if (trailer_) crc_ = crc32_continue(crc_, into.first(count));
+  Result<size_t> unpack_some(std::span<char> into) {
+    const bool starved = in_.empty();
+    into = into.first(std::min<size_t>(into.size(), size_t{1} << 30));
+    CodecStep step{in_, into};
+    codec_(step);
+    in_ = step.in;
+    const size_t count = into.size() - step.out.size();
+    if (compression_ == Compression::kDeflate) crc_ = crc32_continue(crc_, into.first(count));
     produced_ += static_cast<int64_t>(count);
-    if (result == Z_MEM_ERROR) throw std::bad_alloc();
-    if (result == Z_STREAM_END) {
-      GLOVE_RETURN_IF_ERROR(end_member());
-    } else if (result == Z_OK || result == Z_BUF_ERROR) {
-      if (starved && count == 0) return corrupt("ends early");
-    } else {
-      return corrupt(std::string("is damaged (") + (zlib_.msg != nullptr ? zlib_.msg : "zlib error") + ")");
-    }
+    if (!step.fault.empty()) return corrupt("is damaged (" + step.fault + ")");
+    if (step.ended) GLOVE_RETURN_IF_ERROR(end_member());
+    if (!step.ended && starved && count == 0) return corrupt("ends early");
     return count;
   }
 
   Status end_member() {
-    if (!trailer_) {
-      between_members_ = true;
-      return {};
+    codec_ = nullptr;
+    if (compression_ != Compression::kDeflate) {
+      empty_members_ = produced_ == 0 ? empty_members_ + 1 : 0;
+      produced_ = 0;
+      return empty_members_ > kMostEmptyMembers ? corrupt("has too many empty parts") : Status();
     }
     finished_ = true;
-    if (produced_ != trailer_->bytes) return corrupt("has another length than the archive's directory says");
-    if (crc_ != trailer_->crc) return corrupt("is damaged (its CRC-32 is wrong)");
+    if (produced_ != trailer_.bytes) return corrupt("has another length than the archive's directory says");
+    if (crc_ != trailer_.crc) return corrupt("is damaged (its CRC-32 is wrong)");
     return {};
   }
 
@@ -130,12 +121,15 @@ class InflateStream final : public ByteStream {
   std::shared_ptr<const File> file_;
   int64_t position_;
   int64_t end_;
-  std::optional<DeflateTrailer> trailer_;
+  Compression compression_;
+  DeflateTrailer trailer_;
   std::vector<char> buffer_;
-  z_stream zlib_{};
+  std::span<const char> in_;  // what is left of the buffer
+  Codec codec_;               // null between members
+  int first_ = -1;            // the first byte of the members; -1 before them
   uint32_t crc_ = 0;
-  int64_t produced_ = 0;
-  bool between_members_ = false;
+  int64_t produced_ = 0;   // by the member
+  int empty_members_ = 0;  // the last ones
   bool finished_ = false;
 };
 
@@ -144,12 +138,9 @@ class InflateStream final : public ByteStream {
 std::unique_ptr<ByteStream> plain_stream(std::shared_ptr<const File> file, int64_t begin, int64_t end) {
   return std::make_unique<PlainStream>(std::move(file), begin, end);
 }
-std::unique_ptr<ByteStream> gzip_stream(std::shared_ptr<const File> file, int64_t begin, int64_t end) {
-  return std::make_unique<InflateStream>(std::move(file), begin, end, std::nullopt);
-}
-std::unique_ptr<ByteStream> deflate_stream(std::shared_ptr<const File> file, int64_t begin, int64_t end,
-                                           DeflateTrailer trailer) {
-  return std::make_unique<InflateStream>(std::move(file), begin, end, trailer);
+std::unique_ptr<ByteStream> unpacked_stream(std::shared_ptr<const File> file, int64_t begin, int64_t end,
+                                            Compression compression, DeflateTrailer trailer) {
+  return std::make_unique<UnpackedStream>(std::move(file), begin, end, compression, trailer);
 }
 
 }  // namespace glove

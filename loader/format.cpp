@@ -73,18 +73,16 @@ constexpr const char* kJson = "JSON; write a word, then its numbers separated by
 constexpr const char* kUtf16 = "text in UTF-16; convert it with iconv -f UTF-16 -t UTF-8";
 constexpr const char* kPickle =
     "a pickle of Python; save the vectors as another format, such as gensim's "
-    "KeyedVectors.load(PATH).save_word2vec_format('vectors.bin', binary=True), or numpy.save()";
+    "KeyedVectors.load(PATH).save_word2vec_format('vectors.bin', binary=True), or use "
+    "sqlite_glove.load_gensim(conn, KeyedVectors.load(PATH))";
 
 constexpr Foreign kForeign[] = {
     {257, "ustar", kUnpack},
-    {0, "BZh", "compressed with bzip2; unpack it with bunzip2"},
-    {0,
-     "\xFD"
-     "7zXZ",
-     "compressed with xz; unpack it with unxz"},
-    {0, "\x28\xB5\x2F\xFD", "compressed with Zstandard; unpack it with unzstd"},
     {0, "7z\xBC\xAF\x27\x1C", kUnpack},
     {0, "Rar!", kUnpack},
+    {0, "LZIP", kUnpack},
+    {0, "\x04\x22\x4D\x18", kUnpack},  // lz4
+    {0, "\x1F\x9D", kUnpack},          // compress
     {0, "\xBA\x16\x4F\x2F",
      "a model of fastText; load its .vec file, or write the words with "
      "fasttext print-word-vectors"},

@@ -13,7 +13,6 @@
 namespace glove {
 namespace {
 
-constexpr std::string_view kGzipMagic = "\x1F\x8B";
 constexpr std::string_view kZipMagic = "PK\3\4";
 constexpr std::string_view kEmptyZipMagic = "PK\5\6";
 
@@ -85,16 +84,15 @@ Result<Input> Input::open(const std::string& given, ProgressCallback progress, I
 }
 
 Status Input::find_wrapping(const std::string& member) {
-  char magic[4] = {};
+  char magic[9] = {};
   GLOVE_RETURN_IF_ERROR(file_->read_at(0, magic));
   const std::string_view head(magic, sizeof magic);
-  const bool is_zip = head == kZipMagic || head == kEmptyZipMagic;
-  if (!member.empty() && !is_zip)
+  is_zip_ = head.starts_with(kZipMagic) || head.starts_with(kEmptyZipMagic);
+  if (!member.empty() && !is_zip_)
     return {ErrorCode::kIo,
             "cannot open '" + path_ + "': '" + file_->path() + "' is neither a directory nor a zip archive"};
-  if (head.starts_with(kGzipMagic)) wrapping_ = Wrapping::kGzip;
-  if (!is_zip) return {};
-  wrapping_ = Wrapping::kZip;
+  compression_ = compression_of(head);
+  if (!is_zip_) return {};
   GLOVE_ASSIGN_OR_RETURN(std::vector<ZipMember> members, list_zip_members(*file_));
   if (member.empty())  // what macOS adds
     std::erase_if(members, [](const ZipMember& one) {
@@ -104,6 +102,7 @@ Status Input::find_wrapping(const std::string& member) {
   for (ZipMember& candidate : members) {
     if (candidate.name == member || (member.empty() && members.size() == 1)) {
       member_ = std::move(candidate);
+      if (member_.deflated) compression_ = Compression::kDeflate;
       return locate_zip_member(*file_, member_);
     }
     names.add(candidate.name);
@@ -122,8 +121,8 @@ Status Input::find_wrapping(const std::string& member) {
 }
 
 int64_t Input::content_bytes() const {
-  if (wrapping_ == Wrapping::kGzip) return -1;
-  return wrapping_ == Wrapping::kZip ? member_.bytes : file_bytes_;
+  if (is_zip_) return member_.bytes;
+  return compression_ ? -1 : file_bytes_;
 }
 
 int64_t Input::bytes_to_read() const {
@@ -141,16 +140,14 @@ std::unique_ptr<ByteStream> Input::stream() const {
 }
 
 std::unique_ptr<ByteStream> Input::unwatched_stream() const {
-  if (wrapping_ == Wrapping::kGzip) return gzip_stream(file_, 0, file_bytes_);
-  if (wrapping_ == Wrapping::kPlain) return plain_stream(file_, 0, file_bytes_);
-  const int64_t end = member_.offset + member_.compressed_bytes;
-  if (!member_.deflated) return plain_stream(file_, member_.offset, end);
-  return deflate_stream(file_, member_.offset, end, {member_.bytes, member_.crc});
+  const int64_t end = is_zip_ ? member_.offset + member_.compressed_bytes : file_bytes_;
+  if (!compression_) return plain_stream(file_, member_.offset, end);
+  return unpacked_stream(file_, member_.offset, end, *compression_, {member_.bytes, member_.crc});
 }
 
 Result<bool> Input::read_beginning(size_t bytes, std::vector<char>& into) const {
   const auto reader = stream();
-  if (wrapping_ == Wrapping::kPlain) bytes = std::min(bytes, static_cast<size_t>(file_bytes_));
+  if (is_plain()) bytes = std::min(bytes, static_cast<size_t>(file_bytes_));
   into.resize(bytes);
   GLOVE_ASSIGN_OR_RETURN(const size_t count, reader->read(into));
   into.resize(count);
@@ -177,7 +174,7 @@ Result<Input::Sample> Input::longer_sample(size_t bytes) const {
 }
 
 Result<std::shared_ptr<const File>> Input::random_access(int64_t most_bytes, std::string_view limit) const {
-  if (wrapping_ == Wrapping::kPlain) return file_;
+  if (is_plain()) return file_;
   if (copy_ != nullptr) return copy_;
   const Error too_many = {ErrorCode::kCorrupt,
                           concat(path_, ": there are more bytes inside the compressed file than the ",

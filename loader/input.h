@@ -1,8 +1,9 @@
-// An input file without its compression: plain, gzip, or one member of a zip archive.
+// An input file without its compression: plain, gzip, bzip2, xz, zstd, or one member of a zip archive.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,7 +21,7 @@ namespace glove {
 // Its streams are independent of each other and may outlive it. One thread at a time may use it.
 class Input {
  public:
-  // A directory stands for the file that static_model_file() finds in it. Recognises gzip and zip by the
+  // A directory stands for the file that static_model_file() finds in it. Recognises compression by the
   // content, not by the name. "archive.zip/member" names a member; for a zip archive of several files it is
   // required, and the error lists the files. `progress` is called for each MiB that is read through this
   // input, and `interrupted` stops the reading. Both may be empty; what they refer to must outlive the input
@@ -30,7 +31,7 @@ class Input {
 
   const std::string& path() const { return path_; }   // of the file, for messages
   int64_t file_bytes() const { return file_bytes_; }  // on disk
-  bool is_plain() const { return wrapping_ == Wrapping::kPlain; }
+  bool is_plain() const { return !compression_ && !is_zip_; }
   // Returns the number of uncompressed bytes; -1 if it is unknown, as for gzip.
   int64_t content_bytes() const;
   // Returns the final value of a reader's file_position(): file_bytes(), or the size of the copy that
@@ -64,7 +65,6 @@ class Input {
   const InterruptCheck& interrupt_check() const;
 
  private:
-  enum class Wrapping { kPlain, kGzip, kZip };
   struct Watch;  // shared with the streams
   class WatchedStream;
   std::unique_ptr<ByteStream> unwatched_stream() const;
@@ -79,7 +79,8 @@ class Input {
   mutable std::shared_ptr<const File> copy_;  // of random_access()
   mutable int64_t copy_bytes_ = 0;
   int64_t file_bytes_ = 0;
-  Wrapping wrapping_ = Wrapping::kPlain;
+  std::optional<Compression> compression_;
+  bool is_zip_ = false;
   ZipMember member_;
   std::vector<char> sample_;
   bool sample_is_whole_ = false;

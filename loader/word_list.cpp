@@ -20,9 +20,12 @@
 namespace glove {
 namespace {
 
+constexpr int64_t kMaxColumnsBytes = int64_t{1} << 24;  // of a line that has columns
+
 // How the words of a list stand in its lines.
 struct ListLayout {
   bool has_header = false;
+  bool is_sure = true;  // that the header is one
   bool has_columns = false;
   size_t column = 0;        // of the word
   bool has_counts = false;  // after the word
@@ -33,7 +36,13 @@ bool is_quoted(std::string_view text) {
   return text.size() >= 2 && text.front() == '"' && text.back() == '"';
 }
 
+std::string_view trimmed(std::string_view line) {
+  return line.substr(0, line.find_last_not_of(" \t") + 1);
+}
+
+// Returns a line without the count at its end; empty if it has none.
 std::string_view without_count(std::string_view line) {
+  line = trimmed(line);
   const size_t digits = line.find_last_not_of("0123456789");
   const size_t word = digits == std::string_view::npos ? digits : line.find_last_not_of(" \t", digits);
   return word == digits || digits + 1 == line.size() ? std::string_view() : line.substr(0, word + 1);
@@ -47,7 +56,8 @@ bool have_counts(std::span<const std::string_view> lines) {
     const std::string_view word = without_count(lines[i]);
     if (word.empty() || !words.insert(word)) return false;
     double count = 0;
-    from_chars(lines[i].data() + lines[i].find_last_of(" \t") + 1, lines[i].data() + lines[i].size(), count);
+    const std::string_view line = trimmed(lines[i]);
+    from_chars(line.data() + line.find_last_of(" \t") + 1, line.data() + line.size(), count);
     if (count > last) return false;
     if (i > 0 || word != "</s>") last = count;
   }
@@ -59,7 +69,7 @@ std::string_view column_of(std::string_view line, size_t column) {
   return line.substr(0, line.find('\t'));
 }
 
-// Returns the column whose name says that it has the words, or the first one.
+// Returns the column whose name says that it has the words; `columns` if there is none.
 size_t word_column(std::string_view names, size_t columns) {
   for (size_t column = 0; column < columns; ++column) {
     std::string name(column_of(names, column));
@@ -67,23 +77,27 @@ size_t word_column(std::string_view names, size_t columns) {
                    [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
     if (name == "word" || name == "token" || name == "label" || name == "name") return column;
   }
-  return 0;
+  return columns;
 }
 
-ListLayout layout_of(std::vector<std::string_view> lines) {
-  std::erase(lines, std::string_view());
+ListLayout layout_of(std::vector<std::string_view> lines, bool may_have_header) {
+  std::erase_if(lines, [](auto line) { return trimmed(line).empty(); });
   const auto all = [&](auto test) { return !lines.empty() && std::all_of(lines.begin(), lines.end(), test); };
   const auto tabs = [](std::string_view line) { return std::count(line.begin(), line.end(), '\t'); };
+  const size_t columns = lines.empty() ? 0 : static_cast<size_t>(tabs(lines[0])) + 1;
   ListLayout layout;
   layout.has_counts = have_counts(lines);
-  layout.has_columns = !layout.has_counts && lines.size() > 1 &&
+  layout.has_columns = !layout.has_counts && lines.size() > 1 && columns > 1 &&
                        !all([](auto line) { return is_quoted(line) && line.find("\"\t\"") == line.npos; }) &&
-                       all([&](auto line) { return tabs(line) > 0 && tabs(line) == tabs(lines[0]); });
-  layout.has_header = layout.has_columns && trailing_numbers(lines[0]) == 0;
-  if (layout.has_header) layout.column = word_column(lines[0], static_cast<size_t>(tabs(lines[0])) + 1);
+                       all([&](auto line) { return tabs(line) == tabs(lines[0]); });
+  layout.has_header = may_have_header && layout.has_columns && trailing_numbers(lines[0]) == 0;
+  if (layout.has_header) {
+    layout.column = word_column(lines[0], columns) % columns;
+    layout.is_sure = word_column(lines[0], columns) < columns || trailing_numbers(lines[1]) > 0;
+  }
   for (std::string_view& line : lines) {
+    line = layout.has_columns ? column_of(line, layout.column) : trimmed(line);
     if (layout.has_counts) line = without_count(line);
-    if (layout.has_columns) line = column_of(line, layout.column);
   }
   if (layout.has_header) lines.erase(lines.begin());
   layout.is_quoted = all(is_quoted);
@@ -128,9 +142,11 @@ class WordListFile final : public WordSource {
       const char* const stop = newline != nullptr ? static_cast<const char*>(newline) : end;
       line_.insert(line_.end(), begin, stop);
       window_at_ += static_cast<size_t>(stop - begin) + (newline != nullptr ? 1 : 0);
-      if (line_.size() > static_cast<size_t>(kMaxWordBytes) + 1)
-        return Error{ErrorCode::kCorrupt, concat(path_, ": line ", line_number_, ": the word is longer than ",
-                                                 kMaxWordBytes, " bytes")};
+      const int64_t most = layout_.has_columns ? kMaxColumnsBytes : kMaxWordBytes;
+      if (line_.size() > static_cast<size_t>(most) + 1)
+        return Error{ErrorCode::kCorrupt,
+                     concat(path_, ": line ", line_number_, layout_.has_columns ? ": the line" : ": the word",
+                            " is longer than ", most, " bytes")};
       if (newline != nullptr) end_line();
     }
     return static_cast<int64_t>(words.ends.size() - before);
@@ -155,7 +171,7 @@ class WordListFile final : public WordSource {
     std::string_view word = line_;
     if (layout_.has_columns) word = column_of(word, layout_.column);
     if (layout_.has_counts) {
-      const std::string_view counted = without_count(word.substr(0, word.find_last_not_of(" \t") + 1));
+      const std::string_view counted = without_count(word);
       if (!counted.empty()) word = counted;
     }
     const bool unquote = layout_.is_quoted && is_quoted(word);
@@ -185,6 +201,15 @@ class WordListFile final : public WordSource {
 
 constexpr int64_t kWordsPerBlock = 4096;
 
+Result<int64_t> count_rest(WordSource& list) {
+  int64_t total = 0;
+  for (WordBlock words;; words.clear()) {
+    GLOVE_ASSIGN_OR_RETURN(const int64_t count, list.next(kWordsPerBlock, words));
+    if (count == 0) return total;
+    total += count;
+  }
+}
+
 bool strip_suffix(std::string& path, std::string_view suffix) {
   if (!path.ends_with(suffix)) return false;
   path.resize(path.size() - suffix.size());
@@ -194,24 +219,25 @@ bool strip_suffix(std::string& path, std::string_view suffix) {
 }  // namespace
 
 Result<std::unique_ptr<WordSource>> open_word_list(const std::string& path, const InterruptCheck& interrupted,
-                                                   ListContent content) {
+                                                   ListContent content, const RowCount& rows) {
   GLOVE_ASSIGN_OR_RETURN(const Input input, Input::open(path, {}, interrupted));
   ListLayout layout;
   if (content == ListContent::kWords) {
-    GLOVE_ASSIGN_OR_RETURN(auto lines, sample_lines(input));
-    layout = layout_of(std::move(lines));
+    GLOVE_ASSIGN_OR_RETURN(const auto lines, sample_lines(input, false));
+    layout = layout_of(lines, true);
+    if (!layout.is_sure && rows) {
+      WordListFile others(input, layout);
+      GLOVE_ASSIGN_OR_RETURN(const int64_t words, count_rest(others));
+      if (const auto wanted = rows(); wanted.ok() && wanted.value() == words + 1)
+        layout = layout_of(lines, false);
+    }
   }
   return std::unique_ptr<WordSource>(std::make_unique<WordListFile>(input, layout));
 }
 
 Result<int64_t> count_words(const std::string& path, const InterruptCheck& interrupted) {
   GLOVE_ASSIGN_OR_RETURN(const auto list, open_word_list(path, interrupted));
-  int64_t total = 0;
-  for (WordBlock words;; words.clear()) {
-    GLOVE_ASSIGN_OR_RETURN(const int64_t count, list->next(kWordsPerBlock, words));
-    if (count == 0) return total;
-    total += count;
-  }
+  return count_rest(*list);
 }
 
 Result<WordSet> read_word_set(const std::string& path, const InterruptCheck& interrupted) {
@@ -227,8 +253,8 @@ Result<WordSet> read_word_set(const std::string& path, const InterruptCheck& int
 
 Result<std::string> find_word_list(const std::string& path, const std::string& given) {
   if (!given.empty()) return given;
-  std::string stem = path;
-  if (!strip_suffix(stem, ".gz")) strip_suffix(stem, ".zip");
+  std::string stem(without_compression(path));
+  if (stem == path) strip_suffix(stem, ".zip");
   const size_t dot = stem.rfind('.');
   if (dot != std::string::npos && dot >= file_name_at(stem)) stem.resize(dot);
   for (const std::string_view extension : {".words", ".vocab", ".keys", ".txt"}) {
@@ -243,7 +269,11 @@ Result<std::string> find_word_list(const std::string& path, const std::string& g
                           ": the file contains vectors without words; name a file with one "
                           "word per line (--vocabulary of glove-convert, \"vocabulary\" of glove_load), "
                           "or put one beside it as '",
-                          stem, ".words'");
+                          stem, ".words'",
+                          stem.ends_with(".vectors")
+                              ? "; what gensim has written is loaded by "
+                                "sqlite_glove.load_gensim(conn, KeyedVectors.load(PATH))"
+                              : "");
 }
 
 }  // namespace glove

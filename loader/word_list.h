@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -32,11 +33,16 @@ class WordSource {
 // in quotation marks, which are removed.
 enum class ListContent { kWords, kLines };
 
+// Returns how many words a list should have.
+using RowCount = std::function<Result<int64_t>()>;
+
 // Opens a file with one word per line, which may be compressed. Lines end with \n, \r\n or \r. A byte-order
-// mark and blank lines at the end are ignored. `interrupted` stops the reading.
+// mark and blank lines at the end are ignored. `interrupted` stops the reading. `rows` is called
+// if a first line may be names of columns or not; it has a word if there is one more row than other words.
 Result<std::unique_ptr<WordSource>> open_word_list(const std::string& path,
                                                    const InterruptCheck& interrupted = {},
-                                                   ListContent content = ListContent::kWords);
+                                                   ListContent content = ListContent::kWords,
+                                                   const RowCount& rows = {});
 
 // Returns the number of words in a list.
 Result<int64_t> count_words(const std::string& path, const InterruptCheck& interrupted = {});

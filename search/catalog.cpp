@@ -7,6 +7,7 @@
 #include "base/file_calls.h"
 #include "base/scope_exit.h"
 #include "base/utf8.h"
+#include "loader/byte_stream.h"
 #include "loader/shard.h"
 #include "search/engine.h"
 
@@ -19,12 +20,11 @@ bool is_letters(std::string_view text) {
   return !text.empty();
 }
 
-// "data/glove.6B.100d.txt.gz" -> "glove.6B.100d": without directories, .gz and an alphabetic extension, or
-// without the extension of an index of shards.
+// "data/glove.6B.100d.txt.gz" -> "glove.6B.100d": without directories, .gz, .bz2, .xz or .zst, and an
+// alphabetic extension, or without the extension of an index of shards.
 std::string name_of_path(std::string_view path) {
   while (path.size() > 1 && file_name_at(path) == path.size()) path.remove_suffix(1);
-  std::string_view name = path.substr(file_name_at(path));
-  if (name.size() > 3 && name.ends_with(".gz")) name.remove_suffix(3);
+  std::string_view name = without_compression(path.substr(file_name_at(path)));
   if (name.size() > kShardIndexExtension.size() && name.ends_with(kShardIndexExtension))
     return std::string(name.substr(0, name.size() - kShardIndexExtension.size()));
   const size_t dot = name.rfind('.');

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/file.h"
+#include "base/file_calls.h"
 #include "base/system_calls.h"
 #include "base/windows/windows.h"
 
@@ -49,7 +50,9 @@ std::string library_of(const void* address) {
 }
 
 Result<void*> library_function(const std::string& path, const char* function) {
-  const HMODULE loaded = LoadLibraryW(windows::wide_path(path).c_str());
+  const bool is_name = path.find_first_of(kPathSeparators) == std::string::npos;
+  const HMODULE loaded = LoadLibraryExW(windows::wide_path(path).c_str(), nullptr,
+                                        is_name ? LOAD_LIBRARY_SEARCH_DEFAULT_DIRS : 0);
   const auto address = loaded == nullptr ? nullptr : GetProcAddress(loaded, function);
   if (address != nullptr) return reinterpret_cast<void*>(address);
   windows::set_errno();

@@ -75,7 +75,7 @@ Result<NumpyHeader> read_header(const Input& input) {
   const auto type = descr_type(descr);
   if (!type)
     return corrupt("says the elements are " +
-                   escaped(descr.substr(0, descr.find(descr.starts_with('[') ? "]" : ","))) +
+                   escaped(descr.substr(0, descr.starts_with('[') ? descr.find(']') + 1 : descr.find(','))) +
                    "; '<f2', '<f4', '<f8' and '|i1' can be read (float16, float32 and float64 in "
                    "little-endian, int8)");
   header.layout.type = *type;
@@ -100,7 +100,8 @@ Result<bool> sniff_numpy(const Input& input, const ReadOptions&) {
 Result<std::unique_ptr<RowReader>> open_numpy(const Input& input, const ReadOptions& options) {
   GLOVE_ASSIGN_OR_RETURN(const NumpyHeader header, read_header(input));
   GLOVE_ASSIGN_OR_RETURN(const std::string list, find_word_list(input.path(), options.words_path));
-  GLOVE_ASSIGN_OR_RETURN(auto words, open_word_list(list, input.interrupt_check()));
+  GLOVE_ASSIGN_OR_RETURN(auto words, open_word_list(list, input.interrupt_check(), ListContent::kWords,
+                                                    [&] { return header.layout.rows; }));
   if (header.fortran_order) {
     const MatrixLayout& layout = header.layout;
     const int64_t expected = header.data_offset + layout.rows * layout.columns * element_bytes(layout.type);

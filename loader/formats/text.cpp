@@ -52,16 +52,15 @@ size_t before_last_fields(std::string_view line, int64_t count) {
   return at - 1;
 }
 
-// Removes the complete lines from the front of `rest` and returns them. `is_whole`: the end of `rest` also
-// ends a line.
-std::vector<std::string_view> complete_lines(std::string_view& rest, bool is_whole) {
-  constexpr size_t kMaxLines = 64;
+// Removes the complete lines from the front of `rest` and returns them, without white space at their ends if
+// `trimmed`. `is_whole`: the end of `rest` also ends a line.
+std::vector<std::string_view> complete_lines(std::string_view& rest, bool is_whole, bool trimmed) {
   if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
   std::vector<std::string_view> lines;
-  while (!rest.empty() && lines.size() < kMaxLines) {
+  while (!rest.empty() && lines.size() < 64) {
     const size_t newline = rest.find_first_of("\r\n");
     if (newline == std::string_view::npos && !is_whole) break;
-    lines.push_back(trim_end(rest.substr(0, newline)));
+    lines.push_back(trimmed ? trim_end(rest.substr(0, newline)) : rest.substr(0, newline));
     const bool two = newline != std::string_view::npos && rest.substr(newline).starts_with("\r\n");
     rest.remove_prefix(newline == std::string_view::npos ? rest.size() : newline + (two ? 2 : 1));
   }
@@ -218,25 +217,25 @@ class TextReader final : public RowReader {
     return LineFault::kNone;
   }
 
-  // Explains why a line is not a row: it has too few fields, or one of its last fields is not a number.
+  // Explains why a line is not a row.
   Error explain(std::string_view text, int64_t line) const {
-    const std::string expected =
-        (words_ != nullptr ? "" : "a word and ") + counted(layout_.numbers, "numbers");
-    std::string_view rest = text;
+    const bool is_matrix = words_ != nullptr;
+    const auto expected = [&](const auto&... but) {
+      return error_at(line, concat(is_matrix ? "" : "a word and ", counted(layout_.numbers, "numbers"),
+                                   is_matrix && layout_.numbers == 1 ? " was" : " were", " expected, but ",
+                                   but..., kSkipHint));
+    };
+    const std::string with_word = concat(is_matrix ? "- " : "", text);
+    std::string_view rest = with_word;
     for (int64_t found = 0; found < layout_.numbers; ++found) {
       const size_t split = before_last_fields(rest, 1);
       if (split == std::string_view::npos)
-        return error_at(line, concat(expected, " were expected, but it has ", found, " after its first field",
-                                     kSkipHint));
-      const std::string_view field = rest.substr(split + 1);
-      float value = 0;
-      const char* parsed = parse_float(field.data(), field.data() + field.size(), value);
-      if (parsed != field.data() + field.size())
-        return error_at(line, concat(expected, " were expected, but '", escaped(field, kShownBytes),
-                                     "' is not a number", kSkipHint));
+        return expected("it has ", found, is_matrix ? "" : " after its first field");
+      if (trailing_numbers(rest) == 0)
+        return expected("'", escaped(rest.substr(split + 1), kShownBytes), "' is not a number");
       rest = trim_end(rest.substr(0, split));
     }
-    return error_at(line, concat(expected, " were expected", kSkipHint));
+    return expected("there are more");
   }
 
   Error error_at(int64_t line, const std::string& what) const {
@@ -265,7 +264,8 @@ class TextReader final : public RowReader {
     if (words_ != nullptr) {
       raw.words.clear();
       GLOVE_ASSIGN_OR_RETURN(const int64_t words, words_->next(rows_seen_ - before, raw.words));
-      return words == rows_seen_ - before ? Result<bool>(true) : mismatch(before + words, "more rows");
+      if (words == rows_seen_ - before) return true;
+      return mismatch(concat(counted(before + words, "words"), ", but there are more rows"));
     }
     if (raw.bytes.back() == '\n' || rows_seen_ >= layout_.expected_rows) return true;
     if (!layout_.skip_invalid) return error_at(next_line_, few_rows() + hint() + kSkipHint);
@@ -273,15 +273,15 @@ class TextReader final : public RowReader {
     while (!raw.bytes.empty() && raw.bytes.back() != '\n') raw.bytes.resize(raw.bytes.size() - 1);
     return true;
   }
-  Error mismatch(int64_t words, const char* what) const {
-    return {ErrorCode::kCorrupt, concat(path_, ": '", words_->name(), "' has ", counted(words, "words"),
-                                        ", but there are ", what)};
+  Error mismatch(const std::string& what) const {
+    return {ErrorCode::kCorrupt, concat(path_, ": '", words_->name(), "' has ", what)};
   }
   Result<bool> check_row_count() {
     if (words_ != nullptr) {
       WordBlock word;
       GLOVE_ASSIGN_OR_RETURN(const int64_t more, words_->next(1, word));
-      return more == 0 ? Result<bool>(false) : mismatch(rows_seen_ + 1, "fewer rows");
+      if (more == 0) return false;
+      return mismatch(concat("more words than the ", counted(rows_seen_, "rows")));
     }
     if (layout_.expected_rows < 0 || rows_seen_ == layout_.expected_rows) return false;
     if (*hint() != '\0') return error_at(next_line_, few_rows() + hint());
@@ -323,13 +323,13 @@ std::unique_ptr<ByteStream> text_stream(std::unique_ptr<ByteStream> stream) {
   return std::make_unique<LineStream>(std::move(stream));
 }
 
-Result<std::vector<std::string_view>> sample_lines(const Input& input) {
+Result<std::vector<std::string_view>> sample_lines(const Input& input, bool trimmed) {
   constexpr size_t kFewestLines = 3;
   constexpr size_t kGrowth = 4;
   for (size_t bytes = Input::kSampleBytes;; bytes *= kGrowth) {
     GLOVE_ASSIGN_OR_RETURN(const Input::Sample sample, input.longer_sample(bytes));
     std::string_view rest(sample.bytes.data(), sample.bytes.size());
-    std::vector<std::string_view> lines = complete_lines(rest, sample.is_whole);
+    std::vector<std::string_view> lines = complete_lines(rest, sample.is_whole, trimmed);
     const auto rows = std::count_if(lines.begin(), lines.end(), [](auto line) { return !line.empty(); });
     if (sample.is_whole || rows >= static_cast<std::ptrdiff_t>(kFewestLines) || rest.size() > kMaxLineBytes ||
         bytes > kFewestLines * kMaxLineBytes)

@@ -38,8 +38,9 @@ std::unique_ptr<ByteStream> text_stream(std::unique_ptr<ByteStream> stream);
 
 // For sniffing. Returns the input's first complete lines (at most 64), without a byte-order mark: those in
 // its sample and, if the lines are so long that the sample contains too few to decide, a few more. Lines
-// after one that is too long are omitted. Valid until the next call.
-Result<std::vector<std::string_view>> sample_lines(const Input& input);
+// after one that is too long are omitted, and if `trimmed` white space at their ends. Valid until the next
+// call.
+Result<std::vector<std::string_view>> sample_lines(const Input& input, bool trimmed = true);
 
 // Returns how many of the line's last fields are numbers. The first field never counts.
 int64_t trailing_numbers(std::string_view line);

@@ -35,11 +35,12 @@ std::string_view first_number(std::string_view line) {
 // integer.
 Result<bool> sniff_text_matrix(const Input& input, const ReadOptions& options) {
   GLOVE_ASSIGN_OR_RETURN(const auto rows, rows_of(input));
-  return usual_numbers(rows) > 0 && std::all_of(rows.begin(), rows.end(), [&](std::string_view row) {
-           const std::string_view first = first_number(row);
-           return !first.empty() && (!options.words_path.empty() ||
-                                     first.find_first_not_of("+-0123456789") != std::string_view::npos);
-         });
+  const bool one_column = usual_numbers(rows) == 0;
+  return !rows.empty() && std::all_of(rows.begin(), rows.end(), [&](std::string_view row) {
+    const std::string_view first = first_number(row);
+    return !first.empty() && (!one_column || first.size() == row.size()) &&
+           (!options.words_path.empty() || first.find_first_not_of("+-0123456789") != std::string_view::npos);
+  });
 }
 
 Result<std::unique_ptr<RowReader>> open_text_matrix(const Input& input, const ReadOptions& options) {
@@ -48,7 +49,9 @@ Result<std::unique_ptr<RowReader>> open_text_matrix(const Input& input, const Re
   layout.numbers = usual_numbers(rows) + 1;  // without the first one
   GLOVE_RETURN_IF_ERROR(check_dims(input.path(), layout.numbers));
   GLOVE_ASSIGN_OR_RETURN(const std::string list, find_word_list(input.path(), options.words_path));
-  GLOVE_ASSIGN_OR_RETURN(auto words, open_word_list(list, input.interrupt_check()));
+  const auto lines = [&input] { return count_words(input.path(), input.interrupt_check()); };
+  GLOVE_ASSIGN_OR_RETURN(auto words,
+                         open_word_list(list, input.interrupt_check(), ListContent::kWords, lines));
   layout.skip_invalid = options.skip_invalid;
   return read_text(input, layout, std::move(words));
 }

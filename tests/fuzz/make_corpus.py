@@ -2,8 +2,10 @@
 
 make_corpus.py GLOVE_CONVERT
 """
+import bz2
 import gzip
 import json
+import lzma
 import os
 import pathlib
 import subprocess
@@ -29,6 +31,11 @@ def seed(format_name, name, content):
     (folder / name).write_bytes(content)
 
 
+def zstd_frame(content):
+    """A frame of zstd whose only block is not compressed."""
+    return b"\x28\xb5\x2f\xfd\x20" + bytes([len(content)]) + (len(content) << 3 | 1).to_bytes(3, "little") + content
+
+
 def with_planes_that_pay(content):
     """The model file with planes that a search uses, although the model is small."""
     end = 8 + int.from_bytes(content[:8], "little")
@@ -47,7 +54,11 @@ def main():
             lines = content.splitlines()
             seed("text-matrix", "columns", b"id\tword\n1\tthe\n2\t\"of\"\n3\ta\n\0" + b"\n".join(b"0.5 " + line.split(b" ", 1)[1] for line in lines))
             seed("text-matrix", "counts", b"the 9\nof 7\na b 7\n\0" + b"\r".join(b"0.5 " + line.split(b" ", 1)[1] for line in lines))
+            seed("text-matrix", "one", b"the\tDET\t\nof\tADP\t\na\tX\t\n\0" + b"0.5\n0.25\n-1\n")
             seed("wrapped", "text.gz", gzip.compress(content, mtime=0))
+            seed("wrapped", "text.bz2", bz2.compress(content))
+            seed("wrapped", "text.xz", lzma.compress(content, check=lzma.CHECK_NONE) + lzma.compress(content))
+            seed("wrapped", "text.zst", zstd_frame(content[:20]) + b"\x50\x2a\x4d\x18\1\0\0\0x" + zstd_frame(content[20:]))
             for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                 with tempfile.TemporaryFile() as file:
                     with zipfile.ZipFile(file, "w", method) as archive:

@@ -1,5 +1,6 @@
 // Reads any bytes as a file of one format (kFuzzedFormat): the result is an error, or a model whose rows
-// are then all read. "wrapped" detects the format by content, and so tests compressed data. An input of
+// are then all read. "wrapped" detects the format by content, and so tests compressed data
+// (of bzip2, xz and zstd if their libraries are there). An input of
 // "text-matrix" is its word list, NUL, and the matrix.
 #include <sys/mman.h>
 #include <unistd.h>

@@ -161,7 +161,7 @@ TEST_F(OddFiles, MatricesOfNumbers) {
   EXPECT_EQ(listed("x\ny\nz\n", "1 2\n2 3\n3 4\n", true), "x=1 y=2 z=3") << "integers, with a list";
   const std::string list = "'" + directory_.path("list") + "' has ";
   EXPECT_EQ(listed("x\ny\n", tabs), list + "2 words, but there are more rows");
-  EXPECT_EQ(listed("x\ny\nz\nq\n", tabs), list + "4 words, but there are fewer rows");
+  EXPECT_EQ(listed("x\ny\nz\nq\n", tabs), list + "more words than the 3 rows");
   EXPECT_EQ(load("17 0.1 0.2\n23 0.3 0.4\n"), "17 23") << "ids are words";
   EXPECT_EQ(load("2 2\n17 0.1 0.2\n23 0.3 0.4\n"), "17 23");
   EXPECT_EQ(load("0.5 0.1 0.2\nx 0.3 0.4\n"), "0.5 x");
