@@ -122,9 +122,12 @@ class RowMajorReader final : public MatrixReader {
   }
   void decode_numbers(const RawBlock& raw, float* vectors) const override {
     const char* const from = raw.bytes.data() + layout_.leading_columns * element_bytes(layout_.type);
-    if (layout_.leading_columns == 0) return convert_elements(layout_.type, from, raw.rows * dims(), vectors);
-    for (int64_t row = 0; row < raw.rows; ++row)
-      convert_elements(layout_.type, from + row * row_bytes_, dims(), vectors + row * dims());
+    for (int64_t row = 0; row < raw.rows; ++row, vectors += dims()) {
+      convert_elements(layout_.type, from + row * row_bytes_, dims(), vectors);
+      if (layout_.scales.empty()) continue;
+      const float scale = layout_.scales[static_cast<size_t>(raw.first_row - 1 + row)];
+      for (int64_t j = 0; j < dims(); ++j) vectors[j] *= scale;
+    }
   }
   Result<bool> finish(RawBlock& raw) override {
     char extra = 0;

@@ -65,6 +65,10 @@ def main():
                         archive.writestr(zipfile.ZipInfo("m.txt"), content, method)
                     file.seek(0)
                     seed("wrapped", f"text.{method}.zip", file.read())
+    header = json.dumps({"e": {"dtype": "I8", "shape": [3, 2], "data_offsets": [0, 6]},
+                         "scale": {"dtype": "F16", "shape": [3], "data_offsets": [6, 12]}}).encode()
+    seed("safetensors", "scaled", len(header).to_bytes(8, "little") + header + numpy.int8([1, -2, 3, 4, 5, 6]).tobytes()
+         + numpy.float16([1, 0.5, 2]).tobytes())
     with tempfile.TemporaryDirectory() as folder:
         text, model = os.path.join(folder, "m.txt"), os.path.join(folder, "m.safetensors")
         pathlib.Path(text).write_bytes(embedding_writers.glove_text(WORDS, ROWS)["m.txt"])

@@ -173,6 +173,10 @@ FILES = [
     ("m.Z", b"\x1f\x9d\x90" + bytes(60), {}, {}, "an archive; unpack it"),
     ("m.txt", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", {}, {}, "Git LFS"),
     ("m.safetensors", i8("I8"), {}, XYZ, "x y z"),
+    ("m.safetensors", i8("I8", scale=("F32", [3], numpy.float32([1, 2, 3]).tobytes())), {}, XYZ, "x y z"),
+    ("m.safetensors", i8("I8", e_scales=("F16", [3, 1], numpy.float16([1, 2, 3]).tobytes())), {}, XYZ, "x y z"),
+    ("m.safetensors", i8("I8", scale=("F32", [], bytes(4))), {}, XYZ, "x y z"),
+    ("m.safetensors", i8("I8", scale=("F32", [1, 2], bytes(8))), {}, XYZ, r"'scale' has 2 numbers; one .* for each of 3 rows can be read$"),
     ("m.safetensors", i8("U8"), {}, XYZ, "F64 or I8 was expected, but there is e of U8$"),
     ("m.safetensors", i8("F8_E4M3"), {}, XYZ, "F64 or I8 was expected, but there is e of F8_E4M3$"),
     ("m.safetensors", i8("F8_E5M2", f=("U8", [1, 1], b"x")), {}, XYZ, "F64 or I8 was expected, but there is e of F8_E5M2, f of U8$"),
@@ -341,7 +345,8 @@ class OddInputs(unittest.TestCase):
 
     def test_integers(self):
         self.write("m.words", b"the\nof\nand\n")
-        for content, factors in ((npy(numpy.array([[1, 2], [3, -128], [5, 6]], "i1")), [1, 1, 1]), (i8("I8"), [1, 1, 1])):
+        for content, factors in ((npy(numpy.array([[1, 2], [3, -128], [5, 6]], "i1")), [1, 1, 1]), (i8("I8"), [1, 1, 1]),
+                                 (i8("I8", scale=("F32", [3], numpy.float32([1, 2, 0.5]).tobytes())), [1, 2, 0.5])):
             self.assertEqual(self.load(self.write("m.npy", content))[0], ["the", "of", "and"])
             rows = [row for row, in self.db.execute("SELECT vector FROM glove_words('m') ORDER BY id")]
             self.assertEqual(numpy.frombuffer(b"".join(rows), "<f4").reshape(3, 2).tolist(),
