@@ -209,4 +209,21 @@ assert.throws(() => glove.index(hosts[process.argv[2]](), 'doc', { vectors: [[1]
 assert.throws(() => new glove.Index(db, 'nowhere'), /no index 'nowhere', nor one of a table of this name; index\(db, 'nowhere', ...\) makes/);
 db.exec('CREATE TABLE texts(id INTEGER PRIMARY KEY, body TEXT)');
 assert.throws(() => new glove.Index(db, 'texts'), /no index 'texts', .* make one by CREATE VIRTUAL TABLE .* columns of 'texts' are id, body/);
+
+// The options of a file of vectors are those of glove_load in SQL.
+const folder = require('fs').mkdtempSync(require('path').join(require('os').tmpdir(), 'glove-'));
+try {
+  const file = require('path').join(folder, 'odd.vec');
+  require('fs').writeFileSync(file, Buffer.from('9 2\ncaf\xe9 1 2\nb 3\nc 5 6\nd 7 8\n', 'latin1'));
+  const load = (options) => {
+    db.prepare('SELECT glove_load(?, ?, ?)').all(file, 'odd', JSON.stringify(options));
+    return db.prepare("SELECT group_concat(word, ' ') AS words FROM glove_words('odd')").all()[0].words;
+  };
+  assert.strictEqual(load({ invalid: 'skip', encoding: 'latin1' }), 'caf\u00e9 c d');
+  assert.strictEqual(load({ invalid: 'skip', invalid_utf8: 'skip' }), 'c d');
+  assert.strictEqual(load({ invalid: 'skip', top: 2 }), 'caf\ufffd c');
+  assert.throws(() => load({}), /line 3: a word and 2 numbers were expected, but it has 1 after its first field/);
+} finally {
+  require('fs').rmSync(folder, { recursive: true });
+}
 console.log(process.argv[2]);
