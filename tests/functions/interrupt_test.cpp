@@ -143,8 +143,9 @@ TEST_F(LongArguments, Joins) {
   connection.rows("SELECT glove_load_table('alike', 'SELECT id, v FROM alike')");
   connection.rows("CREATE TABLE doc(id INTEGER PRIMARY KEY, v); INSERT INTO doc SELECT * FROM alike;");
   connection.rows("CREATE VIRTUAL TABLE doc_vec USING glove_index(content='doc', rowid='id', vector='v')");
-  expect_interruptible("SELECT count(*) FROM glove_groups('alike', 0.5)", "");
   expect_interruptible("SELECT a FROM glove_pairs WHERE target = 'alike' AND pairs = 2000000", "");
+  if (test::kShortStep != 1) return;
+  expect_interruptible("SELECT count(*) FROM glove_groups('alike', 0.5)", "");
   expect_interruptible("SELECT count(*) FROM glove_pairs WHERE target = 'doc_vec' AND k = 2000", "");
 }
 
