@@ -38,6 +38,12 @@ class OwnStatement {
     return sqlite3_stmt_readonly(statement_) != 0;
   }
   int columns() const { return sqlite3_column_count(statement_); }
+  // Whether a run since the last call had to prepare the statement again, as after DETACH. REQUIRES:
+  // prepared().
+  bool was_prepared_again() {
+    GLOVE_REQUIRE(prepared());
+    return sqlite3_stmt_status(statement_, SQLITE_STMTSTATUS_REPREPARE, 1) != 0;
+  }
 
   // A run of the statement; SQLite holds its locks no longer than this object lives. REQUIRES: prepare() was
   // called, and no other run exists.

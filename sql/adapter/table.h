@@ -30,12 +30,12 @@
 // sql/adapter/inputs.h plans and reads the inputs of a table; sql/adapter/snapshot.h is for small tables
 // whose rows are computed at once. These tables are read-only and eponymous, so they exist without CREATE
 // VIRTUAL TABLE. A table that users create, CREATE VIRTUAL TABLE name USING module(arguments), defines in
-// addition to that:
+// addition to that (is_new: for xCreate rather than xConnect):
 //
 //   class T {
 //    public:
 //     using Definition = ...;
-//     static Result<Definition> define(Connection&, std::span<const char* const> arguments);   // of xCreate
+//     static Result<Definition> define(Connection&, std::span<const char* const> arguments, bool is_new);
 //     T(Connection& connection, Definition definition);
 //     std::string schema() const;                     // for sqlite3_declare_vtab, in place of kSchema
 //     Status create();                                // xCreate, after the constructor
@@ -178,7 +178,7 @@ class Callbacks {
       ConnectionPtr connection = Connection::of(db, *static_cast<Engine*>(engine));
       std::unique_ptr<Object> object;
       const int defined = with_database_code([&] {
-        auto definition = Table::define(*connection, {argv, static_cast<size_t>(argc)});
+        auto definition = Table::define(*connection, {argv, static_cast<size_t>(argc)}, kIsNew);
         if (!definition.ok()) {
           *message = sqlite_message(definition.error().message);
           return SQLITE_ERROR;

@@ -146,11 +146,12 @@ Result<bool> has_object(sqlite3* db, const IndexDefinition& index, const char* t
   return master_query(db, index, "1", "type = ? AND name = ? COLLATE NOCASE", type, name).next();
 }
 
-void find_key(sqlite3* db, IndexDefinition& index) {
+Status find_key(sqlite3* db, IndexDefinition& index) {
   const auto columns = content_columns(db, index);
   const Result<std::string> content = sql_of_table(db, index, index.content);
   const Result<std::string> keys = sql_of_table(db, index, index.name + "_key");
-  if (!columns.ok() || !content.ok() || !keys.ok()) return;
+  for (const Status& read : {columns.status(), content.status(), keys.status()})
+    if (!read.ok()) return read.error().code == ErrorCode::kInvalidArgument ? Status() : read;
   const Result<bool> is_integer = is_integer_key(db, index, columns.value());
   index.has_key_table =
       !keys.value().empty() || (!columns.value().empty() && is_integer.ok() && !is_integer.value());
@@ -170,6 +171,7 @@ void find_key(sqlite3* db, IndexDefinition& index) {
         collation != nullptr)
       key.collation = collation;
   }
+  return {};
 }
 
 Result<std::vector<ContentColumn>> checked_columns(sqlite3* db, const IndexDefinition& index) {
@@ -228,7 +230,7 @@ Result<bool> can_lose_rows(sqlite3* db, const IndexDefinition& index) {
 
 Status check_name_is_free(sqlite3* db, const IndexDefinition& index) {
   OwnQuery schemas(db, index.name, "PRAGMA database_list");
-  return schemas.for_each([&]() -> Status {
+  GLOVE_RETURN_IF_ERROR(schemas.for_each([&]() -> Status {
     IndexDefinition other = index;
     other.schema = schemas.text(1);
     if (other.schema == "temp") return {};
@@ -237,7 +239,13 @@ Status check_name_is_free(sqlite3* db, const IndexDefinition& index) {
     if (!taken) return {};
     return index_error(index, "the schema ", other.schema, " has a ", table.text(0),
                        " of this name, which the index in temp would hide; choose another name, or drop it");
-  });
+  }));
+  OwnQuery function(db, index.name, "PRAGMA main.table_info(" + quoted_name(index.name) + ")");
+  GLOVE_ASSIGN_OR_RETURN(const bool taken, function.next());
+  if (!taken) return {};
+  return index_error(index,
+                     "there is a table-valued function of this name, which the index in temp would hide; "
+                     "choose another name");
 }
 
 Status for_each_index(sqlite3* db, const char* function, const UseIndex& use) {
@@ -263,8 +271,7 @@ Result<std::optional<IndexDefinition>> find_index(sqlite3* db, const char* funct
                            sqlite3_stricmp((schema + "." + table).c_str(), wanted.c_str()) == 0;
         if (!is_it || (found && schema != "temp")) return {};
         GLOVE_ASSIGN_OR_RETURN(found, read_index_definition(schema, table, sql));
-        find_key(db, *found);
-        return {};
+        return find_key(db, *found);
       }));
   return found;
 }

@@ -38,8 +38,9 @@ struct ContentColumn {
 };
 
 // Finds out what the key is that the definition names: whether it is an INTEGER PRIMARY KEY and, if it is
-// not, the types and collations of its columns. What cannot be found out is left to checked_columns().
-void find_key(sqlite3* db, IndexDefinition& index);
+// not, the types and collations of its columns. What the schema lacks is left to checked_columns(). An error
+// if the schema cannot be read now, because it is locked, or has changed since this connection read it.
+Status find_key(sqlite3* db, IndexDefinition& index);
 
 // Calls use() with the schema, the name and the statement of each index of the connection's databases.
 // `function` begins the messages.
@@ -51,8 +52,8 @@ Status for_each_index(sqlite3* db, const char* function, const UseIndex& use);
 // none. `function` begins the messages.
 Result<std::optional<IndexDefinition>> find_index(sqlite3* db, const char* function, std::string_view name);
 
-// An error if a schema of the connection but temp has a table or view of the index's name, which a virtual
-// table in temp would hide.
+// An error if a schema of the connection but temp has a table or view of the index's name, or if there is
+// a table-valued function of it, which a virtual table in temp would hide.
 Status check_name_is_free(sqlite3* db, const IndexDefinition& index);
 
 // Checks that the content is a table that can be indexed by the key, and has the columns, all of which it

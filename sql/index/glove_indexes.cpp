@@ -112,7 +112,7 @@ Result<IndexContent> content_of(Connection& connection, const FoundIndex& found)
   GLOVE_RETURN_IF_ERROR(found.problem);
   IndexDefinition index = found.definition;
   return own_work(connection, found.definition, [&]() -> Result<IndexContent> {
-    find_key(connection.db(), index);
+    GLOVE_RETURN_IF_ERROR(find_key(connection.db(), index));
     GLOVE_RETURN_IF_ERROR(check_index(connection.db(), index));
     IndexContent content;
     GLOVE_ASSIGN_OR_RETURN(content.size, size_of(connection.db(), index));

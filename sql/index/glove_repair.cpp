@@ -64,11 +64,13 @@ class Attaching {
       IndexDefinition index;
       index.schema = schema;
       index.name = name;
-      if (!has_config(db_, index)) continue;
+      GLOVE_ASSIGN_OR_RETURN(const bool has, has_config(db_, index));
+      if (!has) continue;
       OwnQuery stored(db_, kAttach, "SELECT value FROM " + index.object("_config") + " WHERE key = ?",
                       std::string_view(kStoredArguments));
-      GLOVE_ASSIGN_OR_RETURN(const bool found, stored.next());
-      if (found) tell(name, attach(index, std::string(stored.text(0))));
+      const Result<bool> found = stored.next();
+      if (!found.ok()) tell(name, named_error(name, found.error()));
+      if (found.ok() && found.value()) tell(name, attach(index, std::string(stored.text(0))));
     }
     return {};
   }
@@ -78,12 +80,12 @@ class Attaching {
   Status remove_gone(const std::optional<std::string>& schema) {
     std::vector<IndexDefinition> gone;
     OwnQuery tables(db_, kAttach, "SELECT name, sql FROM sqlite_temp_master WHERE type = 'table'");
-    GLOVE_RETURN_IF_ERROR(tables.for_each([&] {
+    GLOVE_RETURN_IF_ERROR(tables.for_each([&]() -> Status {
       std::optional<IndexDefinition> index = attached(std::string(tables.text(0)), tables.text(1));
-      if (index && (!schema || sqlite3_stricmp(index->schema.c_str(), schema->c_str()) == 0) &&
-          !has_config(db_, *index))
-        gone.push_back(std::move(*index));
-      return Status();
+      if (!index || (schema && sqlite3_stricmp(index->schema.c_str(), schema->c_str()) != 0)) return {};
+      GLOVE_ASSIGN_OR_RETURN(const bool has, has_config(db_, *index));
+      if (!has) gone.push_back(std::move(*index));
+      return {};
     }));
     for (const IndexDefinition& index : gone)
       if (const Status dropped = drop(index); !dropped.ok()) tell(index.name, dropped);
@@ -102,6 +104,9 @@ class Attaching {
   }
 
   Status attach(const IndexDefinition& found, const std::string& stored) {
+    if (found.schema.find('.') != std::string::npos)
+      return index_error(found, "an index in temp cannot name its schema '", found.schema,
+                         "', because of the '.'; attach the file under another name");
     GLOVE_ASSIGN_OR_RETURN(IndexDefinition index,
                            read_index_definition(found.schema, found.name, "(" + stored + ")"));
     if (index.arguments() != stored)
@@ -129,7 +134,7 @@ class Attaching {
 
   // What a search would say.
   Status check(IndexDefinition& index) {
-    find_key(db_, index);
+    GLOVE_RETURN_IF_ERROR(find_key(db_, index));
     index.is_attached = true;
     return check_index(db_, index);
   }

@@ -66,9 +66,6 @@ auto IndexCommands::reported(const char* doing, Body&& body) -> decltype(body())
 // fails, and it refuses a SAVEPOINT while a statement writes. But it undoes an INSERT ... SELECT as a whole.
 Status IndexCommands::run(std::string_view command) {
   if (!sqlite_has(kSqlitePointers)) return run_now(command);  // fails: it cannot have the triggers (3.24)
-  // The statement has locked temp only. To read before the database is locked could make that fail.
-  if (index_.is_attached)
-    static_cast<void>(execute("UPDATE " + index_.object("_config") + " SET value = value WHERE 0"));
   Passed passed{command, std::nullopt};
   OwnStatement insert;
   GLOVE_RETURN_IF_ERROR(insert.prepare(

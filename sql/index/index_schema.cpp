@@ -216,8 +216,19 @@ Status check_trigger_names(sqlite3* db, const IndexDefinition& index) {
   return {};
 }
 
-bool has_config(sqlite3* db, const IndexDefinition& index) {
-  return check_table(db, index, kTables[0]).ok();
+Result<bool> has_config(sqlite3* db, const IndexDefinition& index) {
+  const Status found = check_table(db, index, kTables[0]);
+  if (!found.ok() && found.error().code != ErrorCode::kInvalidArgument) return found.error();
+  return found.ok();
+}
+
+void lock_for_writing(sqlite3* db, const IndexDefinition& index) {
+  if (!index.is_attached) return;
+  const std::string config = index.object("_config");
+  static_cast<void>(execute(db,
+                            "DELETE FROM " + index.content_table() + " WHERE 0; INSERT INTO " + config +
+                                " SELECT * FROM " + config + " WHERE 0",
+                            index.name));
 }
 
 Status check_index(sqlite3* db, const IndexDefinition& index) {

@@ -36,6 +36,13 @@ Result<int64_t> IndexStore::schema_version() {
   return OwnStatement::Run(schema_version_).next_integer();
 }
 
+bool IndexStore::forget_other_file() {
+  if (!index_.is_attached || !schema_version_.was_prepared_again()) return false;
+  committed_.reset();
+  uncommitted_.reset();
+  return true;
+}
+
 Result<IndexConfig> IndexStore::config() {
   GLOVE_RETURN_IF_ERROR(prepare(config_, "SELECT key, value FROM " + index_.object("_config")));
   OwnStatement::Run run(config_);

@@ -49,6 +49,9 @@ class IndexStore : IndexPart {
 
   // Returns PRAGMA schema_version of the index's schema.
   Result<int64_t> schema_version();
+  // Whether another file may have the name of the index's schema since the last call, by DETACH and ATTACH.
+  // Then nothing is kept that was read before. REQUIRES: schema_version() was called.
+  bool forget_other_file();
 
   Result<IndexConfig> config();
   Status set_config(const IndexConfig& config);

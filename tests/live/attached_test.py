@@ -6,6 +6,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 import fixture
@@ -198,6 +199,10 @@ class AttachedTest(unittest.TestCase):
         self.assertRegex(self.attach(fresh)[0], "^doc_vec: ")
         self.assertIn(quotes.replace("'doc'", "'main.doc'"), fresh.execute("SELECT sql FROM sqlite_temp_master").fetchone()[0])
         plain.execute("UPDATE doc_vec_config SET value = ? WHERE key = 'arguments'", (stored,))
+        plain.execute('CREATE TABLE "json_each_config"(key TEXT UNIQUE, value)')
+        plain.execute("INSERT INTO json_each_config VALUES ('arguments', ?)", (stored,))
+        self.assertRegex("\n".join(self.attach(self.opened())), "\njson_each: there is a table-valued function of this name")
+        plain.execute("DROP TABLE json_each_config")
         plain.execute("ALTER TABLE doc_vec_config RENAME TO kept")
         for harm in ("CREATE VIEW doc_vec_config AS SELECT 'arguments' AS key, 'x' AS value", "CREATE TABLE doc_vec_config(key, value)"):
             plain.execute(harm)
@@ -207,6 +212,94 @@ class AttachedTest(unittest.TestCase):
             plain.execute(sql)
         with self.assertRaisesRegex(sqlite3.Error, "unsafe use of glove_attach|no statement"):
             self.opened().execute("SELECT * FROM a")
+
+    def test_keys_that_are_texts(self):
+        """What a table is in this connection depends on its key, which must be read anew when the file's schema has changed."""
+        self.db.executescript("PRAGMA journal_mode = delete; DROP TABLE doc; CREATE TABLE doc(id TEXT PRIMARY KEY, v)")
+        self.db.executemany("INSERT INTO doc VALUES (?, ?)", [("k%d" % i, blob(i, 20)) for i in range(40)])
+        self.db.execute(CREATE % "")
+        other = self.opened()
+        self.attach(other)
+        for command in ("rebuild", "repair", "rebuild"):
+            self.db.execute("INSERT INTO doc_vec(doc_vec) VALUES (?)", (command,))
+            self.expect_current(other, other, self.db)
+        self.db.execute("CREATE TABLE more(x)")
+        self.scanned(other)
+        self.db.execute("CREATE TABLE again(x)")
+        other.execute("DROP TABLE doc_vec")
+        self.assertEqual(self.db.execute("SELECT count(*) FROM sqlite_master WHERE name LIKE 'doc%'").fetchone(), (1,))
+        self.attach(self.db)
+        self.db.execute(CREATE % "")
+        self.attach(other)
+        self.db.execute("CREATE TABLE third(x)")
+        self.scanned(other)
+        locking = self.opened(kind="plain")
+        locking.execute("BEGIN EXCLUSIVE")
+        self.expect_error("locked", NEAREST, blob(1, 2), db=other)
+        self.expect_error("locked", "SELECT glove_attach()", db=other)
+        locking.execute("ROLLBACK")
+        self.expect_current(other)
+
+    def test_what_writes_waits_for_its_turn(self):
+        statements = [CREATE % ", lists=none", "INSERT INTO doc_vec(doc_vec, query) VALUES ('calibrate', x'0000803f00000040')",
+                      "ALTER TABLE doc_vec RENAME TO vec", "SELECT glove_repair('vec')", "INSERT INTO vec(vec) VALUES ('merge')", "DROP TABLE vec"]
+        for mode in ("wal", "delete"):
+            self.db.execute("PRAGMA journal_mode = %s" % mode)
+            self.db.execute("PRAGMA busy_timeout = 60000")
+            for statement in statements:
+                writer = self.opened(kind="plain")
+                writer.execute("BEGIN IMMEDIATE")
+                writer.execute("INSERT INTO doc(v) VALUES (?)", (blob(1, 2),))
+                ending = threading.Timer(0.1, writer.execute, ("COMMIT",))
+                ending.start()
+                self.db.execute(statement).fetchall()
+                ending.join()
+                writer.close()
+
+    def test_a_failing_statement_in_a_transaction_changes_nothing(self):
+        before = self.db.execute("SELECT sql FROM sqlite_master").fetchall()
+        self.db.execute("INSERT INTO doc VALUES (99, x'00')")
+        self.db.execute("BEGIN")
+        self.expect_error("the row 99 of 'doc' has a vector of 1 byte", CREATE % "")
+        self.db.execute("COMMIT")
+        self.assertEqual(self.db.execute("SELECT sql FROM sqlite_master").fetchall(), before)
+        self.db.execute("DELETE FROM doc WHERE id = 99")
+        self.db.execute(CREATE % "")
+        self.db.execute("CREATE TABLE vec_log(x)")
+        self.db.execute("UPDATE doc SET v = ? WHERE id < 9", (blob(1, 2),))
+        self.db.execute("BEGIN")
+        for failing in ("INSERT INTO doc_vec(doc_vec) VALUES ('merge')", "INSERT INTO doc_vec(doc_vec) VALUES ('rebuild')", "SELECT glove_repair('doc_vec')", "DROP TABLE doc_vec",
+                        "ALTER TABLE doc_vec RENAME TO vec"):
+            self.db.set_authorizer(lambda action, table, *_: sqlite3.SQLITE_DENY if (action, table) in (
+                (sqlite3.SQLITE_INSERT, "doc_vec_block"), (sqlite3.SQLITE_DROP_TABLE, "doc_vec_block")) else sqlite3.SQLITE_OK)
+            self.expect_error("authoriz|another table or index with this name", failing)
+            self.db.set_authorizer(None)
+            self.expect_current(self.db)
+        self.db.execute("COMMIT")
+        self.expect_current(self.db)
+        self.db.execute("INSERT INTO doc_vec(doc_vec) VALUES ('integrity-check')")
+
+    def test_another_file_under_the_same_name(self):
+        paths = [os.path.join(self.folder, "%d.db" % i) for i in range(3)]
+        for path, more in zip(paths, ("", "", ", metric='l2'")):
+            made = self.opened(path)
+            self.fill(made, random.Random(path))
+            made.execute(CREATE % more)
+        for path in 2 * paths[:2] + paths[2:]:
+            self.db.execute("ATTACH ? AS side", (path,))
+            if path == paths[2]:
+                self.expect_error(r"made again with other arguments; run SELECT glove_attach\('side'\)", NEAREST, blob(1, 2))
+                self.assertEqual(self.attach(self.db), ["doc_vec"])
+                self.assertEqual(len(self.db.execute("SELECT distance FROM doc_vec").fetchall()), 40)
+            else:
+                self.attach(self.db)
+                found = self.nearest(self.db)
+                ranks = self.db.execute("SELECT d.id, cos_sim(d.v, ?1) FROM side.doc d JOIN doc_vec v ON v.id = d.id WHERE v.query = ?1 AND v.rank <= 3 ORDER BY v.rank", (blob(1, 2),)).fetchall()
+                scanned = self.db.execute("SELECT id, cos_sim(v, ?1) FROM side.doc ORDER BY 2 DESC LIMIT 3", (blob(1, 2),)).fetchall()
+                self.assertEqual([found, ranks], 2 * [scanned])
+            self.db.execute("DETACH side")
+        self.db.execute("ATTACH ? AS [si.de]", (paths[0],))
+        self.assertRegex(self.attach(self.db)[0], "^doc_vec: an index in temp cannot name its schema 'si.de'")
 
     def test_defensive_connections(self):
         try:
