@@ -161,6 +161,7 @@ Result<ConvertReport> convert(const std::string& input_path, const std::string& 
     assembler.omit_level4();
     pipeline.transform.omit_level4 = true;
   }
+  writer->description().subwords = reader->subwords();
   assembler.set_invalid_utf8(options.read.invalid_utf8);
   if (reader->tokenizer() != nullptr) {
     writer->description().tokenizer = reader->tokenizer();

@@ -243,6 +243,7 @@ int info(const Arguments& arguments) {
         numbers.dims, "\nfile        ", glove::format_bytes(numbers.bytes), " (", numbers.bytes,
         " bytes)\nfirst word  ", printable(told.text(Text::kFirstWord)), "\nlast word   ",
         printable(told.text(Text::kLastWord)), "\nzero rows   ", numbers.zero_rows, "\n");
+  if (numbers.ngram_rows > 0) print(stdout, "n-grams     ", numbers.ngram_rows, " rows\n");
   return kSuccess;
 }
 

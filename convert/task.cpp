@@ -53,6 +53,8 @@ Status open(const ConvertTask& task) {
   numbers.rows = model->words();
   numbers.dims = model->dims();
   numbers.bytes = model->source().file_bytes;
+  if (const SubwordsPtr& subwords = model->source().subwords; subwords != nullptr)
+    numbers.ngram_rows = subwords->buckets;
   for (const ModelPart& part : model->parts())
     numbers.zero_rows += std::count(part.norms_squared.begin(), part.norms_squared.end(), 0.0);
   tell(task, Text::kFormat, model->source().format);

@@ -15,6 +15,7 @@ struct TaskNumbers {
   int64_t dims = 0;
   int64_t bytes = 0;      // of the input (kInfo), or of all that was written
   int64_t zero_rows = 0;  // of kInfo
+  int64_t ngram_rows = 0;
 };
 
 // The texts and `context` belong to the caller and are only used during the call. No text is null; paths are

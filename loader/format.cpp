@@ -23,6 +23,7 @@ constexpr Format kFormats[] = {
     {"safetensors", "a matrix in a safetensors file, and a word list", true, true, sniff_safetensors,
      open_safetensors},
     {"numpy", "a matrix in a .npy file, and a word list", true, false, sniff_numpy, open_numpy},
+    {"fasttext", "a model of fastText, .bin", false, false, sniff_fasttext, open_fasttext},
     {"word2vec-binary", "word2vec binary", false, false, sniff_word2vec_binary, open_word2vec_binary},
     {"word2vec-text", "word2vec text, fastText .vec: a header, then word v1 ... vd", false, false,
      sniff_word2vec_text, open_word2vec_text},
@@ -83,9 +84,6 @@ constexpr Foreign kForeign[] = {
     {0, "LZIP", kUnpack},
     {0, "\x04\x22\x4D\x18", kUnpack},  // lz4
     {0, "\x1F\x9D", kUnpack},          // compress
-    {0, "\xBA\x16\x4F\x2F",
-     "a model of fastText; load its .vec file, or write the words with "
-     "fasttext print-word-vectors"},
     {0, "\x80\x02", kPickle},
     {0, "\x80\x03", kPickle},
     {0, "\x80\x04", kPickle},
@@ -120,7 +118,7 @@ const char* foreign(const Input& input, bool sure) {
   for (const Foreign& foreign : kForeign) {
     const size_t offset = foreign.offset == kAfterSpace ? indent : foreign.offset;
     const bool is_sure =
-        foreign.magic.size() >= 4 && foreign.magic.find_first_of("\xB5\xBC\xBA\xFD") != head.npos;
+        foreign.magic.size() >= 4 && foreign.magic.find_first_of("\xB5\xBC\xFD") != head.npos;
     if (head.size() > offset && head.substr(offset).starts_with(foreign.magic) && (is_sure || !sure))
       return foreign.what;
   }

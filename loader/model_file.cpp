@@ -69,6 +69,7 @@ class ModelFileReader {
     GLOVE_ASSIGN_OR_RETURN(source.derivation, read_derivation());
     GLOVE_ASSIGN_OR_RETURN(source.components, read_components());
     GLOVE_ASSIGN_OR_RETURN(source.counts, read_counts());
+    GLOVE_ASSIGN_OR_RETURN(source.subwords, read_subwords());
     if (has_tokenizer) {
       GLOVE_ASSIGN_OR_RETURN(source.tokenizer, read_tokenizer());
     }
@@ -226,6 +227,22 @@ class ModelFileReader {
       return corrupt("the tensor '" + std::string(kWordCounts) + "' must have a finite sum above 0");
     return std::shared_ptr<const std::vector<double>>(
         std::make_shared<std::vector<double>>(view.begin(), view.end()));
+  }
+
+  // Returns the n-grams, with a view of the file; nullptr if it has none.
+  Result<SubwordsPtr> read_subwords() const {
+    const Tensor* const tensor = header_.find(kSubwordBuckets);
+    if (tensor == nullptr) return SubwordsPtr();
+    auto subwords = std::make_shared<Subwords>();
+    subwords->buckets = tensor->bytes / (part_.dims * static_cast<int64_t>(sizeof(float)));
+    GLOVE_RETURN_IF_ERROR(
+        check_type(kSubwordBuckets, "F32", {std::max<int64_t>(1, subwords->buckets), part_.dims}));
+    GLOVE_RETURN_IF_ERROR(read_number(kMinnKey, subwords->minn));
+    GLOVE_RETURN_IF_ERROR(read_number(kMaxnKey, subwords->maxn));
+    GLOVE_RETURN_IF_ERROR(subwords->check(path_));
+    take(kSubwordBuckets, subwords->rows);
+    subwords->map = owner_->map;
+    return SubwordsPtr(std::move(subwords));
   }
 
   // Returns how texts are encoded, with views of the file.

@@ -10,8 +10,10 @@
 
 namespace glove {
 
-std::string format_version(bool has_tokenizer, bool has_lists) {
-  const int minor = (has_tokenizer ? kTokenizerFormatMinor : kWordFormatMinor) + (has_lists ? 1 : 0);
+std::string format_version(bool has_tokenizer, bool has_lists, bool has_subwords) {
+  const int minor = (has_tokenizer ? kTokenizerFormatMinor : kWordFormatMinor) + (has_subwords ? 2
+                                                                                  : has_lists  ? 1
+                                                                                               : 0);
   return std::to_string(has_tokenizer ? kTokenizerFormatMajor : kWordFormatMajor) + "." +
          std::to_string(minor);
 }

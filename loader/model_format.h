@@ -17,14 +17,14 @@ static_assert(std::endian::native == std::endian::little, "model files are littl
 
 // The versions of the files of word models and of models with a tokenizer, which older readers reject,
 // because they would encode texts by other rules. A minor version adds only what older readers may ignore;
-// the one of a file with lists is higher by one.
+// the one of a file with lists is higher by one, and the one of a file with n-grams by two.
 constexpr int kWordFormatMajor = 1;
 constexpr int kWordFormatMinor = 3;
 constexpr int kTokenizerFormatMajor = 2;
 constexpr int kTokenizerFormatMinor = 0;
 
 // Returns the version that is written, "MAJOR.MINOR".
-std::string format_version(bool has_tokenizer, bool has_lists = false);
+std::string format_version(bool has_tokenizer, bool has_lists = false, bool has_subwords = false);
 
 // Returns whether a model file or an index of shards with this version, "MAJOR.MINOR", is of a model with a
 // tokenizer. It is an error if this build does not read the version. `source`, the path, begins the message.
@@ -52,6 +52,8 @@ constexpr std::string_view kComponentsWordsKey = "glove.components.words";
 constexpr std::string_view kEncodingKey = "glove.encoding";  // the value is an encoding_text()
 constexpr std::string_view kPlanesMostKKey = "glove.planes.most_k";
 constexpr std::string_view kTokensKey = "glove.tokens";
+constexpr std::string_view kMinnKey = "glove.subwords.minn";
+constexpr std::string_view kMaxnKey = "glove.subwords.maxn";
 
 constexpr std::string_view kVectors = "vectors";
 constexpr std::string_view kNormsSquared = "norms_squared";
@@ -70,6 +72,7 @@ constexpr std::string_view kCommonComponents = "common_components";
 constexpr std::string_view kWordCounts = "word_counts";
 constexpr std::string_view kTokenizer = "tokenizer";
 constexpr std::string_view kTokenWeights = "token_weights";
+constexpr std::string_view kSubwordBuckets = "subword_buckets";
 constexpr std::string_view kListCentroids = "list_centroids";
 constexpr std::string_view kListOffsets = "list_offsets";
 constexpr std::string_view kListRows = "list_rows";
@@ -82,11 +85,11 @@ constexpr std::string_view kPaddingPrefix = "padding.";
 
 // The tensors that a reader uses.
 inline constexpr std::array kTensorNames = {
-    kVectors,   kNormsSquared,   kCodes4,           kScales4,          kResiduals4,
-    kCodes,     kScales,         kResiduals,        kWordBytes,        kWordOffsets,
-    kSortedIds, kDerivationMean, kDerivationMatrix, kCommonComponents, kWordCounts,
-    kTokenizer, kTokenWeights,   kListCentroids,    kListOffsets,      kListRows,
-    kPlane1,    kPlane1Bounds,   kPlane2,           kRecallClasses,    kRecallTrials};
+    kVectors,          kNormsSquared,     kCodes4,     kScales4,      kResiduals4,   kCodes,
+    kScales,           kResiduals,        kWordBytes,  kWordOffsets,  kSortedIds,    kDerivationMean,
+    kDerivationMatrix, kCommonComponents, kWordCounts, kTokenizer,    kTokenWeights, kListCentroids,
+    kListOffsets,      kListRows,         kPlane1,     kPlane1Bounds, kPlane2,       kRecallClasses,
+    kRecallTrials,     kSubwordBuckets};
 
 // Spells the steps of a map, such as "center,matrix,normalize"; "identity" if it has none.
 std::string derivation_text(bool center, bool matrix, bool normalize);

@@ -17,6 +17,7 @@
 #include "loader/model_format.h"
 #include "loader/stored_recall.h"
 #include "loader/write_behind.h"
+#include "model/mapped_file.h"
 #include "model/nibbles.h"
 
 namespace glove {
@@ -151,10 +152,12 @@ struct ModelWriter::State : ModelDescription {
 
   Status add_tensor(std::string_view name, std::string_view dtype, std::initializer_list<int64_t> shape,
                     std::span<const char> bytes) {
-    GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
     GLOVE_RETURN_IF_ERROR(layout.pad(file));
     FileSink& sink = sinks.emplace_back(writer, file, layout.end(), static_cast<int64_t>(bytes.size()));
-    GLOVE_RETURN_IF_ERROR(sink.append(bytes));
+    for (; !bytes.empty(); bytes = bytes.subspan(std::min<size_t>(kCopiedBytes, bytes.size()))) {
+      GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
+      GLOVE_RETURN_IF_ERROR(sink.append(bytes.first(std::min<size_t>(kCopiedBytes, bytes.size()))));
+    }
     GLOVE_RETURN_IF_ERROR(sink.flush());
     layout.add(name, dtype, shape_text(shape), sink.bytes(), &sink);
     return {};
@@ -190,6 +193,14 @@ struct ModelWriter::State : ModelDescription {
     }
     if (counts == nullptr) return {};
     return add_tensor(kWordCounts, "F64", {rows}, bytes_of(std::span<const double>(*counts)));
+  }
+
+  Status add_subwords(int64_t dims) {
+    if (subwords == nullptr || (shard && shard->first_row > 0)) return {};
+    layout.add_metadata(kMinnKey, std::to_string(subwords->minn));
+    layout.add_metadata(kMaxnKey, std::to_string(subwords->maxn));
+    GLOVE_RETURN_IF_ERROR(add_tensor(kSubwordBuckets, "F32", {subwords->buckets, dims}, subwords->rows));
+    return subwords->map->health(interrupted);
   }
 
   Status add_tokenizer() {
@@ -342,11 +353,13 @@ Result<ReplacementFile> ModelWriter::finish(int threads, const InterruptCheck& i
   GLOVE_RETURN_IF_ERROR(state.add_description());
   GLOVE_RETURN_IF_ERROR(state.add_components_and_counts(count, rows.dims()));
   GLOVE_RETURN_IF_ERROR(state.add_tokenizer());
+  GLOVE_RETURN_IF_ERROR(state.add_subwords(rows.dims()));
   GLOVE_RETURN_IF_ERROR(state.add_planes(count, rows.dims()));
   GLOVE_RETURN_IF_ERROR(state.writer.drain());
   GLOVE_ASSIGN_OR_RETURN(
       const std::string header,
-      state.layout.header(state.path, format_version(state.tokenizer != nullptr, state.planes.has_value())));
+      state.layout.header(state.path, format_version(state.tokenizer != nullptr, state.planes.has_value(),
+                                                     state.subwords != nullptr)));
   GLOVE_RETURN_IF_ERROR(state.file.write_at(0, header));
   // Removes space that was announced but not written.
   GLOVE_RETURN_IF_ERROR(state.file.resize(state.layout.end()));

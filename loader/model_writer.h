@@ -26,6 +26,7 @@ struct ModelDescription {
   std::shared_ptr<const RowMap> derivation;
   std::shared_ptr<const StoredComponents> components;
   std::shared_ptr<const std::vector<double>> counts;  // one for each row
+  SubwordsPtr subwords;
   // Makes the file that of a model with a tokenizer, whose rows the assembler must all keep. Null: of a word
   // model. Of several shards only the first one has the tokenizer's text and weights.
   StoredTokenizerPtr tokenizer;

@@ -52,6 +52,8 @@ Result<ModelPtr> read_to_heap(const Input& input, const Format& format, const Op
   source.file_bytes = input.file_bytes();
   source.format = format.name;
   source.tokenizer = reader->tokenizer();
+  source.subwords = reader->subwords();
+  if (source.subwords != nullptr) source.maps = {source.subwords->map};
   source.notes =
       describe_rows(reader->warning(), left_out, builder.counts(), options.read.invalid_utf8, "; ");
   return builder.finish(std::move(source), options.threads, options.interrupted);

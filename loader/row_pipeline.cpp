@@ -168,6 +168,9 @@ Status prepare_pipeline(const std::string& source, const RowReader& reader, cons
         source,
         ": a model with a tokenizer is read as a whole, because its tokens are numbered; omit "
         "the options top, invalid, encoding, only-words, lower and normalize");
+  if (reader.subwords() != nullptr && (transform.lower || transform.normalize || !read.encoding.empty()))
+    return invalid_argument(
+        source, ": n-grams are of the words and vectors as they are; omit encoding, lower and normalize");
   std::string nothing;
   std::vector<size_t> ends;
   return read.encoding.empty() ? Status() : system_calls::recode(read.encoding, {}, nothing, ends);

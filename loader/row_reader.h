@@ -29,6 +29,9 @@ class RowReader {
   // is kept, and words may be empty.
   virtual StoredTokenizerPtr tokenizer() const { return nullptr; }
 
+  // Returns the n-grams of the model, and nullptr if it has none.
+  virtual SubwordsPtr subwords() const { return nullptr; }
+
   // Returns what the words are.
   virtual KeyType key_type() const { return KeyType::kText; }
 

@@ -83,6 +83,7 @@ Result<std::unique_ptr<ModelWriter>> write_rows(const Model& model, int64_t begi
   description.key_type = model.vocabulary().key_type();
   description.derivation = model.source().derivation;
   if (begin == 0) description.components = model.source().components;  // of the whole model
+  description.subwords = model.source().subwords;
   return writer;
 }
 

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <utility>
 
+#include "base/float_environment.h"
+#include "model/exact_dot.h"
+#include "model/limits.h"
 #include "model/mapped_file.h"
 
 namespace glove {
@@ -45,6 +49,19 @@ ModelPtr with_counts(const ModelPtr& model, std::vector<double> counts) {
   source.counts = std::make_shared<const std::vector<double>>(std::move(counts));
   return std::make_shared<const Model>(std::vector(model->parts().begin(), model->parts().end()),
                                        model->vocabulary(), std::move(source), model);
+}
+
+WordVector find_word(const Model& model, std::string_view word, std::vector<float>& made) {
+  const Subwords* const subwords = model.source().subwords.get();
+  const Vocabulary& words = model.vocabulary();
+  const std::optional<int32_t> id = subwords == nullptr ? words.find(word) : words.find_exact(word);
+  if (id) return {id, model.vector(*id), model.norm_squared(*id)};
+  if (subwords == nullptr || static_cast<int64_t>(word.size()) > kMaxWordBytes) return {};
+  const ScopedFloatEnvironment environment;
+  made.resize(static_cast<size_t>(model.dims()));
+  if (!subwords->make_vector(word, nullptr, made)) return {};
+  const double norm_squared = exact_dot(made.data(), made.data(), model.dims());
+  return std::isfinite(norm_squared) ? WordVector{std::nullopt, made.data(), norm_squared} : WordVector();
 }
 
 }  // namespace glove

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/cancel.h"
@@ -47,15 +48,18 @@ class Model {
   struct Source {
     std::string path;
     int64_t file_bytes = 0;
-    std::vector<std::shared_ptr<const MappedFile>> maps;  // the files that parts are mapped from, if any
-    std::string format;                                   // the input format's name, such as "glove-text"
-    std::string notes;  // what has become of rows of the file, in sentences; nothing for a mapped model
+    // the files that parts are mapped from, if any, and of a model on the heap the one with n-grams
+    std::vector<std::shared_ptr<const MappedFile>> maps;
+    std::string format;  // the input format's name, such as "glove-text"
+    std::string notes;   // what has become of rows of the file, in sentences; nothing for a mapped model
     std::shared_ptr<const RowMap>
         derivation;  // the map that made the vectors of those of another model, if any
     // How often each word occurs, [words], each at least 0, with a finite sum above 0. Null: unknown.
     std::shared_ptr<const std::vector<double>> counts;
     // The common components that the model's file contains. Null: it contains none.
     std::shared_ptr<const StoredComponents> components;
+    // Which make the vectors of words that the model lacks. Null: such words have none.
+    SubwordsPtr subwords;
     // How texts are encoded, if this is a static embedding model. Null: it is a model of words.
     StoredTokenizerPtr tokenizer;
     // Makes the vectors of texts, if this is a neural encoder, which has dimensions but no rows.
@@ -125,5 +129,17 @@ using ModelPtr = std::shared_ptr<const Model>;
 // Returns the same model with these counts, under an id of its own; it shares the memory of the other one.
 // REQUIRES: counts are as Model::Source says.
 ModelPtr with_counts(const ModelPtr& model, std::vector<double> counts);
+
+// The vector of a word, and whose row it is.
+struct WordVector {
+  std::optional<int32_t> id;      // nullopt: it is made of n-grams
+  const float* vector = nullptr;  // [dims]; null: the word has none
+  double norm_squared = 0;        // D(vector, vector)
+};
+
+// Looks a word up. The model's n-grams give one that is not in its vocabulary a vector, which is left in
+// `made`, unless a component is not finite. With n-grams, upper case is not tried in lower case, because a
+// word has the n-grams of its own letters.
+WordVector find_word(const Model& model, std::string_view word, std::vector<float>& made);
 
 }  // namespace glove

@@ -1,14 +1,19 @@
-// The words of a model, in both directions.
+// The words of a model, in both directions, and the n-grams of words.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/status.h"
+
 namespace glove {
+
+class MappedFile;
 
 // The type of an application's keys before they became words. All keys of a model have the same type.
 enum class KeyType : uint8_t {
@@ -90,5 +95,27 @@ class Vocabulary {
   std::span<const int32_t> sorted_ids_;
   KeyType key_type_ = KeyType::kText;
 };
+
+// The n-grams of a word are the runs of `minn` to `maxn` characters of it between '<' and '>'. Each has the
+// row of its hash modulo the number of rows.
+struct Subwords {
+  static constexpr int64_t kMostCharacters = 255;  // of an n-gram, which bounds the time per word
+
+  int64_t minn = 1;
+  int64_t maxn = 0;                       // below minn: words have no n-grams
+  int64_t buckets = 0;                    // the number of rows
+  std::span<const char> rows;             // [buckets, dims] of float32, at any address
+  std::shared_ptr<const MappedFile> map;  // the file that has them, whose health() tells of changes
+
+  // An error, which `source` begins, if n-grams are shorter or longer than possible.
+  Status check(const std::string& source) const;
+
+  // Makes `vector`, [dims], the mean of the word's own row, [dims] of float32 at any address, unless that is
+  // null, and of the rows of its n-grams: their sum in float32, in the order of their beginnings and then of
+  // their lengths, times the nearest float32 to 1 / their number. These are the bits of fastText's
+  // getWordVector(). Returns false, and zeros, if there is no row. REQUIRES: the float environment.
+  bool make_vector(std::string_view word, const char* own_row, std::span<float> vector) const;
+};
+using SubwordsPtr = std::shared_ptr<const Subwords>;
 
 }  // namespace glove

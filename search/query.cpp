@@ -23,21 +23,18 @@ Result<MaybeQuery> query_from_terms(const Model& model, std::span<const Term> te
   InterruptPoll poll(interrupted);
   std::vector<int32_t> ids;
   ids.reserve(terms.size());
+  std::vector<double> sum(static_cast<size_t>(model.dims()), 0.0);
+  std::vector<float> made;
   for (const Term& term : terms) {
     GLOVE_RETURN_IF_ERROR(poll.check());
-    const std::optional<int32_t> id = model.vocabulary().find(term.word);
-    if (!id) return MaybeQuery();
-    ids.push_back(*id);
+    const WordVector word = find_word(model, term.word, made);
+    if (word.vector == nullptr) return MaybeQuery();
+    if (word.id) ids.push_back(*word.id);
+    if (!(word.norm_squared > 0)) continue;  // a zero vector has no direction and adds nothing
+    const double factor = term.weight / std::sqrt(word.norm_squared);
+    for (size_t j = 0; j < sum.size(); ++j) sum[j] += factor * static_cast<double>(word.vector[j]);
   }
-  std::vector<double> sum(static_cast<size_t>(model.dims()), 0.0);
-  for (size_t m = 0; m < ids.size(); ++m) {
-    GLOVE_RETURN_IF_ERROR(poll.check());
-    const double norm_squared = model.norm_squared(ids[m]);
-    if (!(norm_squared > 0)) continue;  // a zero row has no direction and adds nothing
-    const double factor = terms[m].weight / std::sqrt(norm_squared);
-    const float* row = model.vector(ids[m]);
-    for (size_t j = 0; j < sum.size(); ++j) sum[j] += factor * static_cast<double>(row[j]);
-  }
+  const bool known = ids.size() == terms.size();
   std::vector<float> vector(sum.size());
   for (size_t j = 0; j < sum.size(); ++j) {
     if (!(std::fabs(sum[j]) < kFloatOverflow))
@@ -45,7 +42,9 @@ Result<MaybeQuery> query_from_terms(const Model& model, std::span<const Term> te
                               " of its vector overflows float32; use smaller weights");
     vector[j] = static_cast<float>(sum[j]);
   }
-  return make_query(std::move(vector), std::move(ids));
+  MaybeQuery query = make_query(std::move(vector), std::move(ids));
+  if (query) query->known = known;
+  return query;
 }
 
 }  // namespace
@@ -76,10 +75,17 @@ Status check_finite(std::span<const float> vector, std::string_view what) {
 
 MaybeQuery query_for_word(const Model& model, std::string_view word) {
   ScopedFloatEnvironment float_environment;
-  const std::optional<int32_t> id = model.vocabulary().find(word);
-  if (!id) return std::nullopt;
-  const float* row = model.vector(*id);
-  return make_query(std::vector<float>(row, row + model.dims()), {*id});
+  std::vector<float> vector;
+  const WordVector found = find_word(model, word, vector);
+  if (found.vector == nullptr) return std::nullopt;
+  std::vector<int32_t> excluded;
+  if (found.id) {
+    vector.assign(found.vector, found.vector + model.dims());
+    excluded = {*found.id};
+  }
+  MaybeQuery query = make_query(std::move(vector), std::move(excluded));
+  if (query) query->known = found.id.has_value();
+  return query;
 }
 
 std::string float64_remedy(int64_t components, int64_t dims) {

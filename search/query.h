@@ -42,6 +42,7 @@ struct Query {
   std::vector<int32_t> excluded;  // ids of the words in the query, ascending, without duplicates
   RowMaskPtr among = nullptr;     // the rows that the answer may have; null: all
   double least = kNoScore;        // rows with a lower score may be missing from the answer
+  std::optional<bool> known{};    // whether the model has all words of the query; nullopt: it has no words
 };
 
 // Returns the codes of a query for scans of a model's codes of 8 bits. REQUIRES: as for quantize_query().
@@ -58,7 +59,7 @@ MaybeQuery make_query(std::vector<float> vector, std::vector<int32_t> excluded =
 // An error names the first component of the vector, called `what`, that is NaN or infinite.
 Status check_finite(std::span<const float> vector, std::string_view what);
 
-// word = 'king': one literal word, which is never parsed. Uses its row unchanged.
+// word = 'king': one literal word, which is never parsed. Uses its vector (find_word()) unchanged.
 MaybeQuery query_for_word(const Model& model, std::string_view word);
 
 // Returns what to do about a vector that seems to be float64, because it is as long as `components` float32

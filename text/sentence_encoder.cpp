@@ -1,8 +1,7 @@
 #include "text/sentence_encoder.h"
 
+#include <memory>
 #include <utility>
-
-#include "text/vocabulary_words.h"
 
 namespace glove {
 
@@ -15,20 +14,25 @@ SentenceEncoder::SentenceEncoder(std::shared_ptr<const WordIndex> index, WordWei
       components_(components),
       options_(options) {}
 
-// Adds the weighted rows of the text's words to `sum`; returns how many words were known.
-Result<int64_t> SentenceEncoder::add_words(const Model& model, std::string_view text, std::span<double> sum,
+WordVector SentenceEncoder::find(const Model& model, const FoundWord& word, std::vector<float>& made) const {
+  if (word.id) return {word.id, model.vector(*word.id)};
+  return model.source().subwords == nullptr ? WordVector() : find_word(model, word.text, made);
+}
+
+// Adds the weighted vectors of the text's words to scratch.sum; returns how many words had one.
+Result<int64_t> SentenceEncoder::add_words(const Model& model, std::string_view text, Scratch& scratch,
                                            const InterruptCheck& interrupted) const {
   int64_t words = 0;
   InterruptPoll poll(interrupted);
   VocabularyWords found(text, options_, *index_, model.vocabulary());
   for (FoundWord word; found.next(word, &poll);) {
     if (poll.stop()) break;
-    if (!word.id) continue;
+    const WordVector vector = find(model, word, scratch.vector);
+    if (vector.vector == nullptr) continue;
     ++words;
-    const double weight = weights_.weight(*word.id);
-    const float* const row = model.vector(*word.id);
-    double* const out = sum.data();
-    for (size_t j = 0; j < sum.size(); ++j) out[j] += weight * static_cast<double>(row[j]);
+    const double weight = this->weight(vector);
+    double* const out = scratch.sum.data();
+    for (size_t j = 0; j < scratch.sum.size(); ++j) out[j] += weight * static_cast<double>(vector.vector[j]);
   }
   if (poll.stopped()) return interrupted_error();
   return words;
@@ -39,7 +43,7 @@ Result<bool> SentenceEncoder::encode(const Model& model, std::string_view text, 
   const auto dims = static_cast<size_t>(model.dims());
   scratch.sum.assign(dims, 0.0);
   scratch.vector.resize(dims);
-  GLOVE_ASSIGN_OR_RETURN(const int64_t words, add_words(model, text, scratch.sum, interrupted));
+  GLOVE_ASSIGN_OR_RETURN(const int64_t words, add_words(model, text, scratch, interrupted));
   if (words == 0) return false;
   for (double& value : scratch.sum) value /= static_cast<double>(words);
   if (components_ > 0) common_->remove(components_, scratch.sum);
@@ -49,7 +53,9 @@ Result<bool> SentenceEncoder::encode(const Model& model, std::string_view text, 
 class SentenceEncoder::WordList final : public Tokens {
  public:
   WordList(const SentenceEncoder& encoder, const Model& model, std::string_view text)
-      : encoder_(encoder), words_(text, encoder.options_, *encoder.index_, model.vocabulary()) {}
+      : encoder_(encoder),
+        model_(model),
+        words_(text, encoder.options_, *encoder.index_, model.vocabulary()) {}
 
   Result<bool> next(EncodedToken& token, const InterruptCheck& interrupted) override {
     InterruptPoll poll(interrupted);
@@ -57,14 +63,17 @@ class SentenceEncoder::WordList final : public Tokens {
     const bool found = words_.next(word, &poll);
     if (poll.stopped()) return interrupted_error();
     if (!found) return false;
-    token = {word.text, word.id, 0};
-    if (token.id) token.weight = encoder_.weight(*token.id);
+    const WordVector vector = encoder_.find(model_, word, made_);
+    token = {word.text, word.id, std::nullopt};
+    if (vector.vector != nullptr) token.weight = encoder_.weight(vector);
     return true;
   }
 
  private:
   const SentenceEncoder& encoder_;
+  const Model& model_;
   VocabularyWords words_;
+  std::vector<float> made_;
 };
 
 Result<std::unique_ptr<TextEncoder::Tokens>> SentenceEncoder::tokens(const Model& model,

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/cancel.h"
 #include "base/status.h"
@@ -13,6 +14,7 @@
 #include "text/common_components.h"
 #include "text/text_encoder.h"
 #include "text/tokenizer.h"
+#include "text/vocabulary_words.h"
 #include "text/word_index.h"
 #include "text/word_weights.h"
 
@@ -26,8 +28,11 @@ class SentenceEncoder final : public TextEncoder {
                   std::shared_ptr<const CommonComponents> common, int64_t components,
                   TokenizerOptions options);
 
-  // Returns the weight of a row. REQUIRES: the float environment.
-  double weight(int32_t id) const { return weights_.weight(id); }
+  // The vector of a word of a text: its row or, if the model has n-grams, the one made of them. May set no
+  // norm.
+  WordVector find(const Model& model, const FoundWord& word, std::vector<float>& made) const;
+  // Returns the weight of a word with a vector: 1 if it has no row. REQUIRES: the float environment.
+  double weight(const WordVector& word) const { return word.id ? weights_.weight(*word.id) : 1; }
 
   // The result is specified to the last bit: over the words in the order of the text, s_j = the sum of weight
   // * x_j in double; then s_j / the number of words; then the components are removed one after the other;
@@ -35,13 +40,13 @@ class SentenceEncoder final : public TextEncoder {
   Result<bool> encode(const Model& model, std::string_view text, Scratch& scratch,
                       const InterruptCheck& interrupted = {}) const override;
 
-  // Lists all words; those that the model lacks have no id.
+  // Lists all words; those that the model lacks have no id, and no weight unless they are made of n-grams.
   Result<std::unique_ptr<Tokens>> tokens(const Model& model, std::string_view text,
                                          const InterruptCheck& interrupted) const override;
 
  private:
   class WordList;
-  Result<int64_t> add_words(const Model& model, std::string_view text, std::span<double> sum,
+  Result<int64_t> add_words(const Model& model, std::string_view text, Scratch& scratch,
                             const InterruptCheck& interrupted) const;
 
   std::shared_ptr<const WordIndex> index_;

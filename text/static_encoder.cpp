@@ -162,7 +162,7 @@ Result<bool> StaticEncoder::encode(const Model& model, std::string_view text, Sc
 Result<bool> IdTokens::next(EncodedToken& token, const InterruptCheck&) {
   if (next_ == ids_.size() || most_ == 0) return false;
   const uint32_t id = ids_[next_++];
-  token = {tokenizer_.token(id), std::nullopt, 0};
+  token = {tokenizer_.token(id), std::nullopt, std::nullopt};
   if (id == dropped_) return true;
   --most_;
   token.id = static_cast<int32_t>(id);

@@ -20,9 +20,9 @@ namespace glove {
 
 // A word or token of a text, as an encoder sees it.
 struct EncodedToken {
-  std::string_view text;      // valid until the next one is read
-  std::optional<int32_t> id;  // the row; nullopt: the text's vector does not depend on this token
-  double weight = 0;          // of the row, if there is one
+  std::string_view text;         // valid until the next one is read
+  std::optional<int32_t> id;     // the row, if there is one
+  std::optional<double> weight;  // nullopt: the text's vector does not depend on this token
 };
 
 // A text that is encoded together with others.

@@ -13,6 +13,8 @@ Result<bool> sniff_glove_model(const Input& input, const ReadOptions& options);
 Result<std::unique_ptr<RowReader>> open_glove_model(const Input& input, const ReadOptions& options);
 Result<bool> sniff_glove_shards(const Input& input, const ReadOptions& options);
 Result<std::unique_ptr<RowReader>> open_glove_shards(const Input& input, const ReadOptions& options);
+Result<bool> sniff_fasttext(const Input& input, const ReadOptions& options);
+Result<std::unique_ptr<RowReader>> open_fasttext(const Input& input, const ReadOptions& options);
 Result<bool> sniff_numpy(const Input& input, const ReadOptions& options);
 Result<std::unique_ptr<RowReader>> open_numpy(const Input& input, const ReadOptions& options);
 Result<bool> sniff_safetensors(const Input& input, const ReadOptions& options);

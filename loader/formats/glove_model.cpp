@@ -77,9 +77,9 @@ std::unique_ptr<RowReader> rows_of(const std::string& source, ModelPtr model) {
   layout.rows = model->words();
   layout.columns = model->dims();
   auto vectors = std::make_unique<ModelVectors>(model);
-  StoredTokenizerPtr tokenizer = model->source().tokenizer;
-  return read_row_major(source, layout, std::move(vectors), std::make_unique<ModelWords>(std::move(model)),
-                        std::move(tokenizer));
+  const Model::Source& also = model->source();
+  return read_row_major(source, layout, std::move(vectors), std::make_unique<ModelWords>(model),
+                        also.tokenizer, also.subwords);
 }
 
 }  // namespace

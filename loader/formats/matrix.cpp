@@ -106,12 +106,14 @@ class MatrixReader : public RowReader {
 class RowMajorReader final : public MatrixReader {
  public:
   RowMajorReader(std::string source, const MatrixLayout& layout, std::unique_ptr<ByteStream> stream,
-                 std::unique_ptr<WordSource> words, StoredTokenizerPtr tokenizer)
+                 std::unique_ptr<WordSource> words, StoredTokenizerPtr tokenizer, SubwordsPtr subwords)
       : MatrixReader(std::move(source), layout, std::move(words)),
         stream_(std::move(stream)),
-        tokenizer_(std::move(tokenizer)) {}
+        tokenizer_(std::move(tokenizer)),
+        subwords_(std::move(subwords)) {}
 
   StoredTokenizerPtr tokenizer() const override { return tokenizer_; }
+  SubwordsPtr subwords() const override { return subwords_; }
   int64_t file_position() const override { return stream_->file_position(); }
 
  protected:
@@ -139,6 +141,7 @@ class RowMajorReader final : public MatrixReader {
  private:
   std::unique_ptr<ByteStream> stream_;
   StoredTokenizerPtr tokenizer_;
+  SubwordsPtr subwords_;
 };
 
 // A block is stored as [columns, rows of the block].
@@ -224,9 +227,10 @@ void convert_elements(ElementType type, const char* from, int64_t count, float* 
 
 std::unique_ptr<RowReader> read_row_major(std::string source, const MatrixLayout& layout,
                                           std::unique_ptr<ByteStream> stream,
-                                          std::unique_ptr<WordSource> words, StoredTokenizerPtr tokenizer) {
+                                          std::unique_ptr<WordSource> words, StoredTokenizerPtr tokenizer,
+                                          SubwordsPtr subwords) {
   return std::make_unique<RowMajorReader>(std::move(source), layout, std::move(stream), std::move(words),
-                                          std::move(tokenizer));
+                                          std::move(tokenizer), std::move(subwords));
 }
 
 std::unique_ptr<RowReader> read_column_major(std::string source, const MatrixLayout& layout,

@@ -37,11 +37,12 @@ struct MatrixLayout {
 };
 
 // Reads a matrix stored row by row. `stream` must be positioned at the first row and must end after the last
-// one; otherwise an error names the row. If `tokenizer` is not null, it is RowReader::tokenizer().
+// one; otherwise an error names the row. `tokenizer` and `subwords` are those of the RowReader.
 std::unique_ptr<RowReader> read_row_major(std::string source, const MatrixLayout& layout,
                                           std::unique_ptr<ByteStream> stream,
                                           std::unique_ptr<WordSource> words,
-                                          StoredTokenizerPtr tokenizer = nullptr);
+                                          StoredTokenizerPtr tokenizer = nullptr,
+                                          SubwordsPtr subwords = nullptr);
 
 // Reads a matrix stored column by column from `offset` of `file`.
 std::unique_ptr<RowReader> read_column_major(std::string source, const MatrixLayout& layout,

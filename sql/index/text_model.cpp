@@ -41,6 +41,9 @@ std::string checksums(const Model& model) {
     encoding = ":" + std::to_string(static_cast<int>(tokenizer->rules)) + (tokenizer->normalize ? "n" : "") +
                hexadecimal(crc);
   }
+  if (const SubwordsPtr& subwords = model.source().subwords; subwords != nullptr)
+    encoding =
+        concat(":", subwords->minn, "-", subwords->maxn, ":", hexadecimal(crc32_continue(0, subwords->rows)));
   return std::to_string(model.words()) + "x" + std::to_string(model.dims()) + ":" + hexadecimal(vectors) +
          ":" + hexadecimal(words) + encoding;
 }

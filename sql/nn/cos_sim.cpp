@@ -38,8 +38,8 @@ constexpr std::string_view name_of(RowMetric metric) {
 struct Operand {
   ModelPtr model;                 // whose row a word's vector is; null for a vector
   uint64_t own_changes = 0;       // Connection::own_changes() when the model was found
-  std::vector<float> given;       // a vector's components
-  std::span<const float> vector;  // empty for a word that the model lacks, and for x''
+  std::vector<float> given;       // a vector's components, or those of a word that are made of n-grams
+  std::span<const float> vector;  // empty for a word without one, and for x''
   double norm_squared = 0;        // 0: unknown word or zero vector, which has no cosine
   bool unknown_word = false;
 };
@@ -76,12 +76,10 @@ Result<std::unique_ptr<Operand>> operand_of_vector(sqlite3_value* value, std::st
 std::unique_ptr<Operand> operand_of_word(sqlite3_value* value, const ModelPtr& model) {
   auto operand = std::make_unique<Operand>();
   operand->model = model;
-  const std::optional<int32_t> id = model->vocabulary().find(text_of(value));
-  operand->unknown_word = !id.has_value();
-  if (id) {
-    operand->vector = {model->vector(*id), static_cast<size_t>(model->dims())};
-    operand->norm_squared = model->norm_squared(*id);
-  }
+  const WordVector word = find_word(*model, text_of(value), operand->given);
+  operand->unknown_word = word.vector == nullptr;
+  if (!operand->unknown_word) operand->vector = {word.vector, static_cast<size_t>(model->dims())};
+  operand->norm_squared = word.norm_squared;
   return operand;
 }
 

@@ -3,7 +3,8 @@
 //   CREATE TABLE glove_nn(neighbor TEXT, similarity REAL, rank INTEGER,
 //                         word TEXT HIDDEN, expr TEXT HIDDEN, k INTEGER HIDDEN, model TEXT HIDDEN,
 //                         backend TEXT HIDDEN, recall REAL HIDDEN, among BLOB HIDDEN,
-//                         evidence TEXT HIDDEN, rows_read INTEGER HIDDEN);
+//                         evidence TEXT HIDDEN, rows_read INTEGER HIDDEN, distance REAL HIDDEN,
+//                         known INTEGER HIDDEN);
 //
 //   SELECT neighbor, similarity FROM glove_nn('frog', NULL, 2);  frogs | 0.786..., toad | 0.766...
 //   SELECT neighbor FROM glove_nn WHERE expr = 'king - man + woman' AND k = 1;       queen
@@ -35,7 +36,8 @@ class GloveNn final : public nn::RankedTable {
   static constexpr const char* kSchema =
       "CREATE TABLE glove_nn(neighbor TEXT, similarity REAL, rank INTEGER, word TEXT HIDDEN, "
       "expr TEXT HIDDEN, k INTEGER HIDDEN, model TEXT HIDDEN, backend TEXT HIDDEN, recall REAL HIDDEN, "
-      "among BLOB HIDDEN, evidence TEXT HIDDEN, rows_read INTEGER HIDDEN, distance REAL HIDDEN)";
+      "among BLOB HIDDEN, evidence TEXT HIDDEN, rows_read INTEGER HIDDEN, distance REAL HIDDEN, "
+      "known INTEGER HIDDEN)";
 
   explicit GloveNn(Connection& connection)
       : RankedTable(connection, nn::kNnColumns), caches_(connection.engine()) {}

@@ -12,12 +12,12 @@ namespace glove::sql::nn {
 
 namespace {
 
-constexpr std::array<const char*, kColumns> kNames = {"neighbor", "similarity", "rank",    "word",   "expr",
-                                                      "k",        "model",      "backend", "recall", "among",
-                                                      "evidence", "rows_read",  "distance"};
-constexpr std::array<Column, kColumns> kMeanings = {kNeighbor, kSimilarity, kRank,    kWord,   kExpr,
-                                                    kK,        kModel,      kBackend, kRecall, kAmong,
-                                                    kEvidence, kRowsRead,   kDistance};
+constexpr std::array<const char*, kColumns> kNames = {"neighbor", "similarity", "rank",     "word",   "expr",
+                                                      "k",        "model",      "backend",  "recall", "among",
+                                                      "evidence", "rows_read",  "distance", "known"};
+constexpr std::array<Column, kColumns> kMeanings = {kNeighbor, kSimilarity, kRank,     kWord,   kExpr,
+                                                    kK,        kModel,      kBackend,  kRecall, kAmong,
+                                                    kEvidence, kRowsRead,   kDistance, kKnown};
 
 }  // namespace
 

@@ -31,6 +31,7 @@ enum Column : int {
   kEvidence,
   kRowsRead,
   kDistance,
+  kKnown,
   kColumns,
   kRowid = kColumns,  // of an index, where it tells a row's key (FilterCall)
   kKeyPart            // of an index with keys (RankedColumns): the first column of the key; the others follow

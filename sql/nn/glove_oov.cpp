@@ -1,10 +1,10 @@
-// glove_oov(expr [, model]): returns the words of an expression that the model lacks ("out of vocabulary") as
+// glove_oov(expr [, model]): returns the words of an expression that have no vector ("out of vocabulary") as
 // a JSON array, each once, in the order of the text.
 //
 //   SELECT glove_oov('king - kingg + "qeen"');            -- ["kingg","qeen"]
 //   SELECT value FROM json_each(glove_oov('kingg'));      -- kingg
 //
-// Returns '[]' if the model has all of them, and NULL if expr is NULL.
+// Returns '[]' if all have one, and NULL if expr is NULL.
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -43,7 +43,7 @@ Status glove_oov(sqlite3_context* context, Arguments arguments) {
   seen.reserve(std::ssize(terms));
   for (const Term& term : terms) {
     GLOVE_RETURN_IF_ERROR(poll.check());
-    if (!model->vocabulary().find(term.word) && seen.insert(term.word))
+    if (find_word(*model, term.word, vector).vector == nullptr && seen.insert(term.word))
       json += (json.size() > 1 ? "," : "") + json_text(term.word);
   }
   return_json(context, json + "]");

@@ -260,7 +260,7 @@ Result<MaybeQuery> RankedScan::resolve(SearchReport& labels) {
   } else if (source_.words == nullptr) {
     labels.kind = "live";
   } else if (inputs_.has(kExpr)) {
-    labels.kind = query->excluded.empty() ? "vector" : "expr";  // an expression excludes its words
+    labels.kind = query->known ? "expr" : "vector";
   } else {
     labels.kind = "word";
   }

@@ -225,7 +225,7 @@ bool RankedCursor::column_buffered(sqlite3_context* context, int index) noexcept
     return_evidence(context, scan);
   } else if (column == kRowsRead) {
     sqlite3_result_int64(context, scan.rows_read());
-  } else if (column >= kFirstInput && scan.inputs().has(column)) {
+  } else if (column >= kFirstInput && column < kEvidence && scan.inputs().has(column)) {
     return_input(context, scan.inputs(), column);
   } else {
     return false;
@@ -237,8 +237,14 @@ Status RankedCursor::column(sqlite3_context* context, int index) {
   const Column column = table_.columns_.meanings[static_cast<size_t>(index)];
   if (column >= kKeyPart)
     return table_.columns_.keys->return_part(context, row_id(), static_cast<int>(column) - kKeyPart);
-  if (column != kRank) return missing_input(scan_->inputs(), table_.columns_.inputs, index, column);
+  if (column != kRank && column != kKnown)
+    return missing_input(scan_->inputs(), table_.columns_.inputs, index, column);
   return run([&]() -> Status {
+    if (column == kKnown) {
+      GLOVE_ASSIGN_OR_RETURN(const MaybeQuery query, source_.resolve(scan_->inputs(), interrupt_check()));
+      if (query && query->known) sqlite3_result_int(context, *query->known ? 1 : 0);
+      return {};
+    }
     GLOVE_ASSIGN_OR_RETURN(const int64_t rank, scan_->rank());
     if (rank > 0) sqlite3_result_int64(context, rank);
     return {};

@@ -101,7 +101,8 @@ class RankedCursor {
     return at_end_ || scan_->next_buffered();
   }
   bool at_end() const noexcept { return at_end_; }
-  // Returns every value except a rank that is not known yet, and the error for an input that was not given.
+  // Returns every value except a rank that is not known yet and `known`, and the error for an input that was
+  // not given.
   bool column_buffered(sqlite3_context* context, int index) noexcept;
   Status column(sqlite3_context* context, int index);
   // Identifies the inputs and the row, so that a row that two branches of an OR find is one row, and rows of

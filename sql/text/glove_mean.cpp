@@ -60,16 +60,15 @@ Result<std::optional<double>> weight_argument(Arguments arguments) {
   return std::optional<double>(weight);
 }
 
-// False: the model lacks the word, or it has a zero vector.
+// False: the word has no vector, or a zero vector.
 Result<bool> MeanState::read_word(std::string_view word, const Model& model) {
-  const std::optional<int32_t> id = model.vocabulary().find(word);
-  const bool usable = id && model.norm_squared(*id) > 0;
+  vector_.resize(static_cast<size_t>(model.dims()));
+  const WordVector found = find_word(model, word, vector_);
+  const bool usable = found.norm_squared > 0;
   if (usable) {
-    const double factor = 1 / std::sqrt(model.norm_squared(*id));
-    const float* const row = model.vector(*id);
-    vector_.resize(static_cast<size_t>(model.dims()));
+    const double factor = 1 / std::sqrt(found.norm_squared);
     for (size_t j = 0; j < vector_.size(); ++j)
-      vector_[j] = static_cast<float>(factor * static_cast<double>(row[j]));
+      vector_[j] = static_cast<float>(factor * static_cast<double>(found.vector[j]));
   }
   GLOVE_RETURN_IF_ERROR(model.health());  // a file that was cut has neither the word nor its norm
   return usable;

@@ -4,7 +4,7 @@
 //   SELECT token FROM doc JOIN glove_tokens(doc.body) t WHERE t.id IS NULL;   -- words that the model lacks
 //
 // `position` counts from 1. `id` and `weight` are NULL for a word that the model lacks, and for an unknown
-// token that its rules drop; glove_text_vec skips it.
+// token that its rules drop; glove_text_vec skips it. A word that is made of n-grams has the weight 1.
 #include <cstdint>
 #include <memory>
 
@@ -82,7 +82,7 @@ class GloveTokens::Cursor {
     if (column == kPosition) sqlite3_result_int64(context, position_);
     if (column == kToken) return_text(context, token_.text);
     if (column == kTokenId && token_.id) sqlite3_result_int64(context, *token_.id);
-    if (column == kWeight && token_.id) sqlite3_result_double(context, token_.weight);
+    if (column == kWeight && token_.weight) sqlite3_result_double(context, *token_.weight);
     return {};
   }
 

@@ -104,7 +104,8 @@ std::string columns_of(const std::string& table) {
 TEST(Surface, ColumnsOfGloveNn) {
   EXPECT_EQ(columns_of("glove_nn"),
             "neighbor TEXT, similarity REAL, rank INTEGER, +word TEXT, +expr TEXT, +k INTEGER, +model TEXT, "
-            "+backend TEXT, +recall REAL, +among BLOB, +evidence TEXT, +rows_read INTEGER, +distance REAL");
+            "+backend TEXT, +recall REAL, +among BLOB, +evidence TEXT, +rows_read INTEGER, +distance REAL, "
+            "+known INTEGER");
 }
 
 TEST(Surface, ColumnsAndObjectsOfAGloveIndex) {

@@ -10,10 +10,12 @@
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "loader/format.h"
 #include "loader/model_format.h"
 #include "loader/open.h"
+#include "model/model.h"
 
 extern const char* const kFuzzedFormat;  // CMakeLists.txt defines it in each program
 
@@ -57,6 +59,9 @@ double read_all(const glove::Model& model) {
     const std::string_view word = model.vocabulary().word(id);
     sum += static_cast<double>(model.vocabulary().find(word).value_or(0)) + (word.empty() ? 0 : word.back());
   }
+  std::vector<float> made;
+  for (const std::string_view word : {"unknown", "\xE6\x97\xA5\x80"})
+    sum += find_word(model, word, made).norm_squared;
   for (const glove::ModelPart& part : model.parts())
     for (const glove::CodeLevel& level : part.levels) {
       for (int64_t row = 0; row < part.rows; ++row)

@@ -14,7 +14,7 @@ shift || true
 build=build/fuzz
 
 # Executions with --fixed, about five seconds of a processor each; 10,000 for a fuzzer that is not named here.
-declare -A fixed=([expression]=150000 [glove-model]=15000 [glove-shards]=7500 [glove-text]=40000 [launch]=30000
+declare -A fixed=([expression]=150000 [fasttext]=40000 [glove-model]=15000 [glove-shards]=7500 [glove-text]=40000 [launch]=30000
   [norm-binary]=12500 [norm-text]=40000 [number]=1500000 [numpy]=40000 [ptx]=4000 [safetensors]=50000 [search]=300 [sql]=400
   [tokenizer]=125000 [tokenizer-json]=4000 [tokenizer-text]=4000 [text-matrix]=40000 [word2vec-binary]=40000 [word2vec-text]=40000 [wrapped]=40000)
 

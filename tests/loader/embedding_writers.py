@@ -47,6 +47,52 @@ def word2vec_binary_with_newlines(words, rows):
     return word2vec_binary(words, rows, b"\n")
 
 
+class FastText:
+    """A model as fastText saves it: `rows` are those of the words, then those of the buckets of n-grams."""
+
+    def __init__(self, words, rows, minn=0, maxn=0, buckets=0, labels=()):
+        self.words, self.rows, self.labels = words, rows.astype("<f4"), labels
+        self.minn, self.maxn, self.buckets = minn, maxn, buckets
+
+    def content(self, version=12, model=2, pruned=-1, quantised=0):
+        entry = lambda text, kind: text + b"\0" + struct.pack("<qb", 5, kind)
+        head = struct.pack("<14id", 793712314, version, self.rows.shape[1], 5, 1, 1, 5, 1, 1, model, self.buckets, self.minn,
+                           self.maxn, 100, 1e-4)
+        head += struct.pack("<3i2q", len(self.words) + len(self.labels), len(self.words), len(self.labels), 99, pruned)
+        head += b"".join([entry(word, 0) for word in self.words] + [entry(label, 1) for label in self.labels])
+        output = self.rows[:len(self.labels) or len(self.words)]
+        matrix = lambda rows: struct.pack("<2q", *rows.shape) + rows.tobytes()
+        return head + bytes([quantised]) + matrix(self.rows) + b"\0" + matrix(output)
+
+    def ngrams(self, word):
+        """The characters of UTF-8 in runs of minn to maxn of <word>, as bytes."""
+        starts = [i for i, byte in enumerate(b"<" + word + b">") if byte & 0xC0 != 0x80] + [len(word) + 2]
+        runs = [(i, j) for i in range(len(starts) - 1) for j in range(i + max(self.minn, 1), min(i + self.maxn, len(starts) - 1) + 1)]
+        whole = b"<" + word + b">"
+        return [whole[starts[i]:starts[j]] for i, j in runs
+                if word != b"</s>" and not (j == i + 1 and (i == 0 or j == len(starts) - 1))]
+
+    def bucket(self, ngram):
+        code = 2166136261
+        for byte in ngram:
+            code = (code ^ (byte if byte < 128 else byte | 0xFFFFFF00)) * 16777619 & 0xFFFFFFFF
+        return code % self.buckets
+
+    def vector(self, word):
+        """The mean of the word's row, if it has one, and of those of its n-grams; None if it has no row at all."""
+        rows = [self.words.index(word)] if word in self.words else []
+        rows += [len(self.words) + self.bucket(ngram) for ngram in self.ngrams(word)]
+        total = numpy.zeros(self.rows.shape[1], numpy.float32)
+        for row in rows:
+            total = total + self.rows[row]
+        return total * numpy.float32(1 / len(rows)) if rows else None
+
+
+def fasttext_bin(words, rows):
+    """Without n-grams."""
+    return {"m.bin": FastText(words, rows).content()}
+
+
 def word_list(words):
     return b"".join(word + b"\n" for word in words)
 
@@ -112,6 +158,10 @@ def unchanged(rows):
     return rows
 
 
+def with_positive_zeros(rows):
+    return rows + numpy.float32(0)
+
+
 def through_float16(rows):
     return rows.astype("<f2").astype(numpy.float32)
 
@@ -126,6 +176,7 @@ FORMATS = [
     (glove_text_with_quirks, "glove-text", unchanged, True),
     (word2vec_text, "word2vec-text", unchanged, True),
     (fasttext_vec, "word2vec-text", unchanged, True),
+    (fasttext_bin, "fasttext", with_positive_zeros, True),
     (word2vec_binary, "word2vec-binary", unchanged, False),
     (word2vec_binary_with_newlines, "word2vec-binary", unchanged, False),
     (numpy_float16, "numpy", through_float16, True),

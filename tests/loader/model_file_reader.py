@@ -8,7 +8,7 @@ import zlib
 
 import numpy
 
-TYPES = {"F32": "<f4", "F64": "<f8", "I8": "<i1", "U8": "<u1", "I64": "<i8", "I32": "<i4"}
+TYPES = {"F32": "<f4", "F64": "<f8", "I8": "<i1", "U8": "<u1", "I64": "<i8", "I32": "<i4", "I16": "<i2", "F16": "<f2"}
 TILE_ROWS, TILE_COMPONENTS = 32, 4
 
 

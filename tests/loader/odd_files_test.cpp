@@ -283,8 +283,6 @@ TEST_F(OddFiles, Encodings) {
 
 TEST_F(OddFiles, FilesOfOtherPrograms) {
   const std::map<std::string, std::string> files = {
-      {std::string("\xBA\x16\x4F\x2F\x0C\0\0\0", 8) + std::string(99, '\0'),
-       "a model of fastText; load its .vec"},
       {"\x80\x04\x95"
        "cgensim.models.keyedvectors\nKeyedVectors\n",
        "a pickle of Python; save the vectors"},
