@@ -174,7 +174,7 @@ class LiveIndex final : public nn::RankedTable, private nn::RowKeys {
   static Result<IndexDefinition> define(Connection& connection, std::span<const char* const> arguments,
                                         bool is_new) {
     GLOVE_ASSIGN_OR_RETURN(IndexDefinition index, parse_index_definition(arguments));
-    if (is_new && !connection.attaches()) lock_for_writing(connection.db(), index);
+    if (is_new && !connection.attaches()) GLOVE_RETURN_IF_ERROR(lock_for_writing(connection.db(), index));
     GLOVE_RETURN_IF_ERROR(find_key(connection.db(), index));
     GLOVE_RETURN_IF_ERROR(find_metric(connection, index));
     return index;
@@ -231,14 +231,14 @@ class LiveIndex final : public nn::RankedTable, private nn::RowKeys {
   }
   Status destroy() {
     if (connection().attaches()) return {};
-    lock_for_writing(connection().db(), index_);
+    GLOVE_RETURN_IF_ERROR(lock_for_writing(connection().db(), index_));
     return own_work(connection(), index_, [this]() -> Status {
       GLOVE_RETURN_IF_ERROR(drop_triggers(connection().db(), index_));
       return drop_tables(connection().db(), index_);
     });
   }
   Status rename(const std::string& new_name) {
-    lock_for_writing(connection().db(), index_);
+    GLOVE_RETURN_IF_ERROR(lock_for_writing(connection().db(), index_));
     return own_work(connection(), index_, [&] { return rename_index(connection().db(), index_, new_name); });
   }
   // For PRAGMA integrity_check, which shows no message of an error and ends without checking the rest of the
@@ -255,7 +255,7 @@ class LiveIndex final : public nn::RankedTable, private nn::RowKeys {
   Status insert(Arguments columns) {
     begin_statement();  // a command may empty the log
     sqlite3_value* const command = columns.back();
-    lock_for_writing(connection().db(), index_);
+    GLOVE_RETURN_IF_ERROR(lock_for_writing(connection().db(), index_));
     if (const std::optional<Status> status = commands_.run_if_passed(command)) return *status;
     if (is_null(command) || is_blob(command)) return not_a_command();
     const bool calibrates = text_of(command) == "calibrate";
@@ -329,11 +329,9 @@ class LiveIndex final : public nn::RankedTable, private nn::RowKeys {
   // object when a change of the schema is rolled back, so a version never means two schemas here.
   Status check_schema() {
     GLOVE_ASSIGN_OR_RETURN(const int64_t version, store_.schema_version());
-    if (store_.forget_other_file()) {
-      ranked_.reset();
-      checked_version_.reset();
-    }
-    if (checked_version_ == version) return {};
+    const bool is_other = store_.forget_other_file();
+    if (is_other) ranked_.reset();
+    if (!is_other && checked_version_ == version) return {};
     GLOVE_RETURN_IF_ERROR(check_index(connection().db(), index_));
     GLOVE_ASSIGN_OR_RETURN(const bool former, has_former_triggers(connection().db(), index_));
     if (former && !checked_version_)

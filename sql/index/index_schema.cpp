@@ -222,13 +222,14 @@ Result<bool> has_config(sqlite3* db, const IndexDefinition& index) {
   return found.ok();
 }
 
-void lock_for_writing(sqlite3* db, const IndexDefinition& index) {
-  if (!index.is_attached) return;
+Status lock_for_writing(sqlite3* db, const IndexDefinition& index) {
+  if (!index.is_attached) return {};
   const std::string config = index.object("_config");
-  static_cast<void>(execute(db,
-                            "DELETE FROM " + index.content_table() + " WHERE 0; INSERT INTO " + config +
-                                " SELECT * FROM " + config + " WHERE 0",
-                            index.name));
+  const Status locked = execute(db,
+                                "DELETE FROM " + index.content_table() + " WHERE 0; INSERT INTO " + config +
+                                    " SELECT * FROM " + config + " WHERE 0",
+                                index.name);
+  return !locked.ok() && locked.error().code != ErrorCode::kInvalidArgument ? locked : Status();
 }
 
 Status check_index(sqlite3* db, const IndexDefinition& index) {

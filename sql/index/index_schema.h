@@ -46,8 +46,9 @@ Result<bool> has_config(sqlite3* db, const IndexDefinition& index);
 // To be called before a statement on an index in temp reads or writes its database, because SQLite knows only
 // that the statement writes to temp. Locks the database, for which SQLite does not wait once it was read; and
 // makes SQLite undo in it, too, what the statement has written if it fails in a transaction, which takes a
-// statement that could itself fail after some of its rows. Errors are left to what follows.
-void lock_for_writing(sqlite3* db, const IndexDefinition& index);
+// statement that could itself fail after some of its rows. Does not say that a
+// table is missing, which what follows does.
+Status lock_for_writing(sqlite3* db, const IndexDefinition& index);
 
 // Checks the content, and that the tables and triggers are those that create_tables() and create_triggers()
 // make, before it reads any of them. The error names 'rebuild'.
