@@ -1,7 +1,10 @@
 #include "text/sentence_encoder.h"
 
 #include <memory>
+#include <optional>
 #include <utility>
+
+#include "text/vocabulary_words.h"
 
 namespace glove {
 
@@ -14,7 +17,8 @@ SentenceEncoder::SentenceEncoder(std::shared_ptr<const WordIndex> index, WordWei
       components_(components),
       options_(options) {}
 
-WordVector SentenceEncoder::find(const Model& model, const FoundWord& word, std::vector<float>& made) const {
+WordVector SentenceEncoder::find(const Model& model, const EncodedToken& word,
+                                 std::vector<float>& made) const {
   if (word.id) return {word.id, model.vector(*word.id)};
   return model.source().subwords == nullptr ? WordVector() : find_word(model, word.text, made);
 }
@@ -25,7 +29,7 @@ Result<int64_t> SentenceEncoder::add_words(const Model& model, std::string_view 
   int64_t words = 0;
   InterruptPoll poll(interrupted);
   VocabularyWords found(text, options_, *index_, model.vocabulary());
-  for (FoundWord word; found.next(word, &poll);) {
+  for (EncodedToken word; found.next(word, &poll);) {
     if (poll.stop()) break;
     const WordVector vector = find(model, word, scratch.vector);
     if (vector.vector == nullptr) continue;
@@ -59,13 +63,11 @@ class SentenceEncoder::WordList final : public Tokens {
 
   Result<bool> next(EncodedToken& token, const InterruptCheck& interrupted) override {
     InterruptPoll poll(interrupted);
-    FoundWord word;
-    const bool found = words_.next(word, &poll);
+    const bool found = words_.next(token, &poll);
     if (poll.stopped()) return interrupted_error();
     if (!found) return false;
-    const WordVector vector = encoder_.find(model_, word, made_);
-    token = {word.text, word.id, std::nullopt};
-    if (vector.vector != nullptr) token.weight = encoder_.weight(vector);
+    const WordVector vector = encoder_.find(model_, token, made_);
+    token.weight = vector.vector == nullptr ? std::nullopt : std::optional(encoder_.weight(vector));
     return true;
   }
 

@@ -14,7 +14,6 @@
 #include "text/common_components.h"
 #include "text/text_encoder.h"
 #include "text/tokenizer.h"
-#include "text/vocabulary_words.h"
 #include "text/word_index.h"
 #include "text/word_weights.h"
 
@@ -30,7 +29,7 @@ class SentenceEncoder final : public TextEncoder {
 
   // The vector of a word of a text: its row or, if the model has n-grams, the one made of them. May set no
   // norm.
-  WordVector find(const Model& model, const FoundWord& word, std::vector<float>& made) const;
+  WordVector find(const Model& model, const EncodedToken& word, std::vector<float>& made) const;
   // Returns the weight of a word with a vector: 1 if it has no row. REQUIRES: the float environment.
   double weight(const WordVector& word) const { return word.id ? weights_.weight(*word.id) : 1; }
 

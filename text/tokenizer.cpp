@@ -35,11 +35,6 @@ bool equals_ascii(std::string_view text, std::string_view lower) {
   return true;
 }
 
-// The half-width forms of the marks that turn ka into ga, and ha into pa.
-bool is_sound_mark(char32_t code) {
-  return code == 0xFF9E || code == 0xFF9F;
-}
-
 // Writes a code point as UTF-8 and returns its length.
 size_t encode(char32_t code, char* out) {
   const auto byte = [](char32_t value) { return static_cast<char>(static_cast<unsigned char>(value)); };
@@ -72,10 +67,11 @@ TextTokenizer::Character TextTokenizer::at(size_t position) const noexcept {
   character.length = length;
   character.code = utf8_code_point(rest.substr(0, length));
   character.kind = unicode::class_of(character.code);
+  const bool is_sound_mark = character.code == 0xFF9E || character.code == 0xFF9F;  // half-width
   if (character.kind == CharacterClass::kUnspaced)
-    character.kind = !options_.longest_match         ? CharacterClass::kLetter
-                     : is_sound_mark(character.code) ? CharacterClass::kMark
-                                                     : CharacterClass::kIdeograph;
+    character.kind = !options_.longest_match ? CharacterClass::kLetter
+                     : is_sound_mark         ? CharacterClass::kMark
+                                             : CharacterClass::kIdeograph;
   return character;
 }
 

@@ -1,15 +1,12 @@
 #include "text/vocabulary_words.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/utf8.h"
 #include "text/tokenizers/work.h"
 
 namespace glove {
 namespace {
-
-using tokenizers::Form;
 
 constexpr uint16_t kChanges = tokenizers::kDecomposesCompatibly | tokenizers::kComposes;
 
@@ -82,10 +79,7 @@ std::string_view VocabularyWords::spelled(Spelling spelling) {
   const InterruptCheck never;  // the text is short
   InterruptPoll poll(never);
   tokenizers::TextWork work(poll, text_.size());
-  const Form form = spelling == Spelling::kNfc    ? Form::kNfc
-                    : spelling == Spelling::kNfkc ? Form::kNfkc
-                                                  : Form::kNfd;
-  tokenizers::append_normalized(text_, form, marks_, spelled_, work);
+  tokenizers::append_normalized(text_, static_cast<tokenizers::Form>(spelling), marks_, spelled_, work);
   return spelled_;
 }
 
@@ -96,31 +90,11 @@ bool VocabularyWords::take(size_t end, Spelling spelling) {
   const int32_t id = vocabulary_.sorted_id(vocabulary_.lower_bound(text));
   const std::string_view word = vocabulary_.word(id);
   if (!word.starts_with(text)) return false;
-  if (word.size() == text.size() && end > best_.end && may_end(text)) best_ = {id, end};
-  return true;
-}
-
-// Appends to text_ what separates it from the next word, and that word. Returns false if no word of the
-// vocabulary can be longer.
-bool VocabularyWords::match_next(TextTokenizer& ahead, size_t& end, Spelling spelling, InterruptPoll* poll) {
-  TextToken next;
-  const bool found = ahead.next(next, poll);
-  const std::string_view gap = source_.substr(end, (found ? next.offset : source_.size()) - end);
-  const auto last = std::string_view(text_).substr(text_.find_last_of("-_") + 1);
-  if (gap == "-" && !WordIndex::joined_by_hyphen(last, next.text)) return false;
-  for (size_t at = 0; at < gap.size();) {
-    const bool white = is_white(gap[at]);
-    const size_t length = utf8_character_length(gap.substr(at, 4));
-    if (length == 0 || (white && gap.size() > 1)) return false;
-    text_ += white ? std::string_view("_") : gap.substr(at, length);
-    at += length;
-    end += length;
-    if (!white && !take(end, spelling)) return false;
+  if (word.size() == text.size() && end > best_end_ && may_end(text)) {
+    best_ = id;
+    best_end_ = end;
   }
-  if (!found) return false;
-  text_ += next.text;
-  end = next.offset + next.length;
-  return take(end, spelling);
+  return true;
 }
 
 // Finds the longest word from `begin` on, which is the place of the token or of what leads it.
@@ -128,38 +102,54 @@ void VocabularyWords::match(const TextToken& token, size_t begin, Spelling spell
   TextTokenizer ahead = tokenizer_;
   size_t end = token.offset + token.length;
   text_.assign(source_.substr(begin, token.offset - begin)).append(token.text);
-  const bool known = best_.end == end && begin == token.offset && spelling == Spelling::kAsWritten;
-  for (bool more = known || take(end, spelling); more;) more = match_next(ahead, end, spelling, poll);
+  const bool known = best_end_ == end && begin == token.offset && spelling == Spelling::kAsWritten;
+  bool more = known || take(end, spelling);
+  while (more) {
+    TextToken next;
+    more = ahead.next(next, poll);
+    const std::string_view gap = source_.substr(end, (more ? next.offset : source_.size()) - end);
+    const auto last = std::string_view(text_).substr(text_.find_last_of("-_") + 1);
+    if (gap == "-" && !WordIndex::is_symbol(last) && !WordIndex::is_symbol(next.text)) return;
+    for (size_t at = 0; at < gap.size();) {
+      const bool white = is_white(gap[at]);
+      const size_t length = utf8_character_length(gap.substr(at, 4));
+      if (length == 0 || (white && gap.size() > 1)) return;
+      text_ += white ? std::string_view("_") : gap.substr(at, length);
+      at += length;
+      end += length;
+      if (!white && !take(end, spelling)) return;
+    }
+    if (!more) return;
+    text_ += next.text;
+    end = next.offset + next.length;
+    more = take(end, spelling);
+  }
 }
 
 void VocabularyWords::find_longer(const TextToken& token, size_t begin, InterruptPoll* poll) {
   match(token, begin, Spelling::kAsWritten, poll);
-  constexpr std::array kOthers = {Spelling::kLower, Spelling::kNfc, Spelling::kNfkc, Spelling::kNfd};
-  const bool changes = may_change(text_);
-  std::array tries = {!options_.lower_case, changes, changes, changes && index_.has_decomposed()};
-  for (size_t i = 0; i < tries.size(); ++i) tries[i] = tries[i] && spelled(kOthers[i]) != text_;
-  for (size_t i = 0; i < tries.size(); ++i)
-    if (tries[i]) match(token, begin, kOthers[i], poll);
+  for (const Spelling other : {Spelling::kNfc, Spelling::kNfkc, Spelling::kNfd, Spelling::kLower}) {
+    const bool may = other == Spelling::kLower ? !options_.lower_case : may_change(text_);
+    if (may && spelled(other) != text_) match(token, begin, other, poll);
+  }
 }
 
-bool VocabularyWords::next(FoundWord& word, InterruptPoll* poll) {
+bool VocabularyWords::next(EncodedToken& word, InterruptPoll* poll) {
   TextToken token;
   if (!tokenizer_.next(token, poll)) return false;
   const uint32_t hash = WordSet::hash(token.text);
-  word = {token.text, find(token.text, hash)};
+  word = {token.text, find(token.text, hash), 0};
+  if (!options_.longest_match) return true;
   const size_t end = token.offset + token.length;
-  if (options_.longest_match) {
-    best_ = {std::nullopt, end - 1};
-    if (has_lead(token)) find_longer(token, token.offset - 1, poll);
-    if (word.id && !best_.id) best_.end = end;
-    if (!best_.id && (may_be_longer(token, hash) || (!word.id && may_change(token.text))))
-      find_longer(token, token.offset, poll);
-    if (best_.id) {
-      word = {vocabulary_.word(*best_.id), best_.id};
-      if (best_.end != end) tokenizer_.seek(best_.end);
-    }
-    end_ = best_.id ? best_.end : end;
-  }
+  best_.reset();
+  best_end_ = end - 1;
+  if (has_lead(token)) find_longer(token, token.offset - 1, poll);
+  if (word.id && !best_) best_end_ = end;
+  if (!best_ && (may_be_longer(token, hash) || (!word.id && may_change(token.text))))
+    find_longer(token, token.offset, poll);
+  end_ = best_ ? best_end_ : end;
+  if (best_) word = {vocabulary_.word(*best_), best_, 0};
+  if (end_ != end) tokenizer_.seek(end_);
   return true;
 }
 

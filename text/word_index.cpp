@@ -4,30 +4,13 @@
 #include <bit>
 #include <utility>
 
-#include "base/utf8.h"
 #include "text/tokenizer.h"
-#include "text/tokenizers/unicode.h"
 
 namespace glove {
 namespace {
 
 bool is_plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
-// Whether the tokeniser's first word, which ends here, is never joined with the next one.
-bool is_cut_at(std::string_view word, size_t end) {
-  if (word[end] != '-') return false;
-  TextTokenizer rest(word.substr(end + 1));
-  TextToken next;
-  return rest.next(next) && next.offset == 0 && !WordIndex::joined_by_hyphen(word.substr(0, end), next.text);
-}
-
-bool is_decomposed(std::string_view word) {
-  if (!is_valid_utf8(word)) return false;
-  for (size_t at = 0; at < word.size();)
-    if (tokenizers::has(tokenizers::next_code(word, at), tokenizers::kComposes)) return true;
-  return false;
 }
 
 }  // namespace
@@ -46,30 +29,24 @@ WordIndex::WordIndex(const Vocabulary& vocabulary)
   note_longer(vocabulary);
 }
 
-bool WordIndex::joined_by_hyphen(std::string_view left, std::string_view right) {
-  const auto is_symbol = [](std::string_view part) {
-    return part.size() == 1 || part.find_first_of("0123456789") != std::string_view::npos;
-  };
-  return is_symbol(left) || is_symbol(right);
-}
-
 // Finds the words that the tokeniser, in lower case or not, does not take for one word.
 void WordIndex::note_longer(const Vocabulary& vocabulary) {
   std::vector<std::pair<uint32_t, unsigned char>> found;
   for (int64_t id = 0; id < vocabulary.size(); ++id) {
     const std::string_view word = vocabulary.word(id);
     if (word.size() > TextTokenizer::kMostBytes || std::all_of(word.begin(), word.end(), is_plain)) continue;
-    has_decomposed_ = has_decomposed_ || is_decomposed(word);
     for (const bool lower_case : {false, true}) {
       TextTokenizer tokenizer(word, {lower_case});
       TextToken first;
       if (!tokenizer.next(first)) continue;
       const size_t end = first.offset + first.length;
+      const uint32_t hash = WordSet::hash(first.text);
+      const bool is_cut = end < word.size() && word[end] == '-' && !is_symbol(first.text);
       if (first.offset == 1)
         found.emplace_back(WordSet::hash(word.substr(0, 1)), kLead);
-      else if (first.offset == 0 && end < word.size() && !is_cut_at(word, end))
-        found.emplace_back(WordSet::hash(first.text),
-                           std::min(static_cast<unsigned char>(word[end]), kNotAscii));
+      else if (first.offset == 0 && end < word.size() &&
+               !(is_cut && tokenizer.next(first) && !is_symbol(first.text)))
+        found.emplace_back(hash, std::min(static_cast<unsigned char>(word[end]), kNotAscii));
     }
   }
   longer_.resize(std::bit_ceil(found.size() / 4 + 1));

@@ -20,9 +20,6 @@ class WordIndex {
   // Returns what vocabulary.find_exact() returns. REQUIRES: the vocabulary that the index was made of, and
   // the WordSet::hash() of the word.
   std::optional<int32_t> find(const Vocabulary& vocabulary, std::string_view word, uint32_t hash) const;
-  std::optional<int32_t> find(const Vocabulary& vocabulary, std::string_view word) const {
-    return find(vocabulary, word, WordSet::hash(word));
-  }
 
   // Whether some word of the vocabulary may be this word of a text (its hash) and then `next`: an ASCII
   // character, or kNotAscii for any other. Sometimes true without one. kLead: whether some begins with that
@@ -33,12 +30,11 @@ class WordIndex {
     return (longer_[bit / 64] >> bit % 64 & 1) != 0;
   }
 
-  // Whether two parts with a hyphen between them are looked up as one word: only if one says little alone, as
-  // it is one letter or has a digit.
-  static bool joined_by_hyphen(std::string_view left, std::string_view right);
-
-  // Whether a word has a character that composes with the one before it, as words in NFD have.
-  bool has_decomposed() const { return has_decomposed_; }
+  // Whether a word says so little alone, because it is one letter or has a digit, that a hyphen joins it with
+  // its neighbour.
+  static bool is_symbol(std::string_view word) {
+    return word.size() == 1 || word.find_first_of("0123456789") != std::string_view::npos;
+  }
 
   // Memory that the index takes.
   int64_t bytes() const {
@@ -57,7 +53,6 @@ class WordIndex {
 
   std::vector<Slot> slots_;       // a power of two, at least twice as many as words
   std::vector<uint64_t> longer_;  // a bit for each hash and next character; a power of two
-  bool has_decomposed_ = false;
 };
 
 }  // namespace glove

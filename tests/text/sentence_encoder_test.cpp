@@ -137,9 +137,11 @@ TEST(WordIndex, FindsWhatTheVocabularyFinds) {
   const WordIndex index(model->vocabulary());
   for (int round = 0; round < 2000; ++round) {
     const std::string word = "w" + std::to_string(random() % (2 * kSentenceRows));
-    EXPECT_EQ(index.find(model->vocabulary(), word), model->vocabulary().find_exact(word)) << word;
+    EXPECT_EQ(index.find(model->vocabulary(), word, WordSet::hash(word)),
+              model->vocabulary().find_exact(word))
+        << word;
   }
-  EXPECT_EQ(index.find(model->vocabulary(), ""), std::nullopt);
+  EXPECT_EQ(index.find(model->vocabulary(), "", WordSet::hash("")), std::nullopt);
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ std::string split(const Model& model, std::string_view text, TokenizerOptions op
   const WordIndex index(model.vocabulary());
   VocabularyWords words(text, options, index, model.vocabulary());
   std::string found;
-  for (FoundWord word; words.next(word, nullptr);) {
+  for (EncodedToken word; words.next(word, nullptr);) {
     found += (found.empty() ? "" : " ") + std::string(word.text) + (word.id ? "" : "?");
   }
   return found;
