@@ -70,8 +70,8 @@ class Formats(unittest.TestCase):
             file.write(content)
         return self.path(name)
 
-    def converted(self, *arguments, **options):
-        result = convert(*arguments, self.path("out.safetensors"), **options)
+    def converted(self, *arguments):
+        result = convert(*arguments, self.path("out.safetensors"))
         self.assertEqual(result.returncode, 0, result.stderr.decode(errors="replace"))
         model = model_file_reader.ModelFile(self.path("out.safetensors"))
         model.check()
@@ -141,7 +141,7 @@ class Formats(unittest.TestCase):
             model_file_reader.write_minimal_model(path, words, vectors)
             result = convert("--verify", path, options=())
             self.assertEqual(result.returncode, 0, result.stderr)
-            model, _ = self.converted(path, options=())
+            model, _ = self.converted(path)
             self.assert_same(model, words, vectors)
 
     def test_numbers_in_every_notation_are_the_nearest_float32(self):
