@@ -79,7 +79,7 @@ class UnpackedStream final : public ByteStream {
     const int next = in_.empty() ? 0 : static_cast<unsigned char>(in_.front());
     // Frames of zstd may begin in several ways.
     if (first_ >= 0 && first_ != next && compression_ != Compression::kZstd)
-      return corrupt(concat("is followed by bytes that are not ", name_of(compression_), " data"));
+      return corrupt("is followed by other data");
     first_ = next;
     GLOVE_ASSIGN_OR_RETURN(codec_, make_codec(compression_, file_->path()));
     return {};

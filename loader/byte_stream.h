@@ -35,9 +35,6 @@ enum class Compression { kDeflate, kGzip, kBzip2, kXz, kZstd };
 // Returns how a file that begins with these bytes, at least 9 unless it has fewer, is compressed, if it is.
 std::optional<Compression> compression_of(std::string_view head);
 
-// Returns its name for messages.
-const char* name_of(Compression compression);
-
 // Returns the path without the extension that says that a file is compressed as one stream: .gz, .bz2, .xz or
 // .zst.
 std::string_view without_compression(std::string_view path);

@@ -27,15 +27,11 @@ struct CompressionKind {
 };
 
 constexpr CompressionKind kCompressions[] = {
-    {"deflate", "", "", "", "", ""},
+    {"", "", "", "", "", ""},
     {"gzip", ".gz", "\x1F\x8B", "", "", ""},
     {"bzip2", ".bz2", "BZh", "libbz2.so.1.0", "libbz2.so.1", "bunzip2"},
     {"xz", ".xz", "\xFD\x37zXZ", "liblzma.so.5", "/usr/lib/liblzma.5.dylib", "unxz"},
     {"zstd", ".zst", "\x28\xB5\x2F\xFD", "libzstd.so.1", "/opt/homebrew/lib/libzstd.1.dylib", "unzstd"}};
-
-const CompressionKind& kind_of(Compression compression) {
-  return kCompressions[static_cast<size_t>(compression)];
-}
 
 // What bzlib.h declares as bz_stream, and the beginning of lzma_stream.
 struct Bzip2Stream {
@@ -179,10 +175,6 @@ std::optional<Compression> compression_of(std::string_view head) {
   return std::nullopt;
 }
 
-const char* name_of(Compression compression) {
-  return kind_of(compression).name;
-}
-
 std::string_view without_compression(std::string_view path) {
   for (const CompressionKind& kind : kCompressions)
     if (path.size() > kind.extension.size() && path.ends_with(kind.extension) && !kind.extension.empty())
@@ -191,7 +183,7 @@ std::string_view without_compression(std::string_view path) {
 }
 
 Result<Codec> make_codec(Compression compression, const std::string& path) {
-  const CompressionKind& kind = kind_of(compression);
+  const CompressionKind& kind = kCompressions[static_cast<size_t>(compression)];
   switch (compression) {
     case Compression::kBzip2:
       return bzip2_codec(kind, path);

@@ -66,8 +66,7 @@ struct Foreign {
 constexpr const char* kUnpack = "an archive; unpack it and load the file of vectors in it";
 constexpr const char* kTable =
     "a table or database; write a word, then its numbers separated by spaces or tabs, on each line (or read "
-    "it "
-    "into SQLite, and use glove_load_table)";
+    "it into SQLite, and use glove_load_table)";
 constexpr size_t kAfterSpace = SIZE_MAX;
 constexpr const char* kPage = "a page of HTML or XML and not the file that was meant; download that";
 constexpr const char* kJson = "JSON; write a word, then its numbers separated by spaces, on each line";

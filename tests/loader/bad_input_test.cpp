@@ -87,8 +87,8 @@ TEST_F(BadInput, Compressed) {
   std::string bytes = gzipped(directory_, text);
   const std::string half = bytes.substr(0, bytes.size() / 2);
   expect_error(half, "offset " + std::to_string(half.size()) + ": the compressed data ends early");
-  expect_error(bytes + "tail", "offset " + std::to_string(bytes.size()) +
-                                   ": the compressed data is followed by bytes that are not gzip data");
+  expect_error(bytes + "tail",
+               "offset " + std::to_string(bytes.size()) + ": the compressed data is followed by other data");
   bytes[bytes.size() - 6] ^= 1;
   expect_error(bytes, "offset " + std::to_string(bytes.size() - 4) +
                           ": the compressed data is damaged (incorrect data check)");
