@@ -23,7 +23,7 @@ TEST_F(BadInput, Text) {
   expect_error("\n\n",
                "offset 0: the content is of no known format (glove-model, glove-shards, static-model, "
                "safetensors, numpy, "
-               "word2vec-binary, "
+               "fasttext, word2vec-binary, "
                "word2vec-text, text-matrix, norm-text, glove-text, norm-binary)");
   expect_row_error("a 1 2 3\nb 1 2\nc 1 2 3\n",
                    "line 2: a word and 3 numbers were expected, but it has 2 after its first field");
@@ -175,7 +175,7 @@ TEST_F(BadInput, LinesAsLongAsTheyMayBe) {
   expect_error(std::string(size_t{40} << 20, 'x'),
                "offset 0: the content is of no known format (glove-model, glove-shards, static-model, "
                "safetensors, numpy, "
-               "word2vec-binary, "
+               "fasttext, word2vec-binary, "
                "word2vec-text, text-matrix, norm-text, glove-text, norm-binary)");
 }
 

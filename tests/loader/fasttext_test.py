@@ -225,7 +225,7 @@ class FastTextTest(unittest.TestCase):
             (replaced(entries + 1, "<q", 2**62), "the matrix is 4611686018427387904 x 7 in "),
             (replaced(entries + 1, "<q", -1), "the matrix is -1 x 7 in "),
             (replaced(68, "<i", 2**31 - 1), "2147483647 words and 1 labels cannot be 61 entries"),
-            (replaced(64, "<3i", 2**31 - 1, 2**31 - 2, 1), "a word of at most 65536 bytes, its count and its type were expected"),
+            (replaced(64, "<3i", 10**9, 10**9 - 1, 1), "a word of at most 65536 bytes, its count and its type were expected"),
             (replaced(entries - 1, "<b", 0), f"offset {entries - 20}: a label of at most 65536 bytes"),
             (content[:entries - 5], f"offset {entries - 20}: a label of at most 65536 bytes"),
             (content[:40], "offset 0: the file ends within its header"),
