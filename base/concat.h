@@ -81,4 +81,10 @@ Error invalid_argument(const Pieces&... pieces) {
   return make_error(ErrorCode::kInvalidArgument, pieces...);
 }
 
+// Returns an error about the content of the file `path`, with which the message begins.
+template <class... Pieces>
+Error corrupt_file(std::string_view path, const Pieces&... pieces) {
+  return make_error(ErrorCode::kCorrupt, path, ": ", pieces...);
+}
+
 }  // namespace glove

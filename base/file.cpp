@@ -21,8 +21,8 @@ constexpr size_t kMostPathBytes = 4096;
 using FileKind = system_calls::FileStatus::Kind;
 
 Error system_error(const std::string& action, const std::string& path) {
-  return {ErrorCode::kIo, "cannot " + action + " " + quoted_value(path, kMostPathBytes) + ": " +
-                              system_calls::error_text(errno)};
+  return make_error(ErrorCode::kIo, "cannot ", action, " ", quoted_value(path, kMostPathBytes), ": ",
+                    system_calls::error_text(errno));
 }
 
 size_t file_name_at(std::string_view path) {
@@ -53,20 +53,19 @@ File& File::operator=(File&& other) noexcept {
 
 Result<File> File::open_for_reading(const std::string& path) {
   if (path.find('\0') != std::string::npos)
-    return Error{ErrorCode::kInvalidArgument,
-                 "a path holds a NUL byte: '" + path.substr(0, path.find('\0')) + "'"};
+    return invalid_argument("a path holds a NUL byte: '", path.substr(0, path.find('\0')), "'");
   // A pipe without a writer must be rejected below rather than waited for.
   File file(system_calls::open_for_reading(path), path);
   if (!file.is_open()) return system_error("open", path);
   const auto status = system_calls::status_of(file.descriptor());
   if (!status) return system_error("examine", path);
   if (status->kind == FileKind::kDirectory)
-    return Error{ErrorCode::kIo, "cannot read '" + path + "': it is a directory, not an embedding file"};
+    return make_error(ErrorCode::kIo, "cannot read '", path, "': it is a directory, not an embedding file");
   if (status->kind == FileKind::kPipe)
-    return Error{ErrorCode::kIo,
-                 "cannot read '" + path + "': it is a pipe; save what comes through it to a file first"};
+    return make_error(ErrorCode::kIo, "cannot read '", path,
+                      "': it is a pipe; save what comes through it to a file first");
   if (status->kind != FileKind::kRegular)
-    return Error{ErrorCode::kIo, "cannot read '" + path + "': it is not a regular file"};
+    return make_error(ErrorCode::kIo, "cannot read '", path, "': it is not a regular file");
   return file;
 }
 
@@ -153,7 +152,7 @@ Status File::copy_from(const File& from, int64_t from_offset, int64_t to_offset,
     const std::span<char> bytes(buffer.data(), static_cast<size_t>(piece));
     GLOVE_ASSIGN_OR_RETURN(const size_t got, from.read_at(in, bytes));
     if (got < bytes.size())
-      return Error{ErrorCode::kIo, "'" + from.path() + "' became shorter while it was read"};
+      return make_error(ErrorCode::kIo, "'", from.path(), "' became shorter while it was read");
     GLOVE_RETURN_IF_ERROR(write_at(out, bytes));
     in += piece;
     out += piece;
@@ -184,8 +183,7 @@ Result<std::string> read_file(const std::string& path, int64_t most, std::string
   GLOVE_ASSIGN_OR_RETURN(const File file, File::open_for_reading(path));
   GLOVE_ASSIGN_OR_RETURN(const int64_t bytes, file.size());
   if (bytes > most)
-    return make_error(ErrorCode::kCorrupt, path, ": the file has ", bytes, " bytes, but ", what,
-                      " has at most ", most);
+    return corrupt_file(path, "the file has ", bytes, " bytes, but ", what, " has at most ", most);
   std::string text(static_cast<size_t>(bytes), '\0');
   GLOVE_ASSIGN_OR_RETURN(const size_t got, file.read_at(0, text));
   text.resize(got);

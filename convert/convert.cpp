@@ -49,8 +49,8 @@ Status check_output(const Input& input, const std::string& output_path, const Co
   for (const std::string& source : {input.file()->path(), folder + "/tokenizer.json", folder + "/config.json",
                                     options.read.words_path, options.subset_path}) {
     if (is_same_file(source, output_path))
-      return {ErrorCode::kInvalidArgument, "cannot write '" + output_path + "': it is the file '" + source +
-                                               "', which is read; name another output"};
+      return invalid_argument("cannot write '", output_path, "': it is the file '", source,
+                              "', which is read; name another output");
   }
   return {};
 }
@@ -172,9 +172,8 @@ Result<ConvertReport> convert(const std::string& input_path, const std::string& 
                                            return assembler.append(reader->dims(), rows, derived, max_rows);
                                          }));
   if (assembler.rows() == 0)
-    return Error{ErrorCode::kCorrupt,
-                 input.path() + ": there is no row" +
-                     (options.subset_path.empty() ? "" : " with a word of '" + options.subset_path + "'")};
+    return corrupt_file(input.path(), "there is no row",
+                        options.subset_path.empty() ? "" : " with a word of '" + options.subset_path + "'");
   if (options.analysis != nullptr && reader->tokenizer() == nullptr)
     GLOVE_RETURN_IF_ERROR(add_components(*writer, options));
   ConvertReport report;

@@ -114,8 +114,7 @@ class UnpackedStream final : public ByteStream {
   }
 
   Error corrupt(const std::string& what) const {
-    return {ErrorCode::kCorrupt,
-            concat(file_->path(), ": offset ", file_position(), ": the compressed data ", what)};
+    return corrupt_file(file_->path(), "offset ", file_position(), ": the compressed data ", what);
   }
 
   std::shared_ptr<const File> file_;

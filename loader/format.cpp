@@ -126,10 +126,8 @@ const char* foreign(const Input& input, bool sure) {
 
 Error unknown_format(const Input& input) {
   if (is_lfs_pointer({input.sample().data(), input.sample().size()})) return lfs_pointer_error(input.path());
-  if (const char* const what = foreign(input, false))
-    return {ErrorCode::kCorrupt, concat(input.path(), ": the file is ", what)};
-  return {ErrorCode::kCorrupt,
-          input.path() + ": offset 0: the content is of no known format (" + format_names() + ")"};
+  if (const char* const what = foreign(input, false)) return corrupt_file(input.path(), "the file is ", what);
+  return corrupt_file(input.path(), "offset 0: the content is of no known format (", format_names(), ")");
 }
 
 // Ignoring an option would be wrong, because the caller expects an effect. It is an error instead.
@@ -154,9 +152,9 @@ bool is_lfs_pointer(std::string_view head) {
 }
 
 Error lfs_pointer_error(const std::string& path) {
-  return {ErrorCode::kCorrupt, path +
-                                   ": the file is a pointer of Git LFS and not the content; run "
-                                   "'git lfs pull' in its repository"};
+  return corrupt_file(path,
+                      "the file is a pointer of Git LFS and not the content; run "
+                      "'git lfs pull' in its repository");
 }
 
 std::span<const Format> formats() {

@@ -77,7 +77,7 @@ Result<Input> Input::open(const std::string& given, ProgressCallback progress, I
   GLOVE_ASSIGN_OR_RETURN(input.file_bytes_, input.file_->size());
   input.watch_ =
       std::make_shared<Watch>(Watch{std::move(progress), std::move(interrupted), input.file_bytes_});
-  if (input.file_bytes_ == 0) return Error{ErrorCode::kCorrupt, path + ": the file is empty"};
+  if (input.file_bytes_ == 0) return corrupt_file(path, "the file is empty");
   GLOVE_RETURN_IF_ERROR(input.find_wrapping(member));
   GLOVE_RETURN_IF_ERROR(input.take_sample());
   return input;
@@ -89,8 +89,8 @@ Status Input::find_wrapping(const std::string& member) {
   const std::string_view head(magic, sizeof magic);
   is_zip_ = head.starts_with(kZipMagic) || head.starts_with(kEmptyZipMagic);
   if (!member.empty() && !is_zip_)
-    return {ErrorCode::kIo,
-            "cannot open '" + path_ + "': '" + file_->path() + "' is neither a directory nor a zip archive"};
+    return make_error(ErrorCode::kIo, "cannot open '", path_, "': '", file_->path(),
+                      "' is neither a directory nor a zip archive");
   compression_ = compression_of(head);
   if (!is_zip_) return {};
   GLOVE_ASSIGN_OR_RETURN(std::vector<ZipMember> members, list_zip_members(*file_));
@@ -107,12 +107,12 @@ Status Input::find_wrapping(const std::string& member) {
     }
     names.add(candidate.name);
     if (member.empty() && candidate.name.ends_with("data.pkl"))
-      return {ErrorCode::kCorrupt,
-              path_ +
-                  ": the file is one of PyTorch's; save its matrix with safetensors.torch.save_file() or "
-                  "numpy.save(), and put the words beside it"};
+      return corrupt_file(
+          path_,
+          "the file is one of PyTorch's; save its matrix with safetensors.torch.save_file() or "
+          "numpy.save(), and put the words beside it");
   }
-  if (members.empty()) return {ErrorCode::kCorrupt, path_ + ": the zip archive holds no file"};
+  if (members.empty()) return corrupt_file(path_, "the zip archive holds no file");
   return invalid_argument(
       path_,
       member.empty() ? ": the zip archive holds several files; name one as '" + file_->path() + "/NAME': "
@@ -158,7 +158,7 @@ Result<bool> Input::read_beginning(size_t bytes, std::vector<char>& into) const 
 
 Status Input::take_sample() {
   GLOVE_ASSIGN_OR_RETURN(sample_is_whole_, read_beginning(kSampleBytes, sample_));
-  if (sample_.empty()) return {ErrorCode::kCorrupt, path_ + ": there is nothing inside the compressed file"};
+  if (sample_.empty()) return corrupt_file(path_, "there is nothing inside the compressed file");
   return {};
 }
 
@@ -176,9 +176,8 @@ Result<Input::Sample> Input::longer_sample(size_t bytes) const {
 Result<std::shared_ptr<const File>> Input::random_access(int64_t most_bytes, std::string_view limit) const {
   if (is_plain()) return file_;
   if (copy_ != nullptr) return copy_;
-  const Error too_many = {ErrorCode::kCorrupt,
-                          concat(path_, ": there are more bytes inside the compressed file than the ",
-                                 most_bytes, " that ", limit)};
+  const Error too_many = corrupt_file(path_, "there are more bytes inside the compressed file than the ",
+                                      most_bytes, " that ", limit);
   if (content_bytes() > most_bytes) return too_many;
   const std::string directory = system_calls::temporary_folder();
   GLOVE_ASSIGN_OR_RETURN(File copy, File::create_unnamed(directory, directory));

@@ -83,17 +83,15 @@ class ModelFileReader {
   }
 
  private:
-  Error corrupt(const std::string& what) const { return {ErrorCode::kCorrupt, path_ + ": " + what}; }
-
   Status read_shape() {
     const Tensor& vectors = *header_.find(kVectors);
     if (vectors.dtype != "F32" || vectors.shape.size() != 2)
-      return corrupt("the tensor 'vectors' must be a matrix of F32");
+      return corrupt_file(path_, "the tensor 'vectors' must be a matrix of F32");
     part_.rows = vectors.shape[0];
     part_.dims = vectors.shape[1];
     if (part_.rows < 1 || part_.rows > kMaxRows || part_.dims < 1 || part_.dims > kMaxDims)
-      return corrupt(concat("the tensor 'vectors' is ", part_.rows, " x ", part_.dims, "; a model has 1 to ",
-                            kMaxRows, " words of 1 to ", kMaxDims, " dimensions"));
+      return corrupt_file(path_, "the tensor 'vectors' is ", part_.rows, " x ", part_.dims,
+                          "; a model has 1 to ", kMaxRows, " words of 1 to ", kMaxDims, " dimensions");
     return {};
   }
 
@@ -132,11 +130,11 @@ class ModelFileReader {
     const Tensor* const tensor = header_.find(name);
     if (tensor == nullptr) return {};
     if (tensor->dtype != dtype || tensor->shape != shape)
-      return corrupt(concat("the tensor '", name, "' has another type or shape than a model of ", part_.rows,
-                            " words and ", part_.dims, " dimensions needs"));
+      return corrupt_file(path_, "the tensor '", name, "' has another type or shape than a model of ",
+                          part_.rows, " words and ", part_.dims, " dimensions needs");
     if (tensor->offset % safetensors_type_bytes(dtype) != 0)
-      return corrupt(concat("the tensor '", name, "' begins at offset ", tensor->offset,
-                            ", which its type cannot; write the file again with glove-convert"));
+      return corrupt_file(path_, "the tensor '", name, "' begins at offset ", tensor->offset,
+                          ", which its type cannot; write the file again with glove-convert");
     return {};
   }
 
@@ -144,8 +142,8 @@ class ModelFileReader {
     const std::string_view keys = header_.metadata_value(kKeysKey);
     if (keys.empty()) return KeyType::kText;
     if (keys == kIntegerKeys) return KeyType::kInteger;
-    return corrupt("the metadata key '" + std::string(kKeysKey) + "' is '" + escaped(keys) +
-                   "', but this build knows only '" + std::string(kIntegerKeys) + "'");
+    return corrupt_file(path_, "the metadata key '", kKeysKey, "' is '", escaped(keys),
+                        "', but this build knows only '", kIntegerKeys, "'");
   }
 
   // Returns a copy of the map, or nullptr if the file has none.
@@ -155,8 +153,8 @@ class ModelFileReader {
     int steps = 0;  // a bit each: center, matrix, normalize
     while (steps < 8 && derivation_text(steps & 1, steps & 2, steps & 4) != text) ++steps;
     if (steps == 8)
-      return corrupt("the metadata key '" + std::string(kDerivationKey) + "' is '" + escaped(text) +
-                     "', which this build does not know");
+      return corrupt_file(path_, "the metadata key '", kDerivationKey, "' is '", escaped(text),
+                          "', which this build does not know");
     RowMap map;
     map.normalize = (steps & 4) != 0;
     map.dims_in = map.dims_out = part_.dims;
@@ -174,8 +172,8 @@ class ModelFileReader {
       return {};  // copy() reports a matrix of another shape
     dims_in = matrix->shape[1];
     if (dims_in >= 1 && dims_in <= kMaxDims) return {};
-    return corrupt(concat("the tensor '", kDerivationMatrix, "' has ", dims_in,
-                          " columns; vectors have 1 to ", kMaxDims, " dimensions"));
+    return corrupt_file(path_, "the tensor '", kDerivationMatrix, "' has ", dims_in,
+                        " columns; vectors have 1 to ", kMaxDims, " dimensions");
   }
 
   // Returns a copy of the common components, or nullptr if the file has none for weights that this build
@@ -188,13 +186,13 @@ class ModelFileReader {
     components.count = tensor->shape.empty() ? 0 : tensor->shape.front();
     // Removing as many components as there are dimensions would leave nothing.
     if (components.count < 1 || components.count >= part_.dims)
-      return corrupt(concat("the tensor '", kCommonComponents, "' has ", components.count,
-                            " rows; a model of ", part_.dims, " dimensions has at least 1 and fewer than ",
-                            part_.dims, " components"));
+      return corrupt_file(path_, "the tensor '", kCommonComponents, "' has ", components.count,
+                          " rows; a model of ", part_.dims, " dimensions has at least 1 and fewer than ",
+                          part_.dims, " components");
     GLOVE_RETURN_IF_ERROR(copy(kCommonComponents, {components.count, part_.dims}, components.vectors));
     if (!std::ranges::all_of(components.vectors, [](float value) { return std::isfinite(value); }))
-      return corrupt("the tensor '" + std::string(kCommonComponents) +
-                     "' has a component that is NaN or infinite");
+      return corrupt_file(path_, "the tensor '", kCommonComponents,
+                          "' has a component that is NaN or infinite");
     GLOVE_RETURN_IF_ERROR(read_number(kComponentsAKey, components.a));
     GLOVE_RETURN_IF_ERROR(read_number(kComponentsWordsKey, components.words));
     return std::shared_ptr<const StoredComponents>(std::make_shared<StoredComponents>(std::move(components)));
@@ -208,8 +206,8 @@ class ModelFileReader {
     if (error == std::errc() && end == text.data() + text.size() && number > 0 &&
         std::isfinite(static_cast<double>(number)))
       return {};
-    return corrupt("the metadata key '" + std::string(key) + "' is '" + escaped(text) +
-                   "', but must be a number above 0");
+    return corrupt_file(path_, "the metadata key '", key, "' is '", escaped(text),
+                        "', but must be a number above 0");
   }
 
   // Returns a copy of the words' counts, or nullptr if the file has none.
@@ -220,11 +218,11 @@ class ModelFileReader {
     double total = 0;
     for (size_t i = 0; i < view.size(); ++i) {
       if (!(view[i] >= 0))
-        return corrupt(concat("the tensor '", kWordCounts, "' at row ", i + 1, " is negative or NaN"));
+        return corrupt_file(path_, "the tensor '", kWordCounts, "' at row ", i + 1, " is negative or NaN");
       total += view[i];
     }
     if (!(total > 0) || !std::isfinite(total))
-      return corrupt("the tensor '" + std::string(kWordCounts) + "' must have a finite sum above 0");
+      return corrupt_file(path_, "the tensor '", kWordCounts, "' must have a finite sum above 0");
     return std::shared_ptr<const std::vector<double>>(
         std::make_shared<std::vector<double>>(view.begin(), view.end()));
   }
@@ -253,14 +251,14 @@ class ModelFileReader {
     const auto rules = [&] { return static_cast<EncodingRules>(choice & 1); };
     while (choice < 4 && encoding_text(rules(), choice & 2) != encoding) ++choice;
     if (choice == 4)
-      return corrupt("the metadata key '" + std::string(kEncodingKey) + "' is '" + escaped(encoding) +
-                     "', which this build does not know");
+      return corrupt_file(path_, "the metadata key '", kEncodingKey, "' is '", escaped(encoding),
+                          "', which this build does not know");
     tokenizer->rules = rules();
     tokenizer->normalize = (choice & 2) != 0;
     GLOVE_RETURN_IF_ERROR(read_number(kTokensKey, tokenizer->tokens));
     const Tensor* const json = header_.find(kTokenizer);
     if (json == nullptr && header_.metadata_value(kSetKey).empty())
-      return corrupt("the tensor '" + std::string(kTokenizer) + "' is missing");
+      return corrupt_file(path_, "the tensor '", kTokenizer, "' is missing");
     if (json != nullptr) GLOVE_RETURN_IF_ERROR(check_type(kTokenizer, "U8", {json->bytes}));
     GLOVE_RETURN_IF_ERROR(check_type(kTokenWeights, "F64", {tokenizer->tokens}));
     std::span<const char> text;
@@ -275,8 +273,7 @@ class ModelFileReader {
   Status copy(std::string_view name, const std::vector<int64_t>& shape, std::vector<float>& values) const {
     GLOVE_RETURN_IF_ERROR(check_type(name, "F32", shape));
     std::span<const float> view;
-    if (!take(name, view))
-      return corrupt("the tensor '" + std::string(name) + "' of its derivation is missing");
+    if (!take(name, view)) return corrupt_file(path_, "the tensor '", name, "' of its derivation is missing");
     values.assign(view.begin(), view.end());
     return {};
   }
@@ -318,8 +315,8 @@ class ModelFileReader {
       return {};
     const int64_t lists = centroids->shape.empty() ? 0 : centroids->shape.front();
     if (lists < 1 || lists > part_.rows)
-      return corrupt(concat("the tensor '", kListCentroids, "' has ", lists, " rows; a model of ", part_.rows,
-                            " words has 1 to ", part_.rows, " lists"));
+      return corrupt_file(path_, "the tensor '", kListCentroids, "' has ", lists, " rows; a model of ",
+                          part_.rows, " words has 1 to ", part_.rows, " lists");
     GLOVE_RETURN_IF_ERROR(check_type(kListCentroids, "F32", {lists, part_.dims}));
     GLOVE_RETURN_IF_ERROR(check_type(kListOffsets, "I64", {lists + 1}));
     take(kListCentroids, planes.centroids);
@@ -329,14 +326,14 @@ class ModelFileReader {
     planes.offsets = owner_->list_offsets;
     if (planes.offsets.front() != 0 || planes.offsets.back() != part_.rows ||
         !std::ranges::is_sorted(planes.offsets))
-      return corrupt(concat("the tensor '", kListOffsets, "' does not rise from 0 to ", part_.rows));
+      return corrupt_file(path_, "the tensor '", kListOffsets, "' does not rise from 0 to ", part_.rows);
     if (!std::ranges::all_of(planes.centroids, [](float value) { return std::isfinite(value); }))
-      return corrupt(concat("the tensor '", kListCentroids, "' has a component that is NaN or infinite"));
+      return corrupt_file(path_, "the tensor '", kListCentroids, "' has a component that is NaN or infinite");
     const std::string_view most_k = header_.metadata_value(kPlanesMostKKey);
     const auto [end, error] = std::from_chars(most_k.data(), most_k.data() + most_k.size(), planes.most_k);
     if (error != std::errc() || end != most_k.data() + most_k.size() || planes.most_k < 0)
-      return corrupt("the metadata key '" + std::string(kPlanesMostKKey) + "' is '" + escaped(most_k) +
-                     "', but must be a whole number of at least 0");
+      return corrupt_file(path_, "the metadata key '", kPlanesMostKKey, "' is '", escaped(most_k),
+                          "', but must be a whole number of at least 0");
     part_.planes = &planes;
     part_.derives_level4 = !part_.has_level(4);
     take_recall(header_, owner_->map->bytes(), part_.dims, planes, owner_->recall);
@@ -368,8 +365,8 @@ Result<bool> check_header(const std::string& path, const SafetensorsHeader& head
   const std::string_view stored = header.metadata_value(kHeaderChecksumKey);
   const std::string computed = header_checksum(raw);
   if (stored.empty() || stored != computed)
-    return make_error(ErrorCode::kCorrupt, path, ": the header's checksum is ", computed,
-                      ", but the header says '", escaped(stored), "'; the file is damaged");
+    return corrupt_file(path, "the header's checksum is ", computed, ", but the header says '",
+                        escaped(stored), "'; the file is damaged");
   return has_tokenizer;
 }
 
@@ -402,12 +399,11 @@ Result<ModelPtr> open_model_file(const std::string& path, const std::shared_ptr<
   std::string raw;
   GLOVE_ASSIGN_OR_RETURN(const SafetensorsHeader header, read_safetensors_header(path, *file, &raw));
   if (!is_model_file(header))
-    return Error{ErrorCode::kCorrupt,
-                 path + ": this safetensors file is not a model file: it lacks vectors or words"};
+    return corrupt_file(path, "this safetensors file is not a model file: it lacks vectors or words");
   GLOVE_ASSIGN_OR_RETURN(const bool has_tokenizer, check_header(path, header, raw));
   auto owner = std::make_shared<MappedArrays>();
   if (static_cast<int64_t>(map->bytes().size()) != header.end)
-    return Error{ErrorCode::kIo, path + ": the file changed its size while it was opened"};
+    return make_error(ErrorCode::kIo, path, ": the file changed its size while it was opened");
   map->know_content(known_content(header, raw));
   owner->map = map;
   return ModelFileReader(path, header, std::move(owner)).read(has_tokenizer, threads, interrupted);

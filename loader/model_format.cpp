@@ -22,12 +22,11 @@ Result<bool> has_tokenizer_version(const std::string& source, std::string_view v
   int major = 0;
   const auto [rest, error] = std::from_chars(version.data(), version.data() + version.size(), major);
   if (error != std::errc() || (rest != version.data() + version.size() && *rest != '.'))
-    return Error{ErrorCode::kCorrupt,
-                 source + ": the metadata key '" + std::string(kVersionKey) + "' is missing or no version"};
+    return corrupt_file(source, "the metadata key '", kVersionKey, "' is missing or no version");
   if (major != kWordFormatMajor && major != kTokenizerFormatMajor)
-    return make_error(ErrorCode::kCorrupt, source, ": the file has format version ", escaped(version),
-                      ", but this build reads the versions ", kWordFormatMajor, " and ",
-                      kTokenizerFormatMajor, "; convert the original again, or use a newer build");
+    return corrupt_file(source, "the file has format version ", escaped(version),
+                        ", but this build reads the versions ", kWordFormatMajor, " and ",
+                        kTokenizerFormatMajor, "; convert the original again, or use a newer build");
   return major == kTokenizerFormatMajor;
 }
 

@@ -46,7 +46,7 @@ Result<ModelPtr> read_to_heap(const Input& input, const Format& format, const Op
     return builder.append(reader->dims(), rows, derived, options.top > 0 ? options.top : kMaxRows + 1);
   };
   GLOVE_RETURN_IF_ERROR(run_row_pipeline(input.path(), *reader, pipeline, append));
-  if (builder.rows() == 0) return Error{ErrorCode::kCorrupt, input.path() + ": there is no row"};
+  if (builder.rows() == 0) return corrupt_file(input.path(), "there is no row");
   Model::Source source;
   source.path = input.path();
   source.file_bytes = input.file_bytes();
@@ -145,17 +145,16 @@ Result<std::vector<double>> read_word_counts(const std::string& path, const Voca
     if (got == 0) break;
     for (size_t i = 0; i < block.ends.size(); ++i, ++line)
       if (!add_line(block.word(i), vocabulary, counts, counted))
-        return Error{ErrorCode::kCorrupt, concat(path, ": line ", line + 1, ": '", escaped(block.word(i)),
-                                                 "' must be a word, a space and a number of at least 0")};
+        return corrupt_file(path, "line ", line + 1, ": '", escaped(block.word(i)),
+                            "' must be a word, a space and a number of at least 0");
   }
   double total = 0;
   for (const double count : counts) total += count;
   if (!(total > 0) || !std::isfinite(total))
-    return Error{ErrorCode::kCorrupt,
-                 concat(path,
-                        ": the counts of the model's words must have a finite sum above 0, "
+    return corrupt_file(path,
+                        "the counts of the model's words must have a finite sum above 0, "
                         "but it is ",
-                        total)};
+                        total);
   return counts;
 }
 

@@ -100,7 +100,7 @@ class HeaderHandler final : public JsonHandler {
 };
 
 Error corrupt_header(const std::string& source, const std::string& what) {
-  return {ErrorCode::kCorrupt, source + ": the safetensors header " + what};
+  return corrupt_file(source, "the safetensors header ", what);
 }
 
 // Returns the product of the shape times the size of the type, or nullopt if it overflows or the type is
@@ -145,11 +145,10 @@ Status place_tensors(const std::string& source, HeaderHandler& handler, int64_t 
     covered = end;
   }
   if (covered > data_bytes)
-    return make_error(ErrorCode::kCorrupt, source, ": the file ends early: its header describes ", covered,
-                      " bytes of tensors, but ", data_bytes, " follow it");
+    return corrupt_file(source, "the file ends early: its header describes ", covered,
+                        " bytes of tensors, but ", data_bytes, " follow it");
   if (covered < data_bytes && file_bytes >= 0)
-    return {ErrorCode::kCorrupt, source + ": offset " + std::to_string(header.data_offset + covered) +
-                                     ": bytes after the last tensor"};
+    return corrupt_file(source, "offset ", header.data_offset + covered, ": bytes after the last tensor");
   header.end = header.data_offset + covered;
   for (auto& [name, entry] : handler.entries) header.tensors.emplace(name, std::move(entry.tensor));
   return {};
@@ -208,14 +207,13 @@ Result<SafetensorsHeader> read_safetensors_header(const std::string& source, Byt
                                                   int64_t file_bytes, std::string* raw_header) {
   std::string bytes(kLengthBytes, '\0');
   GLOVE_ASSIGN_OR_RETURN(const size_t got, stream.read(bytes));
-  if (got < kLengthBytes)
-    return make_error(ErrorCode::kCorrupt, source, ": the file ends early: it has ", got, " bytes");
+  if (got < kLengthBytes) return corrupt_file(source, "the file ends early: it has ", got, " bytes");
   const uint64_t length = header_length(bytes);
   if (length > kMaxHeaderBytes)
     return corrupt_header(source, "would have " + std::to_string(length) + " bytes; the most is " +
                                       std::to_string(kMaxHeaderBytes));
-  const Error cut_off = {ErrorCode::kCorrupt, source + ": the file ends early: its header of " +
-                                                  std::to_string(length) + " bytes is cut off"};
+  const Error cut_off =
+      corrupt_file(source, "the file ends early: its header of ", length, " bytes is cut off");
   if (file_bytes >= 0 && length > static_cast<uint64_t>(file_bytes) - kLengthBytes) return cut_off;
   bytes.resize(kLengthBytes + length);
   GLOVE_ASSIGN_OR_RETURN(const size_t count, stream.read(std::span(bytes).subspan(kLengthBytes)));

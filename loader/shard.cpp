@@ -91,9 +91,8 @@ Result<std::optional<ShardPlace>> read_shard_place(const std::string& source,
   const auto first_row = parse_count(header.metadata_value(kFirstRowKey));
   const auto rows_total = parse_count(header.metadata_value(kRowsTotalKey));
   if (!first_row || !rows_total)
-    return Error{ErrorCode::kCorrupt, source + ": the metadata of a shard must have the row counts '" +
-                                          std::string(kFirstRowKey) + "' and '" + std::string(kRowsTotalKey) +
-                                          "', but they are missing or impossible"};
+    return corrupt_file(source, "the metadata of a shard must have the row counts '", kFirstRowKey, "' and '",
+                        kRowsTotalKey, "', but they are missing or impossible");
   return std::optional(ShardPlace{*first_row, *rows_total, std::string(set)});
 }
 
@@ -104,36 +103,31 @@ bool looks_like_shard_index(std::string_view head) {
 }
 
 Result<ShardIndex> parse_shard_index(const std::string& source, std::string_view text) {
-  const auto corrupt = [&](const std::string& what) {
-    return Error{ErrorCode::kCorrupt, source + ": " + what};
-  };
+  const auto corrupt = [&](const auto&... what) { return corrupt_file(source, what...); };
   IndexHandler document;
   if (!read_json(text.substr(0, text.find('\0')), document).value() || !document.is_object)
     return corrupt("the index of shards is not valid JSON; the file is damaged");
   if (text_of(document.metadata, kSetKey).empty())
-    return corrupt("this index is not one of glove-convert: its metadata has no '" + std::string(kSetKey) +
-                   "'");
+    return corrupt("this index is not one of glove-convert: its metadata has no '", kSetKey, "'");
   ShardIndex index;
   GLOVE_ASSIGN_OR_RETURN(index.has_tokenizer,
                          has_tokenizer_version(source, text_of(document.metadata, kVersionKey)));
   index.set = text_of(document.metadata, kSetKey);
   const auto rows_total = parse_count(text_of(document.metadata, kRowsTotalKey));
-  if (!rows_total)
-    return corrupt("the metadata key '" + std::string(kRowsTotalKey) + "' must be a count of rows");
+  if (!rows_total) return corrupt("the metadata key '", kRowsTotalKey, "' must be a count of rows");
   index.rows_total = *rows_total;
   index.total_bytes = document.total_bytes;
   const auto& weights = document.weights;
   if (weights.empty() || weights.size() > static_cast<size_t>(kMaxShards))
-    return corrupt("the '" + std::string(kWeightMap) + "' must name 1 to " + std::to_string(kMaxShards) +
-                   " shards");
+    return corrupt("the '", kWeightMap, "' must name 1 to ", kMaxShards, " shards");
   for (size_t number = 1; number <= weights.size(); ++number) {
     const std::string key = weight_name(number);
     const std::string_view name = text_of(weights, key);
     if (name.empty())
-      return corrupt("the '" + std::string(kWeightMap) + "' has " + std::to_string(weights.size()) +
-                     " entries, but none of them is '" + key + "' with the name of a file");
+      return corrupt("the '", kWeightMap, "' has ", weights.size(), " entries, but none of them is '", key,
+                     "' with the name of a file");
     if (!is_plain_name(name))
-      return corrupt("the file " + quoted(name) + " of '" + key +
+      return corrupt("the file ", quoted(name), " of '", key,
                      "' is not a name in the directory of the index; shards must be beside it");
     index.files.emplace_back(name);
   }

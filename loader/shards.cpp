@@ -36,8 +36,8 @@ Result<ShardIndex> read_index(const Input& input) {
   std::string text(kMaxIndexBytes + 1, '\0');
   GLOVE_ASSIGN_OR_RETURN(const size_t got, input.stream()->read(text));
   if (got > kMaxIndexBytes)
-    return Error{ErrorCode::kCorrupt, concat(input.path(), ": an index of shards has at most ",
-                                             kMaxIndexBytes, " bytes; this file has more")};
+    return corrupt_file(input.path(), "an index of shards has at most ", kMaxIndexBytes,
+                        " bytes; this file has more");
   text.resize(got);
   return parse_shard_index(input.path(), text);
 }
@@ -58,28 +58,24 @@ Result<OpenShard> open_shard(const std::string& index_path, const std::string& n
   GLOVE_ASSIGN_OR_RETURN(const SafetensorsHeader header, read_safetensors_header(path, *file));
   GLOVE_ASSIGN_OR_RETURN(auto place, read_shard_place(path, header));
   if (!place)
-    return Error{ErrorCode::kCorrupt, path + ": this is a whole model and not a shard, but '" + index_path +
-                                          "' names it; open it directly, or convert again"};
+    return corrupt_file(path, "this is a whole model and not a shard, but '", index_path,
+                        "' names it; open it directly, or convert again");
   return OpenShard{std::move(*place), std::move(model)};
 }
 
 // Checks that a shard is the next one of the index.
 Status check_shard(const std::string& index_path, const ShardIndex& index, const OpenShard& shard,
                    int64_t expected_row, const Model& first) {
-  const auto corrupt = [&](const std::string& what) {
-    return Error{ErrorCode::kCorrupt, shard.model->path() + ": " + what};
-  };
+  const auto corrupt = [&](const auto&... what) { return corrupt_file(shard.model->path(), what...); };
   if (shard.place.set == index.set && shard.place.rows_total != index.rows_total)
-    return corrupt(concat("this shard belongs to a model of ", shard.place.rows_total, " rows, but '",
-                          index_path, "' describes one of ", index.rows_total,
-                          "; use the files of one conversion"));
+    return corrupt("this shard belongs to a model of ", shard.place.rows_total, " rows, but '", index_path,
+                   "' describes one of ", index.rows_total, "; use the files of one conversion");
   if (shard.place.set != index.set)
-    return corrupt("this shard belongs to the set '" + escaped(shard.place.set) + "', but '" + index_path +
-                   "' describes the set '" + escaped(index.set) + "'; use the files of one conversion");
+    return corrupt("this shard belongs to the set '", escaped(shard.place.set), "', but '", index_path,
+                   "' describes the set '", escaped(index.set), "'; use the files of one conversion");
   if (shard.place.first_row != expected_row)
-    return corrupt("this shard begins at row " + std::to_string(shard.place.first_row) + ", but '" +
-                   index_path + "' needs row " + std::to_string(expected_row) +
-                   " there; the shards are in another order, or one is not named");
+    return corrupt("this shard begins at row ", shard.place.first_row, ", but '", index_path, "' needs row ",
+                   expected_row, " there; the shards are in another order, or one is not named");
   const StoredTokenizer* const tokenizer = shard.model->source().tokenizer.get();
   if (shard.model->dims() != first.dims() ||
       shard.model->vocabulary().key_type() != first.vocabulary().key_type() ||
@@ -101,8 +97,8 @@ Status append_words(const Model& shard, const InterruptCheck& interrupted, Joine
     const std::string_view word = words.word(id);
     // Offsets that are damaged may overlap.
     if ((word.empty() && shard.source().tokenizer == nullptr) || word.size() > end - joined.word_bytes.size())
-      return make_error(ErrorCode::kCorrupt, shard.path(), ": the tensor '", kWordOffsets, "' at row ",
-                        id + 1, " gives the word an impossible length; the file is damaged");
+      return corrupt_file(shard.path(), "the tensor '", kWordOffsets, "' at row ", id + 1,
+                          " gives the word an impossible length; the file is damaged");
     joined.word_bytes.insert(joined.word_bytes.end(), word.begin(), word.end());
     joined.word_offsets.push_back(static_cast<int64_t>(joined.word_bytes.size()));
   }
@@ -146,8 +142,8 @@ Status check_words_are_distinct(const std::string& path, const Vocabulary& words
   for (int64_t i = 1; i < words.size(); ++i) {
     const std::string_view word = words.word(words.sorted_id(i));
     if (words.word(words.sorted_id(i - 1)) == word)
-      return {ErrorCode::kCorrupt, path + ": the word '" + escaped(word) +
-                                       "' is in two rows of the shards; convert the original again"};
+      return corrupt_file(path, "the word '", escaped(word),
+                          "' is in two rows of the shards; convert the original again");
   }
   return {};
 }
@@ -175,9 +171,8 @@ Result<ModelPtr> open_shards(const Input& input, const OpenOptions& options) {
     joined->shards.push_back(std::move(shard.model));
   }
   if (rows != index.rows_total)
-    return Error{ErrorCode::kCorrupt,
-                 concat(input.path(), ": the shards have ", rows, " rows, but the index says ",
-                        index.rows_total, "; it does not name all shards")};
+    return corrupt_file(input.path(), "the shards have ", rows, " rows, but the index says ",
+                        index.rows_total, "; it does not name all shards");
   GLOVE_ASSIGN_OR_RETURN(ModelPtr model, join(input.path(), std::move(joined), options));
   if (options.verify && !index.has_tokenizer)
     GLOVE_RETURN_IF_ERROR(check_words_are_distinct(input.path(), model->vocabulary()));

@@ -144,9 +144,8 @@ class WordListFile final : public WordSource {
       window_at_ += static_cast<size_t>(stop - begin) + (newline != nullptr ? 1 : 0);
       const int64_t most = layout_.has_columns ? kMaxColumnsBytes : kMaxWordBytes;
       if (line_.size() > static_cast<size_t>(most) + 1)
-        return Error{ErrorCode::kCorrupt,
-                     concat(path_, ": line ", line_number_, layout_.has_columns ? ": the line" : ": the word",
-                            " is longer than ", most, " bytes")};
+        return corrupt_file(path_, "line ", line_number_, layout_.has_columns ? ": the line" : ": the word",
+                            " is longer than ", most, " bytes");
       if (newline != nullptr) end_line();
     }
     return static_cast<int64_t>(words.ends.size() - before);

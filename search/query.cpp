@@ -67,9 +67,8 @@ MaybeQuery make_query(std::vector<float> vector, std::vector<int32_t> excluded, 
 Status check_finite(std::span<const float> vector, std::string_view what) {
   for (size_t j = 0; j < vector.size(); ++j)
     if (!std::isfinite(vector[j]))
-      return {ErrorCode::kInvalidArgument, "component " + std::to_string(j + 1) + " of " + std::string(what) +
-                                               " is " + (std::isnan(vector[j]) ? "NaN" : "infinite") +
-                                               "; every component must be finite"};
+      return invalid_argument("component ", j + 1, " of ", what, " is ",
+                              std::isnan(vector[j]) ? "NaN" : "infinite", "; every component must be finite");
   return {};
 }
 

@@ -58,12 +58,12 @@ Result<TokenizerContent> read_tokenizer(const std::string& source, std::string_v
     GLOVE_RETURN_IF_ERROR(poll.check());
     tokens.emplace_back(tokenizer->token(id));
     if (tokenizer->token(id).data() == nullptr)
-      return make_error(ErrorCode::kCorrupt, source, ": no token has the id ", id, ", but the largest id is ",
-                        tokenizer->vocabulary_size() - 1, "; each id must have a token");
+      return corrupt_file(source, "no token has the id ", id, ", but the largest id is ",
+                          tokenizer->vocabulary_size() - 1, "; each id must have a token");
   }
   if (const auto unknown = tokenizer->unknown_id(); unknown && tokenizer->token(*unknown).empty())
-    return Error{ErrorCode::kInvalidArgument,
-                 source + ": the unknown token is empty, which is not supported; a token with a text is"};
+    return invalid_argument(source,
+                            ": the unknown token is empty, which is not supported; a token with a text is");
   return TokenizerContent{std::move(tokens), std::move(tokenizer)};
 }
 
@@ -88,11 +88,10 @@ Result<std::shared_ptr<const StaticEncoder>> StaticEncoder::make(const Model& mo
     GLOVE_ASSIGN_OR_RETURN(tokenizer, Tokenizer::parse(stored->json, model.path(), interrupted));
   }
   if (static_cast<int64_t>(tokenizer->vocabulary_size()) != stored->tokens)
-    return make_error(ErrorCode::kCorrupt, model.path(), ": the tokenizer has ", tokenizer->vocabulary_size(),
-                      " tokens, but there are ", stored->tokens, " rows; the file is damaged");
+    return corrupt_file(model.path(), "the tokenizer has ", tokenizer->vocabulary_size(),
+                        " tokens, but there are ", stored->tokens, " rows; the file is damaged");
   if (!std::ranges::all_of(stored->weights, [](double weight) { return std::isfinite(weight); }))
-    return Error{ErrorCode::kCorrupt,
-                 model.path() + ": a weight of a token is NaN or infinite; the file is damaged"};
+    return corrupt_file(model.path(), "a weight of a token is NaN or infinite; the file is damaged");
   size_t median_length = 0;
   if (stored->rules == EncodingRules::kModel2Vec) {
     InterruptPoll poll(interrupted);

@@ -95,9 +95,7 @@ class FastTextReader final : public RowReader {
   static constexpr int64_t kEntryBytes = 10;  // beside the word
 
   int64_t row_bytes() const { return header_.dims * static_cast<int64_t>(sizeof(float)); }
-  Error corrupt(const std::string& what) const {
-    return {ErrorCode::kCorrupt, concat(path_, ": offset ", at_, ": ", what)};
-  }
+  Error corrupt(const std::string& what) const { return corrupt_file(path_, "offset ", at_, ": ", what); }
 
   Status check_header() const {
     const FastTextHeader& h = header_;

@@ -55,8 +55,8 @@ class MatrixReader : public RowReader {
     GLOVE_RETURN_IF_ERROR(fetch_numbers(raw));
     GLOVE_ASSIGN_OR_RETURN(const int64_t words, words_->next(raw.rows, raw.words));
     if (words < raw.rows)
-      return corrupt(concat("the matrix has ", counted(layout_.rows, "rows"), ", but '", words_->name(),
-                            "' has ", counted(rows_done_ + words, "words")));
+      return corrupt_file(source_, "the matrix has ", counted(layout_.rows, "rows"), ", but '",
+                          words_->name(), "' has ", counted(rows_done_ + words, "words"));
     rows_done_ += raw.rows;
     return true;
   }
@@ -85,14 +85,14 @@ class MatrixReader : public RowReader {
   virtual Result<bool> finish(RawBlock& raw) {
     GLOVE_ASSIGN_OR_RETURN(const int64_t more, words_->next(1, raw.words));
     if (more > 0)
-      return corrupt(concat("the matrix has ", counted(layout_.rows, "rows"), ", but '", words_->name(),
-                            "' has more words"));
+      return corrupt_file(source_, "the matrix has ", counted(layout_.rows, "rows"), ", but '",
+                          words_->name(), "' has more words");
     return false;
   }
-  Error corrupt(const std::string& what) const { return {ErrorCode::kCorrupt, source_ + ": " + what}; }
   Error ends_early(int64_t bytes_got) const {
-    return corrupt(concat("row ", rows_done_ + 1 + bytes_got / row_bytes_, ": the file ends early, before ",
-                          counted(layout_.rows, "rows"), " of ", row_bytes_, " bytes"));
+    return corrupt_file(source_, "row ", rows_done_ + 1 + bytes_got / row_bytes_,
+                        ": the file ends early, before ", counted(layout_.rows, "rows"), " of ", row_bytes_,
+                        " bytes");
   }
 
   std::string source_;
@@ -134,7 +134,8 @@ class RowMajorReader final : public MatrixReader {
   Result<bool> finish(RawBlock& raw) override {
     char extra = 0;
     GLOVE_ASSIGN_OR_RETURN(const size_t got, stream_->read(std::span(&extra, 1)));
-    if (got > 0) return corrupt("there are bytes after the last of " + counted(layout_.rows, "rows"));
+    if (got > 0)
+      return corrupt_file(source_, "there are bytes after the last of ", counted(layout_.rows, "rows"));
     return MatrixReader::finish(raw);
   }
 
@@ -161,7 +162,7 @@ class ColumnMajorReader final : public MatrixReader {
       const std::span<char> into(raw.bytes.data() + static_cast<size_t>(column) * piece, piece);
       const int64_t place = offset_ + (column * layout_.rows + rows_done_) * size;
       GLOVE_ASSIGN_OR_RETURN(const size_t got, file_->read_at(place, into));
-      if (got < piece) return corrupt(concat("column ", column + 1, ": the file ends early"));
+      if (got < piece) return corrupt_file(source_, "column ", column + 1, ": the file ends early");
     }
     return {};
   }
@@ -243,9 +244,8 @@ std::unique_ptr<RowReader> read_column_major(std::string source, const MatrixLay
 Status check_matrix(const std::string& source, const MatrixLayout& layout) {
   const int64_t dims = layout.columns - layout.leading_columns;
   if (layout.rows >= 1 && layout.rows <= kMaxRows && dims >= 1 && dims <= kMaxDims) return {};
-  return {ErrorCode::kCorrupt,
-          concat(source, ": there are ", layout.rows, " rows of ", dims, " components; a model has 1 to ",
-                 kMaxRows, " rows of 1 to ", kMaxDims)};
+  return corrupt_file(source, "there are ", layout.rows, " rows of ", dims, " components; a model has 1 to ",
+                      kMaxRows, " rows of 1 to ", kMaxDims);
 }
 
 Status skip_bytes(ByteStream& stream, int64_t count) {

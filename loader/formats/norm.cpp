@@ -52,9 +52,8 @@ Result<KeysAndValues> examine(const Input& input, const ReadOptions& options, in
   GLOVE_ASSIGN_OR_RETURN(pair.bytes, pair.values->size());
   const int64_t numbers = pair.bytes / kNumberBytes;
   if (pair.layout.rows == 0 || pair.bytes % kNumberBytes != 0 || numbers % pair.layout.rows != 0)
-    return Error{ErrorCode::kCorrupt,
-                 concat(input.path(), ": its ", pair.bytes, " bytes cannot be rows of float32 for the ",
-                        pair.layout.rows, " words of '", pair.keys_path, "'")};
+    return corrupt_file(input.path(), "its ", pair.bytes, " bytes cannot be rows of float32 for the ",
+                        pair.layout.rows, " words of '", pair.keys_path, "'");
   pair.layout.columns = numbers / pair.layout.rows;
   pair.layout.leading_columns = 1;
   GLOVE_RETURN_IF_ERROR(check_matrix(input.path(), pair.layout));
@@ -136,8 +135,7 @@ Result<std::unique_ptr<RowReader>> open_norm_text(const Input& input, const Read
   layout.numbers = usual_numbers(lines);
   layout.leading_numbers = 1;
   if (layout.numbers < 2)
-    return Error{ErrorCode::kCorrupt,
-                 input.path() + ": line 1: a word followed by a norm and components was expected"};
+    return corrupt_file(input.path(), "line 1: a word followed by a norm and components was expected");
   GLOVE_RETURN_IF_ERROR(check_dims(input.path(), layout.numbers - 1));
   return read_text(input, layout);
 }

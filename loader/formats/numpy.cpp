@@ -58,7 +58,7 @@ bool read_shape(std::string_view text, MatrixLayout& layout) {
 
 Result<NumpyHeader> read_header(const Input& input) {
   const auto corrupt = [&](const std::string& what) {
-    return Error{ErrorCode::kCorrupt, input.path() + ": offset 0: the .npy header " + what};
+    return corrupt_file(input.path(), "offset 0: the .npy header ", what);
   };
   const std::string_view bytes(input.sample().data(), input.sample().size());
   if (!bytes.starts_with(kMagic) || bytes.size() < 12) return corrupt("is missing or cut off");
@@ -108,9 +108,8 @@ Result<std::unique_ptr<RowReader>> open_numpy(const Input& input, const ReadOpti
     GLOVE_ASSIGN_OR_RETURN(auto file, input.random_access(expected, "its header describes"));
     GLOVE_ASSIGN_OR_RETURN(const int64_t bytes, file->size());
     if (bytes != expected)
-      return Error{ErrorCode::kCorrupt,
-                   concat(input.path(), ": offset ", std::min(bytes, expected), ": the header describes ",
-                          expected, " bytes, but there are ", bytes)};
+      return corrupt_file(input.path(), "offset ", std::min(bytes, expected), ": the header describes ",
+                          expected, " bytes, but there are ", bytes);
     return read_column_major(input.path(), layout, std::move(file), header.data_offset, std::move(words));
   }
   auto stream = input.stream();

@@ -28,9 +28,9 @@ Status read_scales(const std::string& source, const File& file, const Safetensor
     const int64_t count = tensor.bytes / element_bytes(*type);
     if (count == 1) continue;
     if (tensor.shape[0] != layout.rows || count != layout.rows || !layout.scales.empty())
-      return make_error(ErrorCode::kCorrupt, source, ": ", quoted_value(name), " has ",
-                        counted(count, "numbers"), "; one tensor of scales with a number for each of ",
-                        layout.rows, " rows can be read");
+      return corrupt_file(source, quoted_value(name), " has ", counted(count, "numbers"),
+                          "; one tensor of scales with a number for each of ", layout.rows,
+                          " rows can be read");
     std::vector<char> bytes(static_cast<size_t>(tensor.bytes));
     GLOVE_RETURN_IF_ERROR(file.read_at(tensor.offset, bytes));
     layout.scales.resize(static_cast<size_t>(count));
@@ -59,9 +59,8 @@ Result<const Tensor*> find_matrix(const std::string& source, const SafetensorsHe
   if (name.empty() && (floats == 1 || (floats == 0 && integers == 1))) return only;
   const std::string found = "; the matrices are " + names.text();
   if (floats + integers == 0)
-    return Error{ErrorCode::kCorrupt,
-                 source + ": a matrix of F16, BF16, F32, F64 or I8 was expected, but there is " +
-                     (others.text().empty() ? "none" : others.text())};
+    return corrupt_file(source, "a matrix of F16, BF16, F32, F64 or I8 was expected, but there is ",
+                        others.text().empty() ? "none" : others.text());
   return name.empty()
              ? invalid_argument(source,
                                 ": name the tensor that holds the vectors (--tensor of glove-convert, "

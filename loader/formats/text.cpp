@@ -239,7 +239,7 @@ class TextReader final : public RowReader {
   }
 
   Error error_at(int64_t line, const std::string& what) const {
-    return {ErrorCode::kCorrupt, concat(path_, ": line ", line, ": ", what)};
+    return corrupt_file(path_, "line ", line, ": ", what);
   }
 
   // After a header, every line is a row. There may be fewer than promised, if the last one is whole. Fetches
@@ -274,7 +274,7 @@ class TextReader final : public RowReader {
     return true;
   }
   Error mismatch(const std::string& what) const {
-    return {ErrorCode::kCorrupt, concat(path_, ": '", words_->name(), "' has ", what)};
+    return corrupt_file(path_, "'", words_->name(), "' has ", what);
   }
   Result<bool> check_row_count() {
     if (words_ != nullptr) {
@@ -378,8 +378,7 @@ int64_t usual_numbers(std::span<const std::string_view> lines) {
 
 Status check_dims(const std::string& source, int64_t dims) {
   if (dims <= kMaxDims) return {};
-  return {ErrorCode::kCorrupt,
-          concat(source, ": its lines have ", dims, " components; a model has at most ", kMaxDims)};
+  return corrupt_file(source, "its lines have ", dims, " components; a model has at most ", kMaxDims);
 }
 
 std::optional<TextHeader> parse_text_header(std::string_view line) {
@@ -412,7 +411,7 @@ Result<std::unique_ptr<RowReader>> open_glove_text(const Input& input, const Rea
   GLOVE_ASSIGN_OR_RETURN(const auto lines, sample_lines(input));
   layout.numbers = usual_numbers(lines);
   if (layout.numbers == 0)
-    return Error{ErrorCode::kCorrupt, input.path() + ": line 1: a word followed by numbers was expected"};
+    return corrupt_file(input.path(), "line 1: a word followed by numbers was expected");
   GLOVE_RETURN_IF_ERROR(check_dims(input.path(), layout.numbers));
   return read_text(input, layout);
 }

@@ -48,9 +48,7 @@ std::optional<TextHeader> word2vec_header(const Input& input) {
 // Returns the same if it is within the limits of a model, and otherwise the reason.
 Result<TextHeader> checked_word2vec_header(const Input& input) {
   const auto header = word2vec_header(input);
-  const auto corrupt = [&](const std::string& what) {
-    return Error{ErrorCode::kCorrupt, input.path() + ": line 1: " + what};
-  };
+  const auto corrupt = [&](const std::string& what) { return corrupt_file(input.path(), "line 1: ", what); };
   if (!header) return corrupt("a header with the number of rows and of dimensions was expected");
   if (header->rows < 1 || header->rows > kMaxRows || header->dims < 1 || header->dims > kMaxDims)
     return corrupt(concat("the header says ", header->rows_text, " rows of ", header->dims_text,
@@ -97,12 +95,11 @@ Status check_row_length(const std::string& path, const TextHeader& header,
     return trailing_numbers(row) == header.dims;
   });
   if (usual <= header.dims || some_fit) return {};
-  return {ErrorCode::kCorrupt,
-          concat(path, ": line 1: the header says ", header.dims_text,
-                 " dimensions, but the lines after it have ", usual,
-                 " numbers; if their words end in numbers, name the format word2vec-text "
-                 "(--format of glove-convert, "
-                 "\"format\" of glove_load)")};
+  return corrupt_file(path, "line 1: the header says ", header.dims_text,
+                      " dimensions, but the lines after it have ", usual,
+                      " numbers; if their words end in numbers, name the format word2vec-text "
+                      "(--format of glove-convert, "
+                      "\"format\" of glove_load)");
 }
 
 constexpr float kMostPlausible = 1e20f;  // letters as float32 are larger
@@ -284,7 +281,7 @@ class Word2vecBinaryReader final : public RowReader {
     }
   }
 
-  Error corrupt(const std::string& what) const { return {ErrorCode::kCorrupt, path_ + ": " + what}; }
+  Error corrupt(const std::string& what) const { return corrupt_file(path_, what); }
 
   std::string path_;
   TextHeader header_;

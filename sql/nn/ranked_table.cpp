@@ -54,12 +54,11 @@ bool may_see_different_rows(sqlite3* db) {
 // An input that was not given has no value in this plan, not even NULL. Reading it is an error, so that
 // SQLite cannot discard rows by checking `expr = NULL` where it does not omit the check (see push_inputs()).
 Error missing_input(const Inputs& inputs, const vtab::InputColumns& columns, int index, Column column) {
-  if (inputs.state(column) == Given::kNo)
-    return {ErrorCode::kInvalidArgument, vtab::not_given(columns, index)};
-  return {ErrorCode::kInvalidArgument,
-          std::string(columns.table) + ": the input " + columns.name(index) +
-              " is NULL, which counts as not given, so it can be neither read nor compared. Beside an OR or "
-              "16 other conditions SQLite compares it itself; omit the condition there"};
+  if (inputs.state(column) == Given::kNo) return invalid_argument(vtab::not_given(columns, index));
+  return invalid_argument(
+      std::string(columns.table), ": the input ", columns.name(index),
+      " is NULL, which counts as not given, so it can be neither read nor compared. Beside an OR or "
+      "16 other conditions SQLite compares it itself; omit the condition there");
 }
 
 }  // namespace

@@ -112,20 +112,19 @@ void append_json(const Json& json, std::string& text) {
 Result<Json> parse_json(std::string_view text, const JsonSource& source) {
   const std::string& file = source.file;
   if (text.size() > kMostBytes)
-    return make_error(ErrorCode::kCorrupt, file, ": a tokenizer.json of ", text.size(),
-                      " bytes is too long: at most ", kMostBytes, " are read");
+    return corrupt_file(file, "a tokenizer.json of ", text.size(), " bytes is too long: at most ", kMostBytes,
+                        " are read");
   if (depth_of(text) > kMostDepth)
-    return Error{ErrorCode::kCorrupt, file + ": the JSON is nested deeper than " +
-                                          std::to_string(kMostDepth) + " levels, so it is no tokenizer.json"};
+    return corrupt_file(file, "the JSON is nested deeper than ", kMostDepth,
+                        " levels, so it is no tokenizer.json");
   TreeBuilder builder;
   GLOVE_ASSIGN_OR_RETURN(const bool is_json, read_json(text, builder, [&] { return source.poll.stop(); }));
   if (is_json) return std::move(builder.root);
   if (builder.is_too_large)
-    return make_error(ErrorCode::kCorrupt, file,
-                      ": the JSON has a number beyond the range of a double: download tokenizer.json again");
+    return corrupt_file(file,
+                        "the JSON has a number beyond the range of a double: download tokenizer.json again");
   const size_t position = builder.error_position > 0 ? builder.error_position : text.find('\0') + 1;
-  return Error{ErrorCode::kCorrupt, file + ": malformed JSON at byte " + std::to_string(position) +
-                                        ": download tokenizer.json again"};
+  return corrupt_file(file, "malformed JSON at byte ", position, ": download tokenizer.json again");
 }
 
 std::optional<double> Json::number() const {
