@@ -16,22 +16,7 @@ bool is_ideograph(char32_t code) {
 
 class BertNormalizer : public Normalizer {
  public:
-  [[gnu::cold]] static Result<std::unique_ptr<const Normalizer>> read(const JsonField& field) {
-    auto made = std::make_unique<BertNormalizer>();
-    GLOVE_ASSIGN_OR_RETURN(made->cleans_, field.boolean("clean_text"));
-    GLOVE_ASSIGN_OR_RETURN(made->separates_, field.boolean("handle_chinese_chars"));
-    GLOVE_ASSIGN_OR_RETURN(made->lowers_, field.boolean("lowercase"));
-    GLOVE_ASSIGN_OR_RETURN(made->strips_, field.boolean("strip_accents", made->lowers_));
-    for (unsigned char byte = 0; byte < 128; ++byte) {
-      const uint16_t flags = character(byte).flags;
-      char& mapped = made->ascii_[byte];
-      mapped = static_cast<char>(byte);
-      if (made->lowers_ && byte >= 'A' && byte <= 'Z') mapped = static_cast<char>(byte + ('a' - 'A'));
-      if (made->cleans_ && (flags & kWhite) != 0) mapped = ' ';
-      made->drops_[byte] = made->cleans_ && (flags & kBertDropped) != 0;
-    }
-    return std::unique_ptr<const Normalizer>(std::move(made));
-  }
+  friend Result<std::unique_ptr<const Normalizer>> tokenizers::read_bert_normalizer(const JsonField& field);
 
   void append(std::string_view text, NormalizerBuffers& buffers, std::string& out,
               TextWork& work) const override {
@@ -94,7 +79,20 @@ class BertNormalizer : public Normalizer {
 }  // namespace
 
 Result<std::unique_ptr<const Normalizer>> read_bert_normalizer(const JsonField& field) {
-  return BertNormalizer::read(field);
+  auto made = std::make_unique<BertNormalizer>();
+  GLOVE_ASSIGN_OR_RETURN(made->cleans_, field.boolean("clean_text"));
+  GLOVE_ASSIGN_OR_RETURN(made->separates_, field.boolean("handle_chinese_chars"));
+  GLOVE_ASSIGN_OR_RETURN(made->lowers_, field.boolean("lowercase"));
+  GLOVE_ASSIGN_OR_RETURN(made->strips_, field.boolean("strip_accents", made->lowers_));
+  for (unsigned char byte = 0; byte < 128; ++byte) {
+    const uint16_t flags = character(byte).flags;
+    char& mapped = made->ascii_[byte];
+    mapped = static_cast<char>(byte);
+    if (made->lowers_ && byte >= 'A' && byte <= 'Z') mapped = static_cast<char>(byte + ('a' - 'A'));
+    if (made->cleans_ && (flags & kWhite) != 0) mapped = ' ';
+    made->drops_[byte] = made->cleans_ && (flags & kBertDropped) != 0;
+  }
+  return std::unique_ptr<const Normalizer>(std::move(made));
 }
 
 }  // namespace glove::tokenizers

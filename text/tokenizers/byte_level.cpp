@@ -26,13 +26,7 @@ constexpr std::string_view kWords =
 
 class ByteLevel : public PreTokenizer {
  public:
-  [[gnu::cold]] static Result<std::unique_ptr<const PreTokenizer>> read(const JsonField& field) {
-    auto made = std::make_unique<ByteLevel>();
-    GLOVE_ASSIGN_OR_RETURN(made->adds_space_, field.boolean("add_prefix_space"));
-    GLOVE_ASSIGN_OR_RETURN(const bool finds_words, field.boolean("use_regex", true));
-    if (finds_words) made->words_ = Pattern::expression(kWords);
-    return std::unique_ptr<const PreTokenizer>(std::move(made));
-  }
+  friend Result<std::unique_ptr<const PreTokenizer>> tokenizers::read_byte_level(const JsonField& field);
 
   void apply(PieceList& pieces, TextWork& work) const override {
     pieces.rewrite(work, [&](std::string_view piece, std::string& out, const PieceSink& sink) {
@@ -67,7 +61,11 @@ void append_spelled(std::string_view bytes, std::string& out, TextWork& work) {
 }
 
 Result<std::unique_ptr<const PreTokenizer>> read_byte_level(const JsonField& field) {
-  return ByteLevel::read(field);
+  auto made = std::make_unique<ByteLevel>();
+  GLOVE_ASSIGN_OR_RETURN(made->adds_space_, field.boolean("add_prefix_space"));
+  GLOVE_ASSIGN_OR_RETURN(const bool finds_words, field.boolean("use_regex", true));
+  if (finds_words) made->words_ = Pattern::expression(kWords);
+  return std::unique_ptr<const PreTokenizer>(std::move(made));
 }
 
 }  // namespace glove::tokenizers

@@ -121,12 +121,7 @@ class Word {
 
 class BytePair : public TokenModel {
  public:
-  [[gnu::cold]] static Result<std::unique_ptr<const TokenModel>> read(const JsonField& model) {
-    auto made = std::make_unique<BytePair>();
-    GLOVE_RETURN_IF_ERROR(made->read_options(model));
-    GLOVE_RETURN_IF_ERROR(made->read_merges(model));
-    return std::unique_ptr<const TokenModel>(std::move(made));
-  }
+  friend Result<std::unique_ptr<const TokenModel>> tokenizers::read_byte_pair(const JsonField& model);
 
   bool is_slow() const override { return true; }
 
@@ -269,7 +264,10 @@ class BytePair : public TokenModel {
 }  // namespace
 
 Result<std::unique_ptr<const TokenModel>> read_byte_pair(const JsonField& model) {
-  return BytePair::read(model);
+  auto made = std::make_unique<BytePair>();
+  GLOVE_RETURN_IF_ERROR(made->read_options(model));
+  GLOVE_RETURN_IF_ERROR(made->read_merges(model));
+  return std::unique_ptr<const TokenModel>(std::move(made));
 }
 
 }  // namespace glove::tokenizers

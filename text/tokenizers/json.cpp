@@ -149,10 +149,6 @@ Error JsonField::must_be(std::string_view what) const {
   return corrupt("must be " + std::string(what) + ", and not " + quoted_value(shown));
 }
 
-bool JsonField::has(const char* name) const {
-  return find(name).has_value();
-}
-
 std::optional<JsonField> JsonField::find(const char* name) const {
   const auto* object = value_->as<JsonObject>();
   if (object == nullptr) return std::nullopt;
@@ -183,18 +179,10 @@ Result<std::string> JsonField::string(const char* name) const {
   return field.must_be("a string");
 }
 
-Result<std::string> JsonField::string(const char* name, std::string otherwise) const {
-  return has(name) ? string(name) : Result<std::string>(std::move(otherwise));
-}
-
 Result<bool> JsonField::boolean(const char* name) const {
   GLOVE_ASSIGN_OR_RETURN(const JsonField field, at(name));
   if (const auto* flag = field.value().as<bool>()) return *flag;
   return field.must_be("true or false");
-}
-
-Result<bool> JsonField::boolean(const char* name, bool otherwise) const {
-  return has(name) ? boolean(name) : Result<bool>(otherwise);
 }
 
 Result<uint64_t> JsonField::number(const char* name) const {

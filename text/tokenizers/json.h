@@ -64,7 +64,7 @@ class JsonField {
 
   // A member; of the other functions, the first fails if it is missing, and the second takes null for
   // missing.
-  [[gnu::cold]] bool has(const char* name) const;
+  [[gnu::cold]] bool has(const char* name) const { return find(name).has_value(); }
   [[gnu::cold]] Result<JsonField> at(const char* name) const;
   [[gnu::cold]] std::optional<JsonField> find(const char* name) const;
 
@@ -78,9 +78,13 @@ class JsonField {
 
   // Members of a type. With a default, they may be missing.
   [[gnu::cold]] Result<std::string> string(const char* name) const;
-  [[gnu::cold]] Result<std::string> string(const char* name, std::string otherwise) const;
+  [[gnu::cold]] Result<std::string> string(const char* name, std::string otherwise) const {
+    return has(name) ? string(name) : Result<std::string>(std::move(otherwise));
+  }
   [[gnu::cold]] Result<bool> boolean(const char* name) const;
-  [[gnu::cold]] Result<bool> boolean(const char* name, bool otherwise) const;
+  [[gnu::cold]] Result<bool> boolean(const char* name, bool otherwise) const {
+    return has(name) ? boolean(name) : Result<bool>(otherwise);
+  }
   [[gnu::cold]] Result<uint32_t> id(const char* name) const;
   [[gnu::cold]] Result<uint64_t> number(const char* name) const;
 

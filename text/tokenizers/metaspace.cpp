@@ -10,24 +10,7 @@ enum class PrependScheme { kAlways, kFirst, kNever };
 
 class Metaspace : public PreTokenizer {
  public:
-  [[gnu::cold]] static Result<std::unique_ptr<const PreTokenizer>> read(const JsonField& field) {
-    auto made = std::make_unique<Metaspace>();
-    GLOVE_ASSIGN_OR_RETURN(made->replacement_, field.string("replacement"));
-    if (made->replacement_.empty() || made->replacement_.size() != length_of(made->replacement_[0]))
-      return field.corrupt("must have one character as its 'replacement'");
-    GLOVE_ASSIGN_OR_RETURN(const std::string scheme, field.string("prepend_scheme", "always"));
-    if (scheme != "always" && scheme != "first" && scheme != "never")
-      return field.corrupt("has the prepend_scheme " + quoted_value(scheme) +
-                           ": it must be 'always', 'first' or 'never'");
-    GLOVE_ASSIGN_OR_RETURN(const bool adds_space, field.boolean("add_prefix_space", true));
-    if (!adds_space && scheme != "never")
-      return field.corrupt("has an add_prefix_space that contradicts its prepend_scheme");
-    made->scheme_ = scheme == "always"  ? PrependScheme::kAlways
-                    : scheme == "first" ? PrependScheme::kFirst
-                                        : PrependScheme::kNever;
-    GLOVE_ASSIGN_OR_RETURN(made->splits_, field.boolean("split", true));
-    return std::unique_ptr<const PreTokenizer>(std::move(made));
-  }
+  friend Result<std::unique_ptr<const PreTokenizer>> tokenizers::read_metaspace(const JsonField& field);
 
   bool needs_origin() const override { return scheme_ == PrependScheme::kFirst; }
 
@@ -62,7 +45,22 @@ class Metaspace : public PreTokenizer {
 }  // namespace
 
 Result<std::unique_ptr<const PreTokenizer>> read_metaspace(const JsonField& field) {
-  return Metaspace::read(field);
+  auto made = std::make_unique<Metaspace>();
+  GLOVE_ASSIGN_OR_RETURN(made->replacement_, field.string("replacement"));
+  if (made->replacement_.empty() || made->replacement_.size() != length_of(made->replacement_[0]))
+    return field.corrupt("must have one character as its 'replacement'");
+  GLOVE_ASSIGN_OR_RETURN(const std::string scheme, field.string("prepend_scheme", "always"));
+  if (scheme != "always" && scheme != "first" && scheme != "never")
+    return field.corrupt("has the prepend_scheme " + quoted_value(scheme) +
+                         ": it must be 'always', 'first' or 'never'");
+  GLOVE_ASSIGN_OR_RETURN(const bool adds_space, field.boolean("add_prefix_space", true));
+  if (!adds_space && scheme != "never")
+    return field.corrupt("has an add_prefix_space that contradicts its prepend_scheme");
+  made->scheme_ = scheme == "always"  ? PrependScheme::kAlways
+                  : scheme == "first" ? PrependScheme::kFirst
+                                      : PrependScheme::kNever;
+  GLOVE_ASSIGN_OR_RETURN(made->splits_, field.boolean("split", true));
+  return std::unique_ptr<const PreTokenizer>(std::move(made));
 }
 
 }  // namespace glove::tokenizers

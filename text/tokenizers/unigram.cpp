@@ -14,20 +14,7 @@ constexpr uint32_t kNowhere = UINT32_MAX;
 
 class Unigram : public TokenModel {
  public:
-  [[gnu::cold]] static Result<std::unique_ptr<const TokenModel>> read(const JsonField& model) {
-    auto made = std::make_unique<Unigram>();
-    GLOVE_RETURN_IF_ERROR(made->read_scores(model));
-    if (model.has("unk_id")) {
-      GLOVE_ASSIGN_OR_RETURN(const uint32_t unknown, model.id("unk_id"));
-      if (unknown >= made->scores_.size())
-        return model.corrupt("has the unk_id " + std::to_string(unknown) + ", but only " +
-                             std::to_string(made->scores_.size()) + " tokens in 'vocab'");
-      made->unknown_id_ = unknown;
-    }
-    GLOVE_ASSIGN_OR_RETURN(const bool byte_fallback, model.boolean("byte_fallback", false));
-    if (byte_fallback) made->bytes_ = ByteTokens(made->vocabulary_);
-    return std::unique_ptr<const TokenModel>(std::move(made));
-  }
+  friend Result<std::unique_ptr<const TokenModel>> tokenizers::read_unigram(const JsonField& model);
 
   bool is_slow() const override { return true; }
 
@@ -137,7 +124,18 @@ class Unigram : public TokenModel {
 }  // namespace
 
 Result<std::unique_ptr<const TokenModel>> read_unigram(const JsonField& model) {
-  return Unigram::read(model);
+  auto made = std::make_unique<Unigram>();
+  GLOVE_RETURN_IF_ERROR(made->read_scores(model));
+  if (model.has("unk_id")) {
+    GLOVE_ASSIGN_OR_RETURN(const uint32_t unknown, model.id("unk_id"));
+    if (unknown >= made->scores_.size())
+      return model.corrupt("has the unk_id " + std::to_string(unknown) + ", but only " +
+                           std::to_string(made->scores_.size()) + " tokens in 'vocab'");
+    made->unknown_id_ = unknown;
+  }
+  GLOVE_ASSIGN_OR_RETURN(const bool byte_fallback, model.boolean("byte_fallback", false));
+  if (byte_fallback) made->bytes_ = ByteTokens(made->vocabulary_);
+  return std::unique_ptr<const TokenModel>(std::move(made));
 }
 
 }  // namespace glove::tokenizers

@@ -8,16 +8,7 @@ namespace {
 
 class WordPiece : public TokenModel {
  public:
-  [[gnu::cold]] static Result<std::unique_ptr<const TokenModel>> read(const JsonField& model) {
-    auto made = std::make_unique<WordPiece>();
-    GLOVE_ASSIGN_OR_RETURN(const JsonField vocabulary, model.at("vocab"));
-    GLOVE_ASSIGN_OR_RETURN(made->vocabulary_, read_vocabulary(vocabulary));
-    GLOVE_ASSIGN_OR_RETURN(made->unknown_id_, read_unknown(model, made->vocabulary_));
-    GLOVE_ASSIGN_OR_RETURN(const std::string prefix, model.string("continuing_subword_prefix"));
-    made->continues_ = made->vocabulary_.trie().walk(made->continuation_, prefix);
-    GLOVE_ASSIGN_OR_RETURN(made->most_characters_, model.number("max_input_chars_per_word"));
-    return std::unique_ptr<const TokenModel>(std::move(made));
-  }
+  friend Result<std::unique_ptr<const TokenModel>> tokenizers::read_word_piece(const JsonField& model);
 
   Status encode(std::string_view piece, ModelBuffers&, TextWork& work,
                 std::vector<uint32_t>& ids) const override {
@@ -67,13 +58,7 @@ class WordPiece : public TokenModel {
 
 class WordLevel : public TokenModel {
  public:
-  [[gnu::cold]] static Result<std::unique_ptr<const TokenModel>> read(const JsonField& model) {
-    auto made = std::make_unique<WordLevel>();
-    GLOVE_ASSIGN_OR_RETURN(const JsonField vocabulary, model.at("vocab"));
-    GLOVE_ASSIGN_OR_RETURN(made->vocabulary_, read_vocabulary(vocabulary));
-    GLOVE_ASSIGN_OR_RETURN(made->unknown_id_, read_unknown(model, made->vocabulary_));
-    return std::unique_ptr<const TokenModel>(std::move(made));
-  }
+  friend Result<std::unique_ptr<const TokenModel>> tokenizers::read_word_level(const JsonField& model);
 
   Status encode(std::string_view piece, ModelBuffers&, TextWork&, std::vector<uint32_t>& ids) const override {
     const auto found = vocabulary_.find(piece);
@@ -85,11 +70,22 @@ class WordLevel : public TokenModel {
 }  // namespace
 
 Result<std::unique_ptr<const TokenModel>> read_word_piece(const JsonField& model) {
-  return WordPiece::read(model);
+  auto made = std::make_unique<WordPiece>();
+  GLOVE_ASSIGN_OR_RETURN(const JsonField vocabulary, model.at("vocab"));
+  GLOVE_ASSIGN_OR_RETURN(made->vocabulary_, read_vocabulary(vocabulary));
+  GLOVE_ASSIGN_OR_RETURN(made->unknown_id_, read_unknown(model, made->vocabulary_));
+  GLOVE_ASSIGN_OR_RETURN(const std::string prefix, model.string("continuing_subword_prefix"));
+  made->continues_ = made->vocabulary_.trie().walk(made->continuation_, prefix);
+  GLOVE_ASSIGN_OR_RETURN(made->most_characters_, model.number("max_input_chars_per_word"));
+  return std::unique_ptr<const TokenModel>(std::move(made));
 }
 
 Result<std::unique_ptr<const TokenModel>> read_word_level(const JsonField& model) {
-  return WordLevel::read(model);
+  auto made = std::make_unique<WordLevel>();
+  GLOVE_ASSIGN_OR_RETURN(const JsonField vocabulary, model.at("vocab"));
+  GLOVE_ASSIGN_OR_RETURN(made->vocabulary_, read_vocabulary(vocabulary));
+  GLOVE_ASSIGN_OR_RETURN(made->unknown_id_, read_unknown(model, made->vocabulary_));
+  return std::unique_ptr<const TokenModel>(std::move(made));
 }
 
 }  // namespace glove::tokenizers
