@@ -47,13 +47,6 @@ void add_products(const float* a, const float* b, int64_t dims, double* p) {
 
 }  // namespace
 
-double exact_dot_plain(const float* a, const float* b, int64_t dims) {
-  GLOVE_REQUIRE(dims >= 0 && ScopedFloatEnvironment::is_set());
-  double p[kLanes] = {};
-  add_plain(a, b, 0, dims, p);
-  return sum_of_lanes(p);
-}
-
 double exact_dot(const double* a, const float* b, int64_t dims) {
   GLOVE_REQUIRE(dims >= 0 && ScopedFloatEnvironment::is_set());
   double p[kLanes] = {};
@@ -71,10 +64,6 @@ double exact_dot(const float* a, const float* b, int64_t dims) {
 void PiecewiseDot::add(const float* a, const float* b, int64_t count) {
   GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
   add_products(a, b, count, lanes_.data());
-}
-
-double PiecewiseDot::value() const {
-  return sum_of_lanes(lanes_.data());
 }
 
 }  // namespace glove

@@ -25,15 +25,12 @@ T sum_of_lanes(const T* p) {
   return ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]));
 }
 
-// Returns the same bits without SIMD, for comparison.
-double exact_dot_plain(const float* a, const float* b, int64_t dims);
-
 // D(a, b) of vectors that are read piece by piece, with the same bits.
 class PiecewiseDot {
  public:
   // Adds the next `count` components. REQUIRES: every piece but the last has a multiple of 8 components.
   void add(const float* a, const float* b, int64_t count);
-  double value() const;
+  double value() const { return sum_of_lanes(lanes_.data()); }
 
  private:
   std::array<double, 8> lanes_{};
