@@ -112,7 +112,7 @@ bool is_csv(const Input& input) {
 
 // Returns what the file is. `sure`: only by magic that no text or matrix begins with.
 const char* foreign(const Input& input, bool sure) {
-  const std::string_view head(input.sample().data(), input.sample().size());
+  const std::string_view head = input.sample();
   const size_t indent = std::min(head.find_first_not_of(" \t\r\n"), head.size());
   for (const Foreign& foreign : kForeign) {
     const size_t offset = foreign.offset == kAfterSpace ? indent : foreign.offset;
@@ -125,7 +125,7 @@ const char* foreign(const Input& input, bool sure) {
 }
 
 Error unknown_format(const Input& input) {
-  if (is_lfs_pointer({input.sample().data(), input.sample().size()})) return lfs_pointer_error(input.path());
+  if (is_lfs_pointer(input.sample())) return lfs_pointer_error(input.path());
   if (const char* const what = foreign(input, false)) return corrupt_file(input.path(), "the file is ", what);
   return corrupt_file(input.path(), "offset 0: the content is of no known format (", format_names(), ")");
 }

@@ -125,10 +125,6 @@ int64_t Input::content_bytes() const {
   return compression_ ? -1 : file_bytes_;
 }
 
-int64_t Input::bytes_to_read() const {
-  return copy_ != nullptr ? copy_bytes_ : file_bytes_;
-}
-
 const InterruptCheck& Input::interrupt_check() const {
   return watch_->interrupted;
 }

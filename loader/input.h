@@ -36,12 +36,12 @@ class Input {
   int64_t content_bytes() const;
   // Returns the final value of a reader's file_position(): file_bytes(), or the size of the copy that
   // random_access() made.
-  int64_t bytes_to_read() const;
+  int64_t bytes_to_read() const { return copy_ != nullptr ? copy_bytes_ : file_bytes_; }
   const std::shared_ptr<const File>& file() const { return file_; }
 
   // The first uncompressed bytes, at most kSampleBytes; `sample_is_whole` if these are all.
   static constexpr size_t kSampleBytes = 131072;  // more than the longest word
-  std::span<const char> sample() const { return sample_; }
+  std::string_view sample() const { return {sample_.data(), sample_.size()}; }
   bool sample_is_whole() const { return sample_is_whole_; }
 
   // Returns the first `bytes` uncompressed bytes, or all if there are fewer, for formats with rows longer

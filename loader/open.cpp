@@ -64,7 +64,7 @@ Result<ModelPtr> read_to_heap(const Input& input, const Format& format, const Op
 Result<const Format*> find_format_to_verify(const Input& input, const ReadOptions& options) {
   ReadOptions model = options;
   model.format = "glove-model";
-  const std::string_view head(input.sample().data(), input.sample().size());
+  const std::string_view head = input.sample();
   if (!options.format.empty()) return find_format(input, options);
   if (input.is_plain() && looks_like_safetensors(head)) {
     auto found = find_format(input, options);

@@ -27,10 +27,6 @@ std::optional<int64_t> parse_count(std::string_view text) {
   return count;
 }
 
-std::string quoted(std::string_view text) {
-  return "'" + escaped(text) + "'";
-}
-
 // The key of a shard in the weight map: the names sort in the order of the rows.
 std::string weight_name(size_t number) {
   std::string digits = std::to_string(number);
@@ -127,7 +123,7 @@ Result<ShardIndex> parse_shard_index(const std::string& source, std::string_view
       return corrupt("the '", kWeightMap, "' has ", weights.size(), " entries, but none of them is '", key,
                      "' with the name of a file");
     if (!is_plain_name(name))
-      return corrupt("the file ", quoted(name), " of '", key,
+      return corrupt("the file '", escaped(name), "' of '", key,
                      "' is not a name in the directory of the index; shards must be beside it");
     index.files.emplace_back(name);
   }

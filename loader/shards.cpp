@@ -42,13 +42,9 @@ Result<ShardIndex> read_index(const Input& input) {
   return parse_shard_index(input.path(), text);
 }
 
-std::string path_beside(const std::string& index_path, const std::string& name) {
-  return index_path.substr(0, file_name_at(index_path)) + name;
-}
-
 Result<OpenShard> open_shard(const std::string& index_path, const std::string& name,
                              const OpenOptions& options) {
-  const std::string path = path_beside(index_path, name);
+  const std::string path = index_path.substr(0, file_name_at(index_path)) + name;
   auto opened = File::open_for_reading(path);
   if (!opened.ok())
     return Error{opened.error().code, index_path + ": a shard is missing: " + opened.error().message +

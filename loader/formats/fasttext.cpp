@@ -156,7 +156,7 @@ class FastTextReader final : public RowReader {
 }  // namespace
 
 Result<bool> sniff_fasttext(const Input& input, const ReadOptions&) {
-  return std::string_view(input.sample().data(), input.sample().size()).starts_with(kFastTextMagic);
+  return input.sample().starts_with(kFastTextMagic);
 }
 
 Result<std::unique_ptr<RowReader>> open_fasttext(const Input& input, const ReadOptions&) {

@@ -85,7 +85,7 @@ std::unique_ptr<RowReader> rows_of(const std::string& source, ModelPtr model) {
 }  // namespace
 
 Result<bool> sniff_glove_model(const Input& input, const ReadOptions&) {
-  if (!looks_like_safetensors({input.sample().data(), input.sample().size()})) return false;
+  if (!looks_like_safetensors(input.sample())) return false;
   const auto header = read_safetensors_header(input.path(), *input.stream(), input.content_bytes());
   if (header.ok()) return is_model_file(header.value());
   if (header.error().code == ErrorCode::kCorrupt) return false;
@@ -99,7 +99,7 @@ Result<std::unique_ptr<RowReader>> open_glove_model(const Input& input, const Re
 }
 
 Result<bool> sniff_glove_shards(const Input& input, const ReadOptions&) {
-  return looks_like_shard_index({input.sample().data(), input.sample().size()});
+  return looks_like_shard_index(input.sample());
 }
 
 Result<std::unique_ptr<RowReader>> open_glove_shards(const Input& input, const ReadOptions&) {

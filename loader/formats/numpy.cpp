@@ -60,7 +60,7 @@ Result<NumpyHeader> read_header(const Input& input) {
   const auto corrupt = [&](const std::string& what) {
     return corrupt_file(input.path(), "offset 0: the .npy header ", what);
   };
-  const std::string_view bytes(input.sample().data(), input.sample().size());
+  const std::string_view bytes = input.sample();
   if (!bytes.starts_with(kMagic) || bytes.size() < 12) return corrupt("is missing or cut off");
   const auto byte = [&](size_t i) { return static_cast<size_t>(static_cast<unsigned char>(bytes[i])); };
   const size_t major = byte(6);
@@ -94,7 +94,7 @@ Result<NumpyHeader> read_header(const Input& input) {
 }  // namespace
 
 Result<bool> sniff_numpy(const Input& input, const ReadOptions&) {
-  return std::string_view(input.sample().data(), input.sample().size()).starts_with(kMagic);
+  return input.sample().starts_with(kMagic);
 }
 
 Result<std::unique_ptr<RowReader>> open_numpy(const Input& input, const ReadOptions& options) {

@@ -78,7 +78,7 @@ Result<std::shared_ptr<const File>> safetensors_file(const Input& input) {
 }
 
 Result<bool> sniff_safetensors(const Input& input, const ReadOptions&) {
-  return looks_like_safetensors({input.sample().data(), input.sample().size()});
+  return looks_like_safetensors(input.sample());
 }
 
 Result<std::unique_ptr<RowReader>> open_safetensors(const Input& input, const ReadOptions& options) {

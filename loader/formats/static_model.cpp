@@ -337,7 +337,7 @@ Result<std::unique_ptr<RowReader>> open_table(Tensors& tensors, EncodingRules ru
 // A word list or a tensor that the caller names means a plain matrix.
 Result<bool> sniff_static_model(const Input& input, const ReadOptions& options) {
   if (!input.is_plain() || !options.words_path.empty() || !options.tensor.empty() ||
-      !looks_like_safetensors({input.sample().data(), input.sample().size()}) ||
+      !looks_like_safetensors(input.sample()) ||
       !path_exists(in_folder(directory_of(input.path()), kTokenizerFile)))
     return false;
   if (file_name_of(input.path()) == kStaticModelFile) return true;

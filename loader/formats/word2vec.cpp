@@ -26,7 +26,7 @@ namespace glove {
 namespace {
 
 std::string_view sample_text(const Input& input) {
-  std::string_view text(input.sample().data(), input.sample().size());
+  std::string_view text = input.sample();
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   return text;
 }
