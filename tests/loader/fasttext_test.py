@@ -104,6 +104,28 @@ class FastTextTest(unittest.TestCase):
             self.assertEqual(self.one("SELECT l2_distance(?, ?)", word, vector), None if expected is None else 0.0,
                              f"{word!r}, GLOVE_TEST_SEED={SEED}")
 
+    def test_texts_have_the_longest_words_and_ngrams_for_the_others(self):
+        words = ["東京", "東京大学", "new_york", "dog", "一"]
+        model = embedding_writers.FastText([word.encode() for word in words],
+                                           self.numbers.normal(0, 1, (len(words) + 50, 7)), 1, 4, 50)
+        pieces = {"New York": ["new_york"], "New dog": ["new", "dog"], "東京大学生": ["東京大学", "生"],
+                  "東京大": ["東京", "大"], "一二": ["一", "二"], "Cabs": ["cabs"]}
+        options = '{"weights":"none","components":0}'
+        path = self.write(model)
+        for opened in (path, self.converted(path)[0]):
+            self.load(opened)
+            for _ in range(50):
+                chosen = [self.random.choice(list(pieces)) for _ in range(self.random.randint(1, 9))]
+                text, expected = ", ".join(chosen), [word for piece in chosen for word in pieces[piece]]
+                tokens = self.sql("SELECT token, id, weight FROM glove_tokens(?, 'm', ?)", text, options)
+                ids = [words.index(word) if word in words else None for word in expected]
+                self.assertEqual(tokens, [(word, row, 1.0) for word, row in zip(expected, ids)])
+                total = numpy.zeros(7)
+                for word in expected:
+                    total += model.vector(word.encode())
+                self.assertEqual(self.one("SELECT glove_text_vec(?, 'm', ?)", text, options),
+                                 (total / len(expected)).astype("<f4").tobytes(), f"{text}, GLOVE_TEST_SEED={SEED}")
+
     def test_the_reference_with_all_kinds_of_ngrams(self):
         for minn, maxn, buckets in ((3, 6, 97), (1, 1, 5), (5, 5, 1000), (0, 2, 1), (13, 20, 97), (30, 31, 3), (1, 255, 10)):
             with self.subTest(minn=minn, maxn=maxn):
