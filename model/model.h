@@ -48,7 +48,7 @@ class Model {
   struct Source {
     std::string path;
     int64_t file_bytes = 0;
-    // the files that parts are mapped from, if any, and of a model on the heap the one with n-grams
+    // The files that parts, or the n-grams of a model on the heap, are mapped from, if any.
     std::vector<std::shared_ptr<const MappedFile>> maps;
     std::string format;  // the input format's name, such as "glove-text"
     std::string notes;   // what has become of rows of the file, in sentences; nothing for a mapped model

@@ -21,8 +21,7 @@ namespace glove {
 // maximum matching) and ends with another one, or with a symbol. Between them, white space of one character
 // counts as '_', and the rest as it is: "New York" is new_york, "C++" c++, and 东京 with 大学 东京大学. A
 // character of punctuation before a word may belong to it, as in ".net". What is not in the vocabulary as it
-// is written is looked up in NFC, NFKC and NFD. Without TokenizerOptions::
-// lower_case, lower case comes after the word as it is written.
+// is written is looked up in NFC, NFKC and NFD, and without TokenizerOptions::lower_case in lower case.
 class VocabularyWords {
  public:
   // All must outlive this.
