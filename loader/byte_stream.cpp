@@ -77,9 +77,10 @@ class UnpackedStream final : public ByteStream {
       return {};
     }
     const int next = in_.empty() ? 0 : static_cast<unsigned char>(in_.front());
-    // Frames of zstd may begin in several ways.
-    if (first_ >= 0 && first_ != next && compression_ != Compression::kZstd)
-      return corrupt("is followed by other data");
+    // zstd also has frames that are to be skipped.
+    const bool begins =
+        compression_ == Compression::kZstd ? next == 0x28 || (next & 0xF0) == 0x50 : next == first_;
+    if (first_ >= 0 && !begins) return corrupt("is followed by other data");
     first_ = next;
     GLOVE_ASSIGN_OR_RETURN(codec_, make_codec(compression_, file_->path()));
     return {};

@@ -265,6 +265,8 @@ class OddInputs(unittest.TestCase):
     def test_frames_of_zstd(self):
         skipped = struct.pack("<II", 0x184D2A5E, 3) + b"abc"
         self.assertEqual(self.load(self.write("s.zst", skipped + zstd(LINES) + skipped + zstd(b"f 1 2 3\n")))[0], list("abcdef"))
+        self.assertIn("offset %d: the compressed data is followed by other data" % len(zstd(LINES)),
+                      self.error(self.write("g.zst", zstd(LINES) + b"garbage")))
         # Through a pipe zstd does not know the length, and the frame asks for the whole window.
         packed = subprocess.run(["zstd", "-qc", "--long=31"], input=LINES, stdout=subprocess.PIPE, check=True).stdout
         process = subprocess.Popen([CONVERT, "-q", self.write("w.zst", packed), os.path.join(self.folder, "out")])
