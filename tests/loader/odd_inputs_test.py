@@ -154,7 +154,7 @@ FILES = [
     ("m.txt", b"\xed\xa0\x80 1 2\n\xc0\xaf 3 4\ny 5 6\n", {"invalid_utf8": "skip"}, {}, "y"),
     ("m.txt", b"x 1 2\ny 3 4\n", {"encoding": "klingon"}, {}, "the C library has no encoding 'klingon'"),
     # Files of other programs.
-    ("cc.bin", struct.pack("<ii", 793712314, 12) + bytes(99), {}, {}, "a model of fastText; load its .vec"),
+    ("cc.bin", struct.pack("<ii", 793712314, 12) + bytes(99), {}, {}, "the dictionary is pruned .*; load its .vec"),
     ("m.kv", b"\x80\x04\x95cgensim.models.keyedvectors\nKeyedVectors\n", {}, {}, r"sqlite_glove.load_gensim\(conn, KeyedVectors.load\(PATH\)\)"),
     ("m.kv.vectors.npy", MATRIX, {}, {}, r"sqlite_glove.load_gensim\(conn, KeyedVectors.load\(PATH\)\)"),
     ("m.model.wv.vectors.npy", MATRIX, {}, {}, r"load_gensim"),

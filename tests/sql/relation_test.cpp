@@ -221,8 +221,8 @@ TEST_F(Relation, 15_Errors) {
        "glove_nn: the model must be text, not a BLOB; use CAST(... AS TEXT)"},
       {"SELECT * FROM glove_nn('king', NULL, 2, 'm', x'00')",
        "glove_nn: the backend must be text, not a BLOB; use CAST(... AS TEXT)"},
-      {"SELECT * FROM glove_nn('king', '', 'a', 'b', 'c', 1, '[]', 'd', 'e', 'f', 'g')",
-       "too many arguments on glove_nn() - max 10"},
+      {"SELECT * FROM glove_nn('king', '', 'a', 'b', 'c', 1, '[]', 'd', 'e', 'f', 'g', 'h')",
+       "too many arguments on glove_nn() - max 11"},
   };
   for (const BadInput& bad : cases) EXPECT_EQ(db.error(bad.sql), bad.message) << bad.sql;
   EXPECT_EQ(
