@@ -101,7 +101,7 @@ Status Subwords::check(const std::string& source) const {
 
 bool Subwords::make_vector(std::string_view word, const char* own_row, std::span<float> vector) const {
   GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
-  std::ranges::fill(vector, 0.0f);
+  std::fill(vector.begin(), vector.end(), 0.0f);
   int64_t count = 0;
   if (own_row != nullptr) {
     add_row(own_row, vector);

@@ -73,7 +73,7 @@ Result<std::span<const JoinedPair>> PairJoin::sorted_nearest(const InterruptChec
   found_.swap(nearest_);
   for (auto end = found_.end(); end != found_.begin(); --end) {
     GLOVE_RETURN_IF_ERROR(poll.check());
-    std::ranges::pop_heap(found_.begin(), end, comes_before);
+    std::pop_heap(found_.begin(), end, comes_before);
   }
   return std::span<const JoinedPair>(found_);
 }

@@ -33,7 +33,7 @@ struct MatrixLayout {
   int64_t columns = 0;
   int64_t leading_columns = 0;  // the number of first columns that are not components and are omitted
   ElementType type = ElementType::kFloat32;
-  std::vector<float> scales;  // by which rows are multiplied that are stored one by one; empty: none
+  std::vector<float> scales{};  // by which rows are multiplied that are stored one by one; empty: none
 };
 
 // Reads a matrix stored row by row. `stream` must be positioned at the first row and must end after the last
