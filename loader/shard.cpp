@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "base/concat.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/utf8.h"

@@ -72,7 +72,7 @@ class ModelVectors final : public ByteStream {
 };
 
 // REQUIRES: each part is mapped from the file of the same number.
-std::unique_ptr<RowReader> rows_of(const std::string& source, ModelPtr model) {
+std::unique_ptr<RowReader> rows_of(const std::string& source, const ModelPtr& model) {
   MatrixLayout layout;
   layout.rows = model->words();
   layout.columns = model->dims();
@@ -95,7 +95,7 @@ Result<bool> sniff_glove_model(const Input& input, const ReadOptions&) {
 Result<std::unique_ptr<RowReader>> open_glove_model(const Input& input, const ReadOptions&) {
   GLOVE_ASSIGN_OR_RETURN(const auto file, safetensors_file(input));
   GLOVE_ASSIGN_OR_RETURN(ModelPtr model, open_model_file(input.path(), file, 0));
-  return rows_of(input.path(), std::move(model));
+  return rows_of(input.path(), model);
 }
 
 Result<bool> sniff_glove_shards(const Input& input, const ReadOptions&) {
@@ -104,7 +104,7 @@ Result<bool> sniff_glove_shards(const Input& input, const ReadOptions&) {
 
 Result<std::unique_ptr<RowReader>> open_glove_shards(const Input& input, const ReadOptions&) {
   GLOVE_ASSIGN_OR_RETURN(ModelPtr model, open_shards(input, {}));
-  return rows_of(input.path(), std::move(model));
+  return rows_of(input.path(), model);
 }
 
 }  // namespace glove
