@@ -116,6 +116,12 @@ std::string unquoted(std::string_view token) {
   return value;
 }
 
+std::string quoted_text(std::string_view text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted.append(c == '\'' ? 2 : 1, c);
+  return quoted + "'";
+}
+
 std::string module_of(std::string_view sql) {
   Tokens tokens(sql);
   for (const char* const word : {"CREATE", "VIRTUAL", "TABLE"}) {

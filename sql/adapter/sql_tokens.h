@@ -19,6 +19,9 @@ bool is_blank(std::string_view token);
 // Takes the quotes off a name or a string, if there are any.
 std::string unquoted(std::string_view token);
 
+// Returns the text as a string in SQL, in quotes.
+std::string quoted_text(std::string_view text);
+
 // Returns the module of a CREATE VIRTUAL TABLE statement, as sqlite_schema has it, in lower case; empty for
 // any other statement.
 std::string module_of(std::string_view sql);

@@ -71,12 +71,6 @@ Status set_lists(IndexDefinition& index, const std::string& value) {
   return {};
 }
 
-std::string literal(const std::string& text) {
-  std::string quoted = "'";
-  for (const char c : text) quoted.append(c == '\'' ? 2 : 1, c);
-  return quoted + "'";
-}
-
 std::vector<std::string> columns_of(std::string_view list) {
   std::vector<std::string> columns;
   while (true) {
@@ -197,7 +191,7 @@ std::string IndexDefinition::table() const {
 }
 
 std::string IndexDefinition::arguments(const std::string& before) const {
-  std::string all = "content=" + literal(before + content);
+  std::string all = "content=" + quoted_text(before + content);
   for (const std::string& other : others) all += ", " + other;
   return all;
 }
@@ -227,7 +221,7 @@ Result<IndexDefinition> parse_index_definition(std::span<const char* const> argu
     given.push_back(key);
     const std::string value = unquoted(trimmed(text.substr(equals + 1)));
     GLOVE_RETURN_IF_ERROR(set_argument(index, key, value));
-    if (key != "content") index.others.push_back(concat(key, "=", literal(value)));
+    if (key != "content") index.others.push_back(concat(key, "=", quoted_text(value)));
   }
   const size_t point = index.schema == "temp" ? index.content.find('.') : std::string::npos;
   if (point != std::string::npos) {

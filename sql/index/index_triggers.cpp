@@ -2,6 +2,7 @@
 
 #include "base/require.h"
 #include "sql/adapter/own_statement.h"
+#include "sql/adapter/sql_tokens.h"
 #include "sql/index/key_table.h"
 
 namespace glove::sql {
@@ -53,11 +54,9 @@ std::string next_key(const IndexDefinition& index, bool autoincrement) {
   if (!autoincrement)
     return "ifnull((SELECT " + key + " + (" + key + " < 9223372036854775807)" + from + " ORDER BY " + key +
            " DESC LIMIT 1), 1)";
-  std::string name;
-  for (const char c : index.content) name.append(c == '\'' ? 2 : 1, c);
   return "(SELECT max(k) + (max(k) < 9223372036854775807) FROM (SELECT ifnull(max(" + key + "), 0) AS k" +
-         from + " UNION ALL SELECT CAST(seq AS INTEGER) FROM sqlite_sequence WHERE name = '" + name +
-         "' COLLATE NOCASE))";
+         from + " UNION ALL SELECT CAST(seq AS INTEGER) FROM sqlite_sequence WHERE name = " +
+         quoted_text(index.content) + " COLLATE NOCASE))";
 }
 
 // Fires unless the content has the row as it is to be inserted: DO UPDATE and OR IGNORE leave many such rows.
@@ -94,12 +93,10 @@ std::string insert_before(const IndexDefinition& index, const ContentTraits& con
 // Refuses a vector. SQLite before 3.47 allows no other message than a literal, and OR IGNORE does not yield
 // to RAISE(ABORT).
 std::string refusal(const IndexDefinition& index, const std::string& what) {
-  const std::string message =
-      index.name + ": the vector " + what +
-      "; write a vector of the index or NULL, or create the index without check='yes'";
-  std::string literal;
-  for (const char c : message) literal.append(c == '\'' ? 2 : 1, c);
-  return " THEN RAISE(ABORT, '" + literal + "') ";
+  return " THEN RAISE(ABORT, " +
+         quoted_text(index.name + ": the vector " + what +
+                     "; write a vector of the index or NULL, or create the index without check='yes'") +
+         ") ";
 }
 
 // What the triggers do that check a vector.
