@@ -203,8 +203,9 @@ class MmrRows {
     const auto dims = static_cast<int64_t>(row.vector.size());
     row.norm_squared = exact_dot(row.vector.data(), row.vector.data(), dims);
     for (int part = 2; part < run.columns(); ++part) {
-      row.key.emplace_back(sqlite3_value_dup(run.value(part)));
-      if (row.key.back() == nullptr) throw std::bad_alloc();
+      KeptValue& kept = row.key.emplace_back();
+      kept.reset(sqlite3_value_dup(run.value(part)));
+      if (kept == nullptr) throw std::bad_alloc();
     }
     rows_.push_back(std::move(row));
     return {};
