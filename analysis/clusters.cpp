@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "analysis/points.h"
 #include "base/float_environment.h"
 
 namespace glove {

@@ -7,11 +7,12 @@
 #include <span>
 #include <vector>
 
-#include "analysis/points.h"
 #include "base/require.h"
 #include "model/exact_dot.h"
 
 namespace glove {
+
+struct Points;
 
 enum class Metric {
   kCosine,     // rows and centroids are compared by direction; zero rows belong to no cluster

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "analysis/points.h"
 #include "base/float_environment.h"
 #include "base/random.h"
 #include "base/require.h"

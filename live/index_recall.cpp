@@ -109,9 +109,12 @@ class SegmentRows final : public CalibrationRows {
                                               segment_.level().scales[place]);
     }
   }
+  double largest_error(const Query& query) const override {
+    const QuantizedQuery codes = quantize_query(query.vector, query.norm_squared, kEstimateQueryCode);
+    return double{codes.bound.error(largest_residual_)};
+  }
   Status search(std::span<SearchRequest> requests) override {
-    const InterruptCheck& interrupted = *requests.front().interrupted;
-    for (SearchRequest& request : requests) request.least -= largest_error(*request.query);
+    const InterruptCheck& interrupted = *requests.front().terms.interrupted;
     const size_t cpu = set_.searchers().engine().backends().all().size() - 1;
     GLOVE_ASSIGN_OR_RETURN(Searcher* const searcher, set_.searchers().open(cpu, interrupted));
     GLOVE_RETURN_IF_ERROR(searcher->search(requests));
@@ -125,12 +128,6 @@ class SegmentRows final : public CalibrationRows {
 
  private:
   static constexpr size_t kFetchedRows = 8;  // ahead, because they are anywhere in memory
-
-  // Of score().
-  double largest_error(const Query& query) const {
-    const QuantizedQuery codes = quantize_query(query.vector, query.norm_squared, kEstimateQueryCode);
-    return double{codes.bound.error(largest_residual_)};
-  }
 
   const int8_t* codes_of(int64_t row) const { return codes_.data() + row * stride_; }
   // The same number as code_product().

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string_view>
 
@@ -10,6 +11,11 @@ namespace glove {
 // A score ranks rows, the greatest first: the cosine similarity; the inner product; minus the Euclidean
 // distance.
 enum class RowMetric : uint8_t { kCosine, kDot, kL2 };
+
+// Replaces the similarity of a row that has none. Lower than every similarity.
+constexpr double kNoSimilarity = -2.0;
+// The same of any score.
+constexpr double kNoScore = -std::numeric_limits<double>::infinity();
 
 // "cosine", "dot" or "l2".
 std::string_view metric_name(RowMetric metric);

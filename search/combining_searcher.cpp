@@ -110,7 +110,8 @@ Status CombiningSearcher::search(std::span<SearchRequest> requests) {
   SearchRequest& request = requests.front();
   const int64_t excluded = static_cast<int64_t>(request.query->excluded.size());
   // An approximate search is as short as a wait.
-  if (request.query->among != nullptr || request.recall < 1 || request.k > options_.most_rows - excluded)
+  if (request.query->among != nullptr || request.terms.recall < 1 ||
+      request.k > options_.most_rows - excluded)
     return inner_->search(requests);
   inside = true;
   ++callers_;
@@ -170,7 +171,7 @@ Status CombiningSearcher::search_when_called(const WaiterPtr& waiter, SearchRequ
     }
     if (call == CombiningWaiter::Call::kAlone) return inner_->search({&request, 1});
     if (call == CombiningWaiter::Call::kLead) return search_in_lane(request);
-    GLOVE_RETURN_IF_ERROR(waiter->check(request.interrupted));
+    GLOVE_RETURN_IF_ERROR(waiter->check(request.terms.interrupted));
     if (step_out_of_line(waiter)) return search_in_lane(request);
     // The check of a lane's holder may run the host's code, and that may wait for this thread.
     polls_of_checks = holders_in_checks_ > 0 ? polls_of_checks + 1 : 0;
@@ -200,7 +201,7 @@ Status CombiningSearcher::search_in_lane(SearchRequest& request) {
   let_callers_return();
   {
     Batch batch(*this, take_waiting());
-    const InterruptCheck* const own = request.interrupted;
+    const InterruptCheck* const own = request.terms.interrupted;
     const auto check = [&] {
       ++holders_in_checks_;
       const ScopeExit leaving([this] { --holders_in_checks_; });
@@ -209,8 +210,8 @@ Status CombiningSearcher::search_in_lane(SearchRequest& request) {
       return stops;
     };
     const InterruptCheck checked = std::ref(check);
-    if (own != nullptr && *own) request.interrupted = &checked;
-    const ScopeExit restoring([&] { request.interrupted = own; });
+    if (own != nullptr && *own) request.terms.interrupted = &checked;
+    const ScopeExit restoring([&] { request.terms.interrupted = own; });
     if (batch.empty()) return search_timed({&request, 1});
     if (batch.search(request)) return {};
   }

@@ -26,7 +26,7 @@ class CombiningWaiter {
   explicit CombiningWaiter(const SearchRequest& request) : query_(*request.query), request_(request) {
     request_.query = &query_;
     interrupted_ = [this] { return gone() || stopped_.load(std::memory_order_relaxed); };
-    request_.interrupted = &interrupted_;
+    request_.terms.interrupted = &interrupted_;
   }
 
   // For the caller: sleeps until it is called, or for as long as an interrupt may go unnoticed.

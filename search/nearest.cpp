@@ -86,16 +86,15 @@ Status nearest_by_scan(Searcher& searcher, std::span<const Query> queries, int64
     for (size_t i = 0; i < block.size(); ++i) {
       requests[i].query = &block[i];
       requests[i].k = k;
-      requests[i].interrupted = &options.interrupted;
-      requests[i].reader = options.reader;
-      requests[i].least = block[i].least;
-      if (may_approximate) requests[i].recall = options.recall;
+      requests[i].terms = {.interrupted = &options.interrupted,
+                           .recall = may_approximate ? options.recall : 1,
+                           .reader = options.reader};
     }
     GLOVE_RETURN_IF_ERROR(searcher.search(requests));
     for (SearchRequest& request : requests) {
       GLOVE_RETURN_IF_ERROR(request.status);
       report.cost.add(request.cost);
-      if (!options.is_exact()) report.notes.push_back({request.approximate, request.cost.rows_scanned});
+      if (!options.is_exact()) report.notes.push_back({request.cost.approximate, request.cost.rows_scanned});
       answers.push_back(std::move(request.rows));
     }
   }

@@ -26,13 +26,13 @@ inline bool wants_full_pass(const Model& model, int64_t k) {
 // and can hold the model, and continues with the next one if it fails; a named backend that fails returns its
 // reason. Under 'auto' the setting "backend" may name the backend to use.
 //
-// `recall` is that of each SearchRequest of nearest(), for k up to kMostRecallK; a model that was not
+// `recall` is that of the SearchTerms of nearest(), for k up to kMostRecallK; a model that was not
 // calibrated is searched exactly all the same.
 struct SearchOptions {
   std::string backend = "auto";
   InterruptCheck interrupted;
   double recall = 1;
-  PartReader* reader = nullptr;  // as in SearchRequest; `backend` must name the CPU's then
+  PartReader* reader = nullptr;  // as in SearchTerms; `backend` must name the CPU's then
   // Whether queries may be audited now (nearest_with_audits()); empty: no.
   std::function<bool()> may_audit = {};
 

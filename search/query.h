@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,17 +17,11 @@
 
 namespace glove {
 
-// Replaces the similarity of a row that has none. Lower than every similarity.
-constexpr double kNoSimilarity = -2.0;
-
 // The relation's order: descending similarity, then ascending id.
 struct Neighbor {
   int64_t id;         // of a row of the model; in a live index, the key of a row of the user's table
   double similarity;  // or another score (model/metric.h)
 };
-
-// The same of any score.
-constexpr double kNoScore = -std::numeric_limits<double>::infinity();
 
 // Returns whether a row comes before another one.
 inline bool ranks_before(const Neighbor& a, const Neighbor& b) {
@@ -41,7 +34,8 @@ struct Query {
   double norm_squared = 0;        // D(q, q)
   std::vector<int32_t> excluded;  // ids of the words in the query, ascending, without duplicates
   RowMaskPtr among = nullptr;     // the rows that the answer may have; null: all
-  double least = kNoScore;        // rows with a lower score may be missing from the answer
+  double least = kNoScore;        // rows with a lower score, or upper bound, may be missing from the answer;
+                                  // a searcher need not make use of it
   std::optional<bool> known{};    // whether the model has all words of the query; nullopt: it has no words
 };
 

@@ -245,6 +245,7 @@ class ModelRows final : public CalibrationRows {
       row.similarity = cosine_from_dots(dot, query.norm_squared, norm_squared);
     }
   }
+  double largest_error(const Query&) const override { return 0; }
   Status search(std::span<SearchRequest> requests) override { return searcher_.search(requests); }
 
  private:
@@ -255,7 +256,7 @@ class ModelRows final : public CalibrationRows {
 };
 
 // Answers the queries exactly and appends their trials.
-Status try_queries(CalibrationRows& rows, const Calibration& calibration, std::span<const Query> queries,
+Status try_queries(CalibrationRows& rows, const Calibration& calibration, std::vector<Query> queries,
                    std::span<const RecallGroup> groups, int threads, const InterruptCheck& interrupted,
                    std::vector<RecallTrial>& trials) {
   std::vector<QueryStart> starts(queries.size());
@@ -268,8 +269,8 @@ Status try_queries(CalibrationRows& rows, const Calibration& calibration, std::s
   for (size_t i = 0; i < queries.size(); ++i) {
     requests[i].query = &queries[i];
     requests[i].k = std::min(kRecallKs.back(), rows.rows());
-    requests[i].interrupted = &interrupted;
-    requests[i].least = starts[i].least;
+    requests[i].terms.interrupted = &interrupted;
+    queries[i].least = starts[i].least - rows.largest_error(queries[i]);
   }
   GLOVE_RETURN_IF_ERROR(rows.search(requests));
   for (const SearchRequest& request : requests) GLOVE_RETURN_IF_ERROR(request.status);
@@ -315,13 +316,15 @@ Result<RecallArrays> calibrate_recall(CalibrationRows& rows, std::span<const Que
         groups.push_back(one.group);
       }
     }
-    GLOVE_RETURN_IF_ERROR(try_queries(rows, calibration, queries, groups, threads, interrupted, trials));
+    GLOVE_RETURN_IF_ERROR(
+        try_queries(rows, calibration, std::move(queries), groups, threads, interrupted, trials));
   }
   while (!own.empty()) {
     const auto batch = own.first(std::min<size_t>(own.size(), kQueriesPerBatch));
     own = own.subspan(batch.size());
     const std::vector<RecallGroup> groups(batch.size(), kUsersOwn);
-    GLOVE_RETURN_IF_ERROR(try_queries(rows, calibration, batch, groups, threads, interrupted, trials));
+    GLOVE_RETURN_IF_ERROR(
+        try_queries(rows, calibration, {batch.begin(), batch.end()}, groups, threads, interrupted, trials));
   }
   arrays.queries = std::ssize(trials);
   const size_t entries = kRecallKs.size() * trials.size();

@@ -29,7 +29,9 @@ class CalibrationRows {
   // Sets the similarities by which an approximate search of these rows knows what a query is like; those of
   // zero rows to kNoScore.
   virtual void score(const Query& query, std::span<Neighbor> rows) const = 0;
-  // Answers the requests exactly, or nearly so. Their `least` is by score(). REQUIRES: one thread calls it.
+  // Returns at least the difference between a similarity of score() and the upper bound of search().
+  virtual double largest_error(const Query& query) const = 0;
+  // Answers the requests exactly, or nearly so. REQUIRES: one thread calls it.
   virtual Status search(std::span<SearchRequest> requests) = 0;
 };
 

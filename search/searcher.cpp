@@ -13,6 +13,7 @@ void ScanCost::add(const ScanCost& other) {
   if (!other.unmet.empty()) unmet = other.unmet;
   lists_read += other.lists_read;
   lists += other.lists;
+  approximate |= other.approximate;
 }
 
 void charge(std::span<SearchRequest> requests, const ScanCost& shared) {
@@ -31,9 +32,9 @@ void charge(std::span<SearchRequest> requests, const ScanCost& shared) {
 }
 
 SharedInterrupt::SharedInterrupt(std::span<SearchRequest> requests) : requests_(requests) {
-  const InterruptCheck* first = requests.empty() ? nullptr : requests.front().interrupted;
+  const InterruptCheck* first = requests.empty() ? nullptr : requests.front().terms.interrupted;
   const bool all_the_same = std::ranges::all_of(
-      requests, [first](const SearchRequest& request) { return request.interrupted == first; });
+      requests, [first](const SearchRequest& request) { return request.terms.interrupted == first; });
   if (!all_the_same) own_ = [this] { return poll(); };
   check_ = all_the_same && first != nullptr ? first : &own_;
 }
@@ -41,8 +42,8 @@ SharedInterrupt::SharedInterrupt(std::span<SearchRequest> requests) : requests_(
 bool SharedInterrupt::poll() {
   bool all = true;
   for (SearchRequest& request : requests_) {
-    if (request.status.ok() && request.interrupted != nullptr)
-      request.status = check_interrupt(*request.interrupted);
+    if (request.status.ok() && request.terms.interrupted != nullptr)
+      request.status = check_interrupt(*request.terms.interrupted);
     all = all && !request.status.ok();
   }
   return all;

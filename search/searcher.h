@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
-#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,18 +28,32 @@ struct ScanCost {
   // static duration. Of several searches those of the last that has any.
   std::string_view plan = {};
   std::string_view unmet = {};
-  int64_t lists_read = 0;  // of an approximate search,
-  int64_t lists = 0;       // of so many
+  int64_t lists_read = 0;    // of an approximate search,
+  int64_t lists = 0;         // of so many
+  bool approximate = false;  // whether the searcher made use of SearchTerms::recall
 
   void add(const ScanCost& other);
 };
 
+// What a searcher may do for an answer.
+struct SearchTerms {
+  // The caller's; polled on the thread that called search(). May be null.
+  const InterruptCheck* interrupted = nullptr;
+  // At most 1. Below it, a searcher may return k rows of which some are not the nearest: on average over the
+  // queries that its model was calibrated for, at least this share are (lists/recall_table.h). Their
+  // similarities are exact. The rows are the same for every searcher that makes use of it, and a searcher
+  // need not.
+  double recall = 1;
+  // Not null if this reads the codes of those parts of the model that have none in memory. Only the CPU's
+  // searcher makes use of it.
+  PartReader* reader = nullptr;
+};
+
 // One query with everything that belongs to it. A batch is a span of requests.
 struct SearchRequest {
-  const Query* query = nullptr;                 // must outlive the call
-  int64_t k = 0;                                // >= 1
-  const InterruptCheck* interrupted = nullptr;  // the caller's; polled on the thread that called
-                                                // search(). May be null.
+  const Query* query = nullptr;  // must outlive the call
+  int64_t k = 0;                 // >= 1
+  SearchTerms terms;
   // What the request cost. Costs that the requests of a batch share are divided equally among them.
   ScanCost cost;
   // An error that concerns this request only, such as its own interrupt.
@@ -50,19 +63,6 @@ struct SearchRequest {
   // search/candidates.h), all rows that may be among these, with upper bounds in place of the similarities,
   // the greatest bound first.
   std::vector<Neighbor> rows;
-  // At most 1. Below it, a searcher may return k rows of which some are not the nearest: on average over the
-  // queries that its model was calibrated for, at least this share are (lists/recall_table.h). Their
-  // similarities are exact. The rows are the same for every searcher that makes use of it, and a searcher
-  // need not.
-  double recall = 1;
-  // Rows with a lower similarity, or upper bound, may be missing from the answer. A searcher need not make
-  // use of it.
-  double least = -std::numeric_limits<double>::infinity();
-  // True if the searcher made use of `recall`.
-  bool approximate = false;
-  // Not null if this reads the codes of those parts of the model that have none in memory. Only the CPU's
-  // searcher makes use of it.
-  PartReader* reader = nullptr;
 };
 
 // Whether an answer to a request is shorter than that of an undamaged model of so many words.

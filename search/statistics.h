@@ -15,7 +15,7 @@ namespace glove {
 
 // How one query of a search was answered.
 struct AnswerNote {
-  bool approximate = false;  // as in SearchRequest
+  bool approximate = false;  // as in ScanCost
   int64_t rows_read = 0;
 };
 

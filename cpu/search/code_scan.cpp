@@ -71,7 +71,7 @@ CodeScan::CodeScan(const ScanContext& context, std::span<const SearchRequest> re
   for (const SearchRequest& request : requests)
     bounds_.emplace_back(std::min(request.k, context.model.words()))
         .threshold()
-        .raise(round_down_to_float(request.least));
+        .raise(round_down_to_float(request.query->least));
 }
 
 Status CodeScan::prepare(const InterruptCheck& interrupted) {
@@ -90,7 +90,7 @@ Status CodeScan::scan_all(const InterruptCheck& interrupted) {
   GLOVE_RETURN_IF_ERROR(prepare(interrupted));
   if (copy_) return scan(std::span(&copy_->part(), 1), interrupted);
   const std::span<const ModelPart> parts = context_.model.parts();
-  if (requests_.front().reader == nullptr) return scan(parts, interrupted);
+  if (requests_.front().terms.reader == nullptr) return scan(parts, interrupted);
   for (const bool is_read : {false, true})
     for (size_t i = 0; i < parts.size(); ++i)
       if (parts[i].level(8).codes.empty() == is_read) GLOVE_RETURN_IF_ERROR(scan_part(i, interrupted));
@@ -101,7 +101,7 @@ Status CodeScan::scan_part(size_t number, const InterruptCheck& interrupted) {
   if (queries_.front().codes.empty()) GLOVE_RETURN_IF_ERROR(prepare(interrupted));
   const ModelPart& part = context_.model.parts()[number];
   if (!part.level(8).codes.empty()) return scan(std::span(&part, 1), interrupted);
-  PartReader* const reader = requests_.front().reader;
+  PartReader* const reader = requests_.front().terms.reader;
   GLOVE_REQUIRE(reader != nullptr);
   const int64_t step = reader->tiles_at_once(number) * kTileRows;
   for (int64_t first = 0; first < part.rows; first += step) {

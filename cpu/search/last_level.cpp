@@ -166,7 +166,7 @@ class Bounds final : public LastLevel {
   Result<RowCodes> codes_of(int64_t row) {
     const ModelPart& part = context_.model.part_of(row);
     if (!part.level(8).codes.empty()) return RowCodes{part.level(8), row - part.first_row};
-    GLOVE_ASSIGN_OR_RETURN(const CodeLevel level, request_.reader->read_row(row));
+    GLOVE_ASSIGN_OR_RETURN(const CodeLevel level, request_.terms.reader->read_row(row));
     return RowCodes{level, 0};
   }
 

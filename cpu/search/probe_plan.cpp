@@ -48,7 +48,7 @@ std::optional<ProbePlan> plan_probe(const ScanContext& context, const SearchRequ
     unmet = reason;
     return std::nullopt;
   };
-  if (!(request.recall < 1)) return std::nullopt;
+  if (!(request.terms.recall < 1)) return std::nullopt;
   const Model& model = context.model;
   const Query& query = *request.query;
   if (has_vectors(model) && model.parts().size() != 1) return no("the model is in parts");

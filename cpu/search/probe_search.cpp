@@ -132,7 +132,7 @@ Status search_approximately(const ScanContext& context, std::span<SearchRequest>
     request.cost.add(search.cost());
     request.cost.scan_us += timer.microseconds();
     request.cost.plan = has_vectors(context.model) ? "lists -> vectors" : "lists -> 8 bits";
-    request.approximate = rows.has_value();
+    request.cost.approximate = rows.has_value();
     if (!rows) request.cost.unmet = "the query is unlike those of the calibration";
     if (rows) request.rows = std::move(*rows);
     return {};
@@ -159,7 +159,8 @@ Result<std::optional<std::vector<Neighbor>>> ProbeSearch::run(const InterruptChe
   GLOVE_RETURN_IF_ERROR(score_kept());
   if (!(best_.threshold() > kNoScore)) return std::optional<std::vector<Neighbor>>();
   nearest_.excluded = last_->nearest_excluded();
-  const int64_t rows = plan_.table->rows_to_read(plan_.which, measurements(), request_.recall, plan_.rows);
+  const int64_t rows =
+      plan_.table->rows_to_read(plan_.which, measurements(), request_.terms.recall, plan_.rows);
   if (rows < 0) return std::optional<std::vector<Neighbor>>();
   GLOVE_RETURN_IF_ERROR(read_remainder());
   GLOVE_RETURN_IF_ERROR(read_lists(rows, interrupted));
@@ -257,7 +258,8 @@ Status ProbeSearch::read_tiles(size_t number, const PlaneTiles& tiles) {
   const ModelPart& part = parts()[number];
   const size_t before = kept_.count;
   if (part.planes->plane1.empty()) {
-    GLOVE_ASSIGN_OR_RETURN(const auto bytes, request_.reader->read_plane1(number, tiles.first, tiles.last));
+    GLOVE_ASSIGN_OR_RETURN(const auto bytes,
+                           request_.terms.reader->read_plane1(number, tiles.first, tiles.last));
     const PlanePiece piece(part, tiles, bytes);
     PlaneQuery query = query_.planes;
     query.products = query.products.subspan(piece.first_list());

@@ -128,10 +128,10 @@ Status search_exactly(const ScanContext& context, std::span<SearchRequest> reque
 
 // Answers requests with the same mask.
 Status search_alike(const ScanContext& context, std::span<SearchRequest> requests) {
-  if (std::ranges::none_of(requests, [](const SearchRequest& request) { return request.recall < 1; }))
+  if (std::ranges::none_of(requests, [](const SearchRequest& request) { return request.terms.recall < 1; }))
     return search_exactly(context, requests);
   GLOVE_RETURN_IF_ERROR(search_approximately(context, requests));
-  const auto is_left = [](const SearchRequest& request) { return !request.approximate; };
+  const auto is_left = [](const SearchRequest& request) { return !request.cost.approximate; };
   std::vector<SearchRequest> others;
   for (SearchRequest& request : requests)
     if (is_left(request)) others.push_back(std::move(request));

@@ -54,7 +54,7 @@ PlanFacts facts_of(const Model& model, std::span<const SearchRequest> requests) 
   if (!has_vectors(model)) facts.last = Level::kCodes8;
   facts.admissible = answerable_rows(model, among);
   facts.rows_of_tiles = among == nullptr ? model.words() : among->rows_of_tiles();
-  if (requests.front().reader != nullptr) return facts;  // the codes of 8 bits that are not in memory
+  if (requests.front().terms.reader != nullptr) return facts;  // the codes of 8 bits that are not in memory
   facts.is_masked = among != nullptr && among->count() > 0 && among->is_of(model);
   facts.has_codes4 =
       std::ranges::all_of(model.parts(), [](const ModelPart& part) { return part.has_level(4); });

@@ -7,6 +7,7 @@
 #include "base/float_environment.h"
 #include "base/require.h"
 #include "model/quantize.h"
+#include "search/query.h"
 
 namespace glove::gpu {
 

@@ -7,7 +7,10 @@
 #include "gpu/layout/packed_rows.h"
 #include "gpu/layout/tile.h"
 #include "model/quantized_query.h"
-#include "search/query.h"
+
+namespace glove {
+struct Query;
+}
 
 namespace glove::gpu {
 

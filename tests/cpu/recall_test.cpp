@@ -216,7 +216,7 @@ class ApproximateSearch : public ::testing::Test {
       SearchRequest& request = requests.emplace_back();
       request.query = &query;
       request.k = k;
-      request.recall = recall;
+      request.terms.recall = recall;
     }
     EXPECT_TRUE(backend.open(model, {}).value()->search(requests).ok());
     return requests;
@@ -275,10 +275,13 @@ TEST_F(ApproximateSearch, KnowingTheLeastSimilarityChangesNoRow) {
       std::vector<SearchRequest> requests = ask(*variant.backend, listed_, queries_, k, 1);
       std::vector<std::vector<Row>> expected;
       int64_t candidates = 0, others = 0;
-      for (SearchRequest& request : requests) {
+      std::vector<Query> queries = queries_;
+      for (size_t i = 0; i < requests.size(); ++i) {
+        SearchRequest& request = requests[i];
         expected.push_back(rows_of(request));
         candidates += request.cost.candidates;
-        request.least = request.rows.back().similarity;
+        queries[i].least = request.rows.back().similarity;
+        request.query = &queries[i];
         request.cost = {};
         request.rows.clear();
       }
@@ -303,10 +306,10 @@ TEST_F(ApproximateSearch, EveryTargetReturnsTheSameRows) {
         if (expected.size() == i) expected.push_back(rows_of(alone.front()));
         ASSERT_EQ(rows_of(alone.front()), expected[i]) << variant.name << ", k = " << k;
         ASSERT_EQ(rows_of(together[i]), expected[i]) << variant.name << ", k = " << k;
-        ASSERT_EQ(together[i].approximate, alone.front().approximate);
+        ASSERT_EQ(together[i].cost.approximate, alone.front().cost.approximate);
         ASSERT_EQ(std::ssize(alone.front().rows), k);
-        approximate += alone.front().approximate;
-        if (alone.front().approximate) {
+        approximate += alone.front().cost.approximate;
+        if (alone.front().cost.approximate) {
           ASSERT_LT(alone.front().cost.rows_scanned, kRows * 2 / 3);
         }
       }
@@ -357,7 +360,7 @@ TEST_F(ApproximateSearch, KeepsItsRecall) {
       auto first = rows_of(requests[i]);
       first.resize(12);
       ASSERT_EQ(rows_of(fewer[i]), first);
-      ASSERT_FALSE(recall == 1.0 && requests[i].approximate);
+      ASSERT_FALSE(recall == 1.0 && requests[i].cost.approximate);
     }
     EXPECT_GE(found, recall - (test::kShare == 1 ? 0.05 : 0.15));  // over 60 or 16 queries
     EXPECT_TRUE(recall < 1 || std::abs(found - 1) < 1e-9);
@@ -394,7 +397,7 @@ TEST_F(ApproximateSearch, FindsBothRowsOfASum) {
     const auto row = static_cast<int64_t>(2 * i);
     const auto found = std::ranges::count_if(
         requests[i].rows, [row](const Neighbor& neighbor) { return neighbor.id / 2 == row / 2; });
-    ASSERT_TRUE(requests[i].approximate);
+    ASSERT_TRUE(requests[i].cost.approximate);
     ASSERT_LT(requests[i].cost.rows_scanned, 3000);
     one += found == 1;
     both += found == 2;
@@ -440,9 +443,9 @@ TEST_F(ApproximateSearch, ChoosesAmongTheAdmissibleRows) {
         }
         ASSERT_EQ(admitted, std::ssize(rows));
         ASSERT_EQ(rows.size(), best.size());
-        ASSERT_TRUE(requests[i].approximate || rows == best);
+        ASSERT_TRUE(requests[i].cost.approximate || rows == best);
         ASSERT_TRUE(std::ranges::includes(now, right[i])) << trial << ", recall = " << recall;
-        approximate += requests[i].approximate;
+        approximate += requests[i].cost.approximate;
         found += std::ssize(now);
         sought += std::ssize(best);
         right[i] = std::move(now);
@@ -462,12 +465,12 @@ TEST_F(ApproximateSearch, AnswersExactlyWhatItDoesNotKnow) {
   strange[4] = 50;
   const std::vector<Query> odd = {test::make_query(strange.data(), kWidth)};
   for (const SearchRequest& request : ask(*backend, model_, odd, 10, 0.5)) {
-    if (request.approximate) continue;  // it may be near others by chance
+    if (request.cost.approximate) continue;  // it may be near others by chance
     EXPECT_EQ(rows_of(request), test::reference_rows(matrix_, odd.front(), 10));
   }
   const auto expect_exact = [&](const ModelPtr& model, int64_t k) {
     for (const SearchRequest& request : ask(*backend, model, queries_, k, 0.5)) {
-      EXPECT_FALSE(request.approximate);
+      EXPECT_FALSE(request.cost.approximate);
       EXPECT_EQ(rows_of(request), test::reference_rows(matrix_, *request.query, k));
     }
   };

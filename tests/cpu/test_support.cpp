@@ -191,7 +191,7 @@ std::vector<std::vector<Row>> backend_rows(Backend& backend, const ModelPtr& mod
 Status search(Backend& backend, const ModelPtr& model, std::span<const Query> queries, int64_t k,
               const InterruptCheck& interrupted, std::vector<SearchRequest>& requests) {
   GLOVE_ASSIGN_OR_RETURN(const std::shared_ptr<Searcher> searcher, backend.open(model, interrupted));
-  for (const Query& query : queries) requests.push_back({&query, k, &interrupted, {}, {}, {}});
+  for (const Query& query : queries) requests.push_back({&query, k, {&interrupted}, {}, {}, {}});
   return searcher->search(requests);
 }
 

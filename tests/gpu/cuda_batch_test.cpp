@@ -68,7 +68,7 @@ class CudaBatch : public CudaTest {
     int64_t top_rows = k;
     std::vector<SearchRequest> requests;
     for (const Query& query : queries) {
-      requests.push_back({&query, k, nullptr, {}, {}, {}});
+      requests.push_back({&query, k, {}, {}, {}, {}});
       top_rows = std::max(top_rows, k + static_cast<int64_t>(query.excluded.size()));
     }
     const gpu::BatchPlan plan = gpu::plan_batch(part.rows, part.dims, static_cast<int64_t>(queries.size()),

@@ -104,7 +104,7 @@ class CudaCoarse : public CudaTest {
     gpu::SinglePlan plan = gpu::plan_single(coarse.part(), top_rows, 0);
     plan.bits = 4;
     for (const bool reversed : {false, true}) {
-      SearchRequest found{&query, k, nullptr, {}, {}, {}};
+      SearchRequest found{&query, k, {}, {}, {}, {}};
       const Status status = search_.run(coarse.part(), shape, plan, top_rows, reversed, {}, found);
       ASSERT_TRUE(status.ok()) << status.error().message;
       candidates_ = found.cost.candidates;
@@ -210,7 +210,7 @@ TEST_F(CudaCoarse, RowsOfALargeModelThroughTheDevice) {
     for (const Query& query : queries) {
       const auto wanted = rows_by("cpu", model, {query}, k)[0];
       const int64_t top_rows = k + static_cast<int64_t>(query.excluded.size());
-      SearchRequest found{&query, k, nullptr, {}, {}, {}};
+      SearchRequest found{&query, k, {}, {}, {}, {}};
       const Status status = device_->device().propose(coarse.part(), {&found, 1}, top_rows, {});
       ASSERT_TRUE(status.ok()) << status.error().message;
       EXPECT_EQ(found.cost.bytes_scanned < code_bytes(250000, 600), k < 1953);

@@ -108,7 +108,7 @@ TEST_F(CudaRows, WithBoundsInDeviceMemory) {
       const auto wanted = rows_by("cpu", model, {query_of(vector)}, k)[0];
       for (const bool reversed : {false, true}) {
         const Query query = query_of(vector);
-        SearchRequest found{&query, k, nullptr, {}, {}, {}};
+        SearchRequest found{&query, k, {}, {}, {}, {}};
         const gpu::DevicePart& part = arena->parts().front();
         const gpu::SinglePlan plan = gpu::plan_single(part, k, part.rows * part.dims * 2);
         const Status status = search.run(part, shape, plan, k, reversed, {}, found);

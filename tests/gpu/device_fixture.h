@@ -84,7 +84,7 @@ class DeviceBackendTest : public ::testing::Test {
                 const InterruptCheck& interrupted = {}) {
     const ModelSearchersPtr kept = searchers(model);
     GLOVE_ASSIGN_OR_RETURN(Searcher* const searcher, kept->open(0, {}));
-    SearchRequest request{&query, k, &interrupted, {}, {}, {}};
+    SearchRequest request{&query, k, {&interrupted}, {}, {}, {}};
     return searcher->search({&request, 1});
   }
 
@@ -109,7 +109,7 @@ class DeviceBackendTest : public ::testing::Test {
     queries[1].excluded = {0, 7, 9};
     std::vector<SearchRequest> requests;
     requests.reserve(queries.size());
-    for (const Query& each : queries) requests.push_back({&each, k, nullptr, {}, {}, {}});
+    for (const Query& each : queries) requests.push_back({&each, k, {}, {}, {}, {}});
     const auto searcher = searchers(model)->open(0, {});
     ASSERT_TRUE(searcher.ok()) << searcher.error().message;
     const Status status = searcher.value()->search(requests);

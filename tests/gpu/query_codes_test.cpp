@@ -8,6 +8,7 @@
 #include "gpu/layout/packed_rows.h"
 #include "model/exact_dot.h"
 #include "model/quantize.h"
+#include "search/query.h"
 #include "tests/loader/random.h"
 #include "tests/search/random_model.h"
 

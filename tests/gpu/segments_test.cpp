@@ -71,13 +71,13 @@ class SegmentsTest : public DeviceBackendTest {
       queries.back().among = among;
     }
     std::vector<SearchRequest> requests;
-    for (const Query& each : queries) requests.push_back({&each, k, nullptr, {}, {}, {}});
+    for (const Query& each : queries) requests.push_back({&each, k, {}, {}, {}, {}});
     const auto searcher = searchers(live)->open(0, {});
     ASSERT_TRUE(searcher.ok()) << searcher.error().message;
     const Status status = searcher.value()->search(requests);
     ASSERT_TRUE(status.ok()) << status.error().message;
     for (const SearchRequest& request : requests) expect_candidates(request, *whole);
-    SearchRequest single{&queries.front(), k, nullptr, {}, {}, {}};
+    SearchRequest single{&queries.front(), k, {}, {}, {}, {}};
     ASSERT_TRUE(searcher.value()->search({&single, 1}).ok());
     expect_candidates(single, *whole);
   }
@@ -185,7 +185,7 @@ TEST_F(SegmentsTest, RequestsThatExcludeDifferentRows) {
     queries.back().excluded = some_rows(380, most);
   }
   std::vector<SearchRequest> requests;
-  for (const Query& each : queries) requests.push_back({&each, 10, nullptr, {}, {}, {}});
+  for (const Query& each : queries) requests.push_back({&each, 10, {}, {}, {}, {}});
   ASSERT_TRUE(searchers(live)->open(0, {}).value()->search(requests).ok());
   for (const SearchRequest& request : requests) expect_candidates(request, *whole);
 }
@@ -357,7 +357,7 @@ TEST_F(SegmentsTest, ThreadsSearchWhileSegmentsAreAdded) {
     threads.emplace_back([&] {
       const ScopedFloatEnvironment environment;
       while (!done) {
-        SearchRequest request{&each, 10, nullptr, {}, {}, {}};
+        SearchRequest request{&each, 10, {}, {}, {}, {}};
         ASSERT_TRUE(searchers(live)->open(0, {}).value()->search({&request, 1}).ok());
         expect_candidates(request, *whole);
       }

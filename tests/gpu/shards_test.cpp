@@ -12,7 +12,7 @@ namespace {
 
 std::vector<std::vector<Neighbor>> answers(Searcher& searcher, const std::vector<Query>& queries, int64_t k) {
   std::vector<SearchRequest> requests;
-  for (const Query& query : queries) requests.push_back({&query, k, nullptr, {}, {}, {}});
+  for (const Query& query : queries) requests.push_back({&query, k, {}, {}, {}, {}});
   const Status status = searcher.search(requests);
   EXPECT_TRUE(status.ok()) << status.error().message;
   std::vector<std::vector<Neighbor>> rows;

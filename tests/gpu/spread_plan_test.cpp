@@ -129,7 +129,7 @@ TEST_F(SpreadPlan, SlicesHaveEveryLevelOfTheirRows) {
     const auto wanted = reference_relation(*slice, query);
     for (const FirstLevel level : {FirstLevel::kCoarsest, FirstLevel::kCodes8}) {
       const auto cpu = make_cpu_backend({.target = "", .threads = 1, .first_level = level});
-      SearchRequest request{&query, 9, nullptr, {}, {}, {}};
+      SearchRequest request{&query, 9, {}, {}, {}, {}};
       ASSERT_TRUE(cpu->open(slice, {}).value()->search({&request, 1}).ok());
       EXPECT_EQ(difference(request.rows, std::span(wanted).first(9)), "") << static_cast<int>(level);
     }

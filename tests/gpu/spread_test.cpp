@@ -125,8 +125,8 @@ TEST_F(Spread, ALargeBatch) {
     }
     requests.reserve(queries.size());
     for (const Query& each : queries)
-      requests.push_back({&each, 1 + (&each - queries.data()) % 9, &never, {}, {}, {}});
-    requests[300].interrupted = &at_once;
+      requests.push_back({&each, 1 + (&each - queries.data()) % 9, {&never}, {}, {}, {}});
+    requests[300].terms.interrupted = &at_once;
     ASSERT_TRUE(searchers(m)->open(0, {}).value()->search(requests).ok());
     EXPECT_EQ(requests[300].status.error().code, ErrorCode::kInterrupted);
     requests.erase(requests.begin() + 300);
@@ -332,7 +332,7 @@ TEST_F(Spread, InterruptsOfSearchesAndUploads) {
   // One of two requests is interrupted, and the other one has its answer.
   const InterruptCheck never = [] { return false; };
   const InterruptCheck at_once = [] { return true; };
-  SearchRequest requests[] = {{&q, 5, &never, {}, {}, {}}, {&q, 5, &at_once, {}, {}, {}}};
+  SearchRequest requests[] = {{&q, 5, {&never}, {}, {}, {}}, {&q, 5, {&at_once}, {}, {}, {}}};
   ASSERT_TRUE(searchers(m)->open(0, {}).value()->search(requests).ok());
   EXPECT_TRUE(requests[0].status.ok());
   EXPECT_EQ(requests[1].status.error().code, ErrorCode::kInterrupted);
@@ -359,8 +359,8 @@ TEST_F(Spread, ManyThreadsWhileADeviceIsLost) {
       const ScopedFloatEnvironment float_environment;
       for (size_t i = 0; i < 12; ++i) {
         const size_t at = (i + static_cast<size_t>(t)) % queries.size();
-        SearchRequest requests[] = {{&queries[at], 7, nullptr, {}, {}, {}},
-                                    {&queries[(at + 1) % queries.size()], 7, nullptr, {}, {}, {}}};
+        SearchRequest requests[] = {{&queries[at], 7, {}, {}, {}, {}},
+                                    {&queries[(at + 1) % queries.size()], 7, {}, {}, {}, {}}};
         const std::span<SearchRequest> asked = std::span(requests).first(1 + i % 2);
         if (!searchers(m)->open(0, {}).value()->search(asked).ok()) ++failures;
         if (difference(requests[0].rows, wanted[at]) != "") ++failures;

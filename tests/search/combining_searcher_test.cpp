@@ -39,13 +39,14 @@ class GatedSearcher final : public PlainSearcher {
     if (requests.size() > 1 && throws_) throw std::bad_alloc();
     if (requests.size() > 1 && fails_) return {ErrorCode::kOutOfMemory, "no memory for a batch"};
     for (SearchRequest& request : requests) {
-      if (request.interrupted != nullptr && *request.interrupted && (*request.interrupted)()) {
+      if (request.terms.interrupted != nullptr && *request.terms.interrupted &&
+          (*request.terms.interrupted)()) {
         request.status = interrupted_error();
         continue;
       }
-      const InterruptCheck* const check = std::exchange(request.interrupted, nullptr);
+      const InterruptCheck* const check = std::exchange(request.terms.interrupted, nullptr);
       GLOVE_RETURN_IF_ERROR(PlainSearcher::search({&request, 1}));
-      request.interrupted = check;
+      request.terms.interrupted = check;
     }
     return {};
   }
@@ -85,7 +86,7 @@ class GatedSearcher final : public PlainSearcher {
 class Caller {
  public:
   Caller(Searcher& searcher, const Query& query, int64_t k, InterruptCheck interrupted = {})
-      : interrupted_(std::move(interrupted)), request_{&query, k, &interrupted_, {}, {}, {}} {
+      : interrupted_(std::move(interrupted)), request_{&query, k, {&interrupted_}, {}, {}, {}} {
     thread_ = std::thread([this, &searcher] {
       const ScopedFloatEnvironment float_environment;
       try {
@@ -219,7 +220,7 @@ TEST_F(Combining, LargeAnswersAndBatchesDoNotWait) {
   Query excluding = queries_[2];
   for (int32_t id = 0; id < 45; ++id) excluding.excluded.push_back(id);
   EXPECT_EQ(Caller(searcher_, excluding, 6).wrong(*model_), "");
-  std::vector<SearchRequest> batch(2, {&queries_[3], 5, nullptr, {}, {}, {}});
+  std::vector<SearchRequest> batch(2, {&queries_[3], 5, {}, {}, {}, {}});
   const ScopedFloatEnvironment float_environment;
   EXPECT_TRUE(searcher_.search(batch).ok());
   gate_->let_go(0);
@@ -335,7 +336,7 @@ TEST_F(Combining, AnInterruptCheckMaySearch) {
   GLOVE_TRACE_SEED();
   std::atomic<int> right = 0;
   const InterruptCheck searches = [&] {
-    SearchRequest request{&queries_[4], 5, nullptr, {}, {}, {}};
+    SearchRequest request{&queries_[4], 5, {}, {}, {}, {}};
     const auto relation = reference_relation(*model_, queries_[4]);
     right += searcher_.search({&request, 1}).ok() &&
              difference(request.rows, std::span(relation).first(5)).empty();
@@ -366,7 +367,7 @@ TEST_F(Combining, AForkedChildDoesNotWaitForAThreadThatItDoesNotHave) {
   wait_for_line(searcher_, 1);
   EXPECT_TRUE(holds_in_forked_child([this] {
     const ScopedFloatEnvironment float_environment;
-    SearchRequest request{&queries_[2], 10, nullptr, {}, {}, {}};
+    SearchRequest request{&queries_[2], 10, {}, {}, {}, {}};
     return searcher_.search({&request, 1}).ok() && request.rows.size() == 10;
   }));
   gate_->let_go(0);
@@ -392,7 +393,7 @@ TEST_F(Combining, ManyThreadsGetTheirOwnAnswers) {
           const bool stops = random() % 8 == 0;
           uint64_t polls = random() % 3;
           const InterruptCheck interrupted = [&] { return stops && polls-- == 0; };
-          SearchRequest request{&queries_[query], int64_t(1 + random() % 60), &interrupted, {}, {}, {}};
+          SearchRequest request{&queries_[query], int64_t(1 + random() % 60), {&interrupted}, {}, {}, {}};
           const Status searched = searcher.search({&request, 1});
           const Status status = searched.ok() ? request.status : searched;
           if (status.ok())

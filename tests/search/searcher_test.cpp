@@ -71,7 +71,7 @@ TEST(Requests, HaveTheirOwnKAndInterrupt) {
   const InterruptCheck go_on = [] { return false; };
   std::vector<SearchRequest> requests;
   for (size_t i = 0; i < queries.size(); ++i)
-    requests.push_back({&queries[i], static_cast<int64_t>(1 + 9 * i), i == 2 ? &stop : &go_on, {}, {}, {}});
+    requests.push_back({&queries[i], static_cast<int64_t>(1 + 9 * i), {i == 2 ? &stop : &go_on}, {}, {}, {}});
   const ScopedFloatEnvironment float_environment;
   ASSERT_TRUE(searcher->search(requests).ok());
   for (size_t i = 0; i < queries.size(); ++i) {
@@ -83,7 +83,7 @@ TEST(Requests, HaveTheirOwnKAndInterrupt) {
     const auto relation = reference_relation(*model, queries[i]);
     EXPECT_EQ(difference(requests[i].rows, std::span(relation).first(1 + 9 * i)), "");
   }
-  for (SearchRequest& request : requests) request = {request.query, 5, &stop, {}, {}, {}};
+  for (SearchRequest& request : requests) request = {request.query, 5, {&stop}, {}, {}, {}};
   EXPECT_EQ(searcher->search(requests).error().code, ErrorCode::kInterrupted);
 }
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "gpu/primitives/warp/reduce.cuh"
-#include "search/query.h"
+#include "model/metric.h"
 
 namespace glove::gpu {
 
