@@ -40,6 +40,7 @@ int register_glove_convolve(sqlite3* db, Engine& engine);    // glove_convolve.c
 int register_glove_density(sqlite3* db, Engine& engine);     // glove_density.cpp: an aggregate
 int register_glove_svg(sqlite3* db, Engine& engine);         // glove_svg.cpp: an aggregate
 int register_glove_derive(sqlite3* db, Engine& engine);      // glove_derive.cpp: a model made of another
+int register_glove_types(sqlite3* db, Engine& engine);       // glove_types.cpp: glove_f16 and others
 int register_glove_project(sqlite3* db, Engine& engine);     // glove_project.cpp
 int register_glove_save(sqlite3* db, Engine& engine);        // glove_save.cpp: writes a model file
 int register_glove_config(sqlite3* db, Engine& engine);      // glove_config.cpp

@@ -1,8 +1,6 @@
 #include "loader/formats/matrix.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -13,23 +11,6 @@ namespace glove {
 namespace {
 
 constexpr int64_t kBlockBytes = int64_t{1} << 20;
-
-float from_half(uint16_t half) {
-  const uint32_t sign = static_cast<uint32_t>(half & 0x8000u) << 16;
-  const uint32_t exponent = half >> 10 & 31u;
-  const uint32_t mantissa = half & 0x3FFu;
-  if (exponent == 31) return std::bit_cast<float>(sign | 0x7F800000u | mantissa << 13);
-  if (exponent != 0) return std::bit_cast<float>(sign | (exponent + 112) << 23 | mantissa << 13);
-  const float magnitude = static_cast<float>(mantissa) * 0x1p-24f;
-  return sign != 0 ? -magnitude : magnitude;
-}
-
-template <class T>
-T load(const char* from, int64_t index) {
-  T value;
-  std::memcpy(&value, from + index * static_cast<int64_t>(sizeof(T)), sizeof(T));
-  return value;
-}
 
 // Shared by both orders: reading words and decoding.
 class MatrixReader : public RowReader {
@@ -182,49 +163,6 @@ class ColumnMajorReader final : public MatrixReader {
 };
 
 }  // namespace
-
-std::optional<ElementType> element_type(std::string_view dtype) {
-  if (dtype == "I8") return ElementType::kInt8;
-  if (dtype == "F16") return ElementType::kFloat16;
-  if (dtype == "BF16") return ElementType::kBFloat16;
-  if (dtype == "F32") return ElementType::kFloat32;
-  if (dtype == "F64") return ElementType::kFloat64;
-  return std::nullopt;
-}
-
-int64_t element_bytes(ElementType type) {
-  switch (type) {
-    case ElementType::kInt8:
-      return 1;
-    case ElementType::kFloat32:
-      return 4;
-    case ElementType::kFloat64:
-      return 8;
-    default:
-      return 2;
-  }
-}
-
-void convert_elements(ElementType type, const char* from, int64_t count, float* to) {
-  switch (type) {
-    case ElementType::kInt8:
-      for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(load<int8_t>(from, i));
-      break;
-    case ElementType::kFloat32:
-      std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
-      break;
-    case ElementType::kFloat64:
-      for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(load<double>(from, i));
-      break;
-    case ElementType::kFloat16:
-      for (int64_t i = 0; i < count; ++i) to[i] = from_half(load<uint16_t>(from, i));
-      break;
-    case ElementType::kBFloat16:
-      for (int64_t i = 0; i < count; ++i)
-        to[i] = std::bit_cast<float>(static_cast<uint32_t>(load<uint16_t>(from, i)) << 16);
-      break;
-  }
-}
 
 std::unique_ptr<RowReader> read_row_major(std::string source, const MatrixLayout& layout,
                                           std::unique_ptr<ByteStream> stream,

@@ -3,29 +3,17 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/file.h"
 #include "base/status.h"
 #include "loader/byte_stream.h"
+#include "loader/formats/elements.h"
 #include "loader/row_reader.h"
 #include "loader/word_list.h"
 
 namespace glove {
-
-enum class ElementType { kInt8, kFloat16, kBFloat16, kFloat32, kFloat64 };  // little-endian
-
-// Returns the type that a safetensors file calls `dtype`, or nullopt if it is none of them.
-std::optional<ElementType> element_type(std::string_view dtype);
-
-// Returns the bytes per element in a file.
-int64_t element_bytes(ElementType type);
-
-// Converts `count` elements to float32, rounded to nearest. `from` need not be aligned.
-void convert_elements(ElementType type, const char* from, int64_t count, float* to);
 
 // The layout of a matrix in a file.
 struct MatrixLayout {

@@ -63,7 +63,7 @@ Status ContentRows::begin(int64_t dims, const std::string& stored_model) {
   stored_read_.reset();
   encoded_ = 0;
   command_.types.reset();
-  if (dims == 0 && index_.dims == 0) command_.types.emplace();
+  if (dims == 0 && index_.dims == 0 && index_.type == ElementType::kFloat32) command_.types.emplace();
   GLOVE_RETURN_IF_ERROR(prepare_statements());
   GLOVE_RETURN_IF_ERROR(model_.choose(stored_model));
   return index_.is_text ? model_.find_encoder(dims_) : Status();
@@ -172,7 +172,7 @@ Result<RowVector> ContentRows::vector_of(OwnStatement::Run& run, int first_colum
   sqlite3_value* const value = run.value(first_column);
   if (is_null(value)) return RowVector::kNone;
   InterruptPoller poller(db());
-  const Status read = read_row_vector(value, vector_, poller);
+  const Status read = read_row_vector(value, vector_, poller, index_.type);
   if (command_.types && read.ok() && is_blob(value)) command_.types->add(vector_);
   if (read.ok())
     check_vector();
@@ -386,7 +386,8 @@ std::string ContentRows::remedy_of_length(int64_t length) const {
                        " NOT NULL LIMIT 1");
   const Result<bool> found = run.next();
   std::vector<float> vector;
-  if (!found.ok() || !found.value() || !read_row_vector(run.value(0), vector).ok()) return {};
+  if (!found.ok() || !found.value() || !read_row_vector(run.value(0), vector, {}, index_.type).ok())
+    return {};
   if (static_cast<int64_t>(vector.size()) != length) return {};
   return "; if all rows of '" + index_.content + "' have " + std::to_string(length) +
          " dimensions now, run " + index_.command("rebuild");

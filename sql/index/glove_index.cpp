@@ -20,7 +20,6 @@
 // the rows come in the order of their keys, with NULL in place of what depends on one.
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -67,8 +66,8 @@ constexpr const char* kNoQuery =
     "(in an outer join, in the ON clause), after the table that the value comes from, for example WHERE "
     "query = ? AND k = 10";
 Error cannot_change(const IndexDefinition& index) {
-  return {ErrorCode::kInvalidArgument, index.name + " cannot be changed; change the rows of '" +
-                                           index.content + "', and the index follows"};
+  return invalid_argument(index.name, " cannot be changed; change the rows of '", index.content,
+                          "', and the index follows");
 }
 
 // Returns cannot_change() instead of `error` if a running statement is an UPDATE or a DELETE of the rows of
@@ -89,18 +88,21 @@ Error explained(sqlite3* db, const IndexDefinition& index, Error error, bool no_
   return error;
 }
 
-// The messages end with what to do about `components`, the length of the query.
-Result<std::vector<float>> read_blob(std::string_view bytes, const ContentRows& rows, int64_t dims) {
-  const auto components = static_cast<int64_t>(bytes.size() / sizeof(float));
-  if (bytes.size() % sizeof(float) != 0 || bytes.empty() || (dims != 0 && components != dims))
-    return Error{ErrorCode::kInvalidArgument,
-                 "the query is a BLOB of " + counted(static_cast<int64_t>(bytes.size()), "bytes") +
-                     ", but a vector of " +
-                     (dims == 0 ? "float32 has 4 bytes per component"
-                                : std::to_string(dims) + " float32 has " + std::to_string(dims * 4)) +
-                     float64_remedy(components, dims) + rows.remedy_of_length(dims == 0 ? 0 : components)};
-  std::vector<float> vector(static_cast<size_t>(components));
-  std::memcpy(vector.data(), bytes.data(), bytes.size());
+Result<std::vector<float>> read_blob(std::span<const std::byte> bytes, ElementType type,
+                                     const ContentRows& rows, int64_t dims) {
+  const auto size = static_cast<int64_t>(bytes.size());
+  const int64_t each = element_bytes(type);
+  const bool is_float32 = type == ElementType::kFloat32;
+  const bool is_own = !is_float32 && size > 0 && (dims == 0 ? size % each : size - dims * each) == 0;
+  if (is_own) GLOVE_RETURN_IF_ERROR(check_type(bytes, type, "the query is a"));
+  if (!is_own && (size % 4 != 0 || size == 0 || (dims != 0 && size != dims * 4)))
+    return invalid_argument(
+        "the query is a BLOB of ", counted(size, "bytes"), ", but a vector of ",
+        dims == 0 ? "float32 has 4 bytes per component" : concat(dims, " float32 has ", dims * 4),
+        dims == 0 || is_float32 ? "" : concat(", and one of ", vector_type_name(type), " ", dims * each),
+        float64_remedy(size / 4, dims), rows.remedy_of_length(dims == 0 ? 0 : size / 4));
+  std::vector<float> vector;
+  read_components(bytes, is_own ? type : ElementType::kFloat32, vector);
   return vector;
 }
 
@@ -109,11 +111,9 @@ Result<std::vector<float>> read_json(std::string_view text, const ContentRows& r
   std::vector<float> vector;
   if (const Status read = read_json_vector(text, vector, interrupted); !read.ok())
     return Error{read.error().code, "the query " + read.error().message};
-  const auto components = static_cast<int64_t>(vector.size());
-  if (dims != 0 && components != dims)
-    return Error{ErrorCode::kInvalidArgument, "the query has " + component_count(vector.size()) +
-                                                  ", but the index has " + std::to_string(dims) +
-                                                  " dimensions" + rows.remedy_of_length(components)};
+  if (dims != 0 && std::ssize(vector) != dims)
+    return invalid_argument("the query has ", component_count(vector.size()), ", but the index has ", dims,
+                            " dimensions", rows.remedy_of_length(std::ssize(vector)));
   return vector;
 }
 
@@ -124,8 +124,8 @@ Result<MaybeQuery> index_query(const IndexDefinition& index, ContentRows& rows, 
   GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
   std::vector<float> vector;
   if (query.blob || (!index.has_model() && begins_like_array(query.bytes))) {
-    auto given =
-        query.blob ? read_blob(query.bytes, rows, dims) : read_json(query.bytes, rows, dims, interrupted);
+    auto given = query.blob ? read_blob(std::as_bytes(std::span(query.bytes)), index.type, rows, dims)
+                            : read_json(query.bytes, rows, dims, interrupted);
     const Status status = given.ok() ? check_finite(given.value(), "the query") : given.error();
     if (!status.ok())
       return status.error().code == ErrorCode::kInterrupted ? interrupted_error()

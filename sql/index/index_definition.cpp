@@ -10,6 +10,7 @@
 #include "model/limits.h"
 #include "sql/adapter/own_statement.h"
 #include "sql/adapter/sql_tokens.h"
+#include "sql/values/row_vector.h"
 
 namespace glove::sql {
 namespace {
@@ -117,13 +118,18 @@ Status set_argument(IndexDefinition& index, std::string_view key, const std::str
       return index_error(index, concat("metric must be ", kMetricNames, ", but is ", quoted_value(value)));
     index.metric = *metric;
     index.has_metric = true;
+  } else if (key == "type") {
+    const std::optional<ElementType> type = vector_type_named(value);
+    if (!type) return index_error(index, "type must be ", kVectorTypes, ", but is ", quoted_value(value));
+    index.type = *type;
   } else if (key == "certainty") {
     index.has_certainty = true;
   } else {
     return index_error(
         index, "there is no argument ", quoted_value(key),
         "; the arguments are: content, rowid, vector, text, model, options, dims, invalid, check, "
-        "lists, metric (an existing index with another one was made by a newer extension, and needs it)");
+        "lists, metric, type (an existing index with another one was made by a newer extension, and needs "
+        "it)");
   }
   return {};
 }
@@ -143,6 +149,8 @@ Status check_complete(const IndexDefinition& index) {
     return index_error(index, "options are those of a model; give model as well");
   if (index.check && index.is_text)
     return index_error(index, "check='yes' checks vectors, but every text is a text; leave check out");
+  if (index.type != ElementType::kFloat32 && index.is_text)
+    return index_error(index, "type is that of vectors, but every text is a text; leave type out");
   if (index.metric != RowMetric::kCosine && index.lists > 0)
     return index_error(index, concat("lists are of rows that are compared by 'cosine', not by '",
                                      metric_name(index.metric), "'; leave lists out"));

@@ -11,6 +11,7 @@
 
 #include "base/concat.h"
 #include "base/status.h"
+#include "loader/formats/elements.h"
 #include "model/metric.h"
 
 namespace glove::sql {
@@ -40,9 +41,10 @@ struct IndexDefinition {
   bool skip_invalid = false;   // rows with an invalid vector are left out, rather than an error at sync
   int64_t lists = kAutoLists;  // how many; 0: none
   RowMetric metric = RowMetric::kCosine;
-  bool has_metric = false;          // it is given
-  bool has_certainty = false;       // an argument of earlier versions, which does nothing
-  std::vector<std::string> others;  // the arguments but content, as KEY='VALUE'
+  bool has_metric = false;                   // it is given
+  ElementType type = ElementType::kFloat32;  // of the components of a BLOB in `vector`
+  bool has_certainty = false;                // an argument of earlier versions, which does nothing
+  std::vector<std::string> others;           // the arguments but content, as KEY='VALUE'
 
   static constexpr int64_t kAutoLists = -1;
 

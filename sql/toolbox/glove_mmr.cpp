@@ -70,7 +70,10 @@ struct MmrRow {
 // Returns an expression for the vector of a row `d` of the content. Its parameters are the name of the model
 // and the options, if it is an index of texts.
 std::string vector_of(const IndexDefinition& index) {
-  if (!index.is_text) return "d." + quoted_name(index.columns.front());
+  if (!index.is_text && index.type == ElementType::kFloat32) return "d." + quoted_name(index.columns.front());
+  if (!index.is_text)
+    return concat("glove_f32(d.", quoted_name(index.columns.front()), ", '", vector_type_name(index.type),
+                  "')");
   std::string text;
   for (const std::string& column : index.columns)
     text += concat(text.empty() ? "" : " || char(10) || ", "coalesce(d.", quoted_name(column), ", '')");
@@ -88,8 +91,8 @@ std::string statement_of(const IndexDefinition& index) {
     same += concat(same.empty() ? " ON d." : " AND d.", name, " = ", of_index);
   }
   return concat("SELECT ", index.metric == RowMetric::kL2 ? "-v.distance, " : "v.similarity, ",
-                vector_of(index), key, " FROM ", index.table(), " v CROSS JOIN ", index.content_table(),
-                " d", same, " WHERE v.query = ? AND v.k = ?");
+                vector_of(index), key, " FROM ", index.table(), " v CROSS JOIN ", index.content_table(), " d",
+                same, " WHERE v.query = ? AND v.k = ?");
 }
 
 class MmrRows {

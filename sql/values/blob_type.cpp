@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -33,23 +32,15 @@ double largest_by_median(std::vector<double> magnitudes) {
   return median > 0 ? *std::max_element(magnitudes.begin(), magnitudes.end()) / median : 0;
 }
 
-double half_value(uint16_t bits) {
-  const int exponent = bits >> 10 & 31;
-  const int mantissa = bits & 1023;
-  if (exponent == 31) return std::numeric_limits<double>::infinity();
-  return exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(1024 + mantissa, exponent - 25);
+std::vector<double> numbers_of(std::span<const std::byte> bytes, ElementType type) {
+  std::vector<float> numbers(bytes.size() / static_cast<size_t>(element_bytes(type)));
+  convert_elements(type, reinterpret_cast<const char*>(bytes.data()), std::ssize(numbers), numbers.data());
+  return {numbers.begin(), numbers.end()};
 }
 
 // Whether the bytes are ordinary numbers of this type.
-template <class Bits, class Value>
-bool are_ordinary(std::span<const float> vector, const Value& value) {
-  std::vector<double> numbers(vector.size_bytes() / sizeof(Bits));
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    Bits bits;
-    std::memcpy(&bits, reinterpret_cast<const char*>(vector.data()) + i * sizeof(Bits), sizeof(Bits));
-    numbers[i] = value(bits);
-  }
-  const double ratio = largest_by_median(std::move(numbers));
+bool are_ordinary(std::span<const std::byte> bytes, ElementType type) {
+  const double ratio = largest_by_median(numbers_of(bytes, type));
   return ratio > 0 && ratio < kOrdinary;
 }
 
@@ -75,14 +66,28 @@ bool has_widened_floats(std::span<const float> vector) {
   return high > 0 && low > kOfFloat64 * high;
 }
 
+bool are_rather_float32(std::span<const std::byte> bytes, ElementType type) {
+  constexpr double kMostPowers = 1e6;
+  if (element_bytes(type) != 2 || bytes.size() % 4 != 0 || bytes.size() / 4 < kFewest) return false;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  double least = kInfinity, most = 0;
+  for (const double number : numbers_of(bytes, type)) {
+    const double magnitude = std::isfinite(number) ? std::fabs(number) : kInfinity;
+    if (magnitude > 0) least = std::min(least, magnitude);
+    most = std::max(most, magnitude);
+  }
+  return most > kMostPowers * least && are_ordinary(bytes, ElementType::kFloat32);
+}
+
 void BlobTypes::add(std::span<const float> vector) {
   if (looked_at_ == kMostLookedAt || vector.size() < kFewest) return;
   ++looked_at_;
   const double ratio = largest_by_median({vector.begin(), vector.end()});
   if (ratio > kOfFloat64 && vector.size() % 2 == 0 &&
-      are_ordinary<uint64_t>(vector, [](uint64_t bits) { return std::bit_cast<double>(bits); }))
+      are_ordinary(std::as_bytes(vector), ElementType::kFloat64))
     ++likely_[0];
-  else if (ratio > kOfFloat16 && use_lower_halves(vector) && are_ordinary<uint16_t>(vector, half_value))
+  else if (ratio > kOfFloat16 && use_lower_halves(vector) &&
+           are_ordinary(std::as_bytes(vector), ElementType::kFloat16))
     ++likely_[1];
 }
 

@@ -2,16 +2,23 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <span>
 #include <string>
 
 #include "base/status.h"
+#include "loader/formats/elements.h"
 
 namespace glove::sql {
 
 // Whether the BLOB has float64 that were float32: the low half of each then ends in 29 zero bits, and some
 // are far beyond the other components. Takes no time for others.
 bool has_widened_floats(std::span<const float> vector);
+
+// Whether a BLOB that should have numbers of this type has ordinary float32 instead: its numbers are not
+// finite, or reach over more than six powers of ten, while as float32 they do not. False for other types than
+// those of 16 bits.
+bool are_rather_float32(std::span<const std::byte> bytes, ElementType type);
 
 // Looks at the first BLOBs of a column.
 class BlobTypes {

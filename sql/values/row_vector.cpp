@@ -9,18 +9,27 @@
 #include "base/json.h"
 #include "base/require.h"
 #include "sql/adapter/arguments.h"
+#include "sql/values/blob_type.h"
 #include "sql/values/json_options.h"
 
 namespace glove::sql {
 namespace {
 
-Status floats_of_blob(std::span<const std::byte> bytes, std::vector<float>& vector) {
-  if (bytes.size() % sizeof(float) != 0)
-    return invalid_argument("has a vector of ", counted(static_cast<int64_t>(bytes.size()), "bytes"),
-                            "; a float32 vector has 4 bytes per component");
-  vector.resize(bytes.size() / sizeof(float));
-  if (!bytes.empty()) std::memcpy(vector.data(), bytes.data(), bytes.size());
-  return Status();
+// A type of the components of a column of vectors.
+struct TypeName {
+  std::string_view name;
+  ElementType type;
+  std::string_view converter;  // the function of SQL that makes it of float32
+};
+constexpr TypeName kTypeNames[] = {{"float32", ElementType::kFloat32, ""},
+                                   {"float16", ElementType::kFloat16, "glove_f16"},
+                                   {"bfloat16", ElementType::kBFloat16, "glove_bf16"},
+                                   {"int8", ElementType::kInt8, "glove_i8"}};
+
+const TypeName& named(ElementType type) {
+  const auto* const found = std::ranges::find(kTypeNames, type, &TypeName::type);
+  GLOVE_REQUIRE(found != std::end(kTypeNames));
+  return *found;
 }
 
 class VectorHandler final : public JsonHandler {
@@ -127,12 +136,43 @@ Result<bool> read_vector_text(std::string_view text, std::vector<float>& vector,
   return (is_json || handler.ends_too_large) && handler.fault.empty();
 }
 
-Status read_row_vector(sqlite3_value* value, std::vector<float>& vector, const InterruptCheck& interrupted) {
-  const int type = sqlite3_value_type(value);
-  if (type == SQLITE_BLOB) return floats_of_blob(blob_of(value), vector);
-  if (type == SQLITE_TEXT) return read_json_vector(text_of(value), vector, interrupted);
-  return invalid_argument("has a vector of type ", type_name_of(type),
-                          "; a vector must be a BLOB of float32 or a JSON array");
+std::string_view vector_type_name(ElementType type) {
+  return named(type).name;
+}
+
+std::optional<ElementType> vector_type_named(std::string_view name) {
+  const auto* const found = std::ranges::find(kTypeNames, name, &TypeName::name);
+  if (found == std::end(kTypeNames)) return std::nullopt;
+  return found->type;
+}
+
+Status check_type(std::span<const std::byte> bytes, ElementType type, std::string_view what) {
+  if (!are_rather_float32(bytes, type)) return {};
+  return invalid_argument(what, " BLOB of ", bytes.size(), " bytes that are ", bytes.size() / 4,
+                          " ordinary float32, but no ordinary ", named(type).name, "; convert it by ",
+                          named(type).converter);
+}
+
+void read_components(std::span<const std::byte> bytes, ElementType type, std::vector<float>& vector) {
+  const int64_t count = static_cast<int64_t>(bytes.size()) / element_bytes(type);
+  vector.resize(static_cast<size_t>(count));
+  if (count > 0) convert_elements(type, reinterpret_cast<const char*>(bytes.data()), count, vector.data());
+}
+
+Status read_row_vector(sqlite3_value* value, std::vector<float>& vector, const InterruptCheck& interrupted,
+                       ElementType type) {
+  const int given = sqlite3_value_type(value);
+  if (given == SQLITE_TEXT) return read_json_vector(text_of(value), vector, interrupted);
+  if (given != SQLITE_BLOB)
+    return invalid_argument("has a vector of type ", type_name_of(given), "; a vector must be a BLOB of ",
+                            vector_type_name(type), " or a JSON array");
+  const std::span<const std::byte> bytes = blob_of(value);
+  const auto size = static_cast<int64_t>(bytes.size());
+  if (size % element_bytes(type) != 0)
+    return invalid_argument("has a vector of ", counted(size, "bytes"), "; a ", vector_type_name(type),
+                            " vector has ", element_bytes(type), " bytes per component");
+  read_components(bytes, type, vector);
+  return check_type(bytes, type, "has a");
 }
 
 Result<bool> read_vector(sqlite3_value* value, std::string_view function, std::string_view name,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 
 #include "base/cancel.h"
 #include "base/status.h"
+#include "loader/formats/elements.h"
 #include "sql/adapter/boundary.h"
 
 namespace glove::sql {
@@ -20,11 +22,24 @@ const char* type_name_of(int type);
 // "1 component", "2 components" and so on.
 std::string component_count(size_t components);
 
-// Reads a BLOB of little-endian float32 or a JSON array of numbers. Does not check that the numbers are
-// finite. The message of an error is only its end, such as "has a vector of type REAL"; the caller puts the
-// row before it. Another error is an interrupt, whose message stands alone.
+// "float32", "float16", "bfloat16" or "int8": the types that a column of vectors may have.
+std::string_view vector_type_name(ElementType type);
+std::optional<ElementType> vector_type_named(std::string_view name);
+// The list of names for messages.
+constexpr const char* kVectorTypes = "'float32', 'float16', 'bfloat16' or 'int8'";
+
+// An error if a BLOB that should have components of this type has the signs of float32 (blob_type.h). `what`
+// begins the message, before "BLOB of".
+Status check_type(std::span<const std::byte> bytes, ElementType type, std::string_view what);
+
+// Reads the components of a BLOB. REQUIRES: its size is a multiple of element_bytes(type).
+void read_components(std::span<const std::byte> bytes, ElementType type, std::vector<float>& vector);
+
+// Reads a BLOB of little-endian numbers of this type or a JSON array of numbers. Does not check that the
+// numbers are finite. The message of an error is only its end, such as "has a vector of type REAL"; the
+// caller puts the row before it. Another error is an interrupt, whose message stands alone.
 Status read_row_vector(sqlite3_value* value, std::vector<float>& vector,
-                       const InterruptCheck& interrupted = {});
+                       const InterruptCheck& interrupted = {}, ElementType type = ElementType::kFloat32);
 
 // The same for JSON text.
 Status read_json_vector(std::string_view text, std::vector<float>& vector,

@@ -226,4 +226,15 @@ try {
 } finally {
   require('fs').rmSync(folder, { recursive: true });
 }
+
+for (const [type, size] of [['float16', 2], ['bfloat16', 2], ['int8', 1]]) {
+  const vectors = Array.from({ length: 8 }, () => Array.from(random(), (one) => Math.round(9 * one)));
+  const typed = glove.index(db, type, { vectors: vectors.slice(0, 6), type });
+  typed.add({ vectors: vectors.slice(6) });
+  typed.upsert({ ids: [3], vectors: [vectors[0]] });
+  assert.deepStrictEqual(db.prepare(`SELECT DISTINCT length(vector) AS n FROM ${type}`).all().map((row) => Number(row.n)), [size * dims]);
+  assert.deepStrictEqual(ids(new glove.Index(db, type).search(vectors[0], 2)), [1, 3]);
+  assert.throws(() => typed.add({ vectors: [[1]] }), /row 0 of vectors has 1 components, but the index has 5 dimensions/);
+}
+assert.throws(() => glove.index(db, 'half', { vectors: [[1]], type: 'half' }), /type is "half"; it must be 'float32', 'float16', 'bfloat16', 'int8'/);
 console.log(process.argv[2]);

@@ -72,6 +72,10 @@ constexpr Object kObjects[] = {
     {"glove_project", "glove_project(NULL, NULL)", Works::kEverywhere},
     {"glove_atax", "glove_atax(NULL)", Works::kEverywhere},
     {"glove_convolve", "glove_convolve('[[1]]', '[[1]]')", Works::kEverywhereInnocuous},
+    {"glove_f16", "glove_f16('[1]')", Works::kEverywhereInnocuous},
+    {"glove_bf16", "glove_bf16('[1]')", Works::kEverywhereInnocuous},
+    {"glove_i8", "glove_i8('[1]')", Works::kEverywhereInnocuous},
+    {"glove_f32", "glove_f32('[1]', 'int8')", Works::kEverywhereInnocuous},
     {"glove_version", "glove_version()", Works::kUnlessStored},
     {"glove_encode", "glove_encode('king')", Works::kUnlessStored},
     {"glove_mean", "glove_mean('king')", Works::kInQueries},
@@ -166,7 +170,7 @@ TEST_F(SecurityTable, ListsEveryObject) {
   for (const Row& row : plain.rows(kNames)) expected.erase(row);
   for (const Object& object : kObjects) listed.insert({object.name});
   EXPECT_EQ(listed, expected);
-  EXPECT_EQ(listed.size(), 39U);
+  EXPECT_EQ(listed.size(), 43U);
 }
 
 // True if what happens depends on the SQLite: this one lacks something, or does not see that the schema is

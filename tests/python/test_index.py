@@ -162,6 +162,24 @@ class Index(unittest.TestCase):
         factors = self.glove.index(self.conn, "factor", [1, 2, 3], vectors, metric="dot")
         self.assertEqual(factors.search([1.0, 1.0], 1), [(3, 14.0)])
 
+    def test_vectors_of_16_and_8_bits(self):
+        vectors, query = self.vectors(30), self.vectors(1)[0]
+        for kind, size in (("float16", 2), ("bfloat16", 2), ("int8", 1)):
+            given = [[round(9 * x) for x in vector] for vector in vectors] if kind == "int8" else vectors
+            docs = self.glove.index(self.conn, kind, vectors=given[:20], type=kind)
+            docs.add(vectors=given[20:])
+            docs.upsert([3], [given[0]])
+            self.assertEqual(self.conn.execute(f"SELECT DISTINCT length(vector) FROM {kind}").fetchall(), [(size * DIMS,)])
+            rows = self.conn.execute(f"SELECT id, glove_f32(vector, ?) FROM {kind} ORDER BY id", (kind,)).fetchall()
+            expected = sorted(((cosine(array.array("f", vector), query), -id) for id, vector in rows), reverse=True)[:4]
+            found = self.glove.Index(self.conn, kind).search(query, 4, rows="tuples", columns=[])
+            self.assertEqual([row[0] for row in found], [-id for _, id in expected])
+            self.assertIn(docs.like(3, 1)[0][0], (1,))
+            with self.assertRaisesRegex(ValueError, "row 0 of vectors has 1 components, but the index has 5 dimensions"):
+                docs.add(vectors=[[1.0]])
+        with self.assertRaisesRegex(ValueError, "type is 'half'; it must be 'float32', 'float16', 'bfloat16', 'int8'"):
+            self.glove.index(self.conn, "half", vectors=vectors, type="half")
+
     def test_values_of_columns(self):
         numpy, pandas = optional("numpy"), optional("pandas")
         day = datetime.date(2024, 2, 29)

@@ -101,7 +101,8 @@ function definitions(db) {
     const content = given.content || '', point = schema === 'temp' ? content.indexOf('.') : -1;
     const home = point < 0 ? schema : content.slice(0, point);  // the schema of its table
     return [{ schema, name, home, table: content.slice(point + 1), key: namesIn(given.rowid), idIsKey: !known.has(placeOf(home, `${name}_key`)),
-              vector: given.vector === undefined ? null : given.vector, texts: namesIn(given.text), skipsInvalid: given.invalid === 'skip', model: given.model }];
+              vector: given.vector === undefined ? null : given.vector, texts: namesIn(given.text), skipsInvalid: given.invalid === 'skip', model: given.model,
+              type: given.type || 'float32' }];
   });
 }
 

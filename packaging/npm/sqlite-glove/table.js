@@ -20,14 +20,18 @@ function named(verb, work) {
   }
 }
 
-function insert(db, table, values, key, { upsert = false, progress } = {}) {
+// The bytes of a component, and what makes vectors of float32.
+const typesOfVectors = { float32: [4, '?'], float16: [2, 'glove_f16(?)'], bfloat16: [2, 'glove_bf16(?)'], int8: [1, 'glove_i8(?, 1)'] };
+
+// `made` has expressions for the columns whose values are made of those that are given.
+function insert(db, table, values, key, { upsert = false, progress, made = {} } = {}) {
   // libsql ends the process if the only value of a statement is a BLOB or NULL.
   if (values.size === 1 && !values.has(key[0])) values = new Map([[key[0], []], ...values]);
   const names = [...values.keys()];
   const changes = names.filter((name) => !key.includes(name)).map((name) => `${quoted(name)} = excluded.${quoted(name)}`).join(', ');
   const conflict = upsert ? ` ON CONFLICT(${key.map(quoted).join(', ')}) DO ${changes ? `UPDATE SET ${changes}` : 'NOTHING'}` : '';
   const statement = db.prepare(
-    `INSERT INTO ${quoted(table)}(${names.map(quoted).join(', ')}) VALUES (${names.map(() => '?').join(', ')})${conflict}`);
+    `INSERT INTO ${quoted(table)}(${names.map(quoted).join(', ')}) VALUES (${names.map((name) => made[name] || '?').join(', ')})${conflict}`);
   const columns = [...values.values()];
   const total = columns.at(-1).length;
   for (let row = 0; row < total; ++row) {
@@ -48,6 +52,7 @@ class Index {
   #skipsInvalid;
   #neural;
   #model;
+  #type;
 
   constructor(db, table, { name, model } = {}) {
     checkLoaded(db);
@@ -55,6 +60,7 @@ class Index {
     if (model !== undefined) loadedModel(db, model, found.model);
     this.#key = new Key(found.key, found.idIsKey);
     this.#skipsInvalid = found.skipsInvalid;
+    this.#type = typesOfVectors[found.type];
     Object.assign(this, { db, table: found.table, name: found.name, key: found.key, vector: found.vector, texts: found.texts });
     this.#search = new Search(db, found);
     this.#neural = found.vector === null && isNeural(db, found.name);
@@ -272,17 +278,17 @@ class Index {
   }
 
   #checkAllHave(bytes) {
-    if (this.#number(`SELECT 1 AS n FROM ${quoted(this.table)} WHERE length(${quoted(this.vector)}) <> ? LIMIT 1`, bytes)) {
+    if (this.#number(`SELECT 1 AS n FROM ${quoted(this.table)} WHERE 4 * length(${quoted(this.vector)}) <> ? LIMIT 1`, bytes * this.#type[0])) {
       throw new TypeError(`vectors have ${bytes / 4} components, but rows of '${this.table}' that are not given have another number; ` +
                           "to change it, upsert the vectors of all rows at once, and then run command('rebuild')");
     }
   }
 
-  // The bytes of a vector of the index: of its dimensions or, as long as it knows none, of the first row; 0 without rows.
+  // The bytes of a float32 vector of the index: of its dimensions or, as long as it knows none, of the first row; 0 without rows.
   #width() {
     const vector = quoted(this.vector);
     return this.#number(`SELECT 4 * value AS n FROM ${quoted(`${this.name}_config`)} WHERE key = 'dims'`) || this.#number(
-      `SELECT length(${vector}) AS n FROM ${quoted(this.table)} WHERE typeof(${vector}) = 'blob' ORDER BY ${this.key.map(quoted).join(', ')} LIMIT 1`);
+      `SELECT 4 * length(${vector}) / ${this.#type[0]} AS n FROM ${quoted(this.table)} WHERE typeof(${vector}) = 'blob' ORDER BY ${this.key.map(quoted).join(', ')} LIMIT 1`);
   }
 
   #write(rows, upsert) {
@@ -294,7 +300,7 @@ class Index {
       for (const event of changed ? ['insert', 'update'] : []) {  // 'rebuild', which must follow, makes these triggers again
         this.db.exec(`DROP TRIGGER IF EXISTS ${quoted(`${this.name}_${event}_check`)}`);
       }
-      insert(this.db, this.table, values, this.key, { upsert, progress: rows.progress });
+      insert(this.db, this.table, values, this.key, { upsert, progress: rows.progress, made: { [this.vector]: this.#type[1] } });
       if (changed) this.#checkAllHave(changed);
       else this.#syncIfDue();
     });
@@ -343,6 +349,8 @@ function makeIndex(db, table, { ids, vectors, dims, columns: given, text: textCo
       if (!/^\w+$/.test(argument) || argument in own) throw new TypeError(`'${argument}' cannot be an argument of the index`);
     }
     const check = vector && !('invalid' in options) ? { check: 'yes' } : {};
+    const type = typesOfVectors[options.type || 'float32'];
+    if (type === undefined) throw new TypeError(`type is ${shownValue(options.type)}; it must be ${Object.keys(typesOfVectors).map((one) => `'${one}'`).join(', ')}`);
     const content = temp ? `main.${table}` : table;
     const using = Object.entries({ ...own, content, ...check, ...options }).map(([argument, value]) => `${argument}=${literal(value)}`).join(', ');
     if (columnsOf(db, table).length) {
@@ -351,7 +359,7 @@ function makeIndex(db, table, { ids, vectors, dims, columns: given, text: textCo
     }
     const made = allOrNothing(db, () => {
       db.exec(`CREATE TABLE ${quoted(table)}(${declared.join(', ')})`);
-      insert(db, table, values, key.names, { progress });
+      insert(db, table, values, key.names, { progress, made: { [vector]: type[1] } });
       for (const some of indexColumns) {
         const names = [some].flat(), unknown = names.find((one) => !values.has(one));
         if (unknown !== undefined) {

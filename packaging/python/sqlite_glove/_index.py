@@ -7,8 +7,8 @@ from typing import Any, Callable, Dict, List, Literal, Mapping, Optional, Sequen
 from ._joins import Groups, Neighbors, Pairs, columns_of_join, join_sql, neighbors_of
 from ._neural import catch_up, encode_in_pieces, explain, is_neural, loaded_model, logged_rows
 from ._search import Asked, Inputs, Search
-from ._sql import (Params, Progress, Report, all_or_nothing, check_loaded, columns_of, definition_of, definitions, execute, insert_sql, literal,
-                   quoted, reported, reporter, text, where_of)
+from ._sql import (TYPES, Params, Progress, Report, all_or_nothing, check_loaded, columns_of, definition_of, definitions, execute, insert_sql,
+                   literal, quoted, reported, reporter, text, where_of)
 from ._values import Columns, Key, blob, blobs, bound, by_name, column_type, column_values, count, faults, key_of_ids, kind_of, values_of
 
 Where = Union[None, str, Mapping[str, Any]]
@@ -49,7 +49,7 @@ class Index:
         if model is not None:
             loaded_model(conn, model, found.model)
         self.conn, self.schema, self.table, self.name = conn, found.schema, found.table, found.name
-        self.vector, self.texts = found.vector, found.texts
+        self.vector, self.texts, self._type = found.vector, found.texts, found.type
         self.key = Key(found.key, found.id_is_key)
         self._skips_invalid = found.skips_invalid
         self._search = Search(conn, found)
@@ -385,7 +385,7 @@ class Index:
         with all_or_nothing(self.conn):
             for event in ("insert", "update") if changed else ():  # 'rebuild', which must follow, makes these triggers again
                 execute(self.conn, f"DROP TRIGGER IF EXISTS {quoted(f'{self.name}_{event}_check')}")
-            _insert(self.conn, self.table, values, self.key.names, upsert, progress)
+            _insert(self.conn, self.table, values, self.key.names, upsert, progress, self._made())
             if changed:
                 self._check_all_have(changed)
             else:
@@ -410,24 +410,33 @@ class Index:
 
     def _check_all_have(self, length: int) -> None:
         vector = quoted(self.vector or "")
-        if execute(self.conn, f"SELECT 1 FROM {quoted(self.table)} WHERE length({vector}) <> ? LIMIT 1", (length,)).fetchall():
+        if execute(self.conn, f"SELECT 1 FROM {quoted(self.table)} WHERE 4 * length({vector}) <> ? LIMIT 1",
+                   (length * TYPES[self._type][0],)).fetchall():
             raise ValueError(f"vectors have {length / 4:g} components, but rows of {self.table!r} that are not given have another number; "
                              "to change it, upsert the vectors of all rows at once, and then run command('rebuild')")
 
+    def _made(self) -> Dict[str, str]:
+        """The expression that makes the column of vectors, for insert_sql()."""
+        return {self.vector: TYPES[self._type][1]} if self.vector else {}
+
+    def float32(self, vector: bytes) -> bytes:
+        """A BLOB of the table's vectors as one of little-endian float32."""
+        return bytes(execute(self.conn, "SELECT glove_f32(?, ?)", (vector, self._type)).fetchall()[0][0])
+
     def _width(self) -> int:
-        """The bytes of a vector of the index: of its dimensions or, as long as it knows none, of the first row; 0 without rows."""
+        """The bytes of a float32 vector of the index: of its dimensions or, as long as it knows none, of the first row; 0 without rows."""
         vector = quoted(self.vector or "")
         known = execute(self.conn, f"SELECT 4 * value FROM {quoted(self.name + '_config')} WHERE key = 'dims' AND value > 0").fetchall()
-        first = (f"SELECT length({vector}) FROM {quoted(self.table)} WHERE typeof({vector}) = 'blob' "
+        first = (f"SELECT 4 * length({vector}) / {TYPES[self._type][0]} FROM {quoted(self.table)} WHERE typeof({vector}) = 'blob' "
                  f"ORDER BY {', '.join(map(quoted, self.key.names))} LIMIT 1")
         return int((known or execute(self.conn, first).fetchall() or [(0,)])[0][0])
 
 
 def _insert(conn: Any, table: str, values: Dict[str, Sequence[Any]], key: Sequence[str], upsert: bool,
-            progress: Optional[Progress]) -> None:
+            progress: Optional[Progress], made: Mapping[str, str]) -> None:
     rows = zip(*values.values())
     total = len(next(iter(values.values())))
-    conn.cursor().executemany(insert_sql(table, list(values), key, upsert), reported(rows, total, progress))
+    conn.cursor().executemany(insert_sql(table, list(values), key, upsert, made), reported(rows, total, progress))
 
 
 def _with_texts(texts: Any, columns: Any) -> Any:
@@ -465,7 +474,7 @@ def index(conn: Any, table: str, ids: Any = None, vectors: Any = None, columns: 
     has an index already, if_exists="open" returns it, and inserts nothing. With temp=True the file has ordinary tables only, which
     every tool reads; load() makes the virtual table of the index in temp for each connection. `progress(done, total)` is called while rows are
     inserted, and again while texts are encoded; True shows a bar of tqdm or, where that is not installed, a percentage.
-    `arguments` are further ones of glove_index, such as metric="l2"; with vectors, check="yes" is one unless you give it or invalid.
+    `arguments` are further ones of glove_index, such as metric="l2" or type="float16", to which the vectors are rounded; with vectors, check="yes" is one unless you give it or invalid.
     """
     quoted(table)
     if isinstance(index_columns, str):
@@ -504,6 +513,9 @@ def index(conn: Any, table: str, ids: Any = None, vectors: Any = None, columns: 
         if not argument.isidentifier() or argument in given:
             raise ValueError(f"{argument!r} cannot be an argument of the index")
     given.update(arguments)
+    width = str(given.get("type", "float32"))
+    if width not in TYPES:
+        raise ValueError(f"type is {width!r}; it must be {', '.join(map(repr, TYPES))}")
     name = name or table + "_vec"
     using = ", ".join(f"{argument}={literal('main.' + value if temp and argument == 'content' else value)}" for argument, value in given.items())
     if columns_of(conn, table):
@@ -511,7 +523,7 @@ def index(conn: Any, table: str, ids: Any = None, vectors: Any = None, columns: 
                          "upsert(), or drop the index and the table first")
     with all_or_nothing(conn):
         execute(conn, f"CREATE TABLE {quoted(table)}({', '.join(declared)})")
-        _insert(conn, table, values, key.names, False, progress)
+        _insert(conn, table, values, key.names, False, progress, {vector: TYPES[width][1]} if vector else {})
         for some in index_columns:
             names = [some] if isinstance(some, str) else list(some)
             unknown = next((one for one in names if one not in values), None)

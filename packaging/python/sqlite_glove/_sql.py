@@ -92,8 +92,9 @@ def check_where(where: str) -> None:
         raise ValueError(f"where must be one SQL expression with its brackets closed, but is {where!r}")
 
 
-def insert_sql(table: str, names: Sequence[str], key: Sequence[str], upsert: bool) -> str:
-    sql = (f"INSERT INTO {quoted(table)}({', '.join(map(quoted, names))}) VALUES ({', '.join('?' * len(names))})")
+def insert_sql(table: str, names: Sequence[str], key: Sequence[str], upsert: bool, made: Mapping[str, str]) -> str:
+    """`made` has expressions for the columns whose values are made of those that are given."""
+    sql = (f"INSERT INTO {quoted(table)}({', '.join(map(quoted, names))}) VALUES ({', '.join(made.get(name, '?') for name in names)})")
     if not upsert:
         return sql
     changes = ", ".join(f"{quoted(name)} = excluded.{quoted(name)}" for name in names if name not in key)
@@ -152,6 +153,11 @@ class Definition(NamedTuple):
     texts: List[str]
     skips_invalid: bool
     model: Optional[str]  # None: the default
+    type: str  # of the components of vectors
+
+
+# The bytes of a component, and what makes vectors of float32.
+TYPES = {"float32": (4, "?"), "float16": (2, "glove_f16(?)"), "bfloat16": (2, "glove_bf16(?)"), "int8": (1, "glove_i8(?, 1)")}
 
 
 def definitions(conn: Any) -> List[Definition]:
@@ -172,7 +178,7 @@ def definitions(conn: Any) -> List[Definition]:
         found.append(Definition(
             schema, name, home, table, [_unquoted(one) for one in _NAME.findall(given.get("rowid", ""))],
             (home.lower(), name.lower() + "_key") not in known, given.get("vector"),
-            [_unquoted(one) for one in _NAME.findall(given.get("text", ""))], given.get("invalid", "") == "skip", given.get("model")))
+            [_unquoted(one) for one in _NAME.findall(given.get("text", ""))], given.get("invalid", "") == "skip", given.get("model"), given.get("type", "float32")))
     return found
 
 

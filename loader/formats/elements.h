@@ -1,0 +1,26 @@
+// Numbers of matrices in files and of vectors in BLOBs, little-endian, as float32.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace glove {
+
+enum class ElementType : uint8_t { kInt8, kFloat16, kBFloat16, kFloat32, kFloat64 };
+
+// Returns the type that a safetensors file calls `dtype`, or nullopt if it is none of them.
+std::optional<ElementType> element_type(std::string_view dtype);
+
+// Returns the bytes per element.
+int64_t element_bytes(ElementType type);
+
+// Converts `count` elements to float32, rounded to nearest. `from` need not be aligned.
+void convert_elements(ElementType type, const char* from, int64_t count, float* to);
+
+// Writes the element that is nearest to `value`, of two the even one, to element_bytes(type) bytes. Returns
+// false if there is none, because `value` is not finite or beyond the type's range. REQUIRES: the type is
+// kInt8, kFloat16 or kBFloat16; `value` is a float32 unless the type is kInt8.
+bool round_element(ElementType type, double value, char* to);
+
+}  // namespace glove

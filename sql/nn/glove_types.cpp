@@ -1,0 +1,81 @@
+// Vectors as BLOBs of smaller numbers, as a column of a glove_index with `type` has them, and back.
+//
+//   glove_f16(v), glove_bf16(v)    float16 or bfloat16: the nearest numbers, of two the even one
+//   glove_i8(v [, scale])          int8: the integers nearest to scale * component; scale is 127 by default
+//   glove_f32(v, type)             the float32 of a BLOB of 'float16', 'bfloat16' or 'int8'
+//
+// v is a BLOB of float32 or a JSON array, but that of glove_f32 a BLOB of the type or a JSON array. Each
+// returns NULL if v is NULL. It is an error if a component is beyond the type's range.
+#include <cmath>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "sql/adapter/arguments.h"
+#include "sql/register.h"
+#include "sql/values/row_vector.h"
+
+namespace glove::sql {
+namespace {
+
+constexpr std::string_view name_of(ElementType type) {
+  return type == ElementType::kInt8 ? "glove_i8" : type == ElementType::kFloat16 ? "glove_f16" : "glove_bf16";
+}
+
+template <ElementType kType>
+Status glove_narrow(sqlite3_context* context, Arguments arguments) {
+  constexpr std::string_view kFunction = name_of(kType);
+  if (is_null(arguments[0])) return {};
+  double scale = kType == ElementType::kInt8 ? 127 : 1;
+  if (arguments.size() > 1) {
+    const int type = sqlite3_value_numeric_type(arguments[1]);
+    scale = type == SQLITE_INTEGER || type == SQLITE_FLOAT ? sqlite3_value_double(arguments[1]) : 0;
+    if (!(scale > 0 && std::isfinite(scale)))
+      return invalid_value(kFunction, "scale must be a number above 0, but is ", shown_value(arguments[1]));
+  }
+  GLOVE_ASSIGN_OR_RETURN(const std::vector<float> vector, vector_argument(context, arguments[0], kFunction));
+  const auto size = static_cast<size_t>(element_bytes(kType));
+  std::string bytes(vector.size() * size, '\0');
+  for (size_t i = 0; i < vector.size(); ++i)
+    if (!round_element(kType, vector[i] * scale, bytes.data() + i * size))
+      return invalid_value(kFunction, "component ", i + 1, " is ", number_text(vector[i]),
+                           kType == ElementType::kInt8
+                               ? concat(", and ", number_text(vector[i] * scale),
+                                        " with the scale, which int8 cannot hold; give a lower scale")
+                               : concat(", which ", vector_type_name(kType), " cannot hold"));
+  sqlite3_result_blob64(context, bytes.data(), bytes.size(), SQLITE_TRANSIENT);
+  return {};
+}
+
+Status glove_f32(sqlite3_context* context, Arguments arguments) {
+  constexpr std::string_view kFunction = "glove_f32";
+  if (is_null(arguments[0])) return {};
+  GLOVE_ASSIGN_OR_RETURN(const std::string_view name, required_text(arguments, 1, kFunction, "type"));
+  const std::optional<ElementType> type = vector_type_named(name);
+  if (!type)
+    return invalid_value(kFunction, "type must be ", kVectorTypes, ", but is ", shown_value(arguments[1]));
+  std::vector<float> vector;
+  const Status read = read_row_vector(arguments[0], vector, {}, *type);
+  if (!read.ok()) return invalid_value(kFunction, "the argument ", read.error().message);
+  return return_vector(context, std::span<const float>(vector), kFunction);
+}
+
+}  // namespace
+
+int register_glove_types(sqlite3* db, Engine& engine) {
+  // INNOCUOUS, because the results depend on the arguments alone.
+  constexpr int kFlags = SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
+  using T = ElementType;
+  for (const int code :
+       {register_scalar_function<glove_narrow<T::kFloat16>>(db, engine, "glove_f16", 1, 1, kFlags),
+        register_scalar_function<glove_narrow<T::kBFloat16>>(db, engine, "glove_bf16", 1, 1, kFlags),
+        register_scalar_function<glove_narrow<T::kInt8>>(db, engine, "glove_i8", 1, 2, kFlags),
+        register_scalar_function<glove_f32>(db, engine, "glove_f32", 2, 2, kFlags)})
+    if (code != SQLITE_OK) return code;
+  return SQLITE_OK;
+}
+
+}  // namespace glove::sql
