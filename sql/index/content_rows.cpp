@@ -115,8 +115,8 @@ void ContentRows::check_vector() {
   } else if (length > kMaxDims) {
     fault_ = has + "; the most is " + std::to_string(kMaxDims);
   } else if (dims_ != 0 && length != dims_) {
-    fault_ =
-        has + ", but the index has " + std::to_string(dims_) + " dimensions" + float64_remedy(length, dims_);
+    fault_ = has + ", but the index has " + std::to_string(dims_) + " dimensions" +
+             remedy_of_type(index_.type, length, dims_);
     other_dims_ = length;
   } else if (bad != vector_.end()) {
     fault_ = "has a vector whose component " + std::to_string(bad - vector_.begin() + 1) + " is " +
@@ -172,7 +172,8 @@ Result<RowVector> ContentRows::vector_of(OwnStatement::Run& run, int first_colum
   sqlite3_value* const value = run.value(first_column);
   if (is_null(value)) return RowVector::kNone;
   InterruptPoller poller(db());
-  const Status read = read_row_vector(value, vector_, poller, index_.type);
+  Status read = read_row_vector(value, vector_, poller, index_.type);
+  if (read.ok() && is_blob(value)) read = check_type(vector_, index_.type, "has a");
   if (command_.types && read.ok() && is_blob(value)) command_.types->add(vector_);
   if (read.ok())
     check_vector();

@@ -22,6 +22,7 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -90,19 +91,19 @@ Error explained(sqlite3* db, const IndexDefinition& index, Error error, bool no_
 
 Result<std::vector<float>> read_blob(std::span<const std::byte> bytes, ElementType type,
                                      const ContentRows& rows, int64_t dims) {
-  const auto size = static_cast<int64_t>(bytes.size());
-  const int64_t each = element_bytes(type);
+  const int64_t size = std::ssize(bytes), each = element_bytes(type);
   const bool is_float32 = type == ElementType::kFloat32;
   const bool is_own = !is_float32 && size > 0 && (dims == 0 ? size % each : size - dims * each) == 0;
-  if (is_own) GLOVE_RETURN_IF_ERROR(check_type(bytes, type, "the query is a"));
   if (!is_own && (size % 4 != 0 || size == 0 || (dims != 0 && size != dims * 4)))
     return invalid_argument(
         "the query is a BLOB of ", counted(size, "bytes"), ", but a vector of ",
         dims == 0 ? "float32 has 4 bytes per component" : concat(dims, " float32 has ", dims * 4),
-        dims == 0 || is_float32 ? "" : concat(", and one of ", vector_type_name(type), " ", dims * each),
-        float64_remedy(size / 4, dims), rows.remedy_of_length(dims == 0 ? 0 : size / 4));
+        is_float32 ? ""
+                   : concat(", and one of ", vector_type_name(type), " ", dims == 0 ? each : dims * each),
+        remedy_of_type(type, size / each, dims), rows.remedy_of_length(dims == 0 ? 0 : size / each));
   std::vector<float> vector;
   read_components(bytes, is_own ? type : ElementType::kFloat32, vector);
+  if (is_own) GLOVE_RETURN_IF_ERROR(check_type(vector, type, "the query is a"));
   return vector;
 }
 

@@ -116,7 +116,7 @@ Status check_name(const IndexDefinition& index);
 // content   a table                      whose rows are indexed; of a virtual table in temp also
 //                                        SCHEMA.TABLE: then the index lies in that schema, apart from itself
 // rowid     columns, with commas         which identify the rows: the INTEGER PRIMARY KEY, or any other key
-// vector    a column                     of BLOBs of float32 or JSON arrays
+// vector    a column                     of BLOBs of numbers or JSON arrays
 // text      columns, with commas         whose texts the model makes vectors of
 // model     a model's name               makes vectors of texts, for `text` and for queries; for `text` it
 // may
@@ -128,6 +128,8 @@ Status check_name(const IndexDefinition& index);
 // lists     'auto', 'none' or 1 to 65536 how many lists the rows are put in
 // metric    'cosine', 'dot' or 'l2'      how rows are compared; without it by cosine, or as the model of
 //                                        `text` asks for (find_metric())
+// type      'float32', 'float16',        that of the numbers in BLOBs of `vector`
+//           'bfloat16' or 'int8'
 // certainty of earlier versions          nothing
 //
 // The message of an error names the offender and what is allowed.

@@ -2,7 +2,7 @@
 //
 //   glove_f16(v), glove_bf16(v)    float16 or bfloat16: the nearest numbers, of two the even one
 //   glove_i8(v [, scale])          int8: the integers nearest to scale * component; scale is 127 by default
-//   glove_f32(v, type)             the float32 of a BLOB of 'float16', 'bfloat16' or 'int8'
+//   glove_f32(v, type)             the float32 of a BLOB of 'float32', 'float16', 'bfloat16' or 'int8'
 //
 // v is a BLOB of float32 or a JSON array, but that of glove_f32 a BLOB of the type or a JSON array. Each
 // returns NULL if v is NULL. It is an error if a component is beyond the type's range.
@@ -13,7 +13,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/concat.h"
 #include "base/json.h"
+#include "loader/formats/elements.h"
+#include "search/query.h"
 #include "sql/adapter/arguments.h"
 #include "sql/register.h"
 #include "sql/values/row_vector.h"
@@ -41,11 +44,11 @@ Status glove_narrow(sqlite3_context* context, Arguments arguments) {
   std::string bytes(vector.size() * size, '\0');
   for (size_t i = 0; i < vector.size(); ++i)
     if (!round_element(kType, vector[i] * scale, bytes.data() + i * size))
-      return invalid_value(kFunction, "component ", i + 1, " is ", number_text(vector[i]),
-                           kType == ElementType::kInt8
-                               ? concat(", and ", number_text(vector[i] * scale),
-                                        " with the scale, which int8 cannot hold; give a lower scale")
-                               : concat(", which ", vector_type_name(kType), " cannot hold"));
+      return invalid_value(kFunction, "component ", i + 1, " is ", number_text(vector[i]), ", which ",
+                           vector_type_name(kType), " cannot hold",
+                           kType != ElementType::kInt8
+                               ? ""
+                               : concat(" with the scale ", number_text(scale), "; give a lower scale"));
   sqlite3_result_blob64(context, bytes.data(), bytes.size(), SQLITE_TRANSIENT);
   return {};
 }
@@ -60,6 +63,8 @@ Status glove_f32(sqlite3_context* context, Arguments arguments) {
   std::vector<float> vector;
   const Status read = read_row_vector(arguments[0], vector, {}, *type);
   if (!read.ok()) return invalid_value(kFunction, "the argument ", read.error().message);
+  if (const Status finite = check_finite(vector, "the vector"); !finite.ok())
+    return named_error(kFunction, finite.error());
   return return_vector(context, std::span<const float>(vector), kFunction);
 }
 

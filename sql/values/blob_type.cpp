@@ -32,15 +32,11 @@ double largest_by_median(std::vector<double> magnitudes) {
   return median > 0 ? *std::max_element(magnitudes.begin(), magnitudes.end()) / median : 0;
 }
 
-std::vector<double> numbers_of(std::span<const std::byte> bytes, ElementType type) {
-  std::vector<float> numbers(bytes.size() / static_cast<size_t>(element_bytes(type)));
-  convert_elements(type, reinterpret_cast<const char*>(bytes.data()), std::ssize(numbers), numbers.data());
-  return {numbers.begin(), numbers.end()};
-}
-
-// Whether the bytes are ordinary numbers of this type.
-bool are_ordinary(std::span<const std::byte> bytes, ElementType type) {
-  const double ratio = largest_by_median(numbers_of(bytes, type));
+// Whether the bytes of the vector are ordinary numbers of this type.
+bool are_ordinary(std::span<const float> vector, ElementType type) {
+  std::vector<float> numbers(vector.size_bytes() / static_cast<size_t>(element_bytes(type)));
+  convert_elements(type, reinterpret_cast<const char*>(vector.data()), std::ssize(numbers), numbers.data());
+  const double ratio = largest_by_median({numbers.begin(), numbers.end()});
   return ratio > 0 && ratio < kOrdinary;
 }
 
@@ -66,28 +62,32 @@ bool has_widened_floats(std::span<const float> vector) {
   return high > 0 && low > kOfFloat64 * high;
 }
 
-bool are_rather_float32(std::span<const std::byte> bytes, ElementType type) {
-  constexpr double kMostPowers = 1e6;
-  if (element_bytes(type) != 2 || bytes.size() % 4 != 0 || bytes.size() / 4 < kFewest) return false;
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  double least = kInfinity, most = 0;
-  for (const double number : numbers_of(bytes, type)) {
-    const double magnitude = std::isfinite(number) ? std::fabs(number) : kInfinity;
-    if (magnitude > 0) least = std::min(least, magnitude);
-    most = std::max(most, magnitude);
+bool are_rather_float32(std::span<const float> vector, ElementType type) {
+  const size_t parts = sizeof(float) / static_cast<size_t>(element_bytes(type));
+  if (parts == 1 || vector.size() % parts != 0 || vector.size() / parts < kFewest) return false;
+  size_t strange = 0;
+  for (size_t i = 0; i < vector.size(); i += parts) {
+    const float high = std::fabs(vector[i + parts - 1]), low = std::fabs(vector[i]);
+    if (type == ElementType::kInt8) {
+      // The sign and the exponent of 2^-15 to 2^3.
+      const auto bits = static_cast<uint8_t>(static_cast<int8_t>(vector[i + parts - 1]));
+      strange += (bits & 0x7f) >= 0x38 && (bits & 0x7f) <= 0x41 ? 1 : 0;
+    } else if (high > 0 && std::isfinite(high)) {
+      const float far = type == ElementType::kFloat16 ? 64.0f : 1e6f;
+      strange += !std::isfinite(low) || low / high > far || (low > 0 && high / low > far) ? 1 : 0;
+    }
   }
-  return most > kMostPowers * least && are_ordinary(bytes, ElementType::kFloat32);
+  const size_t most = vector.size() / parts;
+  return type == ElementType::kInt8 ? 10 * strange > 9 * most : 2 * strange > most;
 }
 
 void BlobTypes::add(std::span<const float> vector) {
   if (looked_at_ == kMostLookedAt || vector.size() < kFewest) return;
   ++looked_at_;
   const double ratio = largest_by_median({vector.begin(), vector.end()});
-  if (ratio > kOfFloat64 && vector.size() % 2 == 0 &&
-      are_ordinary(std::as_bytes(vector), ElementType::kFloat64))
+  if (ratio > kOfFloat64 && vector.size() % 2 == 0 && are_ordinary(vector, ElementType::kFloat64))
     ++likely_[0];
-  else if (ratio > kOfFloat16 && use_lower_halves(vector) &&
-           are_ordinary(std::as_bytes(vector), ElementType::kFloat16))
+  else if (ratio > kOfFloat16 && use_lower_halves(vector) && are_ordinary(vector, ElementType::kFloat16))
     ++likely_[1];
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
 #include <span>
 #include <string>
 
@@ -15,10 +14,10 @@ namespace glove::sql {
 // are far beyond the other components. Takes no time for others.
 bool has_widened_floats(std::span<const float> vector);
 
-// Whether a BLOB that should have numbers of this type has ordinary float32 instead: its numbers are not
-// finite, or reach over more than six powers of ten, while as float32 they do not. False for other types than
-// those of 16 bits.
-bool are_rather_float32(std::span<const std::byte> bytes, ElementType type);
+// Whether a BLOB that was read as numbers of this type has float32 instead: most upper parts are then
+// ordinary numbers, and the lowest parts are far from them (by six powers of ten; 64 times, for float16), or
+// the highest bytes are those of float32. Never true of numbers that are all of about one magnitude.
+bool are_rather_float32(std::span<const float> vector, ElementType type);
 
 // Looks at the first BLOBs of a column.
 class BlobTypes {

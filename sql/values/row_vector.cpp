@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/require.h"
+#include "search/query.h"
 #include "sql/adapter/arguments.h"
 #include "sql/values/blob_type.h"
 #include "sql/values/json_options.h"
@@ -146,11 +147,17 @@ std::optional<ElementType> vector_type_named(std::string_view name) {
   return found->type;
 }
 
-Status check_type(std::span<const std::byte> bytes, ElementType type, std::string_view what) {
-  if (!are_rather_float32(bytes, type)) return {};
-  return invalid_argument(what, " BLOB of ", bytes.size(), " bytes that are ", bytes.size() / 4,
-                          " ordinary float32, but no ordinary ", named(type).name, "; convert it by ",
-                          named(type).converter);
+Status check_type(std::span<const float> vector, ElementType type, std::string_view what) {
+  if (!are_rather_float32(vector, type)) return {};
+  const int64_t bytes = std::ssize(vector) * element_bytes(type);
+  return invalid_argument(what, " BLOB of ", bytes, " bytes that look like ", bytes / 4,
+                          " float32, not like ", named(type).name, "; convert it by ", named(type).converter);
+}
+
+std::string remedy_of_type(ElementType type, int64_t components, int64_t dims) {
+  if (type == ElementType::kFloat32) return float64_remedy(components, dims);
+  if (components * element_bytes(type) != dims * 4) return {};
+  return concat("; if it is float32, convert it by ", named(type).converter);
 }
 
 void read_components(std::span<const std::byte> bytes, ElementType type, std::vector<float>& vector) {
@@ -172,7 +179,7 @@ Status read_row_vector(sqlite3_value* value, std::vector<float>& vector, const I
     return invalid_argument("has a vector of ", counted(size, "bytes"), "; a ", vector_type_name(type),
                             " vector has ", element_bytes(type), " bytes per component");
   read_components(bytes, type, vector);
-  return check_type(bytes, type, "has a");
+  return {};
 }
 
 Result<bool> read_vector(sqlite3_value* value, std::string_view function, std::string_view name,

@@ -28,9 +28,13 @@ std::optional<ElementType> vector_type_named(std::string_view name);
 // The list of names for messages.
 constexpr const char* kVectorTypes = "'float32', 'float16', 'bfloat16' or 'int8'";
 
-// An error if a BLOB that should have components of this type has the signs of float32 (blob_type.h). `what`
+// An error if a BLOB that was read as components of this type has the signs of float32 (blob_type.h). `what`
 // begins the message, before "BLOB of".
-Status check_type(std::span<const std::byte> bytes, ElementType type, std::string_view what);
+Status check_type(std::span<const float> vector, ElementType type, std::string_view what);
+
+// Returns what to do about a vector of a wrong length that seems to be of another type: float64 in place of
+// float32, float32 in place of others; for the end of a message. Otherwise empty.
+std::string remedy_of_type(ElementType type, int64_t components, int64_t dims);
 
 // Reads the components of a BLOB. REQUIRES: its size is a multiple of element_bytes(type).
 void read_components(std::span<const std::byte> bytes, ElementType type, std::vector<float>& vector);

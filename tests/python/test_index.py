@@ -177,6 +177,13 @@ class Index(unittest.TestCase):
             self.assertIn(docs.like(3, 1)[0][0], (1,))
             with self.assertRaisesRegex(ValueError, "row 0 of vectors has 1 components, but the index has 5 dimensions"):
                 docs.add(vectors=[[1.0]])
+        with self.assertRaisesRegex(ValueError, "add.*: row 1 of vectors has 0.5 as the component 2, which int8 cannot hold; int8 holds whole numbers"):
+            docs.add(vectors=[[1] * DIMS, [1, 0.5, 1, 1, 1]])
+        with self.assertRaisesRegex(ValueError, "row 0 of vectors has 70000 as the component 1, which float16 cannot hold"):
+            self.glove.index(self.conn, "large", vectors=[[70000.0]], type="float16")
+        skipping = self.glove.index(self.conn, "skipping", vectors=[[1, 2], [math.nan, 2], [3, 4]], type="float16", invalid="skip")
+        skipping.add(vectors=[[1, math.inf], [5, 6]])
+        self.assertEqual([row[0] for row in skipping.search([1.0, 2.0], 9)], [1, 3, 5])
         with self.assertRaisesRegex(ValueError, "type is 'half'; it must be 'float32', 'float16', 'bfloat16', 'int8'"):
             self.glove.index(self.conn, "half", vectors=vectors, type="half")
 

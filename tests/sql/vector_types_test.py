@@ -64,14 +64,14 @@ class VectorTypesTest(SeededTest):
                 ("glove_f16('[1, 70000]')", "glove_f16: component 2 is 70000, which float16 cannot hold"),
                 ("glove_f16('[65520]')", "glove_f16: component 1 is 65520, which float16 cannot hold"),
                 ("glove_bf16(x'ffff7f7f')", "glove_bf16: component 1 is .*, which bfloat16 cannot hold"),
-                ("glove_i8('[0, 1.1]')", "glove_i8: component 2 is 1.1.*, and 139.7.* with the scale, which int8 cannot hold; give a lower scale"),
+                ("glove_i8('[0, 1.1]')", "glove_i8: component 2 is 1.1.*, which int8 cannot hold with the scale 127; give a lower scale"),
                 ("glove_i8('[0]', 0)", "glove_i8: scale must be a number above 0, but is 0"),
                 ("glove_i8('[0]', 'two')", "glove_i8: scale must be a number above 0, but is 'two'"),
                 ("glove_f16('king')", "glove_f16: the vector must be a BLOB of float32"),
                 ("glove_f16(x'0000c07f')", "glove_f16: component 1 of the vector is NaN"),
                 ("glove_f32(x'00', 'float16')", "glove_f32: the argument has a vector of 1 byte; a float16 vector has 2 bytes per component"),
                 ("glove_f32(x'00', 'half')", "glove_f32: type must be 'float32', 'float16', 'bfloat16' or 'int8', but is 'half'"),
-                ("glove_f32(x'007c', 'float16')", "component 1 of the result is too large")):
+                ("glove_f32(x'007c', 'float16')", "glove_f32: component 1 of the vector is infinite")):
             with self.assertRaisesRegex(Exception, message):
                 self.db.execute(f"SELECT {call}").fetchall()
 
@@ -123,19 +123,42 @@ class VectorTypesTest(SeededTest):
                     self.assertEqual(of_doc, of_wide)
 
     def test_float32_in_such_a_column_is_an_error(self):
-        for type_name in ("float16", "bfloat16"):
+        for type_name, (function, size) in TYPES.items():
             self.make(type_name, 128, 20)
-            self.db.execute("INSERT INTO doc VALUES (99, ?)", (blob(*(self.random.gauss(0, 1) for _ in range(64))),))
-            query = blob(*[1.0] * 128)
-            with self.assertRaisesRegex(Exception, f"the row 99 of 'doc' has a BLOB of 256 bytes that are 64 ordinary float32, but no ordinary {type_name}; "
-                                                   f"convert it by {TYPES[type_name][0]}"):
+            count = 32 * size
+            gauss = blob(*(self.random.gauss(0, 1) for _ in range(count)))
+            seen = f"a BLOB of {4 * count} bytes that look like {count} float32, not like {type_name}; convert it by {function}"
+            self.db.execute("INSERT INTO doc VALUES (99, ?)", (gauss,))
+            with self.assertRaisesRegex(Exception, f"the row 99 of 'doc' has {seen}"):
                 self.db.execute("INSERT INTO v(v) VALUES ('sync')")
             self.db.execute("DELETE FROM doc WHERE id = 99")
-            with self.assertRaisesRegex(Exception, f"v: the query is a BLOB of 256 bytes that are 64 ordinary float32, but no ordinary {type_name}"):
-                self.db.execute("SELECT id FROM v WHERE query = ? AND k = 1", (blob(*(self.random.gauss(0, 1) for _ in range(64))),)).fetchall()
-            with self.assertRaisesRegex(Exception, f"v: the query is a BLOB of 12 bytes, but a vector of 128 float32 has 512, and one of {type_name} 256"):
+            with self.assertRaisesRegex(Exception, f"v: the query is {seen}"):
+                self.db.execute("SELECT id FROM v WHERE query = ? AND k = 1", (gauss,)).fetchall()
+            with self.assertRaisesRegex(Exception, f"v: the query is a BLOB of 12 bytes, but a vector of 128 float32 has 512, and one of {type_name} {128 * size}"):
                 self.db.execute("SELECT id FROM v WHERE query = ? AND k = 1", (blob(1, 2, 3),)).fetchall()
-            self.assertEqual(len(self.db.execute("SELECT id FROM v WHERE query = ? AND k = 3", (query,)).fetchall()), 3)
+            self.assertEqual(len(self.db.execute("SELECT id FROM v WHERE query = ? AND k = 3", (blob(*[1.0] * 128),)).fetchall()), 3)
+
+    def test_numbers_of_the_type_never_pass_for_float32(self):
+        """Gaussian numbers, of which one is tiny, and zeros between others."""
+        for type_name, (function, _) in TYPES.items():
+            for dims in (32, 384):
+                self.make(type_name, dims, 3)
+                for i in range(1000):
+                    vector = [max(-1.0, min(1.0, self.random.gauss(0, 0.3))) for _ in range(dims)]
+                    vector[self.random.randrange(dims)] = 2e-7
+                    self.db.execute(f"INSERT INTO doc VALUES (?, {function}(?))", (100 + i, blob(*vector)))
+                self.db.execute(f"INSERT INTO doc VALUES (50, {function}(?)), (51, {function}(?))",
+                                (blob(*[1.0, 0.0] * (dims // 2)), blob(*[0.0, 1.0] * (dims // 2))))
+                self.db.execute("INSERT INTO v(v) VALUES ('rebuild')")
+                self.assertEqual(self.db.execute("SELECT sum(rows) FROM glove_indexes").fetchone(), (1005 + 3,))
+                query = "(SELECT e FROM doc WHERE id = 51)"
+                self.assertEqual(self.db.execute(f"SELECT id FROM v WHERE query = {query} AND k = 1").fetchone(), (51,))
+
+    def test_a_wrong_length_names_the_conversion(self):
+        self.make("float16", 4, 20)
+        self.db.execute("INSERT INTO doc VALUES (99, ?)", (blob(0, 1, 0, 1),))
+        with self.assertRaisesRegex(Exception, "has a vector of 8 components, but the index has 4 dimensions; if it is float32, convert it by glove_f16"):
+            self.db.execute("INSERT INTO v(v) VALUES ('sync')")
 
     def test_zeros_between_numbers_are_no_float32(self):
         self.make("float16", 16, 20)
@@ -165,7 +188,7 @@ class VectorTypesTest(SeededTest):
         for query in (b"\0\0" * 3, blob(1, 2)):
             self.assertEqual(self.db.execute("SELECT id FROM v WHERE query = ? AND k = 1", (query,)).fetchall(), [])
         for query in (b"", b"\0"):
-            with self.assertRaisesRegex(Exception, "v: the query is a BLOB of [01] bytes?, but a vector of float32 has 4 bytes per component"):
+            with self.assertRaisesRegex(Exception, "v: the query is a BLOB of [01] bytes?, but a vector of float32 has 4 bytes per component, and one of float16 2"):
                 self.db.execute("SELECT id FROM v WHERE query = ? AND k = 1", (query,)).fetchall()
 
     def test_the_file_is_about_half(self):

@@ -4,7 +4,7 @@
 const { catchUp, encodeInPieces, explain, isNeural, loadedModel, loggedRows } = require('./neural.js');
 const { Search } = require('./search.js');
 const { allOrNothing, checkLoaded, columnsOf, definitionOf, definitions, literal, prepare, quoted, whereOf } = require('./sql.js');
-const { Key, blobOf, blobsOf, countOf, faultOf, keyOfIds, shownValue, typeOf, valuesOf } = require('./values.js');
+const { Key, blobOf, blobsOf, countOf, faultOf, fitting, keyOfIds, shownValue, typeOf, valuesOf } = require('./values.js');
 
 const rowsPerNotice = 4096;
 const mostLogged = 10000;  // more changed rows than this make each search slow, so they are synced
@@ -31,7 +31,7 @@ function insert(db, table, values, key, { upsert = false, progress, made = {} } 
   const changes = names.filter((name) => !key.includes(name)).map((name) => `${quoted(name)} = excluded.${quoted(name)}`).join(', ');
   const conflict = upsert ? ` ON CONFLICT(${key.map(quoted).join(', ')}) DO ${changes ? `UPDATE SET ${changes}` : 'NOTHING'}` : '';
   const statement = db.prepare(
-    `INSERT INTO ${quoted(table)}(${names.map(quoted).join(', ')}) VALUES (${names.map((name) => made[name] || '?').join(', ')})${conflict}`);
+    `INSERT INTO ${quoted(table)}(${names.map(quoted).join(', ')}) VALUES (${names.map((name) => (Object.hasOwn(made, name) ? made[name] : '?')).join(', ')})${conflict}`);
   const columns = [...values.values()];
   const total = columns.at(-1).length;
   for (let row = 0; row < total; ++row) {
@@ -53,6 +53,7 @@ class Index {
   #neural;
   #model;
   #type;
+  #kind;
 
   constructor(db, table, { name, model } = {}) {
     checkLoaded(db);
@@ -60,6 +61,7 @@ class Index {
     if (model !== undefined) loadedModel(db, model, found.model);
     this.#key = new Key(found.key, found.idIsKey);
     this.#skipsInvalid = found.skipsInvalid;
+    this.#kind = found.type;
     this.#type = typesOfVectors[found.type];
     Object.assign(this, { db, table: found.table, name: found.name, key: found.key, vector: found.vector, texts: found.texts });
     this.#search = new Search(db, found);
@@ -295,6 +297,7 @@ class Index {
     const { ids } = rows;
     if (upsert && (ids === undefined || ids === null)) throw new TypeError(`the ids are ${ids}; upsert() needs those of the rows`);
     const values = valuesOf(rows, ids === undefined || ids === null ? new Map() : this.#key.columns(ids), this.vector);
+    if (values.has(this.vector)) values.set(this.vector, fitting(values.get(this.vector), this.#kind, this.#skipsInvalid));
     const changed = this.vector && values.has(this.vector) ? this.#checkVectors(values.get(this.vector), upsert) : 0;
     allOrNothing(this.db, () => {
       for (const event of changed ? ['insert', 'update'] : []) {  // 'rebuild', which must follow, makes these triggers again
@@ -349,8 +352,9 @@ function makeIndex(db, table, { ids, vectors, dims, columns: given, text: textCo
       if (!/^\w+$/.test(argument) || argument in own) throw new TypeError(`'${argument}' cannot be an argument of the index`);
     }
     const check = vector && !('invalid' in options) ? { check: 'yes' } : {};
-    const type = typesOfVectors[options.type || 'float32'];
+    const kind = options.type || 'float32', type = Object.hasOwn(typesOfVectors, kind) ? typesOfVectors[kind] : undefined;
     if (type === undefined) throw new TypeError(`type is ${shownValue(options.type)}; it must be ${Object.keys(typesOfVectors).map((one) => `'${one}'`).join(', ')}`);
+    if (vector) values.set(vector, fitting(values.get(vector), kind, options.invalid === 'skip'));
     const content = temp ? `main.${table}` : table;
     const using = Object.entries({ ...own, content, ...check, ...options }).map(([argument, value]) => `${argument}=${literal(value)}`).join(', ');
     if (columnsOf(db, table).length) {

@@ -33,6 +33,27 @@ function faultOf(blob, width) {
   return '';
 }
 
+// The numbers that a type of 16 or 8 bits holds, after rounding.
+const limits = { float16: [-65519.99, 65519.99], bfloat16: [-3.3961e38, 3.3961e38], int8: [-128, 127] };
+
+// BLOBs of float32 that the type can hold: whole numbers for int8. Of another, throws or, if `skips`, takes null.
+function fitting(blobs, kind, skips) {
+  if (kind === 'float32') return blobs;
+  const [least, most] = limits[kind];
+  return blobs.map((blob, row) => {
+    if (blob === null || blob.length % 4) return blob;
+    const view = new DataView(blob.buffer, blob.byteOffset, blob.length);
+    for (let at = 0; at < blob.length; at += 4) {
+      const one = view.getFloat32(at, true);
+      if (one >= least && one <= most && (kind !== 'int8' || Number.isInteger(one))) continue;
+      if (skips) return null;
+      throw new TypeError(`row ${row} of vectors has ${one} as the component ${at / 4 + 1}, which ${kind} cannot hold` + (
+        kind === 'int8' ? '; int8 holds whole numbers from -128 to 127: multiply the vectors by 127 and round them' : ''));
+    }
+    return blob;
+  });
+}
+
 function countOf(k) {
   if ((typeof k !== 'bigint' && !Number.isSafeInteger(k)) || k < 0) {
     throw new TypeError(`k is ${String(k)}; it must be a number of rows, 0 or more`);
@@ -178,4 +199,4 @@ function valuesOf({ vectors, dims, columns }, keys, vector) {
   return values;
 }
 
-module.exports = { Key, blobOf, blobsOf, countOf, faultOf, keyOfIds, shownValue, typeOf, valueOf, valuesOf };
+module.exports = { Key, blobOf, blobsOf, countOf, faultOf, fitting, keyOfIds, shownValue, typeOf, valueOf, valuesOf };

@@ -9,7 +9,7 @@ from ._neural import catch_up, encode_in_pieces, explain, is_neural, loaded_mode
 from ._search import Asked, Inputs, Search
 from ._sql import (TYPES, Params, Progress, Report, all_or_nothing, check_loaded, columns_of, definition_of, definitions, execute, insert_sql,
                    literal, quoted, reported, reporter, text, where_of)
-from ._values import Columns, Key, blob, blobs, bound, by_name, column_type, column_values, count, faults, key_of_ids, kind_of, values_of
+from ._values import Columns, Key, blob, blobs, bound, by_name, column_type, column_values, count, faults, fitting, key_of_ids, kind_of, values_of
 
 Where = Union[None, str, Mapping[str, Any]]
 Rows = Literal["tuples", "dicts", "pandas", "polars", "arrow", "frame"]
@@ -381,6 +381,8 @@ class Index:
     def _write(self, keys: Dict[str, List[Any]], vectors: Any, columns: Optional[Columns], progress: Optional[Progress],
                upsert: bool) -> None:
         values = values_of(keys, vectors, columns, self.vector)
+        if self.vector in values:
+            values[self.vector] = fitting(values[self.vector], self._type, self._skips_invalid)
         changed = self._check_vectors(values.get(self.vector or "", ()), upsert)
         with all_or_nothing(self.conn):
             for event in ("insert", "update") if changed else ():  # 'rebuild', which must follow, makes these triggers again
@@ -419,7 +421,7 @@ class Index:
         """The expression that makes the column of vectors, for insert_sql()."""
         return {self.vector: TYPES[self._type][1]} if self.vector else {}
 
-    def float32(self, vector: bytes) -> bytes:
+    def _float32(self, vector: bytes) -> bytes:
         """A BLOB of the table's vectors as one of little-endian float32."""
         return bytes(execute(self.conn, "SELECT glove_f32(?, ?)", (vector, self._type)).fetchall()[0][0])
 
@@ -474,7 +476,8 @@ def index(conn: Any, table: str, ids: Any = None, vectors: Any = None, columns: 
     has an index already, if_exists="open" returns it, and inserts nothing. With temp=True the file has ordinary tables only, which
     every tool reads; load() makes the virtual table of the index in temp for each connection. `progress(done, total)` is called while rows are
     inserted, and again while texts are encoded; True shows a bar of tqdm or, where that is not installed, a percentage.
-    `arguments` are further ones of glove_index, such as metric="l2" or type="float16", to which the vectors are rounded; with vectors, check="yes" is one unless you give it or invalid.
+    `arguments` are further ones of glove_index, such as metric="l2" or type="float16", to which vectors are rounded
+    (int8 takes whole numbers only; bytes are of float32 all the same); with vectors, check="yes" is one unless you give it or invalid.
     """
     quoted(table)
     if isinstance(index_columns, str):
@@ -513,9 +516,11 @@ def index(conn: Any, table: str, ids: Any = None, vectors: Any = None, columns: 
         if not argument.isidentifier() or argument in given:
             raise ValueError(f"{argument!r} cannot be an argument of the index")
     given.update(arguments)
-    width = str(given.get("type", "float32"))
-    if width not in TYPES:
-        raise ValueError(f"type is {width!r}; it must be {', '.join(map(repr, TYPES))}")
+    kind = str(given.get("type", "float32"))
+    if kind not in TYPES:
+        raise ValueError(f"type is {kind!r}; it must be {', '.join(map(repr, TYPES))}")
+    if vector:
+        values[vector] = fitting(values[vector], kind, given.get("invalid") == "skip")
     name = name or table + "_vec"
     using = ", ".join(f"{argument}={literal('main.' + value if temp and argument == 'content' else value)}" for argument, value in given.items())
     if columns_of(conn, table):
@@ -523,7 +528,7 @@ def index(conn: Any, table: str, ids: Any = None, vectors: Any = None, columns: 
                          "upsert(), or drop the index and the table first")
     with all_or_nothing(conn):
         execute(conn, f"CREATE TABLE {quoted(table)}({', '.join(declared)})")
-        _insert(conn, table, values, key.names, False, progress, {vector: TYPES[width][1]} if vector else {})
+        _insert(conn, table, values, key.names, False, progress, {vector: TYPES[kind][1]} if vector else {})
         for some in index_columns:
             names = [some] if isinstance(some, str) else list(some)
             unknown = next((one for one in names if one not in values), None)

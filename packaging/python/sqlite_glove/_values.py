@@ -262,6 +262,37 @@ def blobs(vectors: Any) -> Sequence[Any]:
     return [data[start:start + width] for start in range(0, len(data), width)]
 
 
+# The numbers that a type of 16 or 8 bits holds, after rounding.
+_LIMITS = {"float16": (-65519.99, 65519.99), "bfloat16": (-3.3961e38, 3.3961e38), "int8": (-128, 127)}
+
+
+def _wrong_places(numbers: Any, kind: str) -> Iterator[int]:
+    least, most = _LIMITS[kind]
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numbers = numpy.frombuffer(numbers, "<f4")
+        fits = (numbers >= least) & (numbers <= most) & (kind != "int8" or numbers == numpy.rint(numbers))
+        return iter((~fits).nonzero()[0].tolist())
+    return (place for place, one in enumerate(numbers) if not least <= one <= most or (kind == "int8" and one != int(one)))
+
+
+def fitting(vectors: Sequence[Any], kind: str, skips: bool) -> List[Any]:
+    """BLOBs of float32 that the type can hold: whole numbers for int8. Of another, raises ValueError or, if `skips`, takes None."""
+    fits = list(vectors)
+    for row, vector in enumerate(vectors):
+        if kind not in _LIMITS or vector is None or len(vector) % 4:
+            continue
+        numbers = array.array("f", bytes(vector))
+        wrong = next(_wrong_places(numbers, kind), None)
+        if wrong is None:
+            continue
+        fits[row] = None
+        if not skips:
+            remedy = "; int8 holds whole numbers from -128 to 127: multiply the vectors by 127 and round them" if kind == "int8" else ""
+            raise ValueError(f"row {row} of vectors has {numbers[wrong]:g} as the component {wrong + 1}, which {kind} cannot hold{remedy}")
+    return fits
+
+
 def faults(given: List[Tuple[int, Any]], width: int) -> Iterator[Tuple[int, str]]:
     """The rows of which the vector has another number of bytes, NaN or infinity, and what is wrong; `given` are rows and BLOBs."""
     numpy = sys.modules.get("numpy")  # if the program has it, it is faster

@@ -138,7 +138,7 @@ class GloveVectorStore(VectorStore):
         import numpy
         from langchain_core.vectorstores.utils import maximal_marginal_relevance
         found = self.records.search(embedding, fetch_k, condition_of(filter), [*_COLUMNS, "vector"])
-        vectors: List[Any] = [numpy.frombuffer(self.records.index.float32(row["vector"]), "<f4") for row in found]
+        vectors: List[Any] = [numpy.frombuffer(self.records.index._float32(row["vector"]), "<f4") for row in found]
         chosen = maximal_marginal_relevance(numpy.array(embedding, "f4"), vectors, lambda_mult, k) if vectors else []
         return [_document(found[place]) for place in chosen]
 
