@@ -24,33 +24,33 @@
 namespace glove::sql {
 namespace {
 
-constexpr std::string_view name_of(ElementType type) {
-  return type == ElementType::kInt8 ? "glove_i8" : type == ElementType::kFloat16 ? "glove_f16" : "glove_bf16";
+Status narrow(sqlite3_context* context, Arguments arguments, ElementType type) {
+  const std::string_view function = function_name_of(context);
+  if (is_null(arguments[0])) return {};
+  const bool is_int8 = type == ElementType::kInt8;
+  double scale = is_int8 ? 127 : 1;
+  if (arguments.size() > 1) {
+    const int given = sqlite3_value_numeric_type(arguments[1]);
+    scale = given == SQLITE_INTEGER || given == SQLITE_FLOAT ? sqlite3_value_double(arguments[1]) : 0;
+    if (!(scale > 0 && std::isfinite(scale)))
+      return invalid_value(function, "scale must be a number above 0, but is ", shown_value(arguments[1]));
+  }
+  GLOVE_ASSIGN_OR_RETURN(const std::vector<float> vector, vector_argument(context, arguments[0], function));
+  const auto size = static_cast<size_t>(element_bytes(type));
+  std::string bytes(vector.size() * size, '\0');
+  for (size_t i = 0; i < vector.size(); ++i)
+    if (!round_element(type, vector[i] * scale, bytes.data() + i * size))
+      return invalid_value(
+          function, "component ", i + 1, " is ", number_text(vector[i]), ", which ", vector_type_name(type),
+          " cannot hold",
+          is_int8 ? concat(" with the scale ", number_text(scale), "; give a lower scale") : std::string());
+  sqlite3_result_blob64(context, bytes.data(), bytes.size(), SQLITE_TRANSIENT);
+  return {};
 }
 
 template <ElementType kType>
 Status glove_narrow(sqlite3_context* context, Arguments arguments) {
-  constexpr std::string_view kFunction = name_of(kType);
-  if (is_null(arguments[0])) return {};
-  double scale = kType == ElementType::kInt8 ? 127 : 1;
-  if (arguments.size() > 1) {
-    const int type = sqlite3_value_numeric_type(arguments[1]);
-    scale = type == SQLITE_INTEGER || type == SQLITE_FLOAT ? sqlite3_value_double(arguments[1]) : 0;
-    if (!(scale > 0 && std::isfinite(scale)))
-      return invalid_value(kFunction, "scale must be a number above 0, but is ", shown_value(arguments[1]));
-  }
-  GLOVE_ASSIGN_OR_RETURN(const std::vector<float> vector, vector_argument(context, arguments[0], kFunction));
-  const auto size = static_cast<size_t>(element_bytes(kType));
-  std::string bytes(vector.size() * size, '\0');
-  for (size_t i = 0; i < vector.size(); ++i)
-    if (!round_element(kType, vector[i] * scale, bytes.data() + i * size))
-      return invalid_value(kFunction, "component ", i + 1, " is ", number_text(vector[i]), ", which ",
-                           vector_type_name(kType), " cannot hold",
-                           kType != ElementType::kInt8
-                               ? ""
-                               : concat(" with the scale ", number_text(scale), "; give a lower scale"));
-  sqlite3_result_blob64(context, bytes.data(), bytes.size(), SQLITE_TRANSIENT);
-  return {};
+  return narrow(context, arguments, kType);
 }
 
 Status glove_f32(sqlite3_context* context, Arguments arguments) {
