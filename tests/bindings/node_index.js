@@ -239,5 +239,5 @@ for (const [type, size] of [['float16', 2], ['bfloat16', 2], ['int8', 1]]) {
 assert.throws(() => glove.index(db, 'unit', { vectors: [[1, 0.5]], type: 'int8' }), /row 0 of vectors has 0.5 as the component 2, which int8 cannot hold; int8 holds whole/);
 const skipping = glove.index(db, 'skipping', { vectors: [[1, 2], [NaN, 2], [3, 4]], columns: { valueOf: [1, 2, 3] }, type: 'float16', invalid: 'skip' });
 assert.deepStrictEqual(ids(skipping.search([1, 2], 9)), [1, 3]);
-assert.throws(() => glove.index(db, 'half', { vectors: [[1]], type: 'half' }), /type is "half"; it must be 'float32', 'float16', 'bfloat16', 'int8'/);
+assert.throws(() => glove.index(db, 'half', { vectors: [[1]], type: 'half' }), /type is 'half'; it must be 'float32', 'float16', 'bfloat16', 'int8'/);
 console.log(process.argv[2]);

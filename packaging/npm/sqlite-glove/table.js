@@ -342,7 +342,7 @@ function makeIndex(db, table, { ids, vectors, dims, columns: given, text: textCo
     if (model !== undefined) options.model = loadedModel(db, model);
     const { key, types, values: keys } = keyOfIds(ids);
     const values = valuesOf({ vectors, dims, columns }, keys, vector);
-    const declared = [...values].filter(([column]) => column !== vector).map(([column, some]) => quoted(column) + (types[column] || typeOf(some)));
+    const declared = [...values].filter(([column]) => column !== vector).map(([column, some]) => quoted(column) + (Object.hasOwn(types, column) ? types[column] : typeOf(some)));
     if (!keys.size) declared.unshift('"id" INTEGER PRIMARY KEY');
     if (vector) declared.push('"vector" BLOB');
     if (key.names.length > 1) declared.push(`PRIMARY KEY(${key.names.map(quoted).join(', ')})`);
