@@ -78,7 +78,7 @@ bool are_rather_float32(std::span<const float> vector, ElementType type) {
     }
   }
   const size_t most = vector.size() / parts;
-  return type == ElementType::kInt8 ? 10 * strange > 9 * most : 2 * strange > most;
+  return type == ElementType::kInt8 ? 10 * strange > 9 * most : 5 * strange > 2 * most;
 }
 
 void BlobTypes::add(std::span<const float> vector) {

@@ -14,9 +14,9 @@ namespace glove::sql {
 // are far beyond the other components. Takes no time for others.
 bool has_widened_floats(std::span<const float> vector);
 
-// Whether a BLOB that was read as numbers of this type has float32 instead: most upper parts are then
-// ordinary numbers, and the lowest parts are far from them (by six powers of ten; 64 times, for float16), or
-// the highest bytes are those of float32. Never true of numbers that are all of about one magnitude.
+// Whether a BLOB that was read as numbers of this type has float32 instead: more than two fifths of the lower
+// halves are then far from the upper ones (by six powers of ten; 64 times, for float16), or the highest bytes
+// are those of float32. Never true of numbers that are all of about one magnitude.
 bool are_rather_float32(std::span<const float> vector, ElementType type);
 
 // Looks at the first BLOBs of a column.

@@ -124,8 +124,8 @@ class VectorTypesTest(SeededTest):
 
     def test_float32_in_such_a_column_is_an_error(self):
         for type_name, (function, size) in TYPES.items():
-            self.make(type_name, 128, 20)
-            count = 32 * size
+            self.make(type_name, 1024, 20)
+            count = 256 * size
             gauss = blob(*(self.random.gauss(0, 1) for _ in range(count)))
             seen = f"a BLOB of {4 * count} bytes that look like {count} float32, not like {type_name}; convert it by {function}"
             self.db.execute("INSERT INTO doc VALUES (99, ?)", (gauss,))
@@ -134,9 +134,9 @@ class VectorTypesTest(SeededTest):
             self.db.execute("DELETE FROM doc WHERE id = 99")
             with self.assertRaisesRegex(Exception, f"v: the query is {seen}"):
                 self.db.execute("SELECT id FROM v WHERE query = ? AND k = 1", (gauss,)).fetchall()
-            with self.assertRaisesRegex(Exception, f"v: the query is a BLOB of 12 bytes, but a vector of 128 float32 has 512, and one of {type_name} {128 * size}"):
+            with self.assertRaisesRegex(Exception, f"v: the query is a BLOB of 12 bytes, but a vector of 1024 float32 has 4096, and one of {type_name} {1024 * size}"):
                 self.db.execute("SELECT id FROM v WHERE query = ? AND k = 1", (blob(1, 2, 3),)).fetchall()
-            self.assertEqual(len(self.db.execute("SELECT id FROM v WHERE query = ? AND k = 3", (blob(*[1.0] * 128),)).fetchall()), 3)
+            self.assertEqual(len(self.db.execute("SELECT id FROM v WHERE query = ? AND k = 3", (blob(*[1.0] * 1024),)).fetchall()), 3)
 
     def test_numbers_of_the_type_never_pass_for_float32(self):
         """Gaussian numbers, of which one is tiny, and zeros between others."""
