@@ -308,7 +308,7 @@ void BlockRaces::range_access(BlockState& state, Warp& warp, uint32_t record, La
 // Lanes of one instruction against each other.
 void BlockRaces::compare_lanes(const RangeAccess& a, const RangeAccess& b) {
   const AccessRecord& record = order_.records[a.record];
-  if (record.kind != AccessKind::kWrite || record.tile != 0 || a.object != b.object ||
+  if (!conflict(record, record) || record.tile != 0 || a.object != b.object ||
       apart(a.shape, record.bytes, b.shape, record.bytes, table_))
     return;
   const bool same = &a == &b;
