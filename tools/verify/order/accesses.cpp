@@ -68,7 +68,8 @@ uint32_t AccessLog::add(BlockState& state, Warp& warp, Lanes lanes, const Instru
     const uint32_t acquired = state.clocks.seen_counters(warp.thread(lane));
     const uint64_t observed = warp.observed[lane];
     record.acquired &= acquired;
-    record.seen &= acquired | static_cast<uint32_t>((observed | observed / Observed::kElsewhere) & 0xff);
+    record.seen &=
+        acquired | static_cast<uint32_t>((observed | observed / Observed::kElsewhere) & Observed::kAll);
   });
   if (warp.alive != 0)
     record.last_barrier = warp.last_barrier[static_cast<size_t>(std::countr_zero(warp.alive))];
@@ -396,6 +397,11 @@ void RaceReports::report(const AccessRecord& a, int lane_a, const AccessRecord& 
       (of_mbarrier && setup_.arrives_relaxed)) {
     kind = FindingKind::kUnproved;
     message += "; what fences order between blocks of clusters is not followed";
+  }
+  if (kind == FindingKind::kRace && a.home.block != b.home.block &&
+      order_.grid.unclear(a.acquired | b.acquired)) {
+    kind = FindingKind::kUnproved;
+    message += ", unless what one of them has acquired before orders them, which is not understood";
   }
   if (kind == FindingKind::kRace && (locked || claimed)) kind = FindingKind::kUnproved;
   if (kind != FindingKind::kSameValueRace)

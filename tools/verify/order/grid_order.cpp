@@ -24,123 +24,146 @@ bool GridOrder::counts_up(const Instruction& in, Value amount) const {
 // Something adds one to a counter that may wrap. The results differ as long as each block adds once.
 void GridOrder::increment(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
                           bool certain) {
-  const uint32_t at = order_.locations.number(place);
-  incremented_.insert(at);
+  SyncPlace& sync = sync_at(place);
+  sync.wraps = true;
   counter_addition(state, warp, in, place, lane, {1, 0}, certain);
   if (report_.ended()) return;
-  if (spoiled_.count(at) > 0 || counters_.count({at, 1}) == 0) order_.tickets.spoil(place, 4);
+  if (sync.spoiled || sync.changes.empty()) order_.tickets.spoil(place, 4);
 }
 
-// A number for one more counter or flag; nullopt: there are too many.
-std::optional<uint32_t> GridOrder::free_number() const {
-  const auto used = static_cast<uint32_t>(counters_.size() + flags_.size());
-  return used < Clocks::kCounters ? std::optional(used) : std::nullopt;
+SyncPlace& GridOrder::sync_at(const Place& place) {
+  SyncPlace& sync = places_[order_.locations.number(place)];
+  sync.key = key_of(place);
+  return sync;
 }
 
-std::optional<uint32_t> GridOrder::flag_number(uint32_t at) {
-  if (const auto known = flags_.find(at); known != flags_.end()) return known->second;
-  const auto number = free_number();
-  if (number) flags_[at] = *number;
-  return number;
+// What is written there is not followed.
+void GridOrder::note_unclear(const Place& place) {
+  if (follows() && place.space == Space::kGlobal) unclear_.insert(place.object);
 }
 
-// A strong store of a number other than 0 to a place that holds 0 before: a thread that reads another
-// number there has seen this store, if it is the only one. Returns false if the store is nothing of the kind.
+// The thread changes a place by a number. `key`: what makes this the block's only such change.
+void GridOrder::note_change(BlockState& state, const Warp& warp, int lane, const Place& place, uint64_t key,
+                            Change change) {
+  const uint32_t at = order_.locations.number(place);
+  SyncPlace& sync = sync_at(place);
+  if (released(state, warp, lane)) {
+    const auto known = releases_.find({at, key});
+    const auto bit = known != releases_.end() ? known->second : static_cast<uint32_t>(releases_.size());
+    if (bit >= 32 || has(state.arrived, bit)) {
+      sync.spoiled = true;
+      return note_unclear(place);
+    }
+    const FenceMark& mark = warp.fence[lane];
+    releases_[{at, key}] = bit;
+    change.release = 1u << bit;
+    change.carries = state.clocks.counters_of(*mark.clock);
+    if (mark.phase != state.shadow.phase) fences_.needs_sequential |= change.release;
+    if (!mark.sequential) fences_.light_releases |= change.release;
+    places_of_[bit] = key_of(place);
+    state.arrived |= change.release;
+    state.releases[bit] = {warp.thread(lane), mark};
+    // What came before a release of the place that comes before this one.
+    for (auto other = releases_.lower_bound({at, 0}); other != releases_.end() && other->first.first == at;
+         ++other) {
+      if (!has(state.arrived, other->second)) continue;
+      const auto& [thread, fence] = state.releases.at(other->second);
+      const bool later =
+          thread == warp.thread(lane) ? fence.epoch <= mark.epoch : (*mark.clock)[thread] >= fence.epoch;
+      if (later) change.release |= 1u << other->second;
+    }
+  }
+  const auto [known, first] = sync.changes.try_emplace({key, state.block}, change);
+  if (first) return;
+  Change& both = known->second;  // on several ways
+  both = {std::max(both.number, change.number), std::min(both.least, change.least),
+          both.release & change.release, both.carries & change.carries};
+}
+
+// A strong store of a number to a place that holds 0 before: a thread that reads the number there has seen
+// this store, or another one of the same number. Returns false if the store is nothing of the kind.
 bool GridOrder::raise_flag(BlockState& state, Warp& warp, const Instruction& in, const Place& place, int lane,
                            Value value, bool certain) {
   if (!follows() || !setup_.check_global || place.space != Space::kGlobal || place.kind != Place::kNumber ||
-      !certain || !value.known() || mask_bits(value.constant, bits_of(in.type)) == 0)
+      !certain || !value.known() || (is_narrow(in.order.scope) && !in.order.is_volatile))
     return false;
-  if ((is_narrow(in.order.scope) && !in.order.is_volatile) || !released(state, warp, lane)) return false;
-  const uint32_t at = order_.locations.number(place);
-  const auto number = flag_number(at);
-  if (!number) return false;
-  const uint32_t bit = 1u << *number;
-  const auto [raised, first] = raised_.try_emplace(*number, state.block);
-  if ((!first && raised->second != state.block) || (state.arrived & bit) != 0 || counters_.count({at, 1}) > 0)
-    spoiled_.insert(at);
-  const FenceMark& mark = warp.fence[lane];
-  if (mark.phase != state.shadow.phase) fences_.needs_sequential |= bit;
-  if (!mark.sequential) fences_.light_releases |= bit;
-  places_of_[*number] = key_of(place);
-  state.arrived |= bit;
-  state.releases[*number] = {warp.thread(lane), mark};
+  SyncPlace& sync = sync_at(place);
+  if (sync.adds) return false;
+  sync.stores = true;
+  const uint64_t number = mask_bits(value.constant, bits_of(in.type));
+  sync.spoiled |= number != 0 && sync.changes.count({0, state.block}) > 0;  // it may not hold 0 before
+  note_change(state, warp, lane, place, number, {.number = number});
   return true;
 }
 
-// Whether the store comes after all blocks have arrived at the counter. A block that adds to it once more
-// after that does not count, and its ticket may be one that was drawn before.
+// Whether the store may come after all that blocks add to the counter, which is looked at in the end. A block
+// that adds to it once more after that does not count, and its ticket may be one that was drawn before.
 bool GridOrder::resets_counter(const BlockState& state, const Warp& warp, const Place& place, int lane) {
   if (place.space != Space::kGlobal || place.kind != Place::kNumber) return false;
   const auto at = order_.locations.known_number(place);
   if (!at) return false;
-  const auto counter = counters_.find({*at, 1});
-  if (counter == counters_.end() || !has(state.clocks.seen_counters(warp.thread(lane)), counter->second))
-    return false;
-  reset_.insert(*at);
-  if (counters_.count({*at, 2}) > 0) spoiled_.insert(*at);
-  if (spoiled_.count(*at) > 0) order_.tickets.spoil(place, 4);
+  const auto counter = places_.find(*at);
+  const uint32_t seen = state.clocks.seen_counters(warp.thread(lane));
+  if (counter == places_.end() || !counter->second.adds || least_seen(seen, *at) == 0) return false;
+  SyncPlace& sync = counter->second;
+  sync.set_back.push_back({state.block, state.arrived, seen});
+  if (sync.spoiled) order_.tickets.spoil(place, 4);
   return true;
 }
 
 void GridOrder::spoil_counter(const Place& place) {
-  const uint32_t at = order_.locations.number(place);
-  spoiled_.insert(at);
-  if (reset_.count(at) > 0 || incremented_.count(at) > 0) order_.tickets.spoil(place, 4);
+  SyncPlace& sync = sync_at(place);
+  sync.spoiled = true;
+  if (!sync.set_back.empty() || sync.wraps) order_.tickets.spoil(place, 4);
 }
 
-// How often the block has arrived at the location.
+// How often the block has added to the location.
 uint32_t GridOrder::rounds(const BlockState& state, uint32_t at) const {
   uint32_t count = 0;
-  for (auto counter = counters_.find({at, 1}); counter != counters_.end() && counter->first.first == at;
-       ++counter)
-    count += state.arrived >> counter->second & 1;
+  for (auto release = releases_.lower_bound({at, 0});
+       release != releases_.end() && release->first.first == at; ++release)
+    count += state.arrived >> release->second & 1;
   return count;
 }
 
-// Whether the addition makes the block arrive at the next round of a grid barrier. Nobody begins a round
-// before all have arrived at the one before, so a thread that reads blocks * k knows that every block arrived
-// k times. Each block adds 1; where the first one adds 2^31 less the others' additions, the top bit changes
-// with the last arrival.
-bool GridOrder::begins_round(const BlockState& state, uint32_t thread, const Instruction& in, uint32_t at,
-                             uint64_t amount) {
-  const uint32_t turn = 0x80000001u - setup_.blocks;
-  if (state.block == 0 && amount == turn && bits_of(in.type) == 32 && counters_.count({at, 1}) == 0)
-    reversing_.try_emplace(at, setup_.number_of(in));
-  if (amount != (state.block == 0 && reversing_.count(at) > 0 ? turn : 1u)) return false;
-  const uint32_t before = rounds(state, at);
-  return before == 0 || (reset_.count(at) == 0 && incremented_.count(at) == 0 &&
-                         (state.clocks.seen_counters(thread) >> counters_.at({at, before}) & 1) != 0);
+// What the location holds at least, as who has seen the numbers knows.
+uint64_t GridOrder::least_seen(uint32_t seen, uint32_t at) const {
+  uint64_t least = 0;
+  for (uint32_t i = 0; i < sights_.size(); ++i)
+    if (has(seen, i) && sights_[i].location == at) least = std::max(least, sights_[i].least);
+  return least;
 }
 
-// A block adds to a counter behind a fence: the arrival at a grid barrier.
+// A block adds to a counter behind a fence. Where the first one adds 2^31 less the others' additions, the top
+// bit changes with the last arrival at a grid barrier; each addition counts as one there.
 void GridOrder::counter_addition(BlockState& state, Warp& warp, const Instruction& in, const Place& place,
                                  int lane, Value amount, bool certain) {
   if (!follows() || place.space != Space::kGlobal || place.kind != Place::kNumber) return;
   if (amount.known() && amount.constant == 0) return;  // it only reads
   const uint32_t at = order_.locations.number(place);
-  const FenceMark& mark = warp.fence[lane];
-  if (!certain || is_narrow(in.order.scope) || !amount.known() || !released(state, warp, lane) ||
-      !begins_round(state, warp.thread(lane), in, at, mask_bits(amount.constant, bits_of(in.type))))
+  SyncPlace& sync = sync_at(place);
+  uint64_t number = mask_bits(amount.constant, bits_of(in.type));
+  const uint32_t turn = 0x80000001u - setup_.blocks;
+  if (state.block == 0 && amount.known() && number == turn && bits_of(in.type) == 32 && sync.changes.empty())
+    reversing_.try_emplace(at, setup_.number_of(in));
+  const bool turns = reversing_.count(at) > 0;
+  if (turns && number == (state.block == 0 ? turn : 1u)) number = 1;
+  const bool known = certain && amount.known() && number <= INT32_MAX && !sync.stores;
+  if (!known && released(state, warp, lane)) note_unclear(place);
+  const uint64_t least = least_seen(state.clocks.seen_counters(warp.thread(lane)), at);
+  const uint32_t before = rounds(state, at);
+  const auto last = sync.changes.find({before, state.block});
+  if (!known || is_narrow(in.order.scope) || !released(state, warp, lane) || (turns && number != 1) ||
+      (before > 0 &&
+       (!sync.set_back.empty() || sync.wraps || last == sync.changes.end() || least <= last->second.least)))
     return spoil_counter(place);
-  const uint32_t round = rounds(state, at) + 1;
-  const auto known = counters_.find({at, round});
-  const auto number = known != counters_.end() ? known->second : free_number();
-  if (!number && (round > 1 || reversing_.count(at) > 0))
+  if (sights_.size() >= kMostSights && (before > 0 || turns))
     return report_.unproved(in,
-                            "the blocks meet more often than " + std::to_string(Clocks::kCounters) +
+                            "the blocks meet more often than " + std::to_string(kMostSights) +
                                 " times, or how often is not known",
                             &state);
-  const auto flag = flags_.find(at);
-  if (!number || (flag != flags_.end() && raised_.count(flag->second) > 0)) return spoil_counter(place);
-  const uint32_t counter = *number;
-  counters_[{at, round}] = counter;
-  places_of_[counter] = key_of(place);
-  if (mark.phase != state.shadow.phase) fences_.needs_sequential |= 1u << counter;
-  if (!mark.sequential) fences_.light_releases |= 1u << counter;
-  state.arrived |= 1u << counter;
-  state.releases[counter] = {warp.thread(lane), mark};
-  arrivals_[counter].insert(state.block);
+  sync.adds = true;
+  note_change(state, warp, lane, place, before + 1, {.number = number, .least = least});
 }
 
 void GridOrder::observe(const BlockState& state, Warp& warp, const Instruction& in, const Place& place,
@@ -155,6 +178,7 @@ void GridOrder::observe(const BlockState& state, Warp& warp, const Instruction& 
   warp.unfenced_loads |= 1u << lane;
   if (!reversing_.empty()) symbol.arguments[0] = {rounds(state, at), 0};
   if (in.order.acquire) symbol.arguments[1] = {1, 0};
+  if (in.order.is_volatile || !is_narrow(in.order.scope)) symbol.arguments[2] = {1, 0};
 }
 
 GridOrder::Seen GridOrder::seen_in(PredicateId fact) const {
@@ -169,7 +193,7 @@ GridOrder::Seen GridOrder::seen_in(PredicateId fact) const {
   if (kind != SymbolKind::kObserved && kind != SymbolKind::kTicket) return {};
   const int64_t at = sign_extend(number.constant, predicate.bits);
   if (predicate.compare == CompareKind::kEq) {  // seen == number, or seen != 0
-    if (holds) return at > 0 ? Seen{id, number.constant, true} : Seen{};
+    if (holds) return at >= 0 ? Seen{id, number.constant, true} : Seen{};
     return at == 0 ? Seen{id, 1, false} : Seen{};
   }
   if (predicate.compare != CompareKind::kLt || at < 0 || swapped != holds) return {};
@@ -213,35 +237,45 @@ std::optional<GridOrder::Round> GridOrder::turn_seen(const BlockState& state, Pr
   if (both == 0 || table_.symbol(both).op != Op::kXor) return std::nullopt;
   const SymbolId a = table_.single(table_.symbol(both).arguments[0]);
   const SymbolId b = table_.single(table_.symbol(both).arguments[1]);
-  for (const auto& [key, counter] : counters_) {
-    const auto arrived = state.arrived_at.find(counter);
+  for (const auto& [key, bit] : releases_) {
+    const auto arrived = state.arrived_at.find(bit);
     if (arrived == state.arrived_at.end() || (a != arrived->second && b != arrived->second)) continue;
     *by = a == arrived->second ? b : a;
     const Symbol &arrival = table_.symbol(arrived->second), &seen = table_.symbol(*by);
     if (*by != arrived->second && seen.kind == SymbolKind::kObserved && seen.detail == key.first &&
-        seen.owner == arrival.owner && seen.arguments[0].constant == key.second)
-      return key;
+        seen.owner == arrival.owner && seen.arguments[0].constant == key.second &&
+        seen.arguments[2].constant != 0)
+      return Round{key.first, static_cast<uint32_t>(key.second)};
   }
   return std::nullopt;
 }
 
-// The counters that are full, or the flag that is raised, if the fact holds, and by which symbol that was
-// seen.
+// The number of what is seen at a place; more than are followed: that of what is not understood.
+uint32_t GridOrder::sight(const Sight& seen) {
+  const auto known = std::ranges::find(sights_, seen);
+  if (known == sights_.end() && sights_.size() >= kMostSights) return 1u << kMostSights;
+  const auto number = static_cast<uint32_t>(known - sights_.begin());
+  if (known == sights_.end()) sights_.push_back(seen);
+  return 1u << number;
+}
+
+// What has been seen of a counter or flag if the fact holds, as a bit, and by which symbol.
 uint32_t GridOrder::numbers_seen(const BlockState& state, PredicateId fact, SymbolId* by) {
-  if (const auto round = turn_seen(state, fact, by)) return 1u << counters_.at(*round);
+  if (const auto round = turn_seen(state, fact, by))
+    return sight({round->first, uint64_t{round->second} * setup_.blocks, false});
   const Seen seen = seen_in(fact);
   *by = seen.symbol;
-  if (seen.symbol == 0) return 0;
+  if (seen.symbol == 0) {
+    *by = observed_in(fact);
+    return *by != 0 ? 1u << kMostSights : 0;
+  }
   const Symbol& symbol = table_.symbol(seen.symbol);
-  if (reversing_.count(symbol.detail) > 0) return 0;
   const bool observed = symbol.kind == SymbolKind::kObserved;
-  uint32_t numbers = 0, round = 1;
-  for (; counters_.count({symbol.detail, round}) > 0; ++round)
-    if (seen.least + (observed ? 0 : 1) >= uint64_t{round} * setup_.blocks)
-      numbers |= 1u << counters_.at({symbol.detail, round});
-  if (round > 1 || !observed || symbol.detail == 0) return numbers;
-  const auto flag = flag_number(symbol.detail);
-  return flag ? 1u << *flag : 0;
+  if (observed && symbol.arguments[2].constant == 0) return 0;  // not for other blocks
+  if (reversing_.count(symbol.detail) > 0 || symbol.detail == 0 || (observed && seen.least == 0)) return 0;
+  const auto place = places_.find(symbol.detail);
+  if (!observed && (place == places_.end() || !place->second.adds)) return 0;
+  return sight({symbol.detail, seen.least + (observed ? 0 : 1), seen.exactly && observed});
 }
 
 // Conditions on what a strong load or an atomic addition saw may say that a counter is full or a flag raised.
@@ -267,7 +301,7 @@ void GridOrder::note_facts(const BlockState& state, Warp& warp, Lanes lanes) {
 
 void GridOrder::see_counters(BlockState& state, const Warp& warp, int lane, uint64_t seen, bool sequential,
                              bool elsewhere) {
-  seen = seen & 0xff & ~uint64_t{state.clocks.seen_counters(warp.thread(lane))};
+  seen = seen & Observed::kAll & ~uint64_t{state.clocks.seen_counters(warp.thread(lane))};
   for (uint32_t counter = 0; counter < Clocks::kCounters; ++counter) {
     if (!has(seen, counter)) continue;
     state.clocks.see_counter(warp.thread(lane), counter);
@@ -299,14 +333,13 @@ void GridOrder::step_fence(BlockState& state, Warp& warp, Lanes lanes, const Ins
   if (whole) note_facts(state, warp, lanes);
   each_lane(lanes, [&](int lane) {
     const uint32_t thread = warp.thread(lane);
+    const uint64_t observed = whole ? warp.observed[lane] : 0;
+    see_counters(state, warp, lane, observed / Observed::kOwn, in.order.sequential, false);
+    if (in.order.sequential) see_counters(state, warp, lane, observed / Observed::kElsewhere, true, true);
     warp.fence[lane] = {state.clocks.known(thread), state.clocks.epoch(thread), state.shadow.phase,
                         in.order.sequential, whole};
     state.clocks.advance({thread});  // what comes behind the fence is not covered by it
-    if (!whole) return;
-    warp.unfenced_loads &= ~(1u << lane);
-    const uint64_t observed = warp.observed[lane];
-    see_counters(state, warp, lane, observed / Observed::kOwn, in.order.sequential, false);
-    if (in.order.sequential) see_counters(state, warp, lane, observed / Observed::kElsewhere, true, true);
+    if (whole) warp.unfenced_loads &= ~(1u << lane);
   });
 }
 
@@ -322,32 +355,9 @@ bool GridOrder::is_arrival(const BlockState& state, uint32_t counter, const Acce
   return record.warp == adder / 32 && lanes == Lanes{1} << adder % 32;
 }
 
-void GridOrder::add_assumptions() {
-  for (const uint32_t counter : used_) {
-    report_.assume(raised_.count(counter) > 0
-                       ? "flags are zero before the launch, and all blocks are resident"
-                       : "counters of grid barriers are zero before the launch, and all blocks are resident");
-  }
-}
-
-bool GridOrder::released_by(uint32_t counter, uint32_t block) const {
-  if (((fences_.needs_sequential & fences_.seen_without_sequential) >> counter & 1) != 0) return false;
-  if (((fences_.light_releases & fences_.seen_elsewhere) >> counter & 1) != 0) return false;
-  for (const auto& [at, number] : counters_)
-    if (number == counter && spoiled_.count(at.first) > 0) return false;
-  for (const auto& [at, number] : flags_)
-    if (number == counter && spoiled_.count(at) > 0) return false;
-  const auto place = places_of_.find(counter);
-  if (place == places_of_.end() || learned_.plainly_written.contains(place->second)) return false;
-  if (learned_.somewhere_written.count(object_of({0, place->second.form})) > 0) return false;
-  if (const auto flag = raised_.find(counter); flag != raised_.end()) return flag->second == block;
-  const auto blocks = arrivals_.find(counter);
-  return blocks != arrivals_.end() && blocks->second.size() == setup_.blocks;
-}
-
 void GridOrder::note_turn(BlockState& state, uint32_t location, Value value) {
   const uint32_t round = rounds(state, location);
-  if (round > 0) state.arrived_at[counters_.at({location, round})] = table_.single(value);
+  if (round > 0) state.arrived_at[releases_.at({location, round})] = table_.single(value);
 }
 
 std::vector<MemorySpan> GridOrder::reversing_places() const {

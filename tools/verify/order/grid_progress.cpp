@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "sync/progress.h"
 
@@ -9,6 +10,8 @@ namespace glove::verify {
 namespace {
 
 constexpr size_t kMostTogether = 1000;  // choices of a way for each block
+
+constexpr uint64_t kSetBack = ~uint64_t{0};  // what a store of 0 counts as: it comes last
 
 enum class Overlaps { kNot, kSame, kPartly };
 
@@ -53,7 +56,7 @@ class GridProgress : private OrderPart {
       for (const EventLog::End& end : ends)
         if (!report_.ended()) add_way(ways_.back(), end);
     }
-    if (report_.ended() || !same_instances() || !monotonous()) return;
+    if (report_.ended() || !same_instances()) return;
     chosen_.resize(ways_.size());
     choose(0);
   }
@@ -85,7 +88,7 @@ class GridProgress : private OrderPart {
       if (overlaps == Overlaps::kNot || event.span.object == 0) continue;
       place.changed = true;
       place.adds |= event.kind == ProgressEvent::kAdd;
-      place.stores |= event.kind == ProgressEvent::kStore;
+      place.stores |= event.kind == ProgressEvent::kStore && event.number != 0;
       place.known &=
           overlaps == Overlaps::kSame && event.kind != ProgressEvent::kOther && !(place.adds && place.stores);
       place.limit = std::min(place.limit, event.limit);
@@ -126,6 +129,7 @@ class GridProgress : private OrderPart {
     step.kind = event.kind == ProgressEvent::kAdd ? ProgressStep::kAdd : ProgressStep::kStore;
     step.place = static_cast<uint32_t>(same - places_.begin());
     step.number = same->turns ? 1 : event.number;
+    if (step.kind == ProgressStep::kStore && step.number == 0) step.number = kSetBack;
     return true;
   }
 
@@ -195,29 +199,29 @@ class GridProgress : private OrderPart {
     return true;
   }
 
-  // Whether what is stored at each place never becomes less: one thread stores greater and greater numbers,
-  // or all store the same.
-  bool monotonous() {
-    std::map<uint32_t, std::set<uint64_t>> numbers;
-    std::map<uint32_t, std::set<std::pair<size_t, uint32_t>>> threads;
-    std::set<uint32_t> falls;
-    const ProgressStep* store = nullptr;
-    for (size_t block = 0; block < ways_.size(); ++block)
-      for (const Way& way : ways_[block]) {
-        std::map<uint32_t, uint64_t> last;
-        for (const ProgressStep& step : way.steps) {
-          if (step.kind != ProgressStep::kStore) continue;
-          numbers[step.place].insert(step.number);
-          threads[step.place].insert({block, step.thread});
-          if (step.number < last[step.place]) falls.insert(step.place);
-          last[step.place] = step.number;
-          const bool varies = numbers[step.place].size() > 1;
-          if (varies && (threads[step.place].size() > 1 || falls.count(step.place) > 0)) store = &step;
-        }
+  // Whether what is stored at each place never becomes less: a greater number comes behind each smaller one,
+  // in its thread or by what the threads wait for.
+  bool monotonous(Progress& progress) {
+    std::vector<StepPlace> changes;
+    for (uint32_t b = 0; b < chosen_.size(); ++b)
+      for (uint32_t i = 0; i < chosen_[b]->steps.size(); ++i)
+        if (step({b, i}).kind != ProgressStep::kWait) changes.push_back({b, i});
+    const bool more = std::ranges::any_of(places_, [](const WaitedPlace& place) { return place.more; });
+    for (const StepPlace& less : changes) {
+      bool has_run = false;
+      for (const StepPlace& other : changes) {
+        if (step(other).place != step(less).place || step(other).kind == ProgressStep::kAdd ||
+            step(other).number <= step(less).number)
+          continue;
+        if (other.block == less.block && step(other).thread == step(less).thread && less.step < other.step)
+          continue;
+        if (!std::exchange(has_run, true)) progress.run(less);
+        if (!more && !progress.done(other)) continue;
+        unproved(step(other).instruction, "threads wait for a number here that may become less again");
+        return false;
       }
-    if (store == nullptr) return true;
-    unproved(store->instruction, "threads wait for a number here that may become less again");
-    return false;
+    }
+    return true;
   }
 
   // Chooses ways for the blocks from `block` on that go with those of the blocks before.
@@ -245,6 +249,7 @@ class GridProgress : private OrderPart {
     std::vector<const std::vector<ProgressStep>*> blocks;
     for (const Way* way : chosen_) blocks.push_back(&way->steps);
     Progress progress(blocks, places_.size());
+    if (!monotonous(progress)) return;
     progress.run({});
     const std::vector<StepPlace> stuck = progress.stuck();
     std::set<uint32_t> reported;
@@ -298,19 +303,23 @@ class GridProgress : private OrderPart {
       if (progress.total(end.place) > places_[end.place].limit)
         return unproved(wait.instruction, "threads wait for a counter here that may begin anew");
     }
-    const bool exactly = std::ranges::all_of(wait.ends, [](const WaitEnd& e) { return e.exactly; });
-    if (!exactly) return;
+    const bool stays = std::ranges::any_of(
+        wait.ends, [&](const WaitEnd& e) { return !e.exactly && progress.total(e.place) != kSetBack; });
+    if (stays) return;
     if (!report_.tick()) return;
     progress.run(where);
     const WaitEnd& end = wait.ends.front();
     const uint64_t number = progress.number(end.place);
-    if (number == end.number && !places_[end.place].more) return;
+    const bool enough = end.exactly ? number == end.number : number >= end.number && number != kSetBack;
+    if (enough && !places_[end.place].more) return;
     const bool passes = number > end.number && one_way() && wait.certain;
     report_.find(passes ? FindingKind::kDeadlock : FindingKind::kUnproved, false, at(wait.instruction),
                  nullptr,
-                 name(where) + " may wait for ever: it waits for exactly " + std::to_string(end.number) +
-                     ", and before it looks there may be " +
-                     (places_[end.place].more ? std::string("more") : std::to_string(number)),
+                 name(where) + " may wait for ever: it waits for " + (end.exactly ? "exactly " : "") +
+                     std::to_string(end.number) + ", and before it looks there may be " +
+                     (places_[end.place].more ? std::string("more")
+                      : number == kSetBack    ? std::string("0 again")
+                                              : std::to_string(number)),
                  nullptr);
   }
 

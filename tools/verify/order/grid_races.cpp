@@ -64,7 +64,7 @@ void GridRaces::keep(BlockState& state) {
   note_unfenced(state);
   const auto settle = [&](uint32_t record, Lanes lanes, auto epoch_at, const GlobalPlace* place) {
     uint32_t mask = 0;
-    for (uint32_t counter = 0; counter < Clocks::kCounters; ++counter) {
+    for (uint32_t counter = 0; counter < 32; ++counter) {
       if (!has(recent, counter)) continue;
       if (place != nullptr && order_.grid.is_arrival(state, counter, order_.records[record], lanes, *place))
         continue;
@@ -132,6 +132,7 @@ void GridRaces::keep_range(const RangeAccess& range) {
 }
 
 void GridRaces::compare_blocks() {
+  order_.grid.settle();
   for (const auto& [place, entries] : cells_) {
     for (size_t i = 0; i < entries.size(); ++i)
       for (size_t j = i + 1; j < entries.size(); ++j) {
@@ -208,14 +209,11 @@ void GridRaces::compare_at(SymbolId object) {
 }
 
 bool GridRaces::ordered(const AccessRecord& a, const AccessRecord& b, bool if_acquired) {
-  for (uint32_t counter = 0; counter < Clocks::kCounters; ++counter) {
-    const bool forth = has(if_acquired ? b.seen : b.acquired, counter) && !has(a.uncovered, counter);
-    const bool back = has(if_acquired ? a.seen : a.acquired, counter) && !has(b.uncovered, counter);
-    if ((forth && order_.grid.released_by(counter, a.home.block)) ||
-        (back && order_.grid.released_by(counter, b.home.block)))
-      return true;
-  }
-  return false;
+  const auto before = [&](const AccessRecord& first, const AccessRecord& then) {
+    const uint32_t seen = if_acquired ? then.seen : then.acquired;
+    return seen != 0 && (order_.grid.releases_before(seen, first.home.block) & ~first.uncovered) != 0;
+  };
+  return before(a, b) || before(b, a);
 }
 
 }  // namespace glove::verify

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "order/place.h"
+#include "order/sync_place.h"
 #include "state/part.h"
 
 namespace glove::verify {
@@ -146,14 +147,6 @@ class Tickets : private OrderPart {
   std::unordered_set<SymbolId> ranged_;  // objects with additions at places that are not known
 };
 
-// Kinds of the fences around counters and flags: a bit for each of them.
-struct FenceKinds {
-  uint32_t needs_sequential = 0;         // whose release is a fence.sc before a barrier
-  uint32_t seen_without_sequential = 0;  // behind which some fence is not a fence.sc
-  uint32_t light_releases = 0;           // whose release is not a fence.sc
-  uint32_t seen_elsewhere = 0;           // behind which another thread has the fence than has seen them
-};
-
 // Follows counters and flags in global memory, and who has seen them full or raised.
 class GridOrder : private OrderPart {
  public:
@@ -197,8 +190,14 @@ class GridOrder : private OrderPart {
   // Whether the access is the addition by which the block has arrived.
   bool is_arrival(const BlockState& state, uint32_t counter, const AccessRecord& record, Lanes lanes,
                   const GlobalPlace& place) const;
-  // Whether the access of a block came before those who have seen the counter full, or the flag raised.
-  bool released_by(uint32_t counter, uint32_t block) const;
+  // The block's releases that come before who has the sights. Once all blocks have run.
+  uint32_t releases_before(uint32_t seen, uint32_t block) const;
+  // Whether what some of the sights order is not understood.
+  bool unclear(uint32_t seen) const;
+  // Something that is not followed writes the place, and may release.
+  void note_unclear(const Place& place);
+  // All blocks have run.
+  void settle();
   // Whether the top bit of the place ends a round.
   bool reverses(uint32_t location) const { return reversing_.count(location) > 0; }
   bool any_reverses() const { return !reversing_.empty(); }
@@ -210,27 +209,32 @@ class GridOrder : private OrderPart {
   // Whether blocks may synchronise; two that stand for any others never do, and clusters are not followed.
   bool follows() const { return setup_.blocks > 1 && !learned_.pair && !setup_.cluster.several(); }
   bool released(const BlockState& state, const Warp& warp, int lane);
-  std::optional<uint32_t> free_number() const;
-  std::optional<uint32_t> flag_number(uint32_t at);
+  void note_change(BlockState& state, const Warp& warp, int lane, const Place& place, uint64_t key,
+                   Change change);
   void spoil_counter(const Place& place);
   uint32_t rounds(const BlockState& state, uint32_t at) const;
-  bool begins_round(const BlockState& state, uint32_t thread, const Instruction& in, uint32_t at,
-                    uint64_t amount);
+  SyncPlace& sync_at(const Place& place);
+  uint64_t least_seen(uint32_t seen, uint32_t at) const;
+  bool sound(uint32_t at) const;
+  static bool reached_without(const SyncPlace& sync, const Change& without, uint64_t least);
+  std::vector<uint32_t> releases_of(uint32_t sight) const;
+  uint32_t sight(const Sight& seen);
+  SymbolId observed_in(PredicateId fact) const;
   uint64_t standing(const BlockState& state, const Warp& warp, int lane, const Symbol& symbol) const;
   uint32_t numbers_seen(const BlockState& state, PredicateId fact, SymbolId* by);
   void see_counters(BlockState& state, const Warp& warp, int lane, uint64_t seen, bool sequential,
                     bool elsewhere);
 
-  std::map<Round, uint32_t> counters_;      // location and round -> counter of a grid barrier
-  std::map<uint32_t, uint32_t> flags_;      // location -> its number among counters and flags
-  std::map<uint32_t, uint32_t> raised_;     // flag -> the block that has raised it
-  std::map<uint32_t, uint32_t> reversing_;  // locations whose top bit ends a round, and the first addition
-  std::map<uint32_t, std::set<uint32_t>> arrivals_;  // counter -> blocks that add to it
-  std::map<uint32_t, GlobalPlace> places_of_;        // by counter or flag
-  std::set<uint32_t> spoiled_;                       // locations that something else writes
-  std::set<uint32_t> incremented_;                   // locations of counters that may wrap
-  std::set<uint32_t> reset_;  // locations of counters that were written after they were seen full
-  std::set<uint32_t> used_;   // counters and flags that somebody has seen
+  static constexpr uint32_t kMostSights = Clocks::kCounters - 1;  // its bit: what is not understood
+
+  std::map<uint32_t, SyncPlace> places_;                        // by location
+  std::map<std::pair<uint32_t, uint64_t>, uint32_t> releases_;  // location and round or number -> bit
+  std::map<uint32_t, uint32_t> reversing_;     // locations whose top bit ends a round, and the first addition
+  std::map<uint32_t, GlobalPlace> places_of_;  // by release
+  std::vector<Sight> sights_;                  // by number
+  std::vector<std::vector<uint32_t>> before_;  // by sight: the releases of each block, once all have run
+  std::set<SymbolId> unclear_;                 // buffers that something else changes
+  std::set<uint32_t> used_;                    // sights of somebody
   FenceKinds fences_;
 };
 

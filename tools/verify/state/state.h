@@ -98,12 +98,13 @@ struct FenceMark {
 // Counters of grid barriers that a lane has seen full, and flags that it has seen raised. Each group has a
 // bit for each of them.
 struct Observed {
-  static constexpr uint64_t kOwn = 1;              // by the thread's own load: any fence acquires them
-  static constexpr uint64_t kElsewhere = 1u << 8;  // by a load of another thread before: a fence.sc does
-  static constexpr uint64_t kAcquired = 1u << 16;  // and acquired
-  static constexpr uint64_t kFenced = 1u << 24;    // and acquired by a fence.sc of the thread that loaded
-  static constexpr uint64_t kFencedElsewhere = 1ull << 32;  // and acquired by a fence.sc of another thread
-  static_assert(Clocks::kCounters == 8);
+  static constexpr uint64_t kOwn = 1;               // by the thread's own load: any fence acquires them
+  static constexpr uint64_t kElsewhere = 1u << 12;  // by a load of another thread before: a fence.sc does
+  static constexpr uint64_t kAcquired = 1u << 24;   // and acquired
+  static constexpr uint64_t kFenced = 1ull << 36;   // and acquired by a fence.sc of the thread that loaded
+  static constexpr uint64_t kFencedElsewhere = 1ull << 48;  // and acquired by a fence.sc of another thread
+  static constexpr uint64_t kAll = kElsewhere - 1;
+  static_assert(Clocks::kCounters == 12);
 };
 
 // Where the conditions that hold were last searched for counters and flags.

@@ -164,7 +164,7 @@ void BarrierSteps::go_on(BlockState& state, const std::vector<uint32_t>& release
   uint64_t seen = 0;  // before the barrier, by some thread
   for (const uint32_t thread : released) {
     const uint64_t observed = state.warps[thread / 32].observed[thread % 32];
-    seen |= (observed | observed / Observed::kElsewhere) & 0xff;
+    seen |= (observed | observed / Observed::kElsewhere) & Observed::kAll;
   }
   for (const uint32_t thread : released) {
     Warp& warp = state.warps[thread / 32];

@@ -159,8 +159,7 @@ Value MemorySteps::load_value(BlockState& state, Warp& warp, const Instruction& 
     default:
       break;
   }
-  const bool strong =
-      in.order.is_volatile || ((in.order.strong || in.order.acquire) && !is_narrow(in.order.scope));
+  const bool strong = in.order.is_volatile || in.order.strong || in.order.acquire;
   if (strong) {
     const Value value = table_.fresh(bits, Scope::kThread);
     order_.grid.observe(state, warp, in, place, lane, value);

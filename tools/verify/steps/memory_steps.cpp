@@ -121,7 +121,7 @@ void MemorySteps::step_store(BlockState& state, Warp& warp, const Instruction& i
       const bool raises = (in.order.is_volatile || in.order.strong) && known &&
                           order_.grid.raise_flag(state, warp, in, place, lane, value, certain);
       if ((place.space == Space::kGlobal || place.space == Space::kShared) && !raises)
-        forget_location(state, warp, place, lane, bytes);
+        forget_location(state, warp, place, lane, bytes, in.order.is_volatile || in.order.strong);
       if (!report_.ended() && (in.order.is_volatile || in.order.strong)) order_.tickets.spoil(place, bytes);
       place.address = table_.add(place.address, {bytes, 0}, 64);
     }
@@ -129,11 +129,12 @@ void MemorySteps::step_store(BlockState& state, Warp& warp, const Instruction& i
 }
 
 void MemorySteps::forget_location(const BlockState& state, const Warp& warp, const Place& place, int lane,
-                                  unsigned bytes) {
+                                  unsigned bytes, bool strong) {
   if (setup_.has_named_barriers) order_.tickets.spoil(place, bytes);
   if (report_.ended()) return;
   if (setup_.blocks > 1 && setup_.check_global && place.space == Space::kGlobal) {
     if (order_.grid.resets_counter(state, warp, place, lane)) return;
+    if (strong) order_.grid.note_unclear(place);
     learned_.plainly_written.insert(key_of(place));
     if (place.kind == Place::kRange) learned_.somewhere_written.insert(place.object);
   }
@@ -236,7 +237,7 @@ void MemorySteps::step_atomic(BlockState& state, Warp& warp, const Instruction& 
                order_.grid.raise_flag(state, warp, in, place, lane, amount, certain)) {
       order_.tickets.spoil(place, bytes);
     } else {
-      forget_location(state, warp, place, lane, bytes);
+      forget_location(state, warp, place, lane, bytes, true);
       if (!report_.ended()) order_.tickets.spoil(place, bytes);
     }
     if (report_.ended()) return;

@@ -39,7 +39,7 @@ class MemorySteps : private StepsPart {
   // After a plain store. One that other threads' additions are not ordered with is a race, and reported as
   // such; with named barriers warps may be phases apart, so that a new name does not tell the phases apart.
   void forget_location(const BlockState& state, const Warp& warp, const Place& place, int lane,
-                       unsigned bytes);
+                       unsigned bytes, bool strong = false);
 
  private:
   void define(BlockState& state, const Instruction& in, uint64_t address, unsigned bytes);

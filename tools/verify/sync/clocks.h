@@ -23,7 +23,7 @@ using ClockPointer = std::shared_ptr<const Clock>;
 class Clocks {
  public:
   static constexpr uint32_t kBarriers = 16;
-  static constexpr uint32_t kCounters = 8;
+  static constexpr uint32_t kCounters = 12;
   static constexpr uint32_t kMbarriers = 64;
 
   // cluster: blocks of the cluster; 0: there are no clusters.
@@ -82,12 +82,12 @@ class Clocks {
     (*changed)[threads_ + barriers_ - 1] = phases;
     return changed;
   }
-  uint32_t seen_counters(uint32_t thread) const {
+  uint32_t counters_of(const Clock& clock) const {
     uint32_t mask = 0;
-    for (uint32_t i = 0; i < kCounters; ++i)
-      mask |= ((*known_[thread])[threads_ + barriers_ + i] != 0 ? 1u : 0u) << i;
+    for (uint32_t i = 0; i < kCounters; ++i) mask |= (clock[threads_ + barriers_ + i] != 0 ? 1u : 0u) << i;
     return mask;
   }
+  uint32_t seen_counters(uint32_t thread) const { return counters_of(*known_[thread]); }
 
   // What the threads know together, including all that they did so far.
   std::shared_ptr<Clock> join(const std::vector<uint32_t>& members) const;

@@ -34,7 +34,8 @@ bool Progress::ends(const ProgressStep& wait) const {
 
 void Progress::apply(const ProgressStep& step, std::vector<uint64_t>& numbers) {
   uint64_t& number = numbers[step.place];
-  number = step.kind == ProgressStep::kAdd ? number + step.number : std::max(number, step.number);
+  number = step.kind == ProgressStep::kAdd ? std::max(number, number + step.number)
+                                           : std::max(number, step.number);
 }
 
 void Progress::run(StepPlace held) {

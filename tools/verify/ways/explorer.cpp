@@ -35,6 +35,7 @@ uint64_t Explorer::place_of_state(const BlockState& state) const {
       if (!setup_.acquires) return;
       const FenceMark& mark = warp.fence[lane];
       add(state.clocks.seen_counters(warp.thread(lane)));
+      if (mark.clock != nullptr) add(state.clocks.counters_of(*mark.clock));
       add(warp.observed[lane]);
       add((mark.sequential ? 1u : 0u) + (mark.acquires ? 2u : 0u) +
           (state.unfenced_phase < mark.phase ? 4u : 0u) + (warp.unfenced_loads >> lane & 1) * 8u);

@@ -114,7 +114,7 @@ Value Loops::general_value(LoopState& loop, Value now, Value start, Value genera
     Symbol& same = table_.change(table_.single(any));
     same.kind = SymbolKind::kObserved;
     same.detail = n.detail;
-    for (const size_t i : {0u, 1u})
+    for (const size_t i : {0u, 1u, 2u})
       if (n.arguments[i] == s.arguments[i]) same.arguments[i] = n.arguments[i];
     if (n.owner == s.owner) same.owner = n.owner;
   }
