@@ -1,4 +1,9 @@
-"""The part of weft.sh that runs and compares: weft.py PROGRAM DIR"""
+#!/usr/bin/env python3
+"""Verifies WEFT's example kernels and compares the verdicts with expected.txt: weft.py PROGRAM DIR
+
+DIR has the PTX of the examples of https://github.com/lightsighter/Weft, which are not part of this project, as EXAMPLE-KERNEL.ptx
+(for instance RTM-one_phase_single_buffer.ptx). The table goes into bench/RESULTS.md.
+"""
 
 import datetime
 import os
@@ -51,7 +56,7 @@ def main(program, folder):
         rows.append(f"| {name} | {verdict}{'' if good else ' (WRONG)'} | {seconds:.2f} | {megabytes:.0f} | {paper} |")
         print(rows[-1], flush=True)
     text = [BEGIN, "## glove-verify on WEFT's kernels", "",
-            f"`tools/verify/bench/weft.sh`, {datetime.datetime.utcnow():%Y-%m-%d %H:%M} UTC, commit {commit()}, {os.cpu_count()} cores, "
+            f"`tools/verify/bench/weft.py`, {datetime.datetime.utcnow():%Y-%m-%d %H:%M} UTC, commit {commit()}, {os.cpu_count()} cores, "
             f"load {os.getloadavg()[0]:.1f}; one thread, seconds of processor time.",
             f"{len(rows)} kernels, {wrong} verdicts other than in `tools/verify/bench/expected.txt`; {total:.1f} s together, at most "
             f"{most:.0f} MB.", "",

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Breaks WEFT's kernels on purpose: weft_mutants.py PROGRAM DIR [--write]
 
-DIR is that of weft.sh. Each kernel that weft.sh proves and weft_mutants.txt lists is verified again with mutants of tests/mutate.py, at most AT_MOST per
+DIR is that of weft.py. Each kernel that weft.py proves and weft_mutants.txt lists is verified again with mutants of tests/mutate.py, at most AT_MOST per
 operator, evenly spread over the code. weft_mutants.txt has the class of each: found (a defect, or not proved), or proved and listed as
 equivalent or functional only with the reason, where random data (--data) must show nothing either. --write prints the lines of
 weft_mutants.txt for all kernels, in which "?" stands for a mutant that is proved.

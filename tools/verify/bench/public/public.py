@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Verifies kernels that others wrote: public.py PROGRAM PTX_FOLDER [--jobs N] [--limit SECONDS] [PROJECT...]
 
-launches.tar.xz has a launch of each kernel; ptx.sh makes PTX_FOLDER. Prints a table per project, and every verdict that is not the
+launches.tar.xz has a launch of each kernel, and README.md says what PTX_FOLDER holds. Prints a table per project, and every verdict that is not the
 one that verdicts.txt expects; what that file does not list is to be proved. Fails on such a verdict if it is a defect, on a proof of
 what has a defect, or if less than BAR of the kernels are proved. --bare leaves the launches out, as someone would who has nothing but the PTX, and --shapes
 gives the block and the grid alone.
