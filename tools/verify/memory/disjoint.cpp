@@ -35,7 +35,7 @@ class Comparison {
   Overlap run() {
     const Interval all = range(difference_);
     if (difference_.form == 0) return apart(all) ? Overlap::kNever : Overlap::kPossible;
-    if (apart(all) || congruence() || tickets() || separate_ranges() || separate_rows() || distinct_data()) {
+    if (apart(all) || congruence() || tickets() || distinct_data()) {
       // As numbers of any size; a difference of 2^64 would be none.
       if (all.lo < -(Wide{1} << 64) + b_.bytes || all.hi > (Wide{1} << 64) - a_.bytes)
         table_.assume(SymbolTable::NoWrap::kAddress);
@@ -151,15 +151,6 @@ class Comparison {
            inside(know_b_, place(b_, right), b_.bytes, right.factor, second, table_);
   }
 
-  // What is known about the whole of either address.
-  bool separate_ranges() {
-    const Value common = common_terms();
-    const Interval a = know_a_.exact_range(table_.subtract(a_.address, common, 64));
-    const Interval b = know_b_.exact_range(table_.subtract(b_.address, common, 64));
-    if (a.hi + a_.bytes <= b.lo || b.hi + b_.bytes <= a.lo) return true;
-    return apart(know_a_.exact_range(difference_)) || apart(know_b_.exact_range(difference_));
-  }
-
   // Numbers that are declared to be distinct, from different places.
   bool distinct_data() {
     for (const LinearTerm& left : table_.terms(a_.address.form))
@@ -179,46 +170,10 @@ class Comparison {
     return false;
   }
 
-  // Rows of an array whose length is not known: pitch * row + place, where each side knows that its place is
-  // less than the pitch.
-  bool separate_rows() {
-    for (const Side* side : {&a_, &b_})
-      for (const LinearTerm& term : table_.terms(side->address.form)) {
-        if (table_.symbol(term.symbol).scope != Scope::kGrid) continue;
-        const int64_t difference = factor_of(a_, term.symbol) - factor_of(b_, term.symbol);
-        if (difference > 0 && row_above(term.symbol, difference, a_, know_a_, b_, know_b_)) return true;
-        if (difference < 0 && row_above(term.symbol, -difference, b_, know_b_, a_, know_a_)) return true;
-      }
-    return false;
-  }
-
   int64_t factor_of(const Side& side, SymbolId symbol) const {
     for (const LinearTerm& term : table_.terms(side.address.form))
       if (term.symbol == symbol) return term.factor;
     return 0;
-  }
-
-  // Whether `upper` lies behind `lower`, whose factor of the pitch is less by `rows`: its place is not
-  // negative, and that of the lower side leaves room before the end of its own row.
-  bool row_above(SymbolId pitch, int64_t rows, const Side& upper, const Reasoner& know_upper,
-                 const Side& lower, const Reasoner& know_lower) {
-    Value common = table_.scale(table_.of(pitch), factor_of(lower, pitch), 64);
-    for (const LinearTerm& term : table_.terms(lower.address.form))
-      if (term.symbol != pitch && factor_of(upper, term.symbol) == term.factor)
-        common = table_.add(common, table_.times(term, 64), 64);
-    const Value start = table_.add(common, table_.scale(table_.of(pitch), rows, 64), 64);
-    if (know_upper.exact_range(table_.subtract(upper.address, start, 64)).lo < 0) return false;
-    const Value place = table_.subtract(lower.address, common, 64);
-    // A row has at least so many bytes as one of the factors times the pitch, if the pitch is not negative.
-    std::vector<int64_t> factors = {rows};
-    if (know_lower.symbol_range(pitch).lo >= 0 || know_upper.symbol_range(pitch).lo >= 0)
-      for (const LinearTerm& term : table_.terms(place.form))
-        if (term.factor > 0 && term.factor < rows) factors.push_back(term.factor);
-    for (const int64_t factor : factors) {
-      const Value room = table_.subtract(table_.scale(table_.of(pitch), factor, 64), place, 64);
-      if (know_lower.exact_range(room).lo >= Wide{lower.bytes}) return true;
-    }
-    return false;
   }
 
   SymbolTable& table_;
@@ -280,19 +235,8 @@ bool apart(const DistinctPlaces& a, unsigned bytes_a, const DistinctPlaces& b, u
                                                    {b.source, b.source_bytes, {}}, table) == Overlap::kNever;
 }
 
-// Whether two forms differ, whatever the paths, by more than the constants of the two extents.
-bool forms_apart(const Extent& a, const Extent& b, SymbolTable& table) {
-  const SymbolTable::Mark mark = table.mark();
-  const Interval difference = table.exact_base_range(table.subtract({0, a.form}, {0, b.form}, 64), 64);
-  table.forget_since(mark);
-  const Interval first = {clamp_wide(difference.lo + a.constants.lo),
-                          clamp_wide(difference.hi + a.constants.hi)};
-  return bytes_apart(first, b.constants, table);
-}
-
 bool apart(const Extent& a, unsigned bytes_a, const Extent& b, unsigned bytes_b, SymbolTable& table) {
   if (a.form != 0 && a.form == b.form && a.constants.meet(b.constants).empty()) return true;
-  if (a.form != 0 && b.form != 0 && a.form != b.form && forms_apart(a, b, table)) return true;
   if (a.owned.location != 0 && a.owned.location == b.owned.location && a.owned.factor == b.owned.factor &&
       table.drawn_apart(a.owned.ticket, b.owned.ticket))
     return true;

@@ -171,33 +171,6 @@ TEST_F(DisjointTest, OwnedRangesDoNotBeginBeforeTheTicket) {
   EXPECT_EQ(owned_range(times(drawn, -4), 0, 4, {}, table).location, 0u);
 }
 
-TEST_F(DisjointTest, RowsOfAnUnknownLengthAreApart) {
-  const Value pitch = in(0, 1 << 20, 32, Scope::kGrid), i = in(0, 1 << 20), j = in(0, 1 << 20);
-  const Value a = times(plus(times(pitch, 3), i), 4), b = times(plus(times(pitch, 2), j), 4);
-  EXPECT_EQ(compare(a, b), Overlap::kUnproved);
-  second.holds(less(j, pitch));
-  expect_never(a, b);
-}
-
-TEST_F(DisjointTest, ARowThatMayBeginEarlierIsNotApart) {
-  const Value pitch = in(0, 1 << 20, 32, Scope::kGrid), i = in(-1, 1 << 20), j = in(0, 1 << 20);
-  second.holds(less(j, pitch));
-  EXPECT_EQ(compare(times(plus(times(pitch, 3), i), 4), times(plus(times(pitch, 2), j), 4)),
-            Overlap::kUnproved);
-}
-
-TEST_F(DisjointTest, RowsWithOthersInBetweenAreApart) {
-  const Value pitch = in(0, 1 << 20, 32, Scope::kGrid), i = in(0, 1 << 20), j = in(0, 1 << 20);
-  second.holds(less(j, pitch));
-  expect_never(times(plus(times(pitch, 3), i), 4), times(plus(pitch, j), 4));
-}
-
-TEST_F(DisjointTest, RowsOfANegativeLengthAreNotApart) {
-  const Value pitch = in(-100, 100, 32, Scope::kGrid), i = in(0, 1 << 20), j = in(-200, 1 << 20);
-  second.holds(less(j, pitch));
-  EXPECT_EQ(compare(times(plus(times(pitch, 3), i), 4), times(plus(pitch, j), 4)), Overlap::kUnproved);
-}
-
 TEST_F(DisjointTest, DistinctRowsAreApartInsideTheirLength) {
   const Value object = table.input(SymbolKind::kObject, 1, 64, Scope::kGrid);
   table.declare_distinct(table.single(object), {"rows", 4});
