@@ -169,38 +169,18 @@ void decode_modifiers(Instruction& out, Family family, const Parts& parts) {
 // The operands of an instruction whose modifiers have been read.
 OperandForm form_of_opcode(const OpcodeEntry& entry, const Instruction& in) {
   using enum OperandClasses;
-  switch (in.op) {
-    case Op::kWarpBarrier:
-      return {0, 1, kOfType};
-    case Op::kCopyCommit:
-    case Op::kClusterBarrier:
-      return {0, 0, kOfType};
-    case Op::kCopyWait:
-      return {0, in.wide ? 0 : 1, kOfType};
-    case Op::kBulkCopy:
-      return {0, {in.wide ? 1 : 2, in.wide ? 2 : 3}, kOfType};
-    case Op::kBulkCommit:
-      return {0, 0, kOfType};
-    case Op::kBulkWait:
-      return {0, 1, kOfType};
-    case Op::kMbarrier:
-      return in.collective.mbarrier == MbarrierOp::kWait ? OperandForm{1, {1, 2}, kTests}
-             : in.collective.mbarrier == MbarrierOp::kArrive
-                 ? OperandForm{{0, 1}, {in.wide ? 1 : 0, 1}, kOfType}
-             : in.collective.mbarrier == MbarrierOp::kInvalidate ? OperandForm{0, 0, kOfType}
-                                                                 : OperandForm{0, 1, kOfType};
-    case Op::kProxyFence:
-    case Op::kWgmmaFence:
-    case Op::kWgmmaCommit:
-    case Op::kWgmmaWait:
-      return {0, {}, kOfType};
-    default:
-      break;
-  }
   if (in.collective.tile.lines != 0 && in.op == Op::kMatrixLoad) return {{1, 8}, {0, 1}, kOfType};
   if (in.collective.tile.lines != 0 && in.op == Op::kMatrixStore) return {0, {2, 9}, kOfType};
-  if (in.op != entry.op) return {};  // kPure or kUnsupported
-  OperandForm form = entry.form;
+  OperandForm form = in.op == entry.op ? entry.form : form_made_by_modifiers(in.op);
+  if (in.op == Op::kCopyWait && in.wide) form.operands = 0;
+  if (in.op == Op::kBulkCopy && in.wide) form.operands = {1, 2};
+  if (in.op != entry.op) return form;
+  if (in.op == Op::kMbarrier) {
+    const MbarrierOp what = in.collective.mbarrier;
+    if (what == MbarrierOp::kWait) return {1, {1, 2}, kTests};
+    if (what == MbarrierOp::kArrive) return {{0, 1}, {in.wide ? 1 : 0, 1}, kOfType};
+    return {0, what == MbarrierOp::kInvalidate ? 0 : 1, kOfType};
+  }
   if (in.op == Op::kBarrier && in.collective.barrier == BarrierOp::kArrive) form.operands = 2;
   if (in.op == Op::kBarrier && in.collective.barrier == BarrierOp::kReduce) form = {1, {2, 3}, form.classes};
   if (form.results.most == kVector) form.results.most = in.vector;

@@ -99,6 +99,9 @@ struct Modifier {
 // Each returns a null pointer for a name that is not known.
 const OpcodeEntry* find_opcode(std::string_view name);
 const Modifier* find_modifier(std::string_view word, Family family);
+// What must stand behind an opcode whose modifiers have made it another operation; anything if it is not
+// known.
+OperandForm form_made_by_modifiers(Op op);
 
 // Makes the instruction kUnsupported. The first reason stays.
 void reject(Instruction& in, std::string reason);

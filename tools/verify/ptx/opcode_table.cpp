@@ -11,7 +11,8 @@ using enum OperandClasses;
 constexpr OperandCount kAny;
 
 // In this table the operands of an instruction without modifiers. Those that a modifier adds or that depend
-// on it, such as the mask of .sync, are added in form_of() of opcode.cpp.
+// on it, such as the mask of .sync, are added in form_of_opcode() of opcode.cpp. Rows whose names have a dot
+// are what modifiers make of another row; these names are never looked up.
 constexpr OpcodeEntry kOpcodes[] = {
     {"mov", Op::kMove, Family::kArithmetic, {{1, 4}, {1, 4}, kOfType}},
     {"add", Op::kAdd, Family::kArithmetic, {1, 2, kOfType}},
@@ -79,6 +80,17 @@ constexpr OpcodeEntry kOpcodes[] = {
     {"cp", Op::kCopy, Family::kCopy, {0, {1, 3}}},
     {"mbarrier", Op::kMbarrier, Family::kMbarrier, {{0, 1}, {0, 2}}},
     {"membar fence", Op::kFence, Family::kFence, {0, kAny, kOfType}},
+    {"bar.warp", Op::kWarpBarrier, Family::kBarrier, {0, 1, kOfType}},
+    {"barrier.cluster", Op::kClusterBarrier, Family::kBarrier, {0, 0, kOfType}},
+    {"cp.async.commit_group", Op::kCopyCommit, Family::kCopy, {0, 0, kOfType}},
+    {"cp.async.wait_group", Op::kCopyWait, Family::kCopy, {0, 1, kOfType}},
+    {"cp.async.bulk", Op::kBulkCopy, Family::kCopy, {0, {2, 3}, kOfType}},
+    {"cp.async.bulk.commit_group", Op::kBulkCommit, Family::kCopy, {0, 0, kOfType}},
+    {"cp.async.bulk.wait_group", Op::kBulkWait, Family::kCopy, {0, 1, kOfType}},
+    {"fence.proxy", Op::kProxyFence, Family::kFence, {0, kAny, kOfType}},
+    {"wgmma.fence", Op::kWgmmaFence, Family::kWgmma, {0, kAny, kOfType}},
+    {"wgmma.commit_group", Op::kWgmmaCommit, Family::kWgmma, {0, kAny, kOfType}},
+    {"wgmma.wait_group", Op::kWgmmaWait, Family::kWgmma, {0, kAny, kOfType}},
 };
 
 constexpr uint32_t bits(std::initializer_list<Family> families) {
@@ -204,17 +216,32 @@ constexpr Modifier kModifiers[] = {
     {"add min max and or xor abs NaN", kWarp, nullptr},
 };
 
+// Calls visit(word) for each of the words between spaces.
+template <class Visit>
+void each_word(Word words, Visit visit) {
+  for (size_t begin = 0, end = 0; end < words.size(); begin = end + 1) {
+    end = std::min(words.find(' ', begin), words.size());
+    visit(words.substr(begin, end - begin));
+  }
+}
+
 // The rows of a table by each of their words.
 template <class Row, size_t kRows>
 std::unordered_multimap<Word, const Row*> by_word(const Row (&rows)[kRows], Word Row::*words) {
   std::unordered_multimap<Word, const Row*> found;
-  for (const Row& row : rows)
-    for (size_t begin = 0, end = 0; end < (row.*words).size(); begin = end + 1) {
-      end = std::min((row.*words).find(' ', begin), (row.*words).size());
-      found.emplace((row.*words).substr(begin, end - begin), &row);
-    }
+  for (const Row& row : rows) each_word(row.*words, [&](Word word) { found.emplace(word, &row); });
   return found;
 }
+
+// In the order of Special.
+constexpr Word kSpecials =
+    "tid.x tid.y tid.z ntid.x ntid.y ntid.z ctaid.x ctaid.y ctaid.z nctaid.x nctaid.y nctaid.z "
+    "laneid warpid nwarpid lanemask_eq lanemask_lt lanemask_le lanemask_gt lanemask_ge "
+    "dynamic_smem_size envreg1 envreg2 "
+    "clusterid.x clusterid.y clusterid.z nclusterid.x nclusterid.y nclusterid.z "
+    "cluster_ctaid.x cluster_ctaid.y cluster_ctaid.z cluster_nctaid.x cluster_nctaid.y cluster_nctaid.z "
+    "cluster_ctarank cluster_nctarank is_explicit_cluster";
+static_assert(std::ranges::count(kSpecials, ' ') + 1 == static_cast<int>(Special::kUnknown));
 
 }  // namespace
 
@@ -222,6 +249,12 @@ const OpcodeEntry* find_opcode(std::string_view name) {
   static const auto kByName = by_word(kOpcodes, &OpcodeEntry::names);
   const auto found = kByName.find(name);
   return found == kByName.end() ? nullptr : found->second;
+}
+
+OperandForm form_made_by_modifiers(Op op) {
+  const auto found = std::ranges::find_if(
+      kOpcodes, [&](const OpcodeEntry& row) { return row.op == op && row.names.find('.') != Word::npos; });
+  return found == std::end(kOpcodes) ? OperandForm{} : found->form;
 }
 
 const Modifier* find_modifier(std::string_view word, Family family) {
@@ -235,47 +268,12 @@ const Modifier* find_modifier(std::string_view word, Family family) {
 }
 
 Special find_special(std::string_view name) {
-  constexpr std::string_view kNames[] = {// in the order of Special
-                                         "%tid.x",
-                                         "%tid.y",
-                                         "%tid.z",
-                                         "%ntid.x",
-                                         "%ntid.y",
-                                         "%ntid.z",
-                                         "%ctaid.x",
-                                         "%ctaid.y",
-                                         "%ctaid.z",
-                                         "%nctaid.x",
-                                         "%nctaid.y",
-                                         "%nctaid.z",
-                                         "%laneid",
-                                         "%warpid",
-                                         "%nwarpid",
-                                         "%lanemask_eq",
-                                         "%lanemask_lt",
-                                         "%lanemask_le",
-                                         "%lanemask_gt",
-                                         "%lanemask_ge",
-                                         "%dynamic_smem_size",
-                                         "%envreg1",
-                                         "%envreg2",
-                                         "%clusterid.x",
-                                         "%clusterid.y",
-                                         "%clusterid.z",
-                                         "%nclusterid.x",
-                                         "%nclusterid.y",
-                                         "%nclusterid.z",
-                                         "%cluster_ctaid.x",
-                                         "%cluster_ctaid.y",
-                                         "%cluster_ctaid.z",
-                                         "%cluster_nctaid.x",
-                                         "%cluster_nctaid.y",
-                                         "%cluster_nctaid.z",
-                                         "%cluster_ctarank",
-                                         "%cluster_nctarank",
-                                         "%is_explicit_cluster"};
-  static_assert(std::size(kNames) == static_cast<size_t>(Special::kUnknown));
-  return static_cast<Special>(std::ranges::find(kNames, name) - std::begin(kNames));
+  int place = 0, found = static_cast<int>(Special::kUnknown);
+  each_word(kSpecials, [&](Word word) {
+    if (word == name.substr(1)) found = place;
+    ++place;
+  });
+  return static_cast<Special>(found);
 }
 
 }  // namespace glove::verify

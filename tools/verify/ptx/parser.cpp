@@ -116,16 +116,13 @@ void place_variables(Cursor& in, Kernel& kernel) {
     if (variable.is_extern) continue;
     if (variable.space != Space::kShared && variable.space != Space::kLocal) continue;
     uint64_t& end = variable.space == Space::kShared ? kernel.shared_bytes : local;
-    end = (end + variable.align - 1) / variable.align * variable.align;
-    variable.offset = end;
-    end += variable.size;
+    variable.offset = aligned(end, variable.align);
+    end = variable.offset + variable.size;
     if (end > (uint64_t{1} << 30)) return in.fail("variables of an impossible size");
   }
   for (Variable& variable : kernel.variables)
-    if (variable.space == Space::kShared && variable.is_extern) {
-      const uint64_t align = std::max<uint64_t>(variable.align, 16);
-      variable.offset = (kernel.shared_bytes + align - 1) / align * align;
-    }
+    if (variable.space == Space::kShared && variable.is_extern)
+      variable.offset = aligned(kernel.shared_bytes, std::max<uint64_t>(variable.align, 16));
 }
 
 class ProgramParser {
