@@ -179,66 +179,74 @@ Recorder& recorder() {
   return one;
 }
 
-int launch_kernel(Function f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                  unsigned shared, void* stream, void** parameters, void** extra) {
-  recorder().launch(f, {{gx, gy, gz}, {bx, by, bz}, shared}, parameters);
-  return call("cuLaunchKernel", f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra);
-}
-
-int launch_cooperative(Function f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                       unsigned bz, unsigned shared, void* stream, void** parameters) {
-  recorder().launch(f, {{gx, gy, gz}, {bx, by, bz}, shared}, parameters);
-  return call("cuLaunchCooperativeKernel", f, gx, gy, gz, bx, by, bz, shared, stream, parameters);
-}
-
-int launch_extended(const Shape* shape, Function f, void** parameters, void** extra) {
-  recorder().launch(f, *shape, parameters);
-  return call("cuLaunchKernelEx", shape, f, parameters, extra);
-}
-
 void launch_node(const NodeParameters& node, bool names_kernels) {
   const bool kernel = node.function == nullptr && names_kernels;
   recorder().launch(kernel ? node.kernel : node.function, node.shape, node.parameters);
 }
 
-int add_node(void* node, void* graph, const void* before, size_t count, const NodeParameters* parameters) {
+}  // namespace
+
+// Programs that are linked with the driver find these before the driver's own.
+extern "C" {
+int cuLaunchKernel(Function f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                   unsigned shared, void* stream, void** parameters, void** extra) {
+  recorder().launch(f, {{gx, gy, gz}, {bx, by, bz}, shared}, parameters);
+  return call("cuLaunchKernel", f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra);
+}
+
+int cuLaunchCooperativeKernel(Function f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                              unsigned bz, unsigned shared, void* stream, void** parameters) {
+  recorder().launch(f, {{gx, gy, gz}, {bx, by, bz}, shared}, parameters);
+  return call("cuLaunchCooperativeKernel", f, gx, gy, gz, bx, by, bz, shared, stream, parameters);
+}
+
+int cuLaunchKernelEx(const Shape* shape, Function f, void** parameters, void** extra) {
+  recorder().launch(f, *shape, parameters);
+  return call("cuLaunchKernelEx", shape, f, parameters, extra);
+}
+
+int cuGraphAddKernelNode_v2(void* node, void* graph, const void* before, size_t count,
+                            const NodeParameters* parameters) {
   launch_node(*parameters, true);
   return call("cuGraphAddKernelNode_v2", node, graph, before, count, parameters);
 }
 
-int add_node_before_12(void* node, void* graph, const void* before, size_t count,
-                       const NodeParameters* parameters) {
+int cuGraphAddKernelNode(void* node, void* graph, const void* before, size_t count,
+                         const NodeParameters* parameters) {
   launch_node(*parameters, false);
   return call("cuGraphAddKernelNode", node, graph, before, count, parameters);
 }
 
-int add_any_node(void* node, void* graph, const void* before, size_t count, const AnyNode* parameters) {
+int cuGraphAddNode(void* node, void* graph, const void* before, size_t count, const AnyNode* parameters) {
   if (parameters->kind == 0) launch_node(parameters->kernel, true);
   return call("cuGraphAddNode", node, graph, before, count, parameters);
 }
 
-int add_any_node_with_edges(void* node, void* graph, const void* before, const void* edges, size_t count,
-                            const AnyNode* parameters) {
+int cuGraphAddNode_v2(void* node, void* graph, const void* before, const void* edges, size_t count,
+                      const AnyNode* parameters) {
   if (parameters->kind == 0) launch_node(parameters->kernel, true);
   return call("cuGraphAddNode_v2", node, graph, before, edges, count, parameters);
 }
 
-int get_address(const char* symbol, void** function, int version, uint64_t flags, void* status);
-int get_address_before_12(const char* symbol, void** function, int version, uint64_t flags);
+int cuGetProcAddress_v2(const char* symbol, void** function, int version, uint64_t flags, void* status);
+int cuGetProcAddress(const char* symbol, void** function, int version, uint64_t flags);
+}
+
+namespace {
 
 // What stands in for a function of the driver; null if nothing does.
 void* stand_in(const std::string& name) {
   // Launches on the thread's own stream have names that end in _ptsz, and go on to the same function here.
   const std::string plain = name.ends_with("_ptsz") ? name.substr(0, name.size() - 5) : name;
-  if (plain == "cuLaunchKernel") return reinterpret_cast<void*>(&launch_kernel);
-  if (plain == "cuLaunchCooperativeKernel") return reinterpret_cast<void*>(&launch_cooperative);
-  if (plain == "cuLaunchKernelEx") return reinterpret_cast<void*>(&launch_extended);
-  if (plain == "cuGraphAddKernelNode_v2") return reinterpret_cast<void*>(&add_node);
-  if (plain == "cuGraphAddKernelNode") return reinterpret_cast<void*>(&add_node_before_12);
-  if (plain == "cuGraphAddNode_v2") return reinterpret_cast<void*>(&add_any_node_with_edges);
-  if (plain == "cuGraphAddNode") return reinterpret_cast<void*>(&add_any_node);
-  if (plain == "cuGetProcAddress_v2") return reinterpret_cast<void*>(&get_address);
-  if (plain == "cuGetProcAddress") return reinterpret_cast<void*>(&get_address_before_12);
+  if (plain == "cuLaunchKernel") return reinterpret_cast<void*>(&cuLaunchKernel);
+  if (plain == "cuLaunchCooperativeKernel") return reinterpret_cast<void*>(&cuLaunchCooperativeKernel);
+  if (plain == "cuLaunchKernelEx") return reinterpret_cast<void*>(&cuLaunchKernelEx);
+  if (plain == "cuGraphAddKernelNode_v2") return reinterpret_cast<void*>(&cuGraphAddKernelNode_v2);
+  if (plain == "cuGraphAddKernelNode") return reinterpret_cast<void*>(&cuGraphAddKernelNode);
+  if (plain == "cuGraphAddNode_v2") return reinterpret_cast<void*>(&cuGraphAddNode_v2);
+  if (plain == "cuGraphAddNode") return reinterpret_cast<void*>(&cuGraphAddNode);
+  if (plain == "cuGetProcAddress_v2") return reinterpret_cast<void*>(&cuGetProcAddress_v2);
+  if (plain == "cuGetProcAddress") return reinterpret_cast<void*>(&cuGetProcAddress);
   return nullptr;
 }
 
@@ -250,50 +258,26 @@ std::string versioned(const std::string& symbol, int version) {
   return second ? symbol + "_v2" : symbol;
 }
 
-int get_address(const char* symbol, void** function, int version, uint64_t flags, void* status) {
-  const int result = call("cuGetProcAddress_v2", symbol, function, version, flags, status);
-  if (void* other = stand_in(versioned(symbol, version)); result == 0 && other != nullptr) *function = other;
-  return result;
-}
+}  // namespace
 
-int get_address_before_12(const char* symbol, void** function, int version, uint64_t flags) {
+extern "C" {
+int cuGetProcAddress(const char* symbol, void** function, int version, uint64_t flags) {
   const int result = call("cuGetProcAddress", symbol, function, version, flags);
   if (void* other = stand_in(symbol); result == 0 && other != nullptr) *function = other;
   return result;
 }
 
-}  // namespace
-
-// Programs that are linked with the driver find these before the driver's own.
-extern "C" {
-int cuLaunchKernel(Function f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                   unsigned shared, void* stream, void** parameters, void** extra) {
-  return launch_kernel(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra);
-}
-
-int cuLaunchCooperativeKernel(Function f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-                              unsigned bz, unsigned shared, void* stream, void** parameters) {
-  return launch_cooperative(f, gx, gy, gz, bx, by, bz, shared, stream, parameters);
-}
-
-int cuLaunchKernelEx(const Shape* shape, Function f, void** parameters, void** extra) {
-  return launch_extended(shape, f, parameters, extra);
-}
-
-int cuGraphAddKernelNode_v2(void* node, void* graph, const void* before, size_t count,
-                            const NodeParameters* parameters) {
-  return add_node(node, graph, before, count, parameters);
-}
-
 int cuGetProcAddress_v2(const char* symbol, void** function, int version, uint64_t flags, void* status) {
-  return get_address(symbol, function, version, flags, status);
-}
+  const int result = call("cuGetProcAddress_v2", symbol, function, version, flags, status);
+  if (void* other = stand_in(versioned(symbol, version)); result == 0 && other != nullptr) *function = other;
+  return result;
 }
 
 // Answers for the driver's functions, and passes all else on.
-extern "C" void* dlsym(void* handle, const char* name) noexcept {
+void* dlsym(void* handle, const char* name) noexcept {
   void* const found = real_dlsym()(handle, name);
   if (found == nullptr || std::strncmp(name, "cu", 2) != 0) return found;
   void* const other = stand_in(name);
   return other != nullptr ? other : found;
+}
 }
