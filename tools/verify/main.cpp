@@ -141,15 +141,13 @@ std::string check_values(CommandLine* arguments) {
 
 // What is wrong with the options, or nothing. Sets the numbers among them.
 std::string check_options(CommandLine* arguments) {
-  std::string error = check_values(arguments);
-  if (!error.empty()) return error;
-  error = size_error("--block", arguments->block, 1024, "a block has at most 1024 threads");
-  if (error.empty())
-    error = size_error("--grid", arguments->grid, 65536, "a grid has at most 65536 blocks here");
-  if (error.empty())
-    error = size_error("--cluster", arguments->cluster, glove::verify::kMostClusterBlocks,
-                       "a cluster has at most 16 blocks");
-  if (!error.empty()) return error;
+  for (const std::string& error :
+       {check_values(arguments),
+        size_error("--block", arguments->block, 1024, "a block has at most 1024 threads"),
+        size_error("--grid", arguments->grid, 65536, "a grid has at most 65536 blocks here"),
+        size_error("--cluster", arguments->cluster, glove::verify::kMostClusterBlocks,
+                   "a cluster has at most 16 blocks")})
+    if (!error.empty()) return error;
   if (const std::string& text = arguments->time_limit; !text.empty()) {
     char* end = nullptr;
     arguments->options.time_limit = std::strtod(text.c_str(), &end);
@@ -173,10 +171,8 @@ std::string check_options(CommandLine* arguments) {
 
 // The worse of two exit codes: a defect, a usage error, something unsupported, something unproved.
 int worse(int a, int b) {
-  const auto rank = [](int code) {
-    return code == 1 ? 4 : code == 4 ? 3 : code == 3 ? 2 : code == 2 ? 1 : 0;
-  };
-  return rank(a) > rank(b) ? a : b;
+  constexpr int kRanks[] = {0, 4, 1, 2, 3};
+  return kRanks[a] > kRanks[b] ? a : b;
 }
 
 int complain(const std::string& message) {
@@ -300,12 +296,9 @@ int run_file(const std::string& file, const CommandLine& arguments, std::vector<
   size_t matched = 0;
   for (size_t kernel = 0; kernel < module.kernels().size(); ++kernel) {
     if (!std::regex_search(module.kernels()[kernel].name, pattern)) continue;
-    if (arguments.list) {
-      ++matched;
-      list_kernel(module.kernels()[kernel]);
-      continue;
-    }
+    if (arguments.list) ++matched, list_kernel(module.kernels()[kernel]);
     for (const auto& [launch, kernels] : wanted.value()) {
+      if (arguments.list) break;
       if (!std::ranges::binary_search(kernels, kernel)) continue;
       ++matched;
       worst = worse(worst, run_kernel(module, kernel, launch, arguments, file, verdicts));

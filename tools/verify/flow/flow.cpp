@@ -114,14 +114,11 @@ void Flow::find_blocks() {
 std::vector<bool> Flow::loop_members(int head, const std::vector<int>& tails) const {
   std::vector<bool> inside(blocks_.size(), false);
   inside[head] = true;
-  std::vector<int> work = tails;
-  while (!work.empty()) {
-    const auto block = static_cast<size_t>(work.back());
-    work.pop_back();
-    if (inside[block]) continue;
+  work_off(tails, [&](int block, std::vector<int>& work) {
+    if (inside[block]) return;
     inside[block] = true;
     for (const int predecessor : blocks_[block].predecessors) work.push_back(predecessor);
-  }
+  });
   return inside;
 }
 
@@ -178,11 +175,8 @@ const Region& Flow::region(int branch) const {
   const int join = blocks_[from].post_dominator;
   region.join = join == exit_block() ? end() : blocks_[join].first;
   std::vector<bool> seen(blocks_.size(), false);
-  std::vector<int> work = blocks_[from].successors;
-  while (!work.empty()) {
-    const int block = work.back();
-    work.pop_back();
-    if (block == join || block == exit_block() || seen[block]) continue;
+  work_off(blocks_[from].successors, [&](int block, std::vector<int>& work) {
+    if (block == join || block == exit_block() || seen[block]) return;
     seen[block] = true;
     region.loops |= block == from;
     for (const int successor : blocks_[block].successors) work.push_back(successor);
@@ -196,7 +190,7 @@ const Region& Flow::region(int branch) const {
       for (const PtxOperand& result : in.results)
         if (result.kind == OperandKind::kRegister) region.written.push_back(result.index);
     }
-  }
+  });
   std::sort(region.written.begin(), region.written.end());
   region.written.erase(std::unique(region.written.begin(), region.written.end()), region.written.end());
   return region;
@@ -207,9 +201,8 @@ Flow::Ahead Flow::barriers_ahead(int instruction) const {
   std::vector<bool> seen(blocks_.size() + 1, false);
   std::vector<std::pair<int, int>> work;  // a block, and where to begin
   if (instruction < end()) work.emplace_back(block_of(instruction), instruction);
-  while (!work.empty()) {
-    const auto [block, first] = work.back();
-    work.pop_back();
+  work_off(std::move(work), [&](std::pair<int, int> from, std::vector<std::pair<int, int>>& more) {
+    const auto [block, first] = from;
     for (int i = first; i < blocks_[block].last; ++i)
       if (kernel_.code[i].op == Op::kClusterBarrier)
         ahead = std::max(ahead, Ahead::kWhole);
@@ -217,26 +210,23 @@ Flow::Ahead Flow::barriers_ahead(int instruction) const {
         ahead = std::max(ahead, barrier_numbers(kernel_.code[i]) > 1 ? Ahead::kCounted : Ahead::kWhole);
     for (const int successor : blocks_[block].successors) {
       if (successor != exit_block() && !seen[successor])
-        work.emplace_back(successor, blocks_[successor].first);
+        more.emplace_back(successor, blocks_[successor].first);
       seen[successor] = true;
     }
-  }
+  });
   return ahead;
 }
 
 std::vector<bool> Flow::blocks_behind(int instruction) const {
   std::vector<bool> behind(blocks_.size() + 1, false);
-  std::vector<int> work = {block_of(instruction)};
-  while (!work.empty()) {
-    const int block = work.back();
-    work.pop_back();
+  work_off(std::vector{block_of(instruction)}, [&](int block, std::vector<int>& work) {
     for (const int successor : blocks_[block].successors) {
       if (successor == exit_block() || behind[successor] || blocks_[successor].order <= blocks_[block].order)
         continue;
       behind[successor] = true;
       work.push_back(successor);
     }
-  }
+  });
   behind[block_of(instruction)] = true;
   return behind;
 }

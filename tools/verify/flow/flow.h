@@ -20,6 +20,16 @@ struct BasicBlock {
   int post_dominator = 0;  // the nearest
 };
 
+// Calls visit(item, work) for each item of the work until none is left; a visit may add more.
+template <class Item, class Visit>
+void work_off(std::vector<Item> work, Visit visit) {
+  while (!work.empty()) {
+    const Item item = work.back();
+    work.pop_back();
+    visit(item, work);
+  }
+}
+
 // What lies between a branch and its nearest post-dominator.
 struct Region {
   int join = 0;  // the post-dominator's first instruction; Flow::end() for the kernel's end

@@ -157,11 +157,8 @@ class Slicer {
 
   // The branches that decide whether the instruction runs.
   void need_control(size_t index, int depth) {
-    std::vector<int> work = {flow_.block_of(static_cast<int>(index))};
-    while (!work.empty()) {
-      const auto block = static_cast<size_t>(work.back());
-      work.pop_back();
-      if (block_depth_[block] <= depth) continue;
+    work_off(std::vector{flow_.block_of(static_cast<int>(index))}, [&](int block, std::vector<int>& work) {
+      if (block_depth_[block] <= depth) return;
       block_depth_[block] = depth;
       for (const int branch : deciding_[block]) {
         const Instruction& in = kernel_.code[branch];
@@ -170,7 +167,7 @@ class Slicer {
         for (const PtxOperand& operand : in.operands) need(operand, depth);
         work.push_back(flow_.block_of(branch));
       }
-    }
+    });
   }
 
   // Everything that the instruction reads, but for data that it only moves.

@@ -95,13 +95,10 @@ class Waits::Loop {
   // Blocks of the loop that come from `from` in the same round, itself included.
   std::set<int> reached(int from) const {
     std::set<int> found;
-    std::vector<int> work = {from};
-    while (!work.empty()) {
-      const int b = work.back();
-      work.pop_back();
-      if (!inside(b) || b == head_ || !found.insert(b).second) continue;
+    work_off(std::vector{from}, [&](int b, std::vector<int>& work) {
+      if (!inside(b) || b == head_ || !found.insert(b).second) return;
       for (const int successor : block(static_cast<size_t>(b)).successors) work.push_back(successor);
-    }
+    });
     return found;
   }
   bool stays(int from, int successor) const {

@@ -19,16 +19,12 @@ namespace {
 
 using Keys = std::span<const std::string_view>;
 
-// The keys that each kind of table may have.
+// The keys that each kind of table may have; a launch and a file have those of a set, too.
 constexpr std::string_view kSetKeys[] = {"name",    "kernel",         "block",      "grid",
                                          "cluster", "dynamic_shared", "parameters", "lemmas",
                                          "ranges",  "constants",      "assume"};
-constexpr std::string_view kLaunchKeys[] = {"with",   "name",    "kernel",         "block",
-                                            "grid",   "cluster", "dynamic_shared", "parameters",
-                                            "lemmas", "ranges",  "constants",      "assume"};
-constexpr std::string_view kFileKeys[] = {"launch", "choices",   "name",           "kernel",     "block",
-                                          "grid",   "cluster",   "dynamic_shared", "parameters", "lemmas",
-                                          "ranges", "constants", "assume"};
+constexpr std::string_view kLaunchKeys[] = {"with"};
+constexpr std::string_view kFileKeys[] = {"launch", "choices"};
 constexpr std::string_view kParameterKeys[] = {"at",    "index",    "buffer", "bytes", "zeroed", "distinct",
                                                "every", "pointers", "u32",    "u64",   "s32",    "s64"};
 constexpr std::string_view kRangeKeys[] = {"name", "file", "line", "least", "most", "reason"};
@@ -49,10 +45,11 @@ class Reader {
 
   // Whether the table has none but these keys, and those of other programs, which begin with "x-". `what`:
   // what the table is, with its article.
-  bool check_keys(const toml::table& table, const std::string& what, Keys known) {
+  bool check_keys(const toml::table& table, const std::string& what, Keys own, Keys shared = {}) {
+    std::vector<std::string_view> known(own.begin(), own.end());
+    known.insert(known.end(), shared.begin(), shared.end());
     for (const auto& [key, node] : table) {
-      if (std::ranges::find(known, key.str()) != known.end()) continue;
-      if (key.str().starts_with("x-")) continue;
+      if (std::ranges::find(known, key.str()) != known.end() || key.str().starts_with("x-")) continue;
       std::string keys;
       for (const std::string_view name : known) keys += (keys.empty() ? "" : ", ") + std::string(name);
       fail(key.source(), what + " has no key '" + std::string(key.str()) + "'; its keys are " + keys);
@@ -287,7 +284,7 @@ void check_choices(const toml::table& root, Reader* reader) {
 // choices.
 void read_launch(const toml::table& root, const toml::table& own, Reader* reader,
                  std::vector<Launch>* launches) {
-  reader->check_keys(own, "a launch", kLaunchKeys);
+  reader->check_keys(own, "a launch", kLaunchKeys, kSetKeys);
   Launch launch;
   const auto add = [&](const toml::table& table) {
     std::vector<ParameterValue> before;
@@ -344,7 +341,7 @@ Result<std::vector<Launch>> read_spec(const std::string& path) {
   }
   const toml::table& root = parsed.table();
   Reader reader(path);
-  reader.check_keys(root, "a launch file", kFileKeys);
+  reader.check_keys(root, "a launch file", kFileKeys, kSetKeys);
   check_choices(root, &reader);
   std::vector<Launch> launches;
   reader.each(root, "launch", [&](const toml::table& own) { read_launch(root, own, &reader, &launches); });

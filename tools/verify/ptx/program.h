@@ -109,6 +109,8 @@ constexpr OpSet kWarpSynchronisation = {Op::kWarpBarrier, Op::kShuffle, Op::kVot
                                         Op::kWgmmaWait};
 // mbarriers, and what arrives at them or goes on beside them.
 constexpr OpSet kOfMbarriers = {Op::kMbarrier, Op::kBulkCopy, Op::kBulkCommit, Op::kBulkWait};
+// Sums, products and quotients.
+constexpr OpSet kSums = {Op::kAdd, Op::kSub, Op::kMul, Op::kMad, Op::kFma, Op::kDiv};
 // What ends a thread.
 constexpr OpSet kEnds = {Op::kReturn, Op::kTrap, Op::kAssertFail};
 

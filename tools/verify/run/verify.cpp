@@ -30,7 +30,7 @@ class Run {
     try {
       return once();
     } catch (const Spent& spent) {
-      report_.give_up(spent.memory);
+      report_.give_up(spent.memory ? "the memory limit" : "the time limit");
       return true;
     }
   }
@@ -81,7 +81,7 @@ BlockState Run::initial_state(uint32_t block) {
   if (cluster.used) {
     state.barriers = NamedBarriers(cluster.blocks);
     state.cluster.barrier = ClusterBarrier(places);
-    if (cluster.several()) state.mbarriers = Mbarriers(cluster.warps * 32, Windows::kSize);
+    if (cluster.several()) state.mbarriers = Mbarriers(Windows::kSize);
   }
   for (uint32_t index = 0; index < places / 32; ++index) {
     const uint32_t first = index % cluster.warps * 32;

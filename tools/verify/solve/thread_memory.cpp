@@ -55,25 +55,16 @@ Number ThreadModel::parameter(uint64_t offset, unsigned bytes) {
 
 void ThreadModel::step_parameter(const Instruction& in, Term active) {
   const unsigned bytes = bytes_of(in.type);
-  for (size_t i = 0; i < in.results.size(); ++i) {
-    const bool known = in.address.kind == OperandKind::kImmediate && bytes <= 8 && in.type != Type::kPred;
-    write(in.results[i],
-          known ? parameter(in.address.immediate + i * bytes, bytes)
-                : unknown(in.results[i].kind == OperandKind::kRegister
-                              ? setup_.kernel.registers[in.results[i].index].type
-                              : in.type),
-          active, is_signed(in.type));
-  }
+  const bool known = in.address.kind == OperandKind::kImmediate && bytes <= 8 && in.type != Type::kPred;
+  if (!known) return write_unknown(in, active);
+  for (size_t i = 0; i < in.results.size(); ++i)
+    write(in.results[i], parameter(in.address.immediate + i * bytes, bytes), active, is_signed(in.type));
 }
 
 void ThreadModel::step_memory(const Instruction& in, Term active, bool exact) {
-  const auto anything = [&] {
-    for (const PtxOperand& result : in.results)
-      if (result.kind == OperandKind::kRegister)
-        write(result, unknown(setup_.kernel.registers[result.index].type), active, false);
-  };
   if (in.space == Space::kParam && in.op == Op::kLoad) return step_parameter(in, active);
-  if (in.space == Space::kLocal || (in.space == Space::kConst && in.op == Op::kLoad)) return anything();
+  if (in.space == Space::kLocal || (in.space == Space::kConst && in.op == Op::kLoad))
+    return write_unknown(in, active);
   if (in.address.kind == OperandKind::kNone || verify::bits_of(in.type) < 8)
     return refuse("an address is not understood");
   const bool shared = in.space == Space::kShared;
@@ -85,7 +76,7 @@ void ThreadModel::step_memory(const Instruction& in, Term active, bool exact) {
   if (access.space == Space::kGlobal && (access.offset == nullptr || access.object <= kMixed))
     return refuse("an address is not understood");
   if (access.space == Space::kShared) access.object = 0;
-  if (access.space == Space::kGlobal && !setup_.check_global) return anything();
+  if (access.space == Space::kGlobal && !setup_.check_global) return write_unknown(in, active);
   const bool is_volatile =
       in.order.is_volatile && (access.space == Space::kShared ? setup_.options.volatile_shared_strong
                                                               : setup_.options.volatile_global_strong);
@@ -105,7 +96,7 @@ void ThreadModel::step_memory(const Instruction& in, Term active, bool exact) {
   const bool constant = in.op == Op::kLoad && access.space == Space::kGlobal && !in.order.is_volatile &&
                         !access.record.strong && inputs_.written.count(access.object) == 0 &&
                         verify::bits_of(in.type) <= 64;
-  if (!constant) return anything();
+  if (!constant) return write_unknown(in, active);
   for (size_t i = 0; i < in.results.size(); ++i) {
     const unsigned bits = verify::bits_of(in.type);
     const Term at = formulas_.add(access.offset, formulas_.number(i * bytes_of(in.type), 64));

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <map>
-#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -94,6 +93,8 @@ class ThreadModel {
   Number read(const PtxOperand& operand, Type type);
   Number special(Special name) const;
   void write(const PtxOperand& result, Number value, Term under, bool as_signed);
+  // Nothing is known of what the instruction returns.
+  void write_unknown(const Instruction& in, Term under);
   Number chosen(Term condition, bool exact, const Number& yes, const Number& no) const;
   Number sum(const Number& a, const Number& b, bool subtract) const;
 

@@ -95,6 +95,12 @@ void ThreadModel::write(const PtxOperand& result, Number value, Term under, bool
   held = value;
 }
 
+void ThreadModel::write_unknown(const Instruction& in, Term under) {
+  for (const PtxOperand& result : in.results)
+    if (result.kind == OperandKind::kRegister)
+      write(result, unknown(setup_.kernel.registers[result.index].type), under, false);
+}
+
 // A pointer plus a number points into the same object.
 Number ThreadModel::sum(const Number& a, const Number& b, bool subtract) const {
   const auto combine = [&](Term x, Term y) {
@@ -221,10 +227,7 @@ Number ThreadModel::integer(const Instruction& in, const std::array<Number, 4>& 
 void ThreadModel::step_arithmetic(const Instruction& in, Term active) {
   const bool wide = (in.op == Op::kMul || in.op == Op::kMad) && in.part == MulPart::kWide;
   if (in.results.size() != 1 || !has_integers(in.type) || !is_plain(in) || in.operands.size() > 4) {
-    for (const PtxOperand& result : in.results)
-      if (result.kind == OperandKind::kRegister)
-        write(result, unknown(setup_.kernel.registers[result.index].type), active, false);
-    return;
+    return write_unknown(in, active);
   }
   std::array<Number, 4> x{};
   for (size_t i = 0; i < in.operands.size(); ++i) {
@@ -247,31 +250,15 @@ void ThreadModel::step_comparison(const Instruction& in, Term active) {
   Number result = unknown(Type::kPred);
   if (known) {
     const Number a = read(in.operands[0], in.from), b = read(in.operands[1], in.from);
-    const bool as_signed = is_signed(in.from);
-    const auto below = [&](const Number& x, const Number& y) {
-      return formulas_.below(x.bits, y.bits, as_signed);
-    };
+    const Compare kind = in.comparison.kind;
+    const bool swapped = kind == Compare::kGt || kind == Compare::kLe;
+    const Term left = swapped ? b.bits : a.bits, right = swapped ? a.bits : b.bits;
     result.exact = a.exact && b.exact;
-    switch (in.comparison.kind) {
-      case Compare::kEq:
-        result.bits = formulas_.equal(a.bits, b.bits);
-        break;
-      case Compare::kNe:
-        result.bits = formulas_.negation(formulas_.equal(a.bits, b.bits));
-        break;
-      case Compare::kLt:
-        result.bits = below(a, b);
-        break;
-      case Compare::kLe:
-        result.bits = formulas_.negation(below(b, a));
-        break;
-      case Compare::kGt:
-        result.bits = below(b, a);
-        break;
-      default:
-        result.bits = formulas_.negation(below(a, b));
-        break;
-    }
+    result.bits = kind == Compare::kEq || kind == Compare::kNe
+                      ? formulas_.equal(left, right)
+                      : formulas_.below(left, right, is_signed(in.from));
+    if (kind == Compare::kNe || kind == Compare::kLe || kind == Compare::kGe)
+      result.bits = formulas_.negation(result.bits);
   }
   Number other = {formulas_.negation(result.bits), 0, nullptr, result.exact};
   if (in.comparison.combine != 0 && in.operands.size() > 2) {
@@ -311,24 +298,26 @@ void ThreadModel::step_move(const Instruction& in, Term active) {
                  : in.op == Op::kOr  ? formulas_.either(a.bits, b.bits)
                                      : formulas_.negation(formulas_.equal(a.bits, b.bits));
   } else {
-    for (const PtxOperand& result : in.results)
-      if (result.kind == OperandKind::kRegister)
-        write(result, unknown(setup_.kernel.registers[result.index].type), active, false);
-    return;
+    return write_unknown(in, active);
   }
   // A result in a wider register is extended with its sign if it has one.
   write(in.results[0], value, active, is_signed(in.type));
 }
 
 void ThreadModel::step(const Instruction& in, Term active, bool exact) {
+  // They order, or pass on, what is not followed.
+  constexpr OpSet kMeet = {Op::kWarpBarrier, Op::kShuffle, Op::kVote,       Op::kMatch, Op::kReduce,
+                           Op::kElect,       Op::kMatrix,  Op::kActiveMask, Op::kFence};
+  constexpr OpSet kRefused = {Op::kBranchIndexed, Op::kMatrixLoad, Op::kMatrixStore, Op::kCopy,
+                              Op::kCopyCommit,    Op::kCopyWait,   Op::kWgmmaFence,  Op::kWgmma,
+                              Op::kWgmmaCommit,   Op::kWgmmaWait,  Op::kUnsupported};
+  constexpr OpSet kOpaque = {Op::kNothing, Op::kProxyFence, Op::kPure, Op::kIsSpace, Op::kSet};
+  if (kRefused.has(in.op) || kOfMbarriers.has(in.op)) return refuse("'" + in.text + "' is not modelled");
   switch (in.op) {
     case Op::kLoad:
     case Op::kStore:
     case Op::kAtomic:
       return step_memory(in, active, exact);
-    case Op::kBarrier:
-      step_barrier(in, in.guard.has_value());
-      break;  // the result of a reduction
     case Op::kSetPredicate:
       return step_comparison(in, active);
     case Op::kMove:
@@ -337,45 +326,13 @@ void ThreadModel::step(const Instruction& in, Term active, bool exact) {
       return step_move(in, active);
     case Op::kConvertAddress:
       return step_address(in, active);
-    case Op::kWarpBarrier:
-    case Op::kShuffle:
-    case Op::kVote:
-    case Op::kMatch:
-    case Op::kReduce:
-    case Op::kElect:
-    case Op::kActiveMask:
-    case Op::kMatrix:
-    case Op::kFence:
-      warps_meet_ = true;  // they order, or pass on, what is not followed
-      break;
-    case Op::kNothing:
-    case Op::kProxyFence:
-    case Op::kPure:
-    case Op::kIsSpace:
-    case Op::kSet:
-      break;
-    case Op::kBranchIndexed:
-    case Op::kMatrixLoad:
-    case Op::kMatrixStore:
-    case Op::kCopy:
-    case Op::kCopyCommit:
-    case Op::kCopyWait:
-    case Op::kWgmmaFence:
-    case Op::kWgmma:
-    case Op::kWgmmaCommit:
-    case Op::kWgmmaWait:
-    case Op::kMbarrier:
-    case Op::kBulkCopy:
-    case Op::kBulkCommit:
-    case Op::kBulkWait:
-    case Op::kUnsupported:
-      return refuse("'" + in.text + "' is not modelled");
     default:
-      return in.type == Type::kPred ? step_move(in, active) : step_arithmetic(in, active);
+      break;
   }
-  for (const PtxOperand& result : in.results)
-    if (result.kind == OperandKind::kRegister)
-      write(result, unknown(setup_.kernel.registers[result.index].type), active, false);
+  if (in.op == Op::kBarrier) step_barrier(in, in.guard.has_value());
+  warps_meet_ |= kMeet.has(in.op);
+  if (kMeet.has(in.op) || kOpaque.has(in.op) || in.op == Op::kBarrier) return write_unknown(in, active);
+  return in.type == Type::kPred ? step_move(in, active) : step_arithmetic(in, active);
 }
 
 }  // namespace glove::verify

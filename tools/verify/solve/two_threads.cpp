@@ -1,8 +1,5 @@
 #include "solve/two_threads.h"
 
-#include <algorithm>
-#include <memory>
-
 #include "solve/thread_model.h"
 #include "state/block_pair.h"
 

@@ -83,21 +83,17 @@ void Reporter::unproved(const Instruction& in, const std::string& reason, const 
 
 bool Reporter::tick() {
   if (ended()) return false;
-  const bool in_steps = ++effort_.steps < setup_.options.most_steps;
-  if (in_steps && ((effort_.steps & 0xf) != 0 || !effort_.budget.out_of_time())) {
-    if ((effort_.steps & 0x3fff) != 0 || !effort_.budget.out_of_memory()) return true;
-    give_up(true);
-    return false;
-  }
-  give_up_for(in_steps ? "the time limit" : "the limit of steps");
-  return false;
+  ++effort_.steps;
+  if (effort_.steps >= setup_.options.most_steps)
+    give_up("the limit of steps");
+  else if ((effort_.steps & 0xf) == 0 && effort_.budget.out_of_time())
+    give_up("the time limit");
+  else if ((effort_.steps & 0x3fff) == 0 && effort_.budget.out_of_memory())
+    give_up("the memory limit");
+  return !ended();
 }
 
-void Reporter::give_up(bool memory) {
-  give_up_for(memory ? "the memory limit" : "the time limit");
-}
-
-void Reporter::give_up_for(const std::string& limit) {
+void Reporter::give_up(const std::string& limit) {
   out_of_time_ = true;
   findings_.push_back(
       {.message = limit + " ended the search after " + std::to_string(effort_.steps) + " warp instructions"});
@@ -343,6 +339,13 @@ void Part::write(const BlockState& state, Warp& warp, const PtxOperand& result, 
     if (!(before == value)) value = table_.choose(condition, value, before, type);
   }
   target.set(lane, value);
+}
+
+void Part::write_unknown(const BlockState& state, Warp& warp, const Instruction& in, int lane) {
+  for (const PtxOperand& result : in.results)
+    if (result.kind == OperandKind::kRegister)
+      write(state, warp, result, lane,
+            table_.fresh_of(setup_.kernel.registers[result.index].type, Scope::kThread), 0);
 }
 
 std::optional<Value> Part::comes_if(const Warp& warp, int lane, PredicateId condition) {

@@ -163,7 +163,7 @@ class Reporter {
   Ended why_ended() const { return ended_; }
   bool ended() const { return ended_ != Ended::kNot; }
   // The search ends for want of time or memory, wherever it is.
-  void give_up(bool memory);
+  void give_up(const std::string& limit);
   // The next path begins.
   void go_on() { ended_ = Ended::kNot; }
 
@@ -177,7 +177,6 @@ class Reporter {
 
  private:
   void add_uncovered(Verdict& verdict) const;
-  void give_up_for(const std::string& limit);
 
   const Setup& setup_;
   Effort& effort_;
@@ -210,6 +209,8 @@ struct Part {
   // condition: under which the lane writes; 0: it does.
   void write(const BlockState& state, Warp& warp, const PtxOperand& result, int lane, Value value,
              PredicateId condition);
+  // Nothing is known of what an instruction returns to a lane.
+  void write_unknown(const BlockState& state, Warp& warp, const Instruction& in, int lane);
   Guarded guard_of(const BlockState& state, const Warp& warp, Lanes lanes, const Instruction& in);
   // What decides whether the lane, of the running bundle, is here, and the condition holds if there is one;
   // nullopt: it is not known.

@@ -71,24 +71,15 @@ Value compare(const Instruction& in, Value a, Value b, SymbolTable& table) {
     const bool negate = in.comparison.unordered || in.comparison.kind == Compare::kNan;
     return negate ? SymbolTable::logical_not(ordered) : ordered;
   }
-  switch (in.comparison.kind) {
-    case Compare::kLt:
-      return less(in, a, b, false, table);
-    case Compare::kLe:
-      return less(in, a, b, true, table);
-    case Compare::kGt:
-      return less(in, b, a, false, table);
-    case Compare::kGe:
-      return less(in, b, a, true, table);
-    default:
-      break;
-  }
+  const Compare kind = in.comparison.kind;
+  if (kind == Compare::kLt || kind == Compare::kLe) return less(in, a, b, kind == Compare::kLe, table);
+  if (kind == Compare::kGt || kind == Compare::kGe) return less(in, b, a, kind == Compare::kGe, table);
   if (a.known() || (!b.known() && b.form < a.form)) std::swap(a, b);
   // x == 5 and -x == -5 are one predicate.
   if (b.known() && !a.known() && table.terms(a.form)[0].factor < 0)
     a = table.scale(a, -1, bits), b = table.scale(b, -1, bits);
   const Value equal = table.compare(CompareKind::kEq, false, is_signed(in.from), bits, a, b);
-  return in.comparison.kind == Compare::kNe ? SymbolTable::logical_not(equal) : equal;
+  return kind == Compare::kNe ? SymbolTable::logical_not(equal) : equal;
 }
 
 Value convert(const Instruction& in, const Value* x, SymbolTable& table) {
@@ -345,10 +336,8 @@ Value evaluate(const Instruction& in, const Value* x, size_t count, SymbolTable&
       break;
   }
   if (is_float(in.type)) {
-    const bool sums = in.op == Op::kAdd || in.op == Op::kSub || in.op == Op::kMul || in.op == Op::kMad ||
-                      in.op == Op::kFma || in.op == Op::kDiv;
     const auto nan = [&](Value value) { return is_nan(value, in.type); };
-    if (sums && in.type == Type::kF32 && std::any_of(x, x + count, nan)) return {kNan, 0};
+    if (kSums.has(in.op) && in.type == Type::kF32 && std::any_of(x, x + count, nan)) return {kNan, 0};
     return as_operation(in, x, count, std::max(bits, 16u), table);
   }
   return evaluate_integer(in, x, count, table, reasoner);

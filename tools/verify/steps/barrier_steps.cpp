@@ -214,7 +214,7 @@ bool BarrierSteps::release_after_exits(BlockState& state) {
 }
 
 void BarrierSteps::report_stuck(BlockState& state) {
-  for (const auto& [thread, text] : state.mbarriers.stuck())
+  for (const auto& [thread, text] : state.mbarriers.stuck(state.clocks))
     report_.find(FindingKind::kDeadlock, !state.path,
                  setup_.kernel.code[state.warps[thread / 32].pc[thread % 32]], nullptr, text, &state);
   for (uint32_t barrier = 0; barrier < state.barriers.count(); ++barrier) {

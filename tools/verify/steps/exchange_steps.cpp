@@ -5,13 +5,11 @@
 namespace glove::verify {
 
 void ExchangeSteps::step_exchange(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {
-  if (in.guard && guard_of(state, warp, lanes, in).certain != lanes) {
-    const Guarded guard = guard_of(state, warp, lanes, in);
-    if (guard.possible != 0)
-      return report_.unproved(in, "'" + in.text + "' stands under a condition that is not known", &state);
-    lanes = guard.certain;
-    if (lanes == 0) return;
-  }
+  const Guarded guard = guard_of(state, warp, lanes, in);
+  if (guard.possible != 0)
+    return report_.unproved(in, "'" + in.text + "' stands under a condition that is not known", &state);
+  lanes = guard.certain;
+  if (lanes == 0) return;
   if (in.op == Op::kShuffle) return step_shuffle(state, warp, lanes, in);
   if (in.op == Op::kVote || in.op == Op::kActiveMask) return step_vote(state, warp, lanes, in);
   if (in.op == Op::kReduce) {  // the same for all
@@ -19,13 +17,7 @@ void ExchangeSteps::step_exchange(BlockState& state, Warp& warp, Lanes lanes, co
     each_lane(lanes, [&](int lane) { write(state, warp, in.results[0], lane, value, 0); });
     return;
   }
-  each_lane(lanes, [&](int lane) {
-    for (const PtxOperand& result : in.results) {
-      if (result.kind != OperandKind::kRegister) continue;
-      const Type type = setup_.kernel.registers[result.index].type;
-      write(state, warp, result, lane, table_.fresh_of(type, Scope::kThread), 0);
-    }
-  });
+  each_lane(lanes, [&](int lane) { write_unknown(state, warp, in, lane); });
 }
 
 void ExchangeSteps::step_shuffle(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {

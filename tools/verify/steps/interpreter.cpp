@@ -86,8 +86,7 @@ void Interpreter::write_predicates(const BlockState& state, Warp& warp, const In
 // no address comes from.
 bool Interpreter::leaves_unnamed(const Warp& warp, Lanes lanes, const Instruction& in) const {
   if (setup_.options.name_all_data || in.results.empty()) return false;
-  const bool sums = in.op == Op::kAdd || in.op == Op::kSub || in.op == Op::kMul || in.op == Op::kMad ||
-                    in.op == Op::kFma || in.op == Op::kDiv || in.op == Op::kNeg || in.op == Op::kAbs;
+  const bool sums = kSums.has(in.op) || in.op == Op::kNeg || in.op == Op::kAbs;
   const bool computes = (sums || in.op == Op::kSelect) && is_float(in.type);
   const bool compares = in.op == Op::kSetPredicate && in.comparison.combine == 0 && is_float(in.from);
   const bool converts = in.op == Op::kConvert && is_float(in.from);

@@ -329,12 +329,7 @@ void MemorySteps::step_tile(BlockState& state, Warp& warp, Lanes lanes, const In
       part.address = table_.add(part.address, {4, 0}, 64);
     }
   }
-  each_lane(lanes, [&](int lane) {
-    for (const PtxOperand& result : in.results)
-      if (result.kind == OperandKind::kRegister)
-        write(state, warp, result, lane,
-              table_.fresh_of(setup_.kernel.registers[result.index].type, Scope::kThread), 0);
-  });
+  each_lane(lanes, [&](int lane) { write_unknown(state, warp, in, lane); });
 }
 
 void MemorySteps::step_matrix_memory(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in,
@@ -385,10 +380,7 @@ void MemorySteps::step_matrix_memory(BlockState& state, Warp& warp, Lanes lanes,
     order_.block_races.access(state, warp, in, stores ? AccessKind::kWrite : AccessKind::kRead, 16, lanes,
                               same, {.certain = lanes}, Flight::kNone, stores ? 1 | number << 1 : 0);
   });
-  each_lane(lanes, [&](int lane) {
-    for (const PtxOperand& result : in.results)
-      write(state, warp, result, lane, table_.fresh(32, Scope::kThread), 0);
-  });
+  each_lane(lanes, [&](int lane) { write_unknown(state, warp, in, lane); });
 }
 
 }  // namespace glove::verify

@@ -99,10 +99,7 @@ bool Scheduler::run_complete_group(BlockState& state, Warp& warp, Lanes ready, i
   if (named == 0 || together != (named & warp.alive)) return false;
   each_lane(together, [&](int lane) {
     report_.reach(warp.pc[lane]);
-    for (const PtxOperand& result : setup_.kernel.code[warp.pc[lane]++].results)
-      if (result.kind == OperandKind::kRegister)
-        write(state, warp, result, lane,
-              table_.fresh_of(setup_.kernel.registers[result.index].type, Scope::kThread), 0);
+    write_unknown(state, warp, setup_.kernel.code[warp.pc[lane]++], lane);
   });
   return true;
 }

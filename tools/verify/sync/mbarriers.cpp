@@ -9,12 +9,6 @@ constexpr uint64_t kMostExpected = (1 << 20) - 1;  // bytes in a phase
 
 }  // namespace
 
-std::string Mbarriers::name(uint32_t thread) const {
-  if (block_threads_ == 0) return "thread " + std::to_string(thread);
-  return "thread " + std::to_string(thread % block_threads_) + " of the cluster's block " +
-         std::to_string(thread / block_threads_);
-}
-
 std::string Mbarriers::place(uint64_t address) const {
   if (window_ == 0) return "the mbarrier at " + std::to_string(address);
   return "the mbarrier at " + std::to_string(address % window_) + " of the cluster's block " +
@@ -33,7 +27,8 @@ std::string Mbarriers::invalidate(Index at, uint32_t thread, const Clocks& clock
   Mbarrier& one = all_[at];
   if (one.pending != one.count || one.bytes != 0 || !one.waiting.empty() ||
       clocks.phases_ended(thread, at) < one.generation)
-    return name(thread) + " invalidates " + place(one.address) + " before its phase is known to have ended";
+    return clocks.name(thread) + " invalidates " + place(one.address) +
+           " before its phase is known to have ended";
   one.count = 0;
   return "";
 }
@@ -53,7 +48,7 @@ void Mbarriers::show(uint32_t thread, const Clocks& clocks) {
 // In another schedule this could belong to the phase before.
 std::string Mbarriers::early(Index at, uint32_t thread, const Clocks& clocks, const std::string& does) const {
   if (clocks.phases_ended(thread, at) >= all_[at].generation) return "";
-  return name(thread) + " " + does + " " + place(all_[at].address) +
+  return clocks.name(thread) + " " + does + " " + place(all_[at].address) +
          " without having waited for the end of the phase before";
 }
 
@@ -61,10 +56,10 @@ std::string Mbarriers::arrive(Index at, uint32_t thread, uint32_t times, uint64_
   Mbarrier& one = all_[at];
   if (const std::string fault = early(at, thread, clocks, "arrives at"); !fault.empty()) return fault;
   if (times > one.pending)
-    return name(thread) + " arrives at " + place(one.address) + " after all " + std::to_string(one.count) +
-           " arrivals of the phase";
+    return clocks.name(thread) + " arrives at " + place(one.address) + " after all " +
+           std::to_string(one.count) + " arrivals of the phase";
   if (bytes > kMostExpected || one.expected + bytes > kMostExpected)
-    return name(thread) + " expects more bytes than a phase of " + place(one.address) + " can count";
+    return clocks.name(thread) + " expects more bytes than a phase of " + place(one.address) + " can count";
   one.bytes += static_cast<int64_t>(bytes);
   one.expected += bytes;
   if (times == 0) {
@@ -102,7 +97,7 @@ bool Mbarriers::wait(Index at, uint32_t thread, uint32_t phase, Clocks& clocks, 
   }
   one.looked.emplace_back(thread, clocks.epoch(thread));
   if (ended < one.generation)
-    *fault = name(thread) + " waits at " + place(one.address) +
+    *fault = clocks.name(thread) + " waits at " + place(one.address) +
              " for a phase behind which another one can end before";
   if (clocks.phases_ended(thread, at) < ended) clocks.acquire({thread}, one.before);
   return true;
@@ -114,11 +109,11 @@ Mbarriers::End Mbarriers::end_phase(Index at, Clocks& clocks) {
   end.ended = one.pending == 0 && one.bytes == 0;
   if (!end.ended) return end;
   if (!one.expecting.empty())
-    end.unproved = name(one.expecting[0]) + " expects bytes at " + place(one.address) +
+    end.unproved = clocks.name(one.expecting[0]) + " expects bytes at " + place(one.address) +
                    ", and others can end the phase before";
   for (const auto& [thread, epoch] : one.looked)
     if ((*one.arrived)[thread] < epoch)
-      end.missed = "a phase of " + place(one.address) + " can end before " + name(thread) +
+      end.missed = "a phase of " + place(one.address) + " can end before " + clocks.name(thread) +
                    " looks for the end of the one before";
   end.released = std::move(one.waiting);
   one.waiting.clear();
@@ -151,7 +146,7 @@ bool Mbarriers::unawaited(const Clocks& clocks) const {
   return false;
 }
 
-std::vector<Mbarriers::Stuck> Mbarriers::stuck() const {
+std::vector<Mbarriers::Stuck> Mbarriers::stuck(const Clocks& clocks) const {
   std::vector<Stuck> list;
   for (const Mbarrier& one : all_) {
     if (one.waiting.empty()) continue;
@@ -159,8 +154,8 @@ std::vector<Mbarriers::Stuck> Mbarriers::stuck() const {
         one.bytes == 0  ? ""
         : one.bytes > 0 ? ", and " + std::to_string(one.bytes) + " bytes are expected and not copied"
                         : ", and " + std::to_string(-one.bytes) + " bytes are copied and not expected";
-    list.push_back({one.waiting[0], name(one.waiting[0]) + " waits for ever at " + place(one.address) + ": " +
-                                        std::to_string(one.count - one.pending) + " of " +
+    list.push_back({one.waiting[0], clocks.name(one.waiting[0]) + " waits for ever at " + place(one.address) +
+                                        ": " + std::to_string(one.count - one.pending) + " of " +
                                         std::to_string(one.count) + " arrivals come" + bytes});
   }
   return list;

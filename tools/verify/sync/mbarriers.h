@@ -17,10 +17,8 @@ class Mbarriers {
  public:
   using Index = uint32_t;
 
-  // Of each block of a cluster: its threads, and the addresses of its shared memory. 0: there are no
-  // clusters.
-  explicit Mbarriers(uint32_t block_threads = 0, uint64_t window = 0)
-      : block_threads_(block_threads), window_(window) {}
+  // window: how many addresses the shared memory of each block of a cluster has; 0: there are no clusters.
+  explicit Mbarriers(uint64_t window = 0) : window_(window) {}
 
   // "" if it is initialised now.
   std::string init(uint64_t address, uint32_t count, uint32_t thread);
@@ -68,7 +66,7 @@ class Mbarriers {
     uint32_t thread = 0;
     std::string text;
   };
-  std::vector<Stuck> stuck() const;
+  std::vector<Stuck> stuck(const Clocks& clocks) const;
   // Whether a thread of the warp waits.
   bool waits(uint32_t warp) const;
   // Whether nobody has waited for the phase of some copy.
@@ -91,11 +89,9 @@ class Mbarriers {
     std::vector<std::pair<uint32_t, uint32_t>> looked = {};  // threads, and when, in this phase
   };
 
-  std::string name(uint32_t thread) const;
   std::string place(uint64_t address) const;
   std::string early(Index at, uint32_t thread, const Clocks& clocks, const std::string& does) const;
 
-  uint32_t block_threads_;
   uint64_t window_;
   std::vector<Mbarrier> all_;
   uint32_t flight_ = 0;

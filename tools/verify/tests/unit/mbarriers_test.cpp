@@ -157,7 +157,7 @@ TEST_F(MbarriersTest, AnArrivalBehindTheLookCoversIt) {
   (void)arrive(0, 2);
   EXPECT_TRUE(end());
   EXPECT_FALSE(wait(2, 3));
-  EXPECT_EQ(all.stuck().size(), 1u);
+  EXPECT_EQ(all.stuck(clocks).size(), 1u);
 }
 
 TEST_F(MbarriersTest, WhoComesTwoPhasesLateIsWrong) {
@@ -173,9 +173,9 @@ TEST_F(MbarriersTest, WhoComesTwoPhasesLateIsWrong) {
 TEST_F(MbarriersTest, TheStuckAreNamed) {
   EXPECT_FALSE(wait(1, 0));
   (void)arrive(0, 1, 32);
-  ASSERT_EQ(all.stuck().size(), 1u);
-  EXPECT_EQ(all.stuck()[0].thread, 1u);
-  EXPECT_EQ(all.stuck()[0].text,
+  ASSERT_EQ(all.stuck(clocks).size(), 1u);
+  EXPECT_EQ(all.stuck(clocks)[0].thread, 1u);
+  EXPECT_EQ(all.stuck(clocks)[0].text,
             "thread 1 waits for ever at the mbarrier at 64: 1 of 2 arrivals come, and 32 bytes are expected "
             "and not "
             "copied");
