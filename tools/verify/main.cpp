@@ -346,7 +346,7 @@ int main(int argc, char** argv) {
   app.add_flag("--every-grid", arguments.options.every_grid,
                "tries to prove all grids first, as it does anyhow from 32 blocks on");
   app.add_flag("!--no-solver", arguments.options.solver, "does not ask Z3 what it cannot decide itself");
-  app.add_option("--time-limit", arguments.time_limit, "seconds for a kernel (60)");
+  app.add_option("--time-limit", arguments.time_limit, "processor seconds for a kernel (60)");
   app.add_option("--data", arguments.data, "test with random data of this seed, and prove nothing");
   app.add_option("--format", arguments.format, "text, json or sarif")
       ->check(CLI::IsMember({"text", "json", "sarif"}));

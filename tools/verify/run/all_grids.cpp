@@ -46,7 +46,6 @@ void add_to(Verdict& sum, const Verdict& part) {
   });
   sum.paths += part.paths;
   sum.steps += part.steps;
-  sum.seconds += part.seconds;
 }
 
 // Whether nothing but races of two accesses is left to decide.
@@ -63,10 +62,11 @@ void take(Verdict& verdict, const TwoThreads& solved) {
 }
 
 // Asks the solver about races that could not be decided, or that a condition that is not known may prevent.
-void solve(Verdict& verdict, const Kernel& sliced, const Launch& launch, const Options& options) {
+void solve(Verdict& verdict, const Kernel& sliced, const Launch& launch, const Options& options,
+           Budget& budget) {
   if (verdict.findings.empty() || verdict.findings.size() >= options.most_findings || !may_be_solved(verdict))
     return;
-  const TwoThreads solved = decide_two_threads(Setup(sliced, launch, options), false);
+  const TwoThreads solved = decide_two_threads(Setup(sliced, launch, options), false, budget);
   if (solved.answer == TwoThreads::Answer::kNever) return take(verdict, solved);
   if (solved.answer != TwoThreads::Answer::kWitness) {
     for (Finding& finding : verdict.findings)

@@ -20,7 +20,8 @@ bool may_be_solved(const Verdict& verdict);
 // There is no race.
 void take(Verdict& verdict, const TwoThreads& solved);
 // Asks the solver about races that could not be decided, or that a condition that is not known may prevent.
-void solve(Verdict& verdict, const Kernel& sliced, const Launch& launch, const Options& options);
+void solve(Verdict& verdict, const Kernel& sliced, const Launch& launch, const Options& options,
+           Budget& budget);
 // "block 256, grid 2", and what else the launch fixes.
 std::string shape_of(const Verdict& verdict, const Launch& launch, const Options& options);
 

@@ -162,11 +162,9 @@ void Run::run_path(BlockState& state) {
   steps_.clusters.check_end(state);
 }
 
-using Deadline = std::chrono::steady_clock::time_point;
-
 // A run and what it refers to.
 struct HeldRun {
-  HeldRun(Kernel code, const Launch& launch, const Options& options, Deadline deadline)
+  HeldRun(Kernel code, const Launch& launch, const Options& options, ThreadClock::time_point deadline)
       : sliced(std::move(code)), setup(sliced, launch, options) {
     learned.effort.budget = Budget(deadline, options.memory_limit);
     learned.table.set_budget(&learned.effort.budget);
@@ -174,15 +172,12 @@ struct HeldRun {
 
   // Runs until the run need not begin again.
   Verdict verdict() {
-    const auto begin = std::chrono::steady_clock::now();
     declare_relations(setup, learned);
     do {
       run.reset();
       run = std::make_unique<Run>(setup, learned);
     } while (!run->once_in_budget());
-    Verdict found = run->verdict();
-    found.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    return found;
+    return run->verdict();
   }
 
   const Kernel sliced;
@@ -214,12 +209,13 @@ std::set<int> racing_stores(const Verdict& verdict) {
 // Proves the kernel for every grid along the launch's axes: any two blocks, whatever their indices, and the
 // grid of one block. nullopt: it could not be proved so.
 std::optional<Verdict> prove_every_grid(const Kernel& sliced, const Launch& launch, const Options& options,
-                                        Deadline deadline) {
+                                        ThreadClock::time_point deadline) {
   const Setup setup(sliced, launch, options);
   if (!may_stand_for_all(setup)) return std::nullopt;
+  Budget budget(deadline, options.memory_limit);
   std::optional<TwoThreads> solved;  // if it is needed
   const auto no_race = [&] {
-    if (!solved) solved = options.solver ? decide_two_threads(setup, true) : TwoThreads{};
+    if (!solved) solved = options.solver ? decide_two_threads(setup, true, budget) : TwoThreads{};
     return solved->answer == TwoThreads::Answer::kNever;
   };
   Options first = options;
@@ -267,9 +263,7 @@ void find_example(Verdict& verdict, const Kernel& kernel, const Launch& launch, 
       std::ranges::any_of(verdict.findings, [](const Finding& finding) { return finding.has_example; });
   if (verdict.exit_code() != 2 || has_example || !launch.ranges.empty()) return;
   const Kernel sliced = slice(kernel, {{}, options.shared_only});
-  const auto deadline =
-      std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                                             std::chrono::duration<double>(options.time_limit / 10));
+  const auto deadline = ThreadClock::in(options.time_limit / 10);
   Options sample = options;
   size_t steps = 0;
   for (uint64_t seed = 1; seed <= kSeeds && steps < kMostSteps; ++seed) {
@@ -291,11 +285,9 @@ void find_example(Verdict& verdict, const Kernel& kernel, const Launch& launch, 
 
 // One kernel, one launch, one verdict. REQUIRES: launch.block is set.
 Verdict verify_kernel(const Kernel& kernel, const Launch& launch, const Options& options) {
-  const auto deadline =
-      std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                                             std::chrono::duration<double>(options.time_limit));
-  const auto now = std::chrono::steady_clock::now();
-  const auto soon = now + (deadline - now) / 3;  // for all grids; the given one must not go without
+  const auto begin = ThreadClock::now();
+  const auto deadline = ThreadClock::in(options.time_limit);
+  const auto soon = ThreadClock::in(options.time_limit / 3);  // for all grids; the given one needs its own
   const auto run = [&](const std::set<int>& keep_data) {
     Options exact = options;
     exact.name_all_data = !keep_data.empty();
@@ -305,7 +297,7 @@ Verdict verify_kernel(const Kernel& kernel, const Launch& launch, const Options&
     auto held = std::make_unique<HeldRun>(std::move(sliced), launch, exact, deadline);
     Verdict found = held->verdict();
     if (options.solver && !options.data_seed && !held->setup.cluster.used)
-      solve(found, held->sliced, launch, options);
+      solve(found, held->sliced, launch, options, held->learned.effort.budget);
     if (found.out_of_time) end_aside(std::move(held));
     return found;
   };
@@ -322,6 +314,7 @@ Verdict verify_kernel(const Kernel& kernel, const Launch& launch, const Options&
   verdict.kernel = kernel.name;
   verdict.sampled = options.data_seed.has_value();
   verdict.shape = shape_of(verdict, launch, options);
+  verdict.seconds = std::chrono::duration<double>(ThreadClock::now() - begin).count();
   return verdict;
 }
 

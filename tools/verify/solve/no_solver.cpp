@@ -7,7 +7,7 @@ bool has_solver() {
   return false;
 }
 
-TwoThreads decide_two_threads(const Setup& /*setup*/, bool /*every_grid*/) {
+TwoThreads decide_two_threads(const Setup& /*setup*/, bool /*every_grid*/, Budget& /*budget*/) {
   return {.text = "this build has no Z3"};
 }
 

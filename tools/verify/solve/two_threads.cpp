@@ -13,7 +13,7 @@ constexpr int kMostNumbers = 6;  // that a witness names
 // Two threads, of one block or of two.
 class Pair {
  public:
-  Pair(const Setup& setup, bool every_grid) : setup_(setup) {
+  Pair(const Setup& setup, bool every_grid, Budget& budget) : setup_(setup), budget_(budget) {
     for (size_t axis = 0; axis < 3; ++axis) {
       const uint32_t blocks = setup.launch.grid[axis];
       const bool open = every_grid && blocks > 1;
@@ -85,6 +85,7 @@ class Pair {
         if (!conflict(a.record, b.record) || a.space != b.space || a.object != b.object) continue;
         if (one_block ? a.phase != b.phase : a.space == Space::kShared) continue;
         if (++asked_ > kMostQuestions) return undecided("there are too many accesses");
+        if (budget_.out_of_time()) return undecided("the time limit ended the search");
         const Term meet = overlap(a, b);
         const Answer3 answer = ask({apart, a.condition, b.condition, meet});
         if (answer == Answer3::kNo) continue;
@@ -197,6 +198,7 @@ class Pair {
   }
 
   const Setup& setup_;
+  Budget& budget_;
   Formulas formulas_;
   SharedInputs inputs_;
   std::array<std::array<Term, 3>, 2> thread_{}, block_{};
@@ -211,8 +213,8 @@ bool has_solver() {
   return true;
 }
 
-TwoThreads decide_two_threads(const Setup& setup, bool every_grid) {
-  return Pair(setup, every_grid).decide();
+TwoThreads decide_two_threads(const Setup& setup, bool every_grid, Budget& budget) {
+  return Pair(setup, every_grid, budget).decide();
 }
 
 }  // namespace glove::verify

@@ -22,7 +22,7 @@ struct TwoThreads {
 bool has_solver();
 
 // every_grid: grids of any size along the launch's axes, and not the launch's alone. The answer does not
-// depend on the machine's speed.
-TwoThreads decide_two_threads(const Setup& setup, bool every_grid);
+// depend on the machine's speed unless the budget's time ends.
+TwoThreads decide_two_threads(const Setup& setup, bool every_grid, Budget& budget);
 
 }  // namespace glove::verify

@@ -99,8 +99,8 @@ struct Verdict {
   bool out_of_time = false;
   bool sampled = false;  // the data were random numbers, so that this is a test and no proof
   size_t paths = 0;
-  size_t steps = 0;  // warp instructions
-  double seconds = 0;
+  size_t steps = 0;       // warp instructions
+  double seconds = 0;     // of processor time, Z3's among it
   int exit_code() const;  // 0 proved, 1 defect, 2 could not prove, 3 unsupported
   // name_of_exit_code, or "no defect found" where that would be "proved" and the data were a sample.
   std::string_view name() const;

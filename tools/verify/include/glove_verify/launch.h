@@ -106,7 +106,7 @@ struct Options {
   bool allow_undefined = false;
   bool volatile_shared_strong = false;
   bool volatile_global_strong = true;
-  double time_limit = 60;                 // seconds
+  double time_limit = 60;                 // seconds of processor time
   uint64_t memory_limit = 0;              // bytes of the process; 0: three quarters of the machine's memory
   std::vector<FindingKind> allowed = {};  // that are no defects
   size_t most_steps = SIZE_MAX;  // warp instructions; ends a search at the same place on every machine
