@@ -87,7 +87,7 @@ std::string size_error(const std::string& option, const std::string& text, uint6
   return "";
 }
 
-// INDEX=VALUE, or INDEX+BYTE=VALUE for a field of a struct, whose VALUE may end with u64. Returns false if
+// INDEX=VALUE, or INDEX+BYTE=VALUE for a field of a struct; VALUE may end with u32 or u64. Returns false if
 // the text is none.
 bool parse_parameter(const std::string& text, Launch* launch) {
   const size_t equals = std::min(text.find('='), text.size()), plus = std::min(text.find('+'), equals);
@@ -96,8 +96,8 @@ bool parse_parameter(const std::string& text, Launch* launch) {
   uint64_t index = 0;
   std::string number = text.substr(std::min(equals + 1, text.size()));
   const bool field = plus < equals;
-  value.bytes = field ? 4 : 0;
-  if (number.ends_with("u64")) value.bytes = 8, number.resize(number.size() - 3);
+  for (const unsigned bytes : {4u, 8u})
+    if (number.ends_with(bytes == 4 ? "u32" : "u64")) value.bytes = bytes, number.resize(number.size() - 3);
   const bool negative = number.starts_with("-");
   const bool good =
       parse_integer(std::string_view(text).substr(0, plus), &index) && index < 65536 &&

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <regex>
 #include <set>
@@ -13,6 +14,28 @@
 namespace glove::verify {
 namespace {
 
+// The bytes of a number at the offset: as many as the kernel loads from there, else 4.
+uint64_t field_bytes(const Kernel& kernel, uint64_t offset) {
+  std::map<uint32_t, uint64_t> known;  // registers
+  const auto number = [&](const PtxOperand& operand) -> std::optional<uint64_t> {
+    if (operand.kind == OperandKind::kImmediate) return operand.immediate;
+    const auto found = known.find(operand.index);
+    if (operand.kind != OperandKind::kRegister || found == known.end()) return std::nullopt;
+    return found->second + operand.immediate;
+  };
+  for (const Instruction& in : kernel.code) {
+    if ((in.op == Op::kMove || in.op == Op::kAdd) && in.results.size() == 1 && !in.operands.empty()) {
+      const auto first = number(in.operands[0]), second = number(in.operands.back());
+      if (first && second) known[in.results[0].index] = *first + (in.op == Op::kAdd ? *second : 0);
+    }
+    const auto at = number(in.address);
+    if (in.op == Op::kLoad && in.space == Space::kParam && at &&
+        offset - *at < in.vector * (bits_of(in.type) / 8))
+      return bits_of(in.type) / 8;
+  }
+  return 4;
+}
+
 // The value with the offset and the bytes that it has in the kernel; nullopt if no parameter holds it.
 std::optional<ParameterValue> placed(const Kernel& kernel, ParameterValue value) {
   for (size_t i = 0; i < kernel.parameters.size(); ++i) {
@@ -21,7 +44,9 @@ std::optional<ParameterValue> placed(const Kernel& kernel, ParameterValue value)
     if (value.index) value.offset += parameter.offset;
     if (value.bytes == 0 && value.offset >= parameter.offset &&
         value.offset < parameter.offset + parameter.size)
-      value.bytes = std::min<uint64_t>(parameter.size - (value.offset - parameter.offset), 8);
+      value.bytes = parameter.size > 8 ? field_bytes(kernel, value.offset) : parameter.size;
+    const auto number = static_cast<int64_t>(value.value);
+    if (value.bytes == 4 && number != static_cast<int32_t>(number) && value.value > UINT32_MAX) break;
     if (value.bytes != 0 && value.offset >= parameter.offset &&
         value.offset + value.bytes <= parameter.offset + parameter.size) {
       value.index.reset();

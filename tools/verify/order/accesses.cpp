@@ -6,19 +6,13 @@
 namespace glove::verify {
 namespace {
 
-// "thread 3", with the block where there are several.
-std::string thread_name(const Access& access, bool name_block) {
-  return "thread " + std::to_string(access.thread) +
-         (name_block ? " of block " + std::to_string(access.block) : "");
-}
-
-// "write by thread 3".
-std::string text_of(const Access& access, bool name_block) {
+// "write by".
+std::string text_of(const Access& access) {
   return std::string(access.asynchronous ? "asynchronous " : "") +
          (access.kind == AccessKind::kRead    ? "read"
           : access.kind == AccessKind::kWrite ? "write"
                                               : "atomic operation") +
-         " by " + thread_name(access, name_block);
+         " by ";
 }
 
 const AsyncGroups& groups_of(const Warp& warp, Flight flight) {
@@ -246,11 +240,13 @@ void RaceReports::compare(uint32_t id, int lane, Value address, uint32_t other, 
                          table_))
     return;
   const Value difference = table_.subtract(address, other_address, 64);
-  const std::string parameter = parameter_in(difference, false);
-  report(a, lane, b, other_lane,
-         parameter.empty() ? "an address that is not known"
-                           : "an address that " + parameter + " decides; give it",
-         false, parameter.empty() ? overlap : Overlap::kUnproved, false);
+  std::map<uint64_t, unsigned> parameters;
+  add_parameters(difference, false, parameters);
+  const bool open = !parameters.empty();
+  if (open)
+    add_parameters_on_way(left.position, parameters), add_parameters_on_way(right.position, parameters);
+  report(a, lane, b, other_lane, open ? "an address " + depends_on(parameters) : "an address that is not known",
+         false, open ? Overlap::kUnproved : overlap, false);
 }
 
 std::optional<std::pair<int, int>> RaceReports::not_excluded(const AccessRecord& a, Lanes lanes_a,
@@ -312,8 +308,7 @@ void RaceReports::explain(const AccessRecord& a, int lane_a, const AccessRecord&
     int shown = 0;
     add_conditions(record.warp_path.get(), lane, line_of, conditions, shown);
     add_conditions(record.block_path.get(), -1, line_of, conditions, shown);
-    return thread_name(public_access(record, lane), setup_.blocks > 1) + " comes to " +
-           line_of(record.instruction) +
+    return thread_name(public_access(record, lane)) + " comes to " + line_of(record.instruction) +
            (record.last_barrier == 0
                 ? " from the kernel's beginning, through no barrier"
                 : " from the barrier at " + line_of(static_cast<uint32_t>(record.last_barrier) - 1)) +
@@ -359,7 +354,7 @@ Access RaceReports::public_access(const AccessRecord& record, int lane) const {
 }
 
 void RaceReports::report(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b,
-                         const std::string& place, bool exact, Overlap overlap, bool same_value) {
+                             const std::string& place, bool exact, Overlap overlap, bool same_value) {
   const Instruction& in = setup_.kernel.code[a.instruction];
   const Instruction& other = setup_.kernel.code[b.instruction];
   const auto at_lemma = [&](const Instruction& at) -> const Lemma* {
@@ -375,8 +370,8 @@ void RaceReports::report(const AccessRecord& a, int lane_a, const AccessRecord& 
     return;
   }
   const std::vector<Access> accesses = {public_access(a, lane_a), public_access(b, lane_b)};
-  std::string message = text_of(accesses[0], setup_.blocks > 1) + " and " +
-                        text_of(accesses[1], setup_.blocks > 1) + ", " + place;
+  std::string message = text_of(accesses[0]) + thread_name(accesses[0]) + " and " + text_of(accesses[1]) +
+                        thread_name(accesses[1]) + ", " + place;
   FindingKind kind = same_value || store_the_same(a, b) ? FindingKind::kSameValueRace : FindingKind::kRace;
   if (!exact && overlap == Overlap::kUnproved) {
     kind = FindingKind::kUnproved;

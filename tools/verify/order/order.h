@@ -289,6 +289,10 @@ class RaceReports : private OrderPart {
   bool claims(const AccessRecord& record, int lane, bool chosen) const;
   void explain(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b, Finding& finding) const;
   Access public_access(const AccessRecord& record, int lane) const;
+  std::string thread_name(const Access& access) const {
+    return setup_.name_of_thread(access.thread,
+                                 setup_.blocks > 1 ? std::optional(access.block) : std::nullopt);
+  }
 
   std::map<std::pair<uint32_t, uint32_t>, uint32_t> reported_;  // instructions -> how often
 };

@@ -275,7 +275,7 @@ void find_example(Verdict& verdict, const Kernel& kernel, const Launch& launch, 
       if (!is_defect(found) || !found.definite) continue;
       Finding& open = verdict.findings.front();
       open.has_example = true;
-      open.message += "; --data " + std::to_string(seed) + " shows " + name_of(found.site) + ": " +
+      open.message += ". --data " + std::to_string(seed) + " shows " + name_of(found.site) + ": " +
                       std::string(name_of(found.kind)) + ": " + found.message;
       return;
     }
@@ -295,9 +295,15 @@ Verdict verify_kernel(const Kernel& kernel, const Launch& launch, const Options&
     if (keep_data.empty())
       if (const auto proved = prove_every_grid(sliced, launch, options, soon)) return *proved;
     auto held = std::make_unique<HeldRun>(std::move(sliced), launch, exact, deadline);
+    held->learned.effort.stops_when_open = true;
     Verdict found = held->verdict();
-    if (options.solver && !options.data_seed && !held->setup.cluster.used)
-      solve(found, held->sliced, launch, options, held->learned.effort.budget);
+    const bool solves = options.solver && !options.data_seed && !held->setup.cluster.used;
+    Effort& effort = held->learned.effort;
+    if (solves && !solve(found, held->sliced, launch, options, effort.budget, !effort.stopped)) {
+      held = std::make_unique<HeldRun>(held->sliced, launch, exact, deadline);
+      found = held->verdict();
+      solve(found, held->sliced, launch, options, held->learned.effort.budget, true);
+    }
     if (found.out_of_time) end_aside(std::move(held));
     return found;
   };
@@ -316,31 +322,6 @@ Verdict verify_kernel(const Kernel& kernel, const Launch& launch, const Options&
   verdict.shape = shape_of(verdict, launch, options);
   verdict.seconds = std::chrono::duration<double>(ThreadClock::now() - begin).count();
   return verdict;
-}
-
-// Whether the kernel's threads stand in rows: it reads their second index. Cooperative groups read all three
-// to number the threads, whatever the shape.
-bool has_rows(const Kernel& kernel) {
-  const auto reads = [&](Special index) {
-    return std::ranges::any_of(kernel.code, [&](const Instruction& in) {
-      return std::ranges::any_of(in.operands, [&](const PtxOperand& operand) {
-        return operand.kind == OperandKind::kSpecial && operand.special == index;
-      });
-    });
-  };
-  return reads(Special::kTidY) && !reads(Special::kTidZ);
-}
-
-// What is wrong in a block whose shape nobody gave may be right in the program's.
-void doubt_shape(Verdict* verdict) {
-  for (Finding& finding : verdict->findings) {
-    if (!is_defect(finding.kind)) continue;
-    finding.kind = FindingKind::kUnproved;
-    finding.definite = false;
-    finding.message +=
-        ", in a block of one row; .maxntid says only how many threads a block has, so give its shape with "
-        "--block";
-  }
 }
 
 }  // namespace
@@ -395,8 +376,7 @@ Result<Verdict> verify(const Module& module, size_t kernel, const Launch& launch
   Launch fitted = launch;
   if (const Status status = fit_launch(&fitted, code); !status.ok()) return status.error();
   Verdict verdict = verify_kernel(code, fitted, options);
-  const bool row = fitted.block[1] * fitted.block[2] == 1;
-  if (launch.block[0] == 0 && !code.exact_threads && row && has_rows(code)) doubt_shape(&verdict);
+  doubt_shape(verdict, code, launch, fitted);
   return verdict;
 }
 

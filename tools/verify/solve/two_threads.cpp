@@ -172,29 +172,22 @@ class Pair {
         if (named++ < kMostNumbers)
           found.text += setup_.parameter_at(offset) + " = " +
                         std::to_string(static_cast<int32_t>(formulas_.example(number))) + ", ";
-      const uint64_t first = linear(thread_[0], setup_.launch.block),
-                     second = linear(thread_[1], setup_.launch.block);
-      found.text += "threads " + std::to_string(first) + " and " + std::to_string(second);
-      if (!one_block) found.text += " of blocks " + indices(block_[0]) + " and " + indices(block_[1]);
-      if (!formulas_.known(inputs_.grid[0])) found.text += " of " + indices(inputs_.grid);
+      const auto number = [&](const std::array<Term, 3>& at, const std::array<uint32_t, 3>& size) {
+        return static_cast<uint32_t>(formulas_.example(at[0]) +
+                                     size[0] *
+                                         (formulas_.example(at[1]) + size[1] * formulas_.example(at[2])));
+      };
+      for (const size_t i : {0u, 1u}) {
+        std::optional<uint32_t> block;
+        if (!one_block) block = number(block_[i], setup_.launch.grid);
+        found.text +=
+            (i == 0 ? "" : " and ") + setup_.name_of_thread(number(thread_[i], setup_.launch.block), block);
+      }
       found.first = a.record.instruction;
       found.second = b.record.instruction;
       return found;
     }
     return undecided("Z3's limit ended the search");
-  }
-
-  uint64_t linear(const std::array<Term, 3>& thread, const std::array<uint32_t, 3>& block) const {
-    return formulas_.example(thread[0]) +
-           block[0] * (formulas_.example(thread[1]) + block[1] * formulas_.example(thread[2]));
-  }
-  // "3", or "3,0,1" if there is more than one axis.
-  std::string indices(const std::array<Term, 3>& axes) const {
-    std::string text = std::to_string(formulas_.example(axes[0]));
-    if (setup_.launch.grid[1] > 1 || setup_.launch.grid[2] > 1)
-      text += "," + std::to_string(formulas_.example(axes[1]));
-    if (setup_.launch.grid[2] > 1) text += "," + std::to_string(formulas_.example(axes[2]));
-    return text;
   }
 
   const Setup& setup_;

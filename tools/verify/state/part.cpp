@@ -6,6 +6,8 @@ namespace glove::verify {
 
 namespace {
 
+constexpr size_t kManyPaths = 64;  // what is open may decide about each anew
+
 // The lines of the source, which copies of an instruction that the compiler made have in common.
 std::string lines_of(const Site& site) {
   std::string lines;
@@ -83,6 +85,11 @@ void Reporter::unproved(const Instruction& in, const std::string& reason, const 
 
 bool Reporter::tick() {
   if (ended()) return false;
+  if (effort_.steps >= open_until_ && effort_.paths >= kManyPaths) {
+    effort_.stopped = std::ranges::any_of(
+        findings_, [](const Finding& finding) { return finding.kind == FindingKind::kUnproved; });
+    if (effort_.stopped) return ended_ = Ended::kRun, false;
+  }
   ++effort_.steps;
   if (effort_.steps >= setup_.options.most_steps)
     give_up("the limit of steps");
@@ -193,30 +200,24 @@ void declare_relations(const Setup& setup, Learned& learned) {
   }
 }
 
-std::string Part::parameter_in(Value value, bool predicate) const {
-  uint64_t offset = ~uint64_t{0};
+void Part::add_parameters(Value value, bool predicate, std::map<uint64_t, unsigned>& parameters) const {
   ValueInputs inputs(table_, 0, false);
   const auto look = [&](SymbolId id) {
     const Symbol& symbol = table_.symbol(id);
-    if (symbol.kind == SymbolKind::kInput) offset = symbol.detail;
-    return offset == ~uint64_t{0};
+    if (symbol.kind == SymbolKind::kInput) parameters[symbol.detail] = symbol.bits;
+    return true;
   };
   const auto any = [](PredicateId) { return true; };
   if (predicate)
     inputs.all(0, value.form, look, any);
   else
-    for (const LinearTerm& term : table_.terms(value.form))
-      if (offset == ~uint64_t{0}) inputs.all(term.symbol, 0, look, any);
-  return offset == ~uint64_t{0} ? "" : setup_.parameter_at(offset);
+    for (const LinearTerm& term : table_.terms(value.form)) inputs.all(term.symbol, 0, look, any);
 }
 
-std::string Part::parameter_on_way(Position position) const {
-  std::string parameter;
+void Part::add_parameters_on_way(Position position, std::map<uint64_t, unsigned>& parameters) const {
   Reasoner(table_, position).any_fact([&](PredicateId fact) {
-    parameter = parameter_in({0, fact}, true);
-    return !parameter.empty();
+    return add_parameters({0, fact}, true, parameters), false;
   });
-  return parameter;
 }
 
 bool Part::data_decide(Position position) const {

@@ -54,7 +54,10 @@ struct Setup {
   uint32_t block_number(const std::array<uint32_t, 3>& index) const {
     return index[0] + launch.grid[0] * (index[1] + launch.grid[1] * index[2]);
   }
-  // "thread 3", with the block where there are clusters.
+  // "thread 3 of block 1", or "thread (3, 0) of block (1, 0)" if the launch has several dimensions; the
+  // block, by its number, if it is to be named.
+  std::string name_of_thread(uint32_t thread, std::optional<uint32_t> in) const;
+  // The same, with the block where there are clusters.
   std::string name_of_thread(const BlockState& state, uint32_t thread) const;
   std::string name_of_thread(const BlockState& state, const Warp& warp, int lane) const {
     return name_of_thread(state, warp.thread(lane));
@@ -76,6 +79,8 @@ struct Setup {
 
   // "parameter 3 (offset 24)".
   std::string parameter_at(uint64_t offset) const;
+  // "parameter 0+24 (offset 24, u64) and parameter 2 (offset 40, u32)", by offset and bits.
+  std::string open_parameters(const std::map<uint64_t, unsigned>& parameters) const;
 
   const Kernel& kernel;
   const Launch launch;
@@ -99,8 +104,10 @@ struct Setup {
 // How much was done, in all attempts.
 struct Effort {
   size_t paths = 0;
-  size_t steps = 0;            // warp instructions
-  std::vector<bool> executed;  // instructions
+  size_t steps = 0;              // warp instructions
+  std::vector<bool> executed;    // instructions
+  bool stops_when_open = false;  // soon after a finding that parameters decide which the launch does not give
+  bool stopped = false;          // there
   Budget budget = {};
 };
 
@@ -167,6 +174,11 @@ class Reporter {
   // The next path begins.
   void go_on() { ended_ = Ended::kNot; }
 
+  // A finding depends on parameters that the launch does not give.
+  void note_open() {
+    if (open_until_ == SIZE_MAX && effort_.stops_when_open) open_until_ = effort_.steps + kMostOpenSteps;
+  }
+
   void assume(const std::string& what);
   // What the instruction reads from shared memory was written.
   void assume_written(const Instruction& in);
@@ -178,8 +190,11 @@ class Reporter {
  private:
   void add_uncovered(Verdict& verdict) const;
 
+  static constexpr size_t kMostOpenSteps = 16384;
+
   const Setup& setup_;
   Effort& effort_;
+  size_t open_until_ = SIZE_MAX;  // steps
   Ended ended_ = Ended::kNot;
   bool out_of_time_ = false;
   std::vector<Finding> findings_;
@@ -227,12 +242,10 @@ struct Part {
   void defect_on_ways(FindingKind kind, const BlockState& state, const Warp& warp,
                       std::initializer_list<int> lanes, const Instruction& in, std::string message,
                       const Instruction* other = nullptr) {
-    std::string parameter;
-    for (const int lane : lanes)
-      if (parameter.empty()) parameter = parameter_on_way(position(state, warp, lane));
-    if (parameter.empty()) return defect(kind, state, warp, in, std::move(message), other);
-    report_.find(FindingKind::kUnproved, false, in, other,
-                 message + ", if " + parameter + " lets it; give that", &state);
+    std::map<uint64_t, unsigned> open;
+    for (const int lane : lanes) add_parameters_on_way(position(state, warp, lane), open);
+    if (open.empty()) return defect(kind, state, warp, in, std::move(message), other);
+    report_.find(FindingKind::kUnproved, false, in, other, message + ", " + depends_on(open), &state);
     report_.end_path();
   }
 
@@ -249,22 +262,28 @@ struct Part {
   void undefined_read(const BlockState& state, const Warp& warp, const Instruction& in, bool certain,
                       int lane, const std::string& what) {
     const Position way = position(state, warp, lane);
-    const std::string parameter = parameter_on_way(way);
+    std::map<uint64_t, unsigned> parameters;
+    add_parameters_on_way(way, parameters);
     const bool open = !certain && !data_decide(way);
-    report_.find(parameter.empty() && !open ? FindingKind::kUndefinedRead : FindingKind::kUnproved,
+    report_.find(parameters.empty() && !open ? FindingKind::kUndefinedRead : FindingKind::kUnproved,
                  certain && !open_.under_conditions(state, warp), in, nullptr,
                  what + ", where nothing has been written" +
-                     (!parameter.empty() ? ", if " + parameter + " lets it; give that"
-                      : open             ? ", under a condition that is not known"
-                                         : ""),
+                     (!parameters.empty() ? ", " + depends_on(parameters)
+                      : open              ? ", under a condition that is not known"
+                                          : ""),
                  &state);
   }
 
-  // "parameter 3 (offset 24)" if the value, or the predicate, is computed from a number that the launch does
-  // not give; else empty.
-  std::string parameter_in(Value value, bool predicate) const;
+  // Adds the parameters that the launch does not give and from which the value, or the predicate, is
+  // computed: their bits by their offsets.
+  void add_parameters(Value value, bool predicate, std::map<uint64_t, unsigned>& parameters) const;
   // The same of the conditions that hold at a position.
-  std::string parameter_on_way(Position position) const;
+  void add_parameters_on_way(Position position, std::map<uint64_t, unsigned>& parameters) const;
+  // What a finding says of these, which it needs to know.
+  std::string depends_on(const std::map<uint64_t, unsigned>& parameters) const {
+    report_.note_open();
+    return "which depends on " + setup_.open_parameters(parameters) + "; give that";
+  }
   // Whether no more than data, which may be anything, decide the conditions that hold at a position.
   bool data_decide(Position position) const;
 

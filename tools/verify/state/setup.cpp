@@ -51,11 +51,22 @@ Setup::Setup(const Kernel& code, const Launch& how, const Options& asked)
   uses_flags = fences && looks;
 }
 
-// Where shared memory ends; without --dynamic-shared, as far as it can end at all.
 std::string Setup::parameter_at(uint64_t offset) const {
   size_t index = 0;
   while (index + 1 < kernel.parameters.size() && kernel.parameters[index + 1].offset <= offset) ++index;
-  return "parameter " + std::to_string(index) + " (offset " + std::to_string(offset) + ")";
+  const uint64_t inside = kernel.parameters.empty() ? 0 : offset - kernel.parameters[index].offset;
+  const bool field = !kernel.parameters.empty() && kernel.parameters[index].size > 8;
+  return "parameter " + std::to_string(index) + (field ? "+" + std::to_string(inside) : "") + " (offset " +
+         std::to_string(offset) + ")";
+}
+
+std::string Setup::open_parameters(const std::map<uint64_t, unsigned>& parameters) const {
+  std::string text;
+  for (const auto& [offset, bits] : parameters) {
+    text += (text.empty() ? "" : " and ") + parameter_at(offset);
+    text.insert(text.size() - 1, ", u" + std::to_string(bits));
+  }
+  return text;
 }
 
 std::array<uint32_t, 3> Setup::block_index(uint32_t unit, uint32_t rank) const {
@@ -68,11 +79,21 @@ std::array<uint32_t, 3> Setup::block_index(uint32_t unit, uint32_t rank) const {
   return index;
 }
 
+std::string Setup::name_of_thread(uint32_t thread, std::optional<uint32_t> in) const {
+  const auto place = [](uint32_t number, const std::array<uint32_t, 3>& size) {
+    if (size[1] * size[2] == 1) return std::to_string(number);
+    std::string text =
+        "(" + std::to_string(number % size[0]) + ", " + std::to_string(number / size[0] % size[1]);
+    if (size[2] > 1) text += ", " + std::to_string(number / size[0] / size[1]);
+    return text + ")";
+  };
+  return "thread " + place(thread, launch.block) + (in ? " of block " + place(*in, launch.grid) : "");
+}
+
 std::string Setup::name_of_thread(const BlockState& state, uint32_t thread) const {
-  std::string name = "thread " + std::to_string(cluster.in_block(thread));
-  if (!cluster.several()) return name;
-  return name + " of block " +
-         std::to_string(block_number(block_index(state.block, cluster.rank_of(thread / 32))));
+  std::optional<uint32_t> in;
+  if (cluster.several()) in = block_number(block_index(state.block, cluster.rank_of(thread / 32)));
+  return name_of_thread(cluster.in_block(thread), in);
 }
 
 std::string Setup::shared_at(const BlockState& state, uint64_t address, bool with_place) const {
@@ -83,6 +104,7 @@ std::string Setup::shared_at(const BlockState& state, uint64_t address, bool wit
   return with_place ? text + " at " + std::to_string(address % Windows::kSize) : text;
 }
 
+// Without --dynamic-shared, as far as it can end at all.
 uint64_t Setup::shared_end() const {
   uint64_t end = kernel.shared_bytes;
   for (const Variable& variable : kernel.variables) {

@@ -168,6 +168,12 @@ struct Lineage {
   uint32_t forks = 0;  // of the block until the last of them
 };
 
+// How often conditions have forked a block.
+struct ForkCount {
+  uint32_t all = 0;
+  uint32_t of_phase = 0;  // since the last full barrier
+};
+
 // A block between two instructions; of a launch with clusters a cluster, whose warps are those of all its
 // blocks, one block behind the other. Copies share paths, clocks and snapshots, which are immutable.
 struct BlockState {
@@ -180,7 +186,7 @@ struct BlockState {
   Contents shared;
   Shadow shadow;
   PathPointer path;  // what all warps know
-  uint32_t forks = 0;
+  ForkCount forks;
   uint32_t generalisations = 0;  // how often it became a general one
   uint32_t arrived = 0;          // counters of grid barriers to which the block has added
   uint32_t arrived_before = 0;   // in phases before

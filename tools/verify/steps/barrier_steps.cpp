@@ -22,19 +22,20 @@ void BarrierSteps::unknown_barrier_condition(BlockState& state, Warp& warp, Lane
   const Instruction& in = setup_.kernel.code[pc];
   const bool differs =
       table_.predicate(condition).data || table_.scope_of_predicate(condition) == Scope::kGrid;
-  const std::string parameter = parameter_in({0, condition}, true);
+  std::map<uint64_t, unsigned> parameters;
+  add_parameters({0, condition}, true, parameters);
   const bool leaves = in.op != Op::kBarrier && in.op != Op::kClusterBarrier && may_leave(in, pc);
   const std::string who = setup_.name_of_thread(state, warp, std::countr_zero(lanes)) + " and others";
   std::string message = "a barrier stands behind this condition, ";
-  if (!parameter.empty())
-    message += "which " + parameter + " decides; give it";
+  if (!parameters.empty())
+    message += depends_on(parameters);
   else if (differs && leaves)
     message += "and which threads leave the kernel before it is not known";
   else if (differs)
     message += "and the data may decide it differently for " + who;
   else
     message += "which is not known to be the same for " + who;
-  report_.find(differs && !leaves && parameter.empty() ? FindingKind::kDivergence : FindingKind::kUnproved,
+  report_.find(differs && !leaves && parameters.empty() ? FindingKind::kDivergence : FindingKind::kUnproved,
                false, in, nullptr, message, &state);
   report_.end_path();
 }

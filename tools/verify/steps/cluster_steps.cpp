@@ -14,7 +14,7 @@ std::vector<uint32_t> threads_alive(const BlockState& state) {
 }
 
 std::string if_parameter(const std::string& parameter) {
-  return parameter.empty() ? "" : ", if " + parameter + " lets it";
+  return parameter.empty() ? "" : ", which depends on " + parameter;
 }
 
 }  // namespace
@@ -161,9 +161,10 @@ void ClusterSteps::note_access(BlockState& state, const Warp& warp, const Instru
     each_lane(members, [&, at = rank](int lane) {
       const uint32_t thread = warp.thread(lane);
       state.cluster.remote[{at, thread}] = {state.clocks.epoch(thread), setup_.number_of(in)};
-      std::string parameter = parameter_on_way(position(state, warp, lane));
-      if (parameter.empty() && has(guard.possible, lane))
-        parameter = parameter_in({0, guard.condition[lane]}, true);
+      std::map<uint64_t, unsigned> parameters;
+      add_parameters_on_way(position(state, warp, lane), parameters);
+      if (has(guard.possible, lane)) add_parameters({0, guard.condition[lane]}, true, parameters);
+      const std::string parameter = setup_.open_parameters(parameters);
       const bool certain = has(guard.certain, lane) && !open_.under_conditions(state, warp);
       if (!certain && decided_by_[setup_.number_of(in)].empty())
         decided_by_[setup_.number_of(in)] = parameter;

@@ -71,7 +71,7 @@ def main(program, ptx):
     given = subprocess.run([program, "--kernel", "^divergence_early_exit_n$", "--param", "1=64", ptx], capture_output=True, text=True)
     assert given.returncode == 0, given
     missing = subprocess.run([program, "--kernel", "^divergence_early_exit_n$", ptx], capture_output=True, text=True)
-    assert missing.returncode == 2 and "parameter 1 (offset 8)" in missing.stdout, missing
+    assert missing.returncode == 2 and "parameter 1 (offset 8, u32)" in missing.stdout, missing
     small = subprocess.run([program, "--kernel", "^unproved_compaction$", "--memory-limit", "1", ptx], capture_output=True, text=True)
     assert "the memory limit ended the search" in small.stdout, small
 

@@ -92,13 +92,59 @@ END:
 ret;
 }
 """
-PARAMETER = "parameter 1 (offset 8)"
+# Threads below a number write as far apart as another says; both are fields of a struct.
+FIELDS = """.version 9.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .align 8 .b8 s[24]) .maxntid 64, 1, 1
+{
+.reg .pred %p<2>;
+.reg .b32 %r<3>;
+.reg .b64 %rd<5>;
+mov.b64 %rd3, s;
+mov.u32 %r1, %tid.x;
+ld.param.u64 %rd1, [s];
+add.s64 %rd4, %rd3, 16;
+ld.param.u64 %rd2, [%rd4+-8];
+ld.param.u32 %r2, [s+16];
+setp.ge.u32 %p1, %r1, %r2;
+@%p1 bra END;
+cvt.u64.u32 %rd4, %r1;
+mad.lo.s64 %rd1, %rd4, %rd2, %rd1;
+st.global.u32 [%rd1], %r1;
+END:
+ret;
+}
+"""
+# A loop around a barrier, which one number lets the block skip and another ends.
+ROUNDS = """ld.param.u32 %r3, [p];
+setp.eq.u32 %p1, %r3, 0;
+mov.u32 %r4, 0;
+AGAIN:
+@%p1 bra NEXT;
+bar.sync 0;
+NEXT:
+add.u32 %r4, %r4, 1;
+setp.lt.u32 %p3, %r4, %r2;
+@%p3 bra AGAIN;
+ret;
+}
+"""
+FIELD = "parameter 0+8 (offset 8, u64)"
+PARAMETER = "parameter 1 (offset 8, u32)"
 LAUNCH = "[[launch]]\nkernel = 'k'\ngrid = %s\nparameters = [{ index = 1, s32 = 'w' }]\nassume = %r\n"
 ASSUMED = "  assumed: %s, as the launch declares\n"
 # (kernel, options, exit status, what the output says)
 CASES = [
     (ROWS, [], 2, "give its shape with --block"),
-    (ROWS, ["--block", "64"], 1, "race"),
+    (ROWS, ["--block", "64"], 1, "; the block has one row, and the kernel reads threadIdx.y"),
+    (ROWS, ["--block", "16,2"], 0, "proved"),
+    (BARRIER, ["--allow", "race-of-equal-values", "--param", "1=7", "--block", "48"], 1,
+     "; the block has 48 threads, and the source is compiled for up to 64"),
+    (WIDTH, ["--block", "32,2", "--grid", "2", "--every-grid", "--param", "1=32"], 1,
+     "thread (0, 1) of block 0 and write by thread (0, 0) of block 1"),
+    (WIDTH, ["--block", "32,2", "--grid", "2", "--every-grid", "--param", "1=32"], 1,
+     "grid 2 alone, as none was found for every grid"),
     (ROWS, ["--block", "32,2"], 0, "proved"),
     (BARRIER, ["--allow", "race-of-equal-values"], 2, PARAMETER),
     (BARRIER, ["--allow", "race-of-equal-values", "--param", "1=7"], 1, "gone past the barrier"),
@@ -107,7 +153,12 @@ CASES = [
     (SHUFFLE, ["--param", "1=7"], 1, "do not come to 'shfl.sync.idx.b32' together"),
     (SHUFFLE, ["--param", "1=6"], 0, "proved"),
     (WIDTH, ["--grid", "2"], 2, PARAMETER),
-    (BITS, [], 2, "; --data 1 shows PTX line"),
+    (ROUNDS, [], 2, "parameter 0 (offset 0, u32) and " + PARAMETER),
+    (FIELDS, [], 2, FIELD + " and parameter 0+16 (offset 16, u32)"),
+    (FIELDS, ["--param", "0+8=4", "--param", "0+16=9"], 0, "proved"),
+    (FIELDS, ["--param", "0+8=4u32", "--param", "0+16=9"], 2, FIELD),
+    (FIELDS, ["--param", "0+16=4294967296"], 4, "correct the offset or the type"),
+    (BITS, [], 2, ". --data 1 shows PTX line"),
     (BITS, ["--data", "1"], 1, "race (definite)"),
     (BYTE, ["--data", "1"], 0, "no defect found"),
 ]
@@ -142,7 +193,7 @@ def main(program, folder, solver):
         cases.append((body, [*options, "--launch", LAUNCH % (grid, assumed)], status, says))
     for body, options, status, says in cases:
         with open(ptx, "w", encoding="utf-8") as file:
-            file.write(HEAD + body)
+            file.write(body if body.startswith(".version") else HEAD + body)
         if options[-2:-1] == ["--launch"]:
             with open(launches, "w", encoding="utf-8") as file:
                 file.write(options[-1])

@@ -8,6 +8,7 @@ constexpr uint32_t kUnrolled = 4;  // rounds with a fork before a state is gener
 constexpr size_t kMostUnrolled = 16;
 constexpr size_t kRemembered = 4;  // states of a lineage, to find loops of that period
 constexpr size_t kMostSnapshots = 64;
+constexpr uint32_t kMostForks = 256;  // between two full barriers
 constexpr uint32_t kMostMbarrierForks = 32;
 
 void Explorer::begin(BlockState state) {
@@ -46,14 +47,22 @@ uint64_t Explorer::place_of_state(const BlockState& state) const {
 }
 
 void Explorer::fork(BlockState& state, PredicateId condition, uint32_t site) {
-  if (setup_.has_mbarriers && state.forks >= kMostMbarrierForks)
+  if (setup_.has_mbarriers && state.forks.all >= kMostMbarrierForks)
     return report_.unproved(setup_.kernel.code[site],
                             "a loop around mbarriers whose length is not known; give what decides it",
                             &state);
   if (forks_.size() > 4096)
     return report_.unproved(setup_.kernel.code[site], "too many conditions with barriers behind them",
                             &state);
-  ++state.forks;
+  if (std::map<uint64_t, unsigned> parameters; ++state.forks.of_phase > kMostForks) {
+    add_parameters_on_way({nullptr, state.path.get(), 0}, parameters);
+    return report_.unproved(
+        setup_.kernel.code[site],
+        "a loop goes round without a barrier of the block, " +
+            (parameters.empty() ? "for which too many conditions decide" : depends_on(parameters)),
+        &state);
+  }
+  ++state.forks.all;
   BlockState other = state;
   other.path = extend(state.path, condition ^ 1, site);
   state.path = extend(state.path, condition, site);
@@ -75,6 +84,7 @@ void Explorer::go_on_from(const BlockSnapshot& general, BlockState& state) {
 
 // What lies behind a full barrier is ordered with all before, and all threads may know what was written.
 void Explorer::begin_phase(BlockState& state) {
+  state.forks.of_phase = 0;
   if (setup_.check_global) order_.grid_races.keep(state);
   state.arrived_before = state.arrived;
   order_.records.begin_phase(state, setup_.blocks < 2 && forks_.empty());
@@ -106,8 +116,8 @@ void Explorer::at_full_barrier(BlockState& state) {
     return go_on_from(*general, state);
   }
   auto& [lineage, forks] = state.lineages[place];
-  if (!lineage.empty() && forks == state.forks) return;  // a loop of known length
-  forks = state.forks;
+  if (!lineage.empty() && forks == state.forks.all) return;  // a loop of known length
+  forks = state.forks.all;
   auto now = generaliser_.snapshot(state);
   // The last general state; a loop whose rounds alternate comes back to it only after a few.
   size_t since = 0;
