@@ -109,6 +109,7 @@ struct LoopState {
   std::array<SymbolId, 32> iteration{};
   std::unordered_set<SymbolId> goes_on;  // the iterations of which the present state is the next round
   std::unordered_set<SymbolId> anything;
+  std::unordered_set<SymbolId> common;  // of these, each the same for all lanes, which go on together
   uint32_t blurred = 0;
   int rounds_left = 0;         // once the general state covers the present one
   std::vector<uint32_t> ages;  // of copies in flight at the last visit

@@ -24,6 +24,7 @@ void ExchangeSteps::step_shuffle(BlockState& state, Warp& warp, Lanes lanes, con
   std::array<Value, 32> data{};
   const bool needed = !in.results.empty() && in.results[0].kind == OperandKind::kRegister;
   if (needed) each_lane(lanes, [&](int lane) { data[lane] = read(state, warp, in.operands[0], lane); });
+  const std::optional<Value> common = needed ? from_one(state, warp, lanes, in, data) : std::nullopt;
   each_lane(lanes, [&](int lane) {
     const Value by = read(state, warp, in.operands[1], lane), clamp = read(state, warp, in.operands[2], lane);
     const bool checks = in.results.size() > 1 && in.results[1].kind == OperandKind::kRegister;
@@ -44,6 +45,7 @@ void ExchangeSteps::step_shuffle(BlockState& state, Warp& warp, Lanes lanes, con
       if (result && from != lane) table_.share(*result, Scope::kWarp);
     } else if (needed && in.collective.shuffle == ShuffleKind::kIndex) {
       result = shuffled_from(state, warp, lanes, in, lane, data);
+      if (!result) result = common;
     }
     if (needed)
       write(state, warp, in.results[0], lane,
@@ -90,6 +92,31 @@ void ExchangeSteps::step_vote(BlockState& state, Warp& warp, Lanes lanes, const 
   if (predicate && same && in.collective.vote != VoteKind::kUniform) return all(first);
   if (in.collective.vote == VoteKind::kBallot) return all(table_.ballot(votes));
   all(predicate ? table_.fresh_predicate(Scope::kBlock, false) : table_.fresh(32, Scope::kBlock));
+}
+
+// What all lanes of a whole warp get that ask one lane, whose number is not known; nullopt: they may ask
+// several.
+std::optional<Value> ExchangeSteps::from_one(const BlockState& state, const Warp& warp, Lanes lanes,
+                                             const Instruction& in, const std::array<Value, 32>& data) {
+  constexpr Value kWhole = {~Lanes{0}, 0};
+  const Value by = read(state, warp, in.operands[1], 0);
+  bool same = in.collective.shuffle == ShuffleKind::kIndex && lanes == ~Lanes{0} && !by.known() &&
+              in.operands.size() > 3;
+  each_lane(same ? lanes : 0, [&](int lane) {
+    same &= read(state, warp, in.operands[1], lane) == by &&
+            read(state, warp, in.operands[2], lane) == Value{31, 0} &&
+            read(state, warp, in.operands[3], lane) == kWhole;
+  });
+  if (!same) return std::nullopt;
+  const Value step = table_.subtract(data[1], data[0], 32);
+  bool linear = step.known();
+  each_lane(lanes & ~Lanes{1},
+            [&](int lane) { linear &= table_.subtract(data[lane], data[lane - 1], 32) == step; });
+  if (!linear) return table_.fresh(32, Scope::kWarp, false, SymbolKind::kClaim);
+  const bool inside =
+      Interval{0, 31}.contains(Reasoner(table_, position(state, warp, 0)).range(by, 32, true));
+  const Value lane = inside ? by : table_.operation(Op::kAnd, Type::kB32, 0, 32, {by, {31, 0}});
+  return table_.add(data[0], table_.scale(lane, sign_extend(step.constant, 32), 32), 32);
 }
 
 // Whether the number is that of the first or the last lane that has voted yes in the ballot.

@@ -106,6 +106,8 @@ class ExchangeSteps : private OrderPart {
   void step_vote(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in);
   bool is_voter(Value lane, SymbolId ballot) const;
   bool may_be_ticket(Value value) const;
+  std::optional<Value> from_one(const BlockState& state, const Warp& warp, Lanes lanes, const Instruction& in,
+                                const std::array<Value, 32>& data);
   std::optional<Value> shuffled_from(const BlockState& state, const Warp& warp, Lanes lanes,
                                      const Instruction& in, int lane, const std::array<Value, 32>& data);
   std::optional<Value> handed_round(Value by, const std::vector<Value>& values);

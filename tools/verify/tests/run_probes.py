@@ -23,7 +23,7 @@ FINDING = re.compile(r"^\S.*: (" + "|".join(SHORT) + r")(?: \((?:definite|possib
 
 
 def options_of(kernel, file):
-    typical = os.path.basename(file).split(".")[0] in ("kernels", "pipelines", "blocks", "votes", "grids", "waits", "strong")
+    typical = os.path.basename(file).split(".")[0] in ("kernels", "pipelines", "blocks", "votes", "grids", "waits", "strong", "ballots")
     exits = ["--strict-exits"] if re.match("divergence_(early|warp)_exit", kernel) else []
     options = exits + ["--grid", "4" if os.path.basename(file).startswith("chains") else "2" if typical or re.search("blocks|grid|flag|scope", kernel) else "1"]
     if size := re.search(r"_(\d+)x(\d+)$", kernel):

@@ -45,6 +45,7 @@ bool Loops::visit_loop(BlockState& state, Warp& warp, Context& context, Lanes la
     // Where the lanes synchronise, the end of a round meets the beginning of the next: one round more. What
     // is in flight meets all rounds until it is complete.
     loop.rounds_left = (context.synchronises ? 1 : 0) + static_cast<int>(warp.copies.batches(old));
+    if (!loop.common.empty()) renew_common(warp, context, loop, old);
     return loop.rounds_left > 0;
   }
   Bundle general = loop.general;
@@ -56,6 +57,65 @@ bool Loops::visit_loop(BlockState& state, Warp& warp, Context& context, Lanes la
   general.path = fresh != 0 ? common_path(loop.general.path, warp.path) : loop.general.path;
   restore(state, warp, context, general);
   report_.assume("loops that the data end do end, and their counters do not wrap");
+  return true;
+}
+
+// The next round stands for any later one: what is the same for all lanes in a round is another number in it,
+// so that what one lane does in the round that was run is not taken for what others do in the same round
+// alone.
+void Loops::renew_common(Warp& warp, const Context& context, const LoopState& loop, Lanes lanes) {
+  std::map<std::pair<bool, uint32_t>, Value> renewed;
+  for (size_t i = 0; i < context.written->size(); ++i) {
+    const uint32_t r = (*context.written)[i];
+    const bool predicate = setup_.kernel.registers[r].type == Type::kPred;
+    each_lane(lanes, [&](int lane) {
+      Value value = loop.general.registers[i].get(lane);
+      if (computed_from(table_, value, predicate, loop.iteration[lane])) return;
+      if (predicate && loop.anything.count((value.form & ~1u) | 0x80000000u) > 0) {
+        Value& fresh = renewed[{true, value.form & ~1u}];
+        if (fresh.known()) fresh = table_.fresh_predicate(Scope::kThread, false);
+        value = {0, fresh.form ^ (value.form & 1)};
+      } else if (!predicate && loop.common.count(table_.single(value)) > 0) {
+        Value& fresh = renewed[{false, value.form}];
+        if (fresh.known()) fresh = table_.fresh(table_.symbol(table_.single(value)).bits, Scope::kWarp);
+        table_.note_source(table_.single(fresh), value);
+        value = fresh;
+      }
+      warp.registers.change(r).set(lane, value);
+    });
+  }
+}
+
+// Lanes that go on together, and hold the same number in a register in each round, hold one that is the same
+// for all of them in the general round, too; or that is given up. Returns whether it was.
+bool Loops::keep_common(Warp& warp, const Context& context, LoopState& loop, size_t slot, Lanes lanes,
+                        bool all_new) {
+  const uint32_t r = (*context.written)[slot];
+  const auto lead = std::countr_zero(lanes);
+  const WarpRegister &now = warp.registers[r], &start = loop.start.registers[slot];
+  WarpRegister& general = loop.general.registers[slot];
+  bool same = context.synchronises && context.running->uniform && lanes == loop.start.lanes &&
+              now.get(lead).form != kUnnamed && start.get(lead).form != kUnnamed;
+  bool common = false, any = true;
+  each_lane(lanes, [&](int lane) {
+    same &= now.get(lane) == now.get(lead) && start.get(lane) == start.get(lead);
+    common |= loop.common.count(table_.single(general.get(lane))) > 0;
+    any &= loop.anything.count(table_.single(general.get(lane))) > 0;
+  });
+  if (same && !common && all_new && any && std::popcount(lanes) > 1) {
+    const SymbolId symbol = table_.single(general.get(lead));
+    table_.change(symbol).scope = Scope::kWarp;
+    loop.common.insert(symbol);
+    each_lane(lanes, [&](int lane) { general.set(lane, table_.of(symbol)); });
+  }
+  if (same || !common) return false;
+  each_lane(lanes, [&](int lane) {
+    const Value value = table_.fresh(table_.symbol(table_.single(general.get(lane))).bits, Scope::kThread);
+    loop.anything.insert(table_.single(value));
+    for (const Value& source : {now.get(lane), start.get(lane)})
+      table_.note_source(table_.single(value), source);
+    general.set(lane, value);
+  });
   return true;
 }
 
@@ -181,7 +241,14 @@ bool Loops::generalise_together(Warp& warp, LoopState& loop, size_t slot, uint32
   const auto anything = [&](Value value) {
     return !value.known() && loop.anything.count((value.form & ~1u) | 0x80000000u) > 0;
   };
-  const Value next = general_predicate(loop, now, start, general, has(first, lead), lead);
+  Value next = general_predicate(loop, now, start, general, has(first, lead), lead);
+  const auto unknown = [&](Value side) { return loop.anything.count(table_.single(side)) > 0; };
+  if (same && lanes == loop.start.lanes && !next.known() && !anything(next) &&
+      table_.predicate(next.form).kind == PredicateKind::kCompare &&
+      (unknown(table_.predicate(next.form).a) || unknown(table_.predicate(next.form).b))) {
+    next = table_.fresh_predicate(Scope::kThread, false);  // and not one for each lane
+    loop.anything.insert((next.form & ~1u) | 0x80000000u);
+  }
   if (!shared || !anything(next) || (!same && !anything(general)) || !decides_branches_only(predicate))
     return false;
   if (same && lanes == loop.start.lanes) {
@@ -222,6 +289,7 @@ bool Loops::generalise(Warp& warp, Context& context, LoopState& loop, Lanes lane
       changed |= before.form != loop.general.registers[i].form;
       continue;
     }
+    bool all_new = type != Type::kPred;
     each_lane(lanes, [&](int lane) {
       const Value now = warp.registers[r].get(lane);
       const Value start = loop.start.registers[i].get(lane);
@@ -230,10 +298,12 @@ bool Loops::generalise(Warp& warp, Context& context, LoopState& loop, Lanes lane
       const Value next = type == Type::kPred ? general_predicate(loop, now, start, general, begins, lane)
                                              : general_value(loop, now, start, general, begins, lane,
                                                              register_bits(type), !is_float(type));
+      all_new &= !(next == general);
       if (next == general) return;
       loop.general.registers[i].set(lane, next);
       changed = true;
     });
+    changed |= type != Type::kPred && keep_common(warp, context, loop, i, lanes, all_new);
   }
   return changed;
 }

@@ -124,6 +124,9 @@ class Loops : private Part {
   bool decides_branches_only(uint32_t predicate) const;
   bool generalise_together(Warp& warp, LoopState& loop, size_t slot, uint32_t predicate, Lanes lanes,
                            Lanes first);
+  void renew_common(Warp& warp, const Context& context, const LoopState& loop, Lanes lanes);
+  bool keep_common(Warp& warp, const Context& context, LoopState& loop, size_t slot, Lanes lanes,
+                   bool all_new);
   bool generalise(Warp& warp, Context& context, LoopState& loop, Lanes lanes, Lanes first, int pc);
 };
 
