@@ -25,8 +25,9 @@ constexpr std::string_view kSetKeys[] = {"name",    "kernel",         "block",  
                                          "ranges",  "constants",      "assume"};
 constexpr std::string_view kLaunchKeys[] = {"with"};
 constexpr std::string_view kFileKeys[] = {"launch", "choices"};
-constexpr std::string_view kParameterKeys[] = {"at",    "index",    "buffer", "bytes", "zeroed", "distinct",
-                                               "every", "pointers", "u32",    "u64",   "s32",    "s64"};
+constexpr std::string_view kParameterKeys[] = {
+    "at",       "index", "buffer", "bytes", "zeroed", "distinct", "every",
+    "pointers", "u32",   "u64",    "s32",   "s64",    "sorted",   "strictly_increasing"};
 constexpr std::string_view kRangeKeys[] = {"name", "file", "line", "least", "most", "reason"};
 constexpr std::string_view kLemmaKeys[] = {"name", "file", "line", "reason"};
 
@@ -191,20 +192,27 @@ class Reader {
       return fail(table, "at = " + std::to_string(value.offset) + " must be a multiple of " +
                              std::to_string(value.bytes) + ", which are the bytes of this parameter");
     number(table, "bytes", 1, INT64_MAX, &value.buffer_bytes);
-    if (const toml::node* node = table.get("zeroed")) {
-      if (!node->is_boolean()) return fail(*node, "zeroed must be true or false");
-      value.zeroed = table["zeroed"].value_or(false);
-    }
+    for (const auto& [key, flag] : {std::pair("zeroed", &value.zeroed), std::pair("sorted", &value.sorted),
+                                    std::pair("strictly_increasing", &value.increasing)})
+      if (const toml::node* node = table.get(key)) {
+        if (!node->is_boolean()) return fail(*node, std::string(key) + " must be true or false");
+        if (!value.is_buffer)
+          return fail(table, std::string(key) + " belongs to a buffer; add buffer = \"NAME\" or remove it");
+        *flag = table[key].value_or(false);
+      }
     text(table, "distinct", &value.distinct);
-    if (number(table, "every", 4, 65536, &value.every) && (value.every % 4 != 0 || value.distinct.empty()))
-      return fail(table, "every must be a multiple of 4, beside distinct, which names the numbers");
+    const bool of_numbers = !value.distinct.empty() || value.sorted || value.increasing;
+    if (number(table, "every", 4, 65536, &value.every) && (value.every % 4 != 0 || !of_numbers))
+      return fail(table,
+                  "every must be a multiple of 4, beside distinct, which names the numbers, sorted or "
+                  "strictly_increasing");
     if (std::string word; text(table, "pointers", &word)) {
       if (word != "distinct" || !value.is_buffer)
         return fail(table, "pointers must be \"distinct\", beside buffer");
       value.distinct_pointers = true;
     }
-    if (!value.is_buffer && (table.contains("bytes") || table.contains("zeroed")))
-      return fail(table, "bytes and zeroed belong to a buffer; add buffer = \"NAME\" or remove them");
+    if (!value.is_buffer && table.contains("bytes"))
+      return fail(table, "bytes belongs to a buffer; add buffer = \"NAME\" or remove it");
     if (!value.is_buffer && table.contains("distinct"))
       return fail(table, "distinct belongs to a buffer; add buffer = \"NAME\" or remove it");
     for (const ParameterValue& other : launch->parameters)

@@ -35,7 +35,8 @@ class Comparison {
   Overlap run() {
     const Interval all = range(difference_);
     if (difference_.form == 0) return apart(all) ? Overlap::kNever : Overlap::kPossible;
-    if (apart(all) || congruence() || tickets() || distinct_data()) {
+    if (apart(all) || congruence() || sorted_data(a_, know_a_, b_, know_b_) ||
+        sorted_data(b_, know_b_, a_, know_a_) || tickets() || distinct_data()) {
       // As numbers of any size; a difference of 2^64 would be none.
       if (all.lo < -(Wide{1} << 64) + b_.bytes || all.hi > (Wide{1} << 64) - a_.bytes)
         table_.assume(SymbolTable::NoWrap::kAddress);
@@ -170,6 +171,96 @@ class Comparison {
     return false;
   }
 
+  // A number of a sorted list, and another that is `more` at least on this side of it.
+  struct ListBound {
+    SymbolId listed, value;
+    int64_t more = 0;
+  };
+
+  Value place_of(SymbolId loaded) const { return table_.symbol(loaded).arguments[0]; }
+  // Of those with which a side has to do. upper: `value` + `more` is at most `listed`; else at least.
+  std::vector<ListBound> sorted_numbers(const Side& side, const Reasoner& know, bool upper) {
+    std::vector<ListBound> found;
+    const auto add = [&](SymbolId id) {
+      const bool known = std::ranges::any_of(found, [&](const ListBound& b) { return b.value == id; });
+      if (id != 0 && !known && table_.sorted_in(id) != 0) found.push_back({id, id});
+    };
+    for (const LinearTerm& term : table_.terms(side.address.form)) add(term.symbol);
+    know.any_fact([&](PredicateId fact) {
+      const Predicate& predicate = table_.predicate(fact);
+      if (predicate.kind != PredicateKind::kCompare || predicate.is_float) return false;
+      const SymbolId a = table_.single(predicate.a), b = table_.single(predicate.b);
+      add(a), add(b);
+      // Numbers that differ are in the order of their places.
+      if (predicate.compare != CompareKind::kEq || (fact & 1) == 0 || a == 0 || b == 0) return false;
+      const SymbolId list = table_.sorted_in(a);
+      if (list == 0 || list != table_.sorted_in(b)) return false;
+      const Value apart = table_.subtract(place_of(b), place_of(a), 64);
+      const bool swap = (static_cast<int64_t>(apart.constant) > 0) != upper;
+      if (apart.known()) found.push_back({swap ? a : b, swap ? b : a, 1});
+      return false;
+    });
+    return found;
+  }
+
+  // The least that a value is, whatever holds or by one comparison of which it is a multiple.
+  Wide least(Value value, const Reasoner& know) {
+    Wide found = table_.exact_base_range(value, 64).lo;
+    know.any_fact([&](PredicateId fact) {
+      const Predicate& p = table_.predicate(fact);
+      if (p.kind != PredicateKind::kCompare || p.is_float || p.compare == CompareKind::kEq) return false;
+      const auto wide = [&](Value v) { return table_.sign_extended({v.constant, 0}, p.bits).constant; };
+      const bool holds = (fact & 1) == 0;  // a < b, or else b <= a
+      const Value a = {wide(p.a), p.a.form}, b = {wide(p.b), p.b.form};
+      const Value apart = holds ? table_.subtract(b, a, 64) : table_.subtract(a, b, 64);
+      const LinearTerms part = table_.terms(apart.form), whole = table_.terms(value.form);
+      if (part.empty() || part.size() != whole.size()) return false;
+      const int64_t times = part[0].factor == -1 ? -whole[0].factor : whole[0].factor / part[0].factor;
+      const Value rest = table_.subtract(value, table_.scale(apart, times, 64), 64);
+      if (times > 0 && rest.known())
+        found = std::max(found, Wide{static_cast<int64_t>(rest.constant)} +
+                                    (holds == (p.compare == CompareKind::kLt) ? times : 0));
+      return false;
+    });
+    return found;
+  }
+
+  // Whether a number of a sorted list, or two, stand between the sides: the lower one ends before the one,
+  // the upper one begins behind the other, which does not come before it in the list.
+  bool sorted_data(const Side& lower, const Reasoner& know_lower, const Side& upper,
+                   const Reasoner& know_upper) {
+    if (!table_.has_sorted()) return false;
+    Value common;
+    std::vector<int64_t> factors;
+    for (const Side* side : {&lower, &upper})
+      for (const LinearTerm& term : table_.terms(side->address.form)) {
+        const bool listed = table_.sorted_in(term.symbol) != 0;
+        if (listed && term.factor > 0 && std::ranges::find(factors, term.factor) == factors.end())
+          factors.push_back(term.factor);
+        if (!listed && side == &lower && factor_of(upper, term.symbol) == term.factor)
+          common = table_.add(common, table_.times(term, 64), 64);
+      }
+    for (const ListBound& end : sorted_numbers(lower, know_lower, true))
+      for (const ListBound& begin : sorted_numbers(upper, know_upper, false)) {
+        const SymbolId list = table_.sorted_in(end.listed);
+        const Wide behind = range(table_.subtract(place_of(begin.listed), place_of(end.listed), 64)).lo;
+        if (behind < 0 || list != table_.sorted_in(begin.listed)) continue;
+        const DistinctNumbers& numbers = *table_.distinct_numbers(list);
+        const Wide more = Wide{end.more} + begin.more +
+                          (numbers.name.empty() ? 0 : behind / static_cast<Wide>(numbers.every));
+        for (const int64_t factor : factors) {
+          const auto from_list = [&](Value address, SymbolId value) {
+            const Value listed = table_.add(common, table_.scale(table_.of(value), factor, 64), 64);
+            return table_.subtract(address, listed, 64);
+          };
+          const Value over = table_.scale(from_list(lower.address, end.value), -1, 64);
+          const Wide above = least(from_list(upper.address, begin.value), know_upper);
+          if (least(over, know_lower) + above + more * factor >= Wide{lower.bytes}) return true;
+        }
+      }
+    return false;
+  }
+
   int64_t factor_of(const Side& side, SymbolId symbol) const {
     for (const LinearTerm& term : table_.terms(side.address.form))
       if (term.symbol == symbol) return term.factor;
@@ -181,33 +272,6 @@ class Comparison {
   Side a_, b_;
   Value difference_;
 };
-
-// The number that a ticket is known to be.
-bool same_ticket_value(const Reasoner& a, const Reasoner& b, SymbolTable& table) {
-  bool found = false;
-  const auto each_ticket = [&](const Reasoner& reasoner, auto visit) {
-    reasoner.any_fact([&](PredicateId fact) {
-      const Predicate predicate = table.predicate(fact);
-      if (predicate.kind != PredicateKind::kCompare || predicate.is_float) return false;
-      for (const Value& side : {predicate.a, predicate.b})
-        for (const LinearTerm& term : table.terms(side.form))
-          if (table.symbol(term.symbol).kind == SymbolKind::kTicket &&
-              reasoner.symbol_range(term.symbol).single())
-            visit(term.symbol, reasoner.symbol_range(term.symbol).lo);
-      return false;
-    });
-  };
-  each_ticket(a, [&](SymbolId left, Wide value) {
-    each_ticket(b, [&](SymbolId right, Wide other) {
-      const Symbol& first = table.symbol(left);
-      const Symbol& second = table.symbol(right);
-      found |= table.drawn_apart(left, right) && value == other && first.detail == second.detail &&
-               a.range(first.arguments[0], first.bits, false).lo > 0 &&
-               b.range(second.arguments[0], second.bits, false).lo > 0;
-    });
-  });
-  return found;
-}
 
 }  // namespace
 
@@ -278,16 +342,6 @@ Overlap compare_addresses(const Side& a, const Side& b, SymbolTable& table) {
   const Overlap overlap = Comparison(a, b, table).run();
   table.forget_since(mark);
   return overlap;
-}
-
-bool exclude_each_other(Position a, Position b, bool one_warp, SymbolTable& table) {
-  const Reasoner know_a(table, a), know_b(table, b);
-  const bool contradiction = know_a.any_fact([&](PredicateId fact) {
-    if (table.scope_of_predicate(fact) > (one_warp ? Scope::kWarp : Scope::kBlock)) return false;
-    const auto there = know_b.truth(Value{0, fact});
-    return there && !*there;
-  });
-  return contradiction || same_ticket_value(know_a, know_b, table);
 }
 
 }  // namespace glove::verify

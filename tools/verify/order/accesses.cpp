@@ -245,8 +245,13 @@ void RaceReports::compare(uint32_t id, int lane, Value address, uint32_t other, 
   const bool open = !parameters.empty();
   if (open)
     add_parameters_on_way(left.position, parameters), add_parameters_on_way(right.position, parameters);
-  report(a, lane, b, other_lane, open ? "an address " + depends_on(parameters) : "an address that is not known",
-         false, open ? Overlap::kUnproved : overlap, false);
+  const std::string values = open || overlap != Overlap::kPossible ? "" : values_that_decide(left, right);
+  Finding* finding = report(a, lane, b, other_lane,
+                            open             ? "an address " + depends_on(parameters)
+                            : values.empty() ? "an address that is not known"
+                                             : "undecided: a race if " + values,
+                            false, open || !values.empty() ? Overlap::kUnproved : overlap, false);
+  if (finding != nullptr && !values.empty()) finding->has_example = true;
 }
 
 std::optional<std::pair<int, int>> RaceReports::not_excluded(const AccessRecord& a, Lanes lanes_a,
@@ -353,7 +358,7 @@ Access RaceReports::public_access(const AccessRecord& record, int lane) const {
           setup_.kernel.sites[setup_.kernel.code[record.instruction].site]};
 }
 
-void RaceReports::report(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b,
+Finding* RaceReports::report(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b,
                              const std::string& place, bool exact, Overlap overlap, bool same_value) {
   const Instruction& in = setup_.kernel.code[a.instruction];
   const Instruction& other = setup_.kernel.code[b.instruction];
@@ -367,7 +372,7 @@ void RaceReports::report(const AccessRecord& a, int lane_a, const AccessRecord& 
     const std::string& file = lemma->at.file;
     report_.assume("lemma at " + file.substr(file.find_last_of('/') + 1) + ":" +
                    std::to_string(lemma->at.line) + ": " + lemma->reason);
-    return;
+    return nullptr;
   }
   const std::vector<Access> accesses = {public_access(a, lane_a), public_access(b, lane_b)};
   std::string message = text_of(accesses[0]) + thread_name(accesses[0]) + " and " + text_of(accesses[1]) +
@@ -402,9 +407,10 @@ void RaceReports::report(const AccessRecord& a, int lane_a, const AccessRecord& 
   if (kind != FindingKind::kSameValueRace)
     reported_[std::minmax(a.instruction, b.instruction)] += kind == FindingKind::kRace ? kMostAttempts : 1;
   Finding* finding = report_.find(kind, exact && a.certain && b.certain, in, &other, message, nullptr);
-  if (finding == nullptr) return;
+  if (finding == nullptr) return nullptr;
   finding->accesses = accesses;
   explain(a, lane_a, b, lane_b, *finding);
+  return finding;
 }
 
 }  // namespace glove::verify

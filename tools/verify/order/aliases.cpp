@@ -102,4 +102,31 @@ void Aliases::check() {
   }
 }
 
+// Two numbers from memory that decide whether the sides meet. They may well be distinct or sorted, so that it
+// is no evidence that some data make them equal. Empty: something else decides.
+std::string RaceReports::values_that_decide(const Side& a, const Side& b) const {
+  const Value difference = table_.subtract(a.address, b.address, 64);
+  const auto name = [&](SymbolId load) {
+    const Value at = table_.symbol(load).arguments[0];
+    const bool known = table_.terms(at.form).size() == 1;
+    return (known ? "what is at byte " + std::to_string(static_cast<int64_t>(at.constant)) : "a number") +
+           " of " + name_of_object(at.form);
+  };
+  const auto is_index = [&](const LinearTerm& term) {
+    const Symbol& symbol = table_.symbol(term.symbol);
+    return symbol.kind == SymbolKind::kOperation && symbol.op == Op::kLoad && symbol.detail == 0 &&
+           bits_of(symbol.type) >= 16 && table_.distinct_in(term.symbol) == 0;
+  };
+  const LinearTerms terms = table_.terms(difference.form);
+  for (const LinearTerm& one : terms)
+    for (const LinearTerm& other : terms) {
+      if (one.factor <= 0 || other.factor != -one.factor || !is_index(one) || !is_index(other)) continue;
+      const auto offset = static_cast<int64_t>(difference.constant);
+      const bool equal = terms.size() == 2 && offset > -int64_t{a.bytes} && offset < int64_t{b.bytes};
+      return (equal ? "two of these values are equal: " : "these values do not keep the two apart: ") +
+             name(one.symbol) + " and " + name(other.symbol);
+    }
+  return "";
+}
+
 }  // namespace glove::verify

@@ -39,6 +39,8 @@ class OrderPart : protected Part {
                        unsigned bytes);
   // "f32 at byte 4 of parameter 1 (offset 8)", as an instruction accesses it. form: of the address.
   std::string name_of_global(const Instruction& in, FormId form, uint64_t byte) const;
+  // "the buffer 'rows'", of which the form is an address.
+  std::string name_of_object(FormId form) const;
   // The value was converted to an address of global memory.
   void note_pointer(Value address);
 
@@ -282,11 +284,13 @@ class RaceReports : private OrderPart {
   // The first two lanes whose ways do not exclude each other.
   std::optional<std::pair<int, int>> not_excluded(const AccessRecord& a, Lanes lanes_a, const AccessRecord& b,
                                                   Lanes lanes_b) const;
-  void report(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b, const std::string& place,
-              bool exact, Overlap overlap, bool same_value);
+  // Returns the finding, if it is a new one.
+  Finding* report(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b,
+                  const std::string& place, bool exact, Overlap overlap, bool same_value);
 
  private:
   bool claims(const AccessRecord& record, int lane, bool chosen) const;
+  std::string values_that_decide(const Side& a, const Side& b) const;
   void explain(const AccessRecord& a, int lane_a, const AccessRecord& b, int lane_b, Finding& finding) const;
   Access public_access(const AccessRecord& record, int lane) const;
   std::string thread_name(const Access& access) const {

@@ -158,16 +158,19 @@ std::string OrderPart::name_of_global(const Instruction& in, FormId form, uint64
                            : in.type == Type::kF32 ? "float"
                            : in.type == Type::kF64 ? "double"
                                                    : std::to_string(bytes_of(in.type)) + " bytes";
-  const std::string at = what + " at byte " + std::to_string(static_cast<int64_t>(byte)) + " of ";
+  return what + " at byte " + std::to_string(static_cast<int64_t>(byte)) + " of " + name_of_object(form);
+}
+
+std::string OrderPart::name_of_object(FormId form) const {
   const Symbol& object = table_.symbol(object_of({0, form}));
-  if (object.kind == SymbolKind::kOperation) return at + "what a pointer from memory points to";
-  if (object.kind != SymbolKind::kObject && object.kind != SymbolKind::kInput) return at + "a buffer";
+  if (object.kind == SymbolKind::kOperation) return "what a pointer from memory points to";
+  if (object.kind != SymbolKind::kObject && object.kind != SymbolKind::kInput) return "a buffer";
   for (const ParameterValue& parameter : setup_.launch.parameters)
     if (parameter.is_buffer && parameter.offset == object.detail && !parameter.buffer.empty())
-      return at + "the buffer '" + parameter.buffer + "'";
+      return "the buffer '" + parameter.buffer + "'";
   const uint32_t variable = object.detail - 0x80000000u;
-  if (variable < setup_.kernel.variables.size()) return at + setup_.kernel.variables[variable].name;
-  return at + (object.detail == kWorkspace ? "the grid's barrier" : setup_.parameter_at(object.detail));
+  if (variable < setup_.kernel.variables.size()) return setup_.kernel.variables[variable].name;
+  return (object.detail == kWorkspace ? "the grid's barrier" : setup_.parameter_at(object.detail));
 }
 
 // What is wrong with an access to a known place; empty if nothing is.

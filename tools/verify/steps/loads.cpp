@@ -13,6 +13,8 @@ uint64_t MemorySteps::random_number(Type type, SymbolId object, uint64_t offset)
   const uint64_t seed = *setup_.options.data_seed;
   const InternKey key = {{seed, object, offset}};
   const DistinctNumbers* list = table_.distinct_numbers(object);
+  if (list != nullptr && list->sorted && bits_of(type) == 32)
+    return offset / list->every / (list->name.empty() ? 2 : 1);
   if (list != nullptr && bits_of(type) == 32 && (offset % list->every) == 0)
     return learned_.distinct_samples.try_emplace({object, offset}, learned_.distinct_samples.size())
         .first->second;
@@ -57,6 +59,22 @@ std::optional<uint64_t> MemorySteps::given_number(uint64_t offset, unsigned byte
   return number;
 }
 
+// What the launch declares of the numbers in a buffer.
+void MemorySteps::declare_numbers(const ParameterValue& buffer, Value base) {
+  const bool sorted = buffer.sorted || buffer.increasing;
+  if (buffer.distinct.empty() && !sorted) return;
+  std::string name = buffer.distinct;
+  if (name.empty() && buffer.increasing) name = "those at offset " + std::to_string(buffer.offset);
+  table_.declare_distinct(table_.single(base), {name, buffer.every, sorted});
+  const std::string every = buffer.buffer + " holds one every " + std::to_string(buffer.every) + " bytes";
+  if (!buffer.distinct.empty())
+    report_.assume(buffer.distinct + " are distinct, also those of different lists: " + every);
+  if (sorted)
+    report_.assume("the numbers of " + buffer.buffer +
+                   (buffer.increasing ? " strictly increase" : " are sorted") +
+                   ", and none is negative: " + every);
+}
+
 Value MemorySteps::load_parameter(const Place& place, Type type, unsigned bits) {
   if (place.kind == Place::kNumber) {
     const uint64_t offset = place.address.constant;
@@ -65,11 +83,7 @@ Value MemorySteps::load_parameter(const Place& place, Type type, unsigned bits) 
         const Value base = table_.input(SymbolKind::kObject, static_cast<uint32_t>(offset), 64, Scope::kGrid);
         table_.change(table_.single(base)).range = {1, Wide{1} << 62};
         table_.change(table_.single(base)).unsigned_range = {1, Wide{1} << 62};
-        if (!parameter.distinct.empty()) {
-          table_.declare_distinct(table_.single(base), {parameter.distinct, parameter.every});
-          report_.assume(parameter.distinct + " are distinct, also those of different lists: " +
-                         parameter.buffer + " holds one every " + std::to_string(parameter.every) + " bytes");
-        }
+        declare_numbers(parameter, base);
         return base;
       }
     }
@@ -171,7 +185,12 @@ Value MemorySteps::load_value(BlockState& state, Warp& warp, const Instruction& 
   order_.read_only.note_read(place, bytes);
   if (setup_.options.data_seed && place.kind == Place::kNumber && bits_of(in.type) <= 64)
     return sampled(in.type, bits, place.object, place.address.constant);
-  return table_.loaded(in.type, 0, bits, place.address);
+  const Value value = table_.loaded(in.type, 0, bits, place.address);
+  if (const SymbolId id = table_.single(value); table_.has_sorted() && table_.sorted_in(id) != 0) {
+    const Interval range = table_.symbol(id).range.meet({0, INT32_MAX});
+    table_.change(id).range = table_.change(id).unsigned_range = range;
+  }
+  return value;
 }
 
 void MemorySteps::apply_range(const Instruction& in, Value value) {

@@ -56,6 +56,7 @@ class MemorySteps : private StepsPart {
   uint64_t random_number(Type type, SymbolId object, uint64_t offset);
   Value sampled(Type type, unsigned bits, SymbolId object, uint64_t offset);
   std::optional<uint64_t> given_number(uint64_t offset, unsigned bytes) const;
+  void declare_numbers(const ParameterValue& buffer, Value base);
   Value load_parameter(const Place& place, Type type, unsigned bits);
   Value load_constant(const Instruction& in, const Place& place, unsigned bits);
   Value load_shared(BlockState& state, const Instruction& in, const Place& place);

@@ -3,7 +3,7 @@
 
 PTX is probes/NAME.sm_75.ptx or probes/NAME.sm_90.ptx and EXPECTED is probes/NAME.txt, for each NAME.cu in probes. Each line
 of EXPECTED holds a kernel, the exit status, and then every finding as KIND@LINE, where LINE is that of NAME.cu. A probe that
-EXPECTED does not list is an error, and so is a listed kernel that the file lacks. options_of() chooses the grid and the block. They are the
+EXPECTED does not list is an error, and so is a listed kernel that the file lacks. options_of() chooses the grid and the block. NAME.launch.toml does in their place if there is one. They are the
 verdicts without Z3, which a build may lack.
 With --write, prints what EXPECTED would have to be.
 """
@@ -23,6 +23,9 @@ FINDING = re.compile(r"^\S.*: (" + "|".join(SHORT) + r")(?: \((?:definite|possib
 
 
 def options_of(kernel, file):
+    launches = os.path.join(os.path.dirname(__file__), "probes", os.path.basename(file).split(".")[0] + ".launch.toml")
+    if os.path.exists(launches):
+        return ["--launch", launches]
     typical = os.path.basename(file).split(".")[0] in ("kernels", "pipelines", "blocks", "votes", "grids", "waits", "strong", "ballots")
     exits = ["--strict-exits"] if re.match("divergence_(early|warp)_exit", kernel) else []
     options = exits + ["--grid", "4" if os.path.basename(file).startswith("chains") else "2" if typical or re.search("blocks|grid|flag|scope", kernel) else "1"]

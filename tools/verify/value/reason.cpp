@@ -241,7 +241,7 @@ Interval Reasoner::difference_bound(PredicateId id, FormId form) const {
   const LinearTerms terms = table_.terms(form), &parts = table_.terms(difference.form);
   if (difference.form == 0 || terms.size() != parts.size()) return known;
   const int64_t whole = terms[0].factor, part = parts[0].factor;
-  if (part == -1 || whole % part != 0) return known;
+  if (whole == INT64_MIN || whole % part != 0) return known;
   const int64_t times = whole / part;
   if (times == 1 || times == -1 || table_.scale({0, difference.form}, times, 64).form != form) return known;
   const Wide bound = (least - constant(difference)) * times;

@@ -83,10 +83,11 @@ constexpr unsigned kMostParts = 256;
 constexpr uint32_t kLowerHalf = 1u << 30;  // in a ticket's location: of a counter of 64 bits
 
 // Numbers of 32 bits in a buffer that are declared to be distinct, also from those of other buffers that are
-// named alike.
+// named alike, or sorted.
 struct DistinctNumbers {
-  std::string name;
-  uint64_t every = 4;  // bytes from one to the next
+  std::string name;     // empty: they may be equal
+  uint64_t every = 4;   // bytes from one to the next
+  bool sorted = false;  // none is negative, or less than those before it
 };
 
 // What each lane of a warp has voted: predicates, 0 of lanes that take no part.

@@ -378,7 +378,7 @@ Scope SymbolTable::share_condition(PredicateId id, Scope with, int depth) {
   return condition.scope = std::max(scope, with);
 }
 
-SymbolId SymbolTable::distinct_in(SymbolId id) const {
+SymbolId SymbolTable::listed_in(SymbolId id) const {
   const Symbol& load = SymbolTable::symbol(id);
   if (load.kind != SymbolKind::kOperation || load.op != Op::kLoad || load.detail != 0 || load.bits != 32 ||
       bits_of(load.type) != 32)

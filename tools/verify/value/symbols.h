@@ -70,14 +70,23 @@ class SymbolTable : public SymbolStore {
   std::optional<Value> masked_votes(Value value, uint64_t mask);
   std::optional<Value> popcount_of_votes(Value value);
   void declare_distinct(SymbolId object, DistinctNumbers numbers) {
+    has_sorted_ |= numbers.sorted;
     distinct_.insert_or_assign(object, std::move(numbers));
   }
   const DistinctNumbers* distinct_numbers(SymbolId object) const {
     const auto found = distinct_.find(object);
     return found == distinct_.end() ? nullptr : &found->second;
   }
-  // The object from which one of its distinct numbers was loaded; 0: the symbol is none.
-  SymbolId distinct_in(SymbolId id) const;
+  // The object from which one of its distinct, or of its sorted, numbers was loaded; 0: the symbol is none.
+  SymbolId distinct_in(SymbolId id) const {
+    const SymbolId object = listed_in(id);
+    return object == 0 || distinct_numbers(object)->name.empty() ? 0 : object;
+  }
+  bool has_sorted() const { return has_sorted_; }
+  SymbolId sorted_in(SymbolId id) const {
+    const SymbolId object = listed_in(id);
+    return object == 0 || !distinct_numbers(object)->sorted ? 0 : object;
+  }
   // All threads of a block, or lanes of a warp, may have got the value, which is one number: it is the same
   // for them.
   // depth: how far it has followed what such a value is computed from.
@@ -99,6 +108,7 @@ class SymbolTable : public SymbolStore {
   void assume(NoWrap which) { assumed_[static_cast<size_t>(which)] = true; }
 
  private:
+  SymbolId listed_in(SymbolId id) const;
   Value combine(Value a, Value b, int64_t sign, unsigned bits);
   Value long_sum(Value a, Value b, int64_t sign, unsigned bits);
   // The same of a condition that decides such a value; returns for whom it is the same now.
@@ -118,6 +128,7 @@ class SymbolTable : public SymbolStore {
   std::map<std::vector<uint64_t>, PredicateId> orders_;  // what they say about which numbers: their name
   std::unordered_map<SymbolId, Votes> ballots_;
   std::unordered_map<SymbolId, DistinctNumbers> distinct_;
+  bool has_sorted_ = false;
   std::unordered_map<SymbolId, SymbolId> lower_halves_;  // of tickets of 64 bits
   std::array<bool, 2> assumed_{};
 };

@@ -31,9 +31,11 @@ struct ParameterValue {
   bool zeroed = false;
   bool distinct_pointers = false;  // the pointers that it holds are declared to point to buffers of their own
   std::string distinct;  // the numbers that it holds, which are declared to be distinct; empty: nothing is
-  uint64_t every = 4;    // bytes from one of these to the next
-  int line = 0;          // of the launch file
-  bool own = false;      // the launch's alone, and not what several launches of the file share
+  // They grow from the buffer's beginning, or do not shrink, and none is negative; this is declared, too.
+  bool sorted = false, increasing = false;
+  uint64_t every = 4;  // bytes from one of these to the next
+  int line = 0;        // of the launch file
+  bool own = false;    // the launch's alone, and not what several launches of the file share
 };
 
 // The source line that a declared fact is about. A launch file may give its name in a comment instead, in

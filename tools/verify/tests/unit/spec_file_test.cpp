@@ -190,7 +190,7 @@ TEST_F(SpecFileTest, ParametersDoNotOverlap) {
 }
 
 TEST_F(SpecFileTest, PropertiesOfBuffersNeedABuffer) {
-  EXPECT_TRUE(parameter_problem("at = 0, u64 = 1, bytes = 4").starts_with(":2: bytes and zeroed belong to"));
+  EXPECT_TRUE(parameter_problem("at = 0, u64 = 1, bytes = 4").starts_with(":2: bytes belongs to"));
   EXPECT_TRUE(parameter_problem("at = 0, u64 = 1, distinct = \"a\"").starts_with(":2: distinct belongs to"));
   EXPECT_EQ(parameter_problem("at = 0, buffer = \"a\", zeroed = 1"), ":2: zeroed must be true or false");
 }
@@ -200,7 +200,9 @@ TEST_F(SpecFileTest, DistinctNumbersHaveAStride) {
       launch("[[launch]]\nparameters = [{at = 0, buffer = \"a\", distinct = \"rows\", every = 12}]\n");
   EXPECT_EQ(read.parameters.at(0).distinct, "rows");
   EXPECT_EQ(read.parameters.at(0).every, 12u);
-  const std::string every = ":2: every must be a multiple of 4, beside distinct, which names the numbers";
+  const std::string every =
+      ":2: every must be a multiple of 4, beside distinct, which names the numbers, sorted or "
+      "strictly_increasing";
   EXPECT_EQ(parameter_problem("at = 0, buffer = \"a\", distinct = \"rows\", every = 6"), every);
   EXPECT_EQ(parameter_problem("at = 0, buffer = \"a\", every = 8"), every);
 }
