@@ -203,9 +203,7 @@ class Reader {
     text(table, "distinct", &value.distinct);
     const bool of_numbers = !value.distinct.empty() || value.sorted || value.increasing;
     if (number(table, "every", 4, 65536, &value.every) && (value.every % 4 != 0 || !of_numbers))
-      return fail(table,
-                  "every must be a multiple of 4, beside distinct, which names the numbers, sorted or "
-                  "strictly_increasing");
+      return fail(table, "every must be a multiple of 4, beside distinct, sorted or strictly_increasing");
     if (std::string word; text(table, "pointers", &word)) {
       if (word != "distinct" || !value.is_buffer)
         return fail(table, "pointers must be \"distinct\", beside buffer");

@@ -157,7 +157,7 @@ class Comparison {
     for (const LinearTerm& left : table_.terms(a_.address.form))
       for (const LinearTerm& right : table_.terms(b_.address.form)) {
         if (left.symbol == right.symbol || left.factor != right.factor || left.factor <= 0) continue;
-        const SymbolId first = table_.distinct_in(left.symbol), second = table_.distinct_in(right.symbol);
+        const SymbolId first = distinct_in(table_, left.symbol), second = distinct_in(table_, right.symbol);
         if (first == 0 || second == 0 ||
             table_.distinct_numbers(first)->name != table_.distinct_numbers(second)->name)
           continue;
@@ -183,7 +183,7 @@ class Comparison {
     std::vector<ListBound> found;
     const auto add = [&](SymbolId id) {
       const bool known = std::ranges::any_of(found, [&](const ListBound& b) { return b.value == id; });
-      if (id != 0 && !known && table_.sorted_in(id) != 0) found.push_back({id, id});
+      if (id != 0 && !known && sorted_in(table_, id) != 0) found.push_back({id, id});
     };
     for (const LinearTerm& term : table_.terms(side.address.form)) add(term.symbol);
     know.any_fact([&](PredicateId fact) {
@@ -193,8 +193,8 @@ class Comparison {
       add(a), add(b);
       // Numbers that differ are in the order of their places.
       if (predicate.compare != CompareKind::kEq || (fact & 1) == 0 || a == 0 || b == 0) return false;
-      const SymbolId list = table_.sorted_in(a);
-      if (list == 0 || list != table_.sorted_in(b)) return false;
+      const SymbolId list = sorted_in(table_, a);
+      if (list == 0 || list != sorted_in(table_, b)) return false;
       const Value apart = table_.subtract(place_of(b), place_of(a), 64);
       const bool swap = (static_cast<int64_t>(apart.constant) > 0) != upper;
       if (apart.known()) found.push_back({swap ? a : b, swap ? b : a, 1});
@@ -229,12 +229,12 @@ class Comparison {
   // the upper one begins behind the other, which does not come before it in the list.
   bool sorted_data(const Side& lower, const Reasoner& know_lower, const Side& upper,
                    const Reasoner& know_upper) {
-    if (!table_.has_sorted()) return false;
+    if (!table_.has_sorted) return false;
     Value common;
     std::vector<int64_t> factors;
     for (const Side* side : {&lower, &upper})
       for (const LinearTerm& term : table_.terms(side->address.form)) {
-        const bool listed = table_.sorted_in(term.symbol) != 0;
+        const bool listed = sorted_in(table_, term.symbol) != 0;
         if (listed && term.factor > 0 && std::ranges::find(factors, term.factor) == factors.end())
           factors.push_back(term.factor);
         if (!listed && side == &lower && factor_of(upper, term.symbol) == term.factor)
@@ -242,9 +242,9 @@ class Comparison {
       }
     for (const ListBound& end : sorted_numbers(lower, know_lower, true))
       for (const ListBound& begin : sorted_numbers(upper, know_upper, false)) {
-        const SymbolId list = table_.sorted_in(end.listed);
+        const SymbolId list = sorted_in(table_, end.listed);
         const Wide behind = range(table_.subtract(place_of(begin.listed), place_of(end.listed), 64)).lo;
-        if (behind < 0 || list != table_.sorted_in(begin.listed)) continue;
+        if (behind < 0 || list != sorted_in(table_, begin.listed)) continue;
         const DistinctNumbers& numbers = *table_.distinct_numbers(list);
         const Wide more = Wide{end.more} + begin.more +
                           (numbers.name.empty() ? 0 : behind / static_cast<Wide>(numbers.every));
@@ -329,7 +329,7 @@ OwnedRange owned_range(const Value& address, SymbolId object, unsigned bytes, Po
 
 DistinctPlaces distinct_places(const Value& address, SymbolTable& table) {
   for (const LinearTerm& term : table.terms(address.form)) {
-    const SymbolId object = table.distinct_in(term.symbol);
+    const SymbolId object = distinct_in(table, term.symbol);
     if (object == 0 || term.factor <= 0) continue;
     const Value rest = table.subtract(address, table.times(term, 64), 64);
     return {object, term.factor, rest, table.symbol(term.symbol).arguments[0], 4};

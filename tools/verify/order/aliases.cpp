@@ -115,7 +115,7 @@ std::string RaceReports::values_that_decide(const Side& a, const Side& b) const 
   const auto is_index = [&](const LinearTerm& term) {
     const Symbol& symbol = table_.symbol(term.symbol);
     return symbol.kind == SymbolKind::kOperation && symbol.op == Op::kLoad && symbol.detail == 0 &&
-           bits_of(symbol.type) >= 16 && table_.distinct_in(term.symbol) == 0;
+           bits_of(symbol.type) >= 16 && distinct_in(table_, term.symbol) == 0;
   };
   const LinearTerms terms = table_.terms(difference.form);
   for (const LinearTerm& one : terms)

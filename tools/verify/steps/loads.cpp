@@ -186,7 +186,7 @@ Value MemorySteps::load_value(BlockState& state, Warp& warp, const Instruction& 
   if (setup_.options.data_seed && place.kind == Place::kNumber && bits_of(in.type) <= 64)
     return sampled(in.type, bits, place.object, place.address.constant);
   const Value value = table_.loaded(in.type, 0, bits, place.address);
-  if (const SymbolId id = table_.single(value); table_.has_sorted() && table_.sorted_in(id) != 0) {
+  if (const SymbolId id = table_.single(value); table_.has_sorted && sorted_in(table_, id) != 0) {
     const Interval range = table_.symbol(id).range.meet({0, INT32_MAX});
     table_.change(id).range = table_.change(id).unsigned_range = range;
   }

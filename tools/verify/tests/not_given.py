@@ -142,7 +142,7 @@ CASES = [
     (BARRIER, ["--allow", "race-of-equal-values", "--param", "1=7", "--block", "48"], 1,
      "; the block has 48 threads, and the source is compiled for up to 64"),
     (WIDTH, ["--block", "32,2", "--grid", "2", "--every-grid", "--param", "1=32"], 1,
-     "thread (0, 1) of block 0 and write by thread (0, 0) of block 1"),
+     "thread (0, 1) of block 0 and write by thread (0, 0) of block 0"),
     (WIDTH, ["--block", "32,2", "--grid", "2", "--every-grid", "--param", "1=32"], 1,
      "grid 2 alone, as none was found for every grid"),
     (ROWS, ["--block", "32,2"], 0, "proved"),

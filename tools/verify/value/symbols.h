@@ -70,7 +70,7 @@ class SymbolTable : public SymbolStore {
   std::optional<Value> masked_votes(Value value, uint64_t mask);
   std::optional<Value> popcount_of_votes(Value value);
   void declare_distinct(SymbolId object, DistinctNumbers numbers) {
-    has_sorted_ |= numbers.sorted;
+    has_sorted |= numbers.sorted;
     distinct_.insert_or_assign(object, std::move(numbers));
   }
   const DistinctNumbers* distinct_numbers(SymbolId object) const {
@@ -78,15 +78,7 @@ class SymbolTable : public SymbolStore {
     return found == distinct_.end() ? nullptr : &found->second;
   }
   // The object from which one of its distinct, or of its sorted, numbers was loaded; 0: the symbol is none.
-  SymbolId distinct_in(SymbolId id) const {
-    const SymbolId object = listed_in(id);
-    return object == 0 || distinct_numbers(object)->name.empty() ? 0 : object;
-  }
-  bool has_sorted() const { return has_sorted_; }
-  SymbolId sorted_in(SymbolId id) const {
-    const SymbolId object = listed_in(id);
-    return object == 0 || !distinct_numbers(object)->sorted ? 0 : object;
-  }
+  SymbolId listed_in(SymbolId id) const;
   // All threads of a block, or lanes of a warp, may have got the value, which is one number: it is the same
   // for them.
   // depth: how far it has followed what such a value is computed from.
@@ -104,11 +96,11 @@ class SymbolTable : public SymbolStore {
     bool used = false;
   };
   std::vector<Declared> declared;
+  bool has_sorted = false;  // some list of numbers is
   bool assumed(NoWrap which) const { return assumed_[static_cast<size_t>(which)]; }
   void assume(NoWrap which) { assumed_[static_cast<size_t>(which)] = true; }
 
  private:
-  SymbolId listed_in(SymbolId id) const;
   Value combine(Value a, Value b, int64_t sign, unsigned bits);
   Value long_sum(Value a, Value b, int64_t sign, unsigned bits);
   // The same of a condition that decides such a value; returns for whom it is the same now.
@@ -128,10 +120,20 @@ class SymbolTable : public SymbolStore {
   std::map<std::vector<uint64_t>, PredicateId> orders_;  // what they say about which numbers: their name
   std::unordered_map<SymbolId, Votes> ballots_;
   std::unordered_map<SymbolId, DistinctNumbers> distinct_;
-  bool has_sorted_ = false;
   std::unordered_map<SymbolId, SymbolId> lower_halves_;  // of tickets of 64 bits
   std::array<bool, 2> assumed_{};
 };
+
+// The object from which one of its distinct numbers was loaded; 0: the symbol is none.
+inline SymbolId distinct_in(const SymbolTable& table, SymbolId id) {
+  const SymbolId object = table.listed_in(id);
+  return object == 0 || table.distinct_numbers(object)->name.empty() ? 0 : object;
+}
+// The same of sorted numbers.
+inline SymbolId sorted_in(const SymbolTable& table, SymbolId id) {
+  const SymbolId object = table.listed_in(id);
+  return object == 0 || !table.distinct_numbers(object)->sorted ? 0 : object;
+}
 
 // The part of a linear form that counts votes of ballots, vote by vote: the votes below two lanes differ by
 // those between them, however many there are below.

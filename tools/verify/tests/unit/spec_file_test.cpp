@@ -201,8 +201,7 @@ TEST_F(SpecFileTest, DistinctNumbersHaveAStride) {
   EXPECT_EQ(read.parameters.at(0).distinct, "rows");
   EXPECT_EQ(read.parameters.at(0).every, 12u);
   const std::string every =
-      ":2: every must be a multiple of 4, beside distinct, which names the numbers, sorted or "
-      "strictly_increasing";
+      ":2: every must be a multiple of 4, beside distinct, sorted or strictly_increasing";
   EXPECT_EQ(parameter_problem("at = 0, buffer = \"a\", distinct = \"rows\", every = 6"), every);
   EXPECT_EQ(parameter_problem("at = 0, buffer = \"a\", every = 8"), every);
 }

@@ -285,16 +285,16 @@ TEST_F(SymbolsTest, DistinctNumbersNeedAPlaceOfTheDeclaredStride) {
   const auto loaded_at = [&](Value offset) {
     return table.single(table.loaded(Type::kU32, 0, 32, table.add(object, offset, 64)));
   };
-  EXPECT_EQ(table.distinct_in(loaded_at(number(16, 64))), id);
-  EXPECT_EQ(table.distinct_in(loaded_at(number(4, 64))), 0u);
+  EXPECT_EQ(distinct_in(table, loaded_at(number(16, 64))), id);
+  EXPECT_EQ(distinct_in(table, loaded_at(number(4, 64))), 0u);
   const Value index = any(64);
-  EXPECT_EQ(table.distinct_in(loaded_at(table.scale(index, 8, 64))), id);
-  EXPECT_EQ(table.distinct_in(loaded_at(table.scale(index, 4, 64))), 0u);
-  EXPECT_EQ(table.distinct_in(table.single(index)), 0u);
-  EXPECT_EQ(table.distinct_in(table.single(table.loaded(Type::kU8, 0, 32, object))), 0u) << "a byte";
-  EXPECT_EQ(table.distinct_in(table.single(table.loaded(Type::kU32, 2, 32, object))), 0u)
+  EXPECT_EQ(distinct_in(table, loaded_at(table.scale(index, 8, 64))), id);
+  EXPECT_EQ(distinct_in(table, loaded_at(table.scale(index, 4, 64))), 0u);
+  EXPECT_EQ(distinct_in(table, table.single(index)), 0u);
+  EXPECT_EQ(distinct_in(table, table.single(table.loaded(Type::kU8, 0, 32, object))), 0u) << "a byte";
+  EXPECT_EQ(distinct_in(table, table.single(table.loaded(Type::kU32, 2, 32, object))), 0u)
       << "constant memory";
-  EXPECT_EQ(table.distinct_in(table.single(table.loaded(Type::kU64, 0, 64, object))), 0u) << "too wide";
+  EXPECT_EQ(distinct_in(table, table.single(table.loaded(Type::kU64, 0, 64, object))), 0u) << "too wide";
 }
 
 }  // namespace
