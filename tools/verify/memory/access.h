@@ -31,6 +31,12 @@ struct Home {
   uint32_t cluster = 0;
 };
 
+// What all lanes of an access store, unless they store several numbers.
+struct StoredNumber {
+  std::optional<uint64_t> number = {};
+  bool several = false;
+};
+
 // What all accesses of a warp by one instruction have in common.
 struct AccessRecord {
   AccessKind kind = AccessKind::kRead;
@@ -44,12 +50,12 @@ struct AccessRecord {
   uint32_t warp = 0;
   Home home;
   uint32_t bytes = 4;
+  uint32_t element = 4;  // bytes of each number that the access has
   uint64_t tile = 0;  // of wmma: the same number for the same place; 0: each lane has an address of its own
-  uint32_t acquired = 0;                // grid barriers that all its lanes have seen full
-  uint32_t seen = 0;                    // and those that they have seen full, whether a fence followed or not
-  uint32_t uncovered = 0;               // grid barriers at which the block had arrived before
-  std::optional<uint64_t> stored = {};  // by all lanes, unless it stores several
-  bool stores_several = false;
+  uint32_t acquired = 0;   // grid barriers that all its lanes have seen full
+  uint32_t seen = 0;       // and those that they have seen full, whether a fence followed or not
+  uint32_t uncovered = 0;  // grid barriers at which the block had arrived before
+  StoredNumber stored = {};
   int last_barrier = 0;  // that the warp's first lane has come through: 1 plus the instruction; 0: none
   PathPointer warp_path = nullptr;
   PathPointer block_path = nullptr;
@@ -141,7 +147,7 @@ inline bool conflict(const AccessRecord& a, const AccessRecord& b) {
   const StrongFor narrower = std::max(a.scope, b.scope);
   const bool in_scope = a.home.block == b.home.block || narrower == StrongFor::kAll ||
                         (narrower == StrongFor::kCluster && a.home.cluster == b.home.cluster);
-  return !(strong_a && strong_b && in_scope && a.bytes == b.bytes);
+  return !(strong_a && strong_b && in_scope && a.element == b.element);
 }
 
 // Whether the access is made in the asynchronous proxy, and another in the generic one before must have been
@@ -156,7 +162,8 @@ inline bool needs_proxy_fence(const AccessRecord& mine, const AccessRecord& othe
 
 // Whether two stores, which touch common bytes, store the same number.
 inline bool store_the_same(const AccessRecord& a, const AccessRecord& b) {
-  return a.stored && a.stored == b.stored && !a.stores_several && !b.stores_several && a.bytes == b.bytes;
+  return a.stored.number && a.stored.number == b.stored.number && !a.stored.several && !b.stored.several &&
+         a.bytes == b.bytes;
 }
 
 // One thread's side of a comparison.

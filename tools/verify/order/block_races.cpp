@@ -57,6 +57,7 @@ void BlockRaces::access(BlockState& state, Warp& warp, const Instruction& in, Ac
   const uint32_t id =
       order_.records.add(state, warp, shared | global, in, kind, bytes, path, certain, flight, tile);
   order_.records[id].in_global |= global != 0;
+  order_.records[id].element = bytes / in.vector / (in.type == Type::kF16x2 ? 2 : 1);
   order_.records[id].strong = in.order.strong || in.order.acquire || in.order.release ||
                               (in.order.is_volatile && (shared != 0 ? setup_.options.volatile_shared_strong
                                                                     : setup_.options.volatile_global_strong));
@@ -74,14 +75,14 @@ void BlockRaces::note_stored(const BlockState& state, const Warp& warp, uint32_t
   if (in.op != Op::kStore || in.vector != 1 || in.operands.size() != 1 ||
       in.operands[0].kind == OperandKind::kNone)
     return;
-  AccessRecord& access = order_.records[record];
+  StoredNumber& stored = order_.records[record].stored;
   bool all = true;
   each_lane(lanes, [&](int lane) {
     const Value value = read(state, warp, in.operands[0], lane);
-    if (lane == std::countr_zero(lanes) && !access.stored) access.stored = value.constant;
-    all &= value.known() && access.stored == value.constant && !access.stores_several;
+    if (lane == std::countr_zero(lanes) && !stored.number) stored.number = value.constant;
+    all &= value.known() && stored.number == value.constant && !stored.several;
   });
-  access.stores_several = !all;
+  stored.several = !all;
 }
 
 void BlockRaces::exact_accesses(BlockState& state, Warp& warp, uint32_t record, Lanes lanes,

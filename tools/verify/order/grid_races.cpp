@@ -8,9 +8,8 @@ namespace glove::verify {
 namespace {
 
 // What decides whether accesses of two blocks conflict and whether a grid barrier orders them.
-using AccessClass =
-    std::tuple<std::pair<uint32_t, uint32_t>, AccessKind, bool, StrongFor, uint32_t, uint32_t, uint32_t,
-               uint32_t>;  // as in class_of
+using AccessClass = std::tuple<std::pair<uint32_t, uint32_t>, AccessKind, bool, StrongFor, uint32_t, uint32_t,
+                               uint32_t, uint32_t, uint32_t>;  // as in class_of
 
 AccessClass class_of(const AccessRecord& record) {
   return {{record.home.cluster, record.home.block},
@@ -18,6 +17,7 @@ AccessClass class_of(const AccessRecord& record) {
           record.strong,
           record.scope,
           record.bytes,
+          record.element,
           record.acquired,
           record.seen,
           record.uncovered};

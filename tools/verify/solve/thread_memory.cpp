@@ -87,6 +87,7 @@ void ThreadModel::step_memory(const Instruction& in, Term active, bool exact) {
   if (is_narrow(in.order.scope) && !in.order.is_volatile) access.record.scope = StrongFor::kBlock;
   access.record.instruction = setup_.number_of(in);
   access.record.bytes = bytes_of(in.type) * in.vector;
+  access.record.element = bytes_of(in.type) / (in.type == Type::kF16x2 ? 2 : 1);
   access.condition = active;
   access.phase = phase_;
   access.exact = exact && address.exact && !warps_meet_;

@@ -92,3 +92,17 @@ BLOCK(256) ok_some_scatter(unsigned* o, const unsigned* to, const float* x) {
   if (x[ME] > 0) ref<>(o[to[ME]]).store(ME, relaxed); }
 BLOCK(256) race_some_scatter(unsigned* o, const unsigned* to, const float* x) {
   if (x[ME] > 0) o[to[ME]] = ME; }
+// vectors and packed numbers are as many accesses as they have elements
+#define STORE_PAIR(p) asm volatile("st.relaxed.gpu.global.v2.u32 [%0], {%1, %1};" ::"l"(p), "r"(ME) : "memory")
+BLOCK(256) ok_pair_and_element(unsigned* o) {
+  if (threadIdx.x % 2 == 0) STORE_PAIR(o); else ref<>(o[1]).store(ME, relaxed); }
+BLOCK(256) race_pair_and_eight_bytes(unsigned long long* o) {
+  if (threadIdx.x % 2 == 0) STORE_PAIR(o); else ref<unsigned long long>(o[0]).store(ME, relaxed); }
+BLOCK(256) race_scattered_pairs_and_eight_bytes(unsigned long long* o, const unsigned* to) {
+  if (blockIdx.x == 0) STORE_PAIR(o + to[ME]); else ref<unsigned long long>(o[to[ME]]).store(ME, relaxed); }
+#define ADD_HALVES(p) asm volatile("red.relaxed.gpu.global.add.noftz.f16x2 [%0], %1;" ::"l"(p), "r"(ME) : "memory")
+BLOCK(256) ok_halves_and_half(unsigned short* o) {
+  if (threadIdx.x % 2 == 0) ADD_HALVES(o);
+  else asm volatile("red.relaxed.gpu.global.add.noftz.f16 [%0], %1;" ::"l"(o + 1), "h"((unsigned short)1) : "memory"); }
+BLOCK(256) race_halves_and_word(unsigned* o) {
+  if (threadIdx.x % 2 == 0) ADD_HALVES(o); else atomicAdd(o, 1u); }
