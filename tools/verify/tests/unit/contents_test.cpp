@@ -274,7 +274,9 @@ TEST(Conflict, StrongAccessesOfOneSizeDoNotConflict) {
   EXPECT_TRUE(conflict(a, b));
   b.strong = true;
   EXPECT_FALSE(conflict(a, b));
-  b.bytes = 8;
+  b.bytes = 8;  // two elements
+  EXPECT_FALSE(conflict(a, b));
+  b.element = 8;
   EXPECT_TRUE(conflict(a, b));
 }
 
