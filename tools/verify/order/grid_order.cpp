@@ -5,15 +5,19 @@
 
 namespace glove::verify {
 
-// Whether what the block did in earlier phases is behind a fence, as far as the thread's own says. A thread's
-// fence covers what its block did before the barrier in front of it. With the fence in an earlier phase, each
-// thread has to fence what it did since, and its fence is ordered with the addition by the barrier: for
-// fence.sc this is enough, since fence.sc operations are totally ordered, so a thread that observes the
-// addition fences after us.
-bool GridOrder::released(const BlockState& state, const Warp& warp, int lane) {
+// What orders what the block did in earlier phases before a change: its own release, or the thread's fence.
+// Without a clock: nothing does. A thread's fence covers what its block did before the barrier in front of
+// it. With the fence in an earlier phase, each thread has to fence what it did since, and its fence is
+// ordered with the addition by the barrier: for fence.sc this is enough, since fence.sc operations are
+// totally ordered, so a thread that observes the addition fences after us.
+FenceMark GridOrder::release_of(const BlockState& state, const Warp& warp, const Instruction& in, int lane) {
+  const uint32_t thread = warp.thread(lane);
+  if (in.order.release && in.order.scope == FenceScope::kDevice)
+    return {state.clocks.known(thread), state.clocks.epoch(thread), state.shadow.phase, false, false};
   const FenceMark& mark = warp.fence[lane];
-  if (!mark.clock) return false;
-  return mark.phase == state.shadow.phase || (mark.sequential && state.unfenced_phase < mark.phase);
+  const bool covers = mark.clock != nullptr && (mark.phase == state.shadow.phase ||
+                                                (mark.sequential && state.unfenced_phase < mark.phase));
+  return covers ? mark : FenceMark{};
 }
 
 bool GridOrder::counts_up(const Instruction& in, Value amount) const {
@@ -43,18 +47,18 @@ void GridOrder::note_unclear(const Place& place) {
 }
 
 // The thread changes a place by a number. `key`: what makes this the block's only such change.
-void GridOrder::note_change(BlockState& state, const Warp& warp, int lane, const Place& place, uint64_t key,
-                            Change change) {
-  const uint32_t at = order_.locations.number(place);
+void GridOrder::note_change(BlockState& state, const Warp& warp, const Instruction& in, int lane,
+                            const Place& place, uint64_t key, Change change) {
+  const uint32_t at = order_.locations.number(place), thread = warp.thread(lane);
   SyncPlace& sync = sync_at(place);
-  if (released(state, warp, lane)) {
+  const FenceMark mark = release_of(state, warp, in, lane);
+  if (mark.clock != nullptr) {
     const auto known = releases_.find({at, key});
     const auto bit = known != releases_.end() ? known->second : static_cast<uint32_t>(releases_.size());
     if (bit >= 32 || has(state.arrived, bit)) {
       sync.spoiled = true;
       return note_unclear(place);
     }
-    const FenceMark& mark = warp.fence[lane];
     releases_[{at, key}] = bit;
     change.release = 1u << bit;
     change.carries = state.clocks.counters_of(*mark.clock);
@@ -62,16 +66,18 @@ void GridOrder::note_change(BlockState& state, const Warp& warp, int lane, const
     if (!mark.sequential) fences_.light_releases |= change.release;
     places_of_[bit] = key_of(place);
     state.arrived |= change.release;
-    state.releases[bit] = {warp.thread(lane), mark};
-    // What came before a release of the place that comes before this one.
-    for (auto other = releases_.lower_bound({at, 0}); other != releases_.end() && other->first.first == at;
-         ++other) {
-      if (!has(state.arrived, other->second)) continue;
-      const auto& [thread, fence] = state.releases.at(other->second);
-      const bool later =
-          thread == warp.thread(lane) ? fence.epoch <= mark.epoch : (*mark.clock)[thread] >= fence.epoch;
-      if (later) change.release |= 1u << other->second;
-    }
+    state.releases[bit] = {thread, mark};
+    state.clocks.advance({thread});  // what comes behind the release is not covered by it
+  }
+  // What came before a release of the place that comes before this change: any of the thread's own, or one
+  // that the thread knows of.
+  for (auto other = releases_.lower_bound({at, 0}); other != releases_.end() && other->first.first == at;
+       ++other) {
+    if (!has(state.arrived & ~change.release, other->second)) continue;
+    const auto& [releaser, fence] = state.releases.at(other->second);
+    if (releaser != thread && (mark.clock == nullptr || (*mark.clock)[releaser] < fence.epoch)) continue;
+    change.release |= 1u << other->second;
+    change.carries |= state.clocks.counters_of(*fence.clock);
   }
   const auto [known, first] = sync.changes.try_emplace({key, state.block}, change);
   if (first) return;
@@ -92,7 +98,7 @@ bool GridOrder::raise_flag(BlockState& state, Warp& warp, const Instruction& in,
   sync.stores = true;
   const uint64_t number = mask_bits(value.constant, bits_of(in.type));
   sync.spoiled |= number != 0 && sync.changes.count({0, state.block}) > 0;  // it may not hold 0 before
-  note_change(state, warp, lane, place, number, {.number = number});
+  note_change(state, warp, in, lane, place, number, {.number = number});
   return true;
 }
 
@@ -149,21 +155,27 @@ void GridOrder::counter_addition(BlockState& state, Warp& warp, const Instructio
   const bool turns = reversing_.count(at) > 0;
   if (turns && number == (state.block == 0 ? turn : 1u)) number = 1;
   const bool known = certain && amount.known() && number <= INT32_MAX && !sync.stores;
-  if (!known && released(state, warp, lane)) note_unclear(place);
+  const bool released = release_of(state, warp, in, lane).clock != nullptr;
   const uint64_t least = least_seen(state.clocks.seen_counters(warp.thread(lane)), at);
   const uint32_t before = rounds(state, at);
   const auto last = sync.changes.find({before, state.block});
-  if (!known || is_narrow(in.order.scope) || !released(state, warp, lane) || (turns && number != 1) ||
+  if (!known || is_narrow(in.order.scope) || !released || (turns && number != 1) ||
       (before > 0 &&
-       (!sync.set_back.empty() || sync.wraps || last == sync.changes.end() || least <= last->second.least)))
+       (!sync.set_back.empty() || sync.wraps || last == sync.changes.end() || least <= last->second.least))) {
+    // Additions of several threads, each of which releases, may count together.
+    const auto release = releases_.find({at, before});
+    const bool other = release != releases_.end() && has(state.arrived, release->second) &&
+                       state.releases.at(release->second).first != warp.thread(lane);
+    if (released && (!known || other)) note_unclear(place);
     return spoil_counter(place);
+  }
   if (sights_.size() >= kMostSights && (before > 0 || turns))
     return report_.unproved(in,
                             "the blocks meet more often than " + std::to_string(kMostSights) +
                                 " times, or how often is not known",
                             &state);
   sync.adds = true;
-  note_change(state, warp, lane, place, before + 1, {.number = number, .least = least});
+  note_change(state, warp, in, lane, place, before + 1, {.number = number, .least = least});
 }
 
 void GridOrder::observe(const BlockState& state, Warp& warp, const Instruction& in, const Place& place,
@@ -179,6 +191,14 @@ void GridOrder::observe(const BlockState& state, Warp& warp, const Instruction& 
   if (!reversing_.empty()) symbol.arguments[0] = {rounds(state, at), 0};
   if (in.order.acquire) symbol.arguments[1] = {1, 0};
   if (in.order.is_volatile || !is_narrow(in.order.scope)) symbol.arguments[2] = {1, 0};
+}
+
+void GridOrder::acquire_again(BlockState& state, const Warp& warp, const Instruction& in, const Place& place,
+                              int lane) {
+  const auto at = order_.locations.known_number(place);
+  for (uint32_t i = 0; at && !is_narrow(in.order.scope) && i < sights_.size(); ++i)
+    if (sights_[i].location == *at)
+      see_counters(state, warp, lane, warp.observed[lane] & Observed::kOwn << i, false, false);
 }
 
 GridOrder::Seen GridOrder::seen_in(PredicateId fact) const {
@@ -328,18 +348,18 @@ void GridOrder::step_fence(BlockState& state, Warp& warp, Lanes lanes, const Ins
   if (in.order.scope != FenceScope::kDevice &&
       !(setup_.cluster.several() && in.order.scope == FenceScope::kCluster))
     return;
-  // An access that releases is a fence for what comes before it, and acquires nothing that others have seen.
-  const bool whole = in.op == Op::kFence;
-  if (whole) note_facts(state, warp, lanes);
+  const bool acquires = in.order.acquire || !in.order.release;
+  if (acquires) note_facts(state, warp, lanes);
   each_lane(lanes, [&](int lane) {
     const uint32_t thread = warp.thread(lane);
-    const uint64_t observed = whole ? warp.observed[lane] : 0;
+    const uint64_t observed = acquires ? warp.observed[lane] : 0;
     see_counters(state, warp, lane, observed / Observed::kOwn, in.order.sequential, false);
     if (in.order.sequential) see_counters(state, warp, lane, observed / Observed::kElsewhere, true, true);
+    if (acquires) warp.unfenced_loads &= ~(1u << lane);
+    if (in.order.acquire && !in.order.release) return;
     warp.fence[lane] = {state.clocks.known(thread), state.clocks.epoch(thread), state.shadow.phase,
-                        in.order.sequential, whole};
+                        in.order.sequential, acquires};
     state.clocks.advance({thread});  // what comes behind the fence is not covered by it
-    if (whole) warp.unfenced_loads &= ~(1u << lane);
   });
 }
 

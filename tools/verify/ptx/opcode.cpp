@@ -59,8 +59,6 @@ void comparison(Instruction& out) {
 
 void fence(Instruction& out, const Parts& parts) {
   out.order.sequential |= parts[0] == "membar";
-  // A fence that only acquires or only releases is a part of one; as none at all it is on the safe side.
-  if (out.order.acquire != out.order.release) out.order.scope = FenceScope::kNone;
   if (out.op == Op::kProxyFence) return;
   if (out.order.scope == FenceScope::kNone && parts[0] == "fence" && parts.size() < 3)
     reject(out, "no scope");

@@ -109,7 +109,6 @@ void MemorySteps::step_store(BlockState& state, Warp& warp, const Instruction& i
   if (report_.ended()) return;
   order_.block_races.access(state, warp, in, AccessKind::kWrite, bytes * in.vector, active, places, guard);
   if (report_.ended()) return;
-  if (in.order.release) order_.grid.step_fence(state, warp, active & guard.certain, in);
   each_lane(active, [&](int lane) {
     Place place = places[lane];
     for (unsigned i = 0; i < in.vector && !report_.ended(); ++i) {
@@ -224,7 +223,6 @@ void MemorySteps::step_atomic(BlockState& state, Warp& warp, const Instruction& 
     const Value amount = in.operands.empty() || in.operands[0].kind == OperandKind::kNone
                              ? table_.fresh(8 * bytes, Scope::kThread)
                              : read(state, warp, in.operands[0], lane);
-    if (in.order.release && has(guard.certain, lane)) order_.grid.step_fence(state, warp, 1u << lane, in);
     order_.waits.log_change(state, warp, in, place, lane, amount, certain);
     if (in.atomic == AtomicOp::kAdd && !is_float(in.type)) {
       order_.grid.counter_addition(state, warp, in, place, lane, amount, certain);
@@ -277,6 +275,8 @@ void MemorySteps::step_load(BlockState& state, Warp& warp, const Instruction& in
   });
   if (report_.ended()) return;
   order_.block_races.access(state, warp, in, AccessKind::kRead, bytes * in.vector, active, places, guard);
+  each_lane(in.order.acquire ? active & guard.certain : 0,
+            [&](int lane) { order_.grid.acquire_again(state, warp, in, places[lane], lane); });
 }
 
 void MemorySteps::step_tile(BlockState& state, Warp& warp, Lanes lanes, const Instruction& in) {

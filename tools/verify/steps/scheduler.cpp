@@ -182,6 +182,7 @@ bool Scheduler::warp_complete(BlockState& state, Warp& warp, Lanes lanes, int pc
 }
 
 void Scheduler::step_warp_barrier(BlockState& state, Warp& warp, Lanes members) {
+  order_.grid.acquire_seen(state, warp, members);
   state.clocks.synchronise(threads_of(warp, members));
   for (Context* context = open_.innermost; context != nullptr; context = context->outer)
     context->synchronises = true;

@@ -288,3 +288,80 @@ BLOCK(64) unproved_number_from_outside(unsigned* f, float* d, float* o, unsigned
   if (threadIdx.x > 0) return;
   if (b == 0) { d[0] = 1; __threadfence(); STRONG(f) = number; }
   if (b == 1) { while (STRONG(f) != number) {} __threadfence(); *o = d[0]; } }
+// releases and acquires of one place, which are no fences for another
+template <class Raise, class Wait>
+__device__ void hand_over(float* d, float* o, Raise raise, Wait wait) {
+  if (threadIdx.x > 0 || blockIdx.x > 1) return;
+  if (blockIdx.x == 0) { d[0] = 1; raise(); }
+  else { wait(); *o = d[0]; } }
+#define UNTIL(number) [&] { while (ref<>(f[0]).load(acquire) != number) {} }
+#define AT_ONCE [&] { ref<>(f[0]).store(1, release); }
+BLOCK(64) ok_released_and_stored_again(unsigned* f, float* d, float* o) {
+  hand_over(d, o, [&] { ref<>(f[0]).store(1, release); ref<>(f[0]).store(2, relaxed); }, UNTIL(2)); }
+BLOCK(64) race_released_elsewhere(unsigned* f, float* d, float* o) {
+  hand_over(d, o, [&] { ref<>(f[1]).store(1, release); ref<>(f[0]).store(2, relaxed); }, UNTIL(2)); }
+BLOCK(64) race_added_elsewhere(unsigned* f, float* d, float* o) {
+  hand_over(d, o, [&] { ref<>(f[1]).fetch_add(1, cuda::memory_order_acq_rel); ref<>(f[0]).store(2, relaxed); }, UNTIL(2)); }
+BLOCK(64) race_released_elsewhere_and_added(unsigned* f, float* d, float* o) {
+  hand_over(d, o, [&] { ref<>(f[1]).fetch_add(1, release); ref<>(f[0]).fetch_add(2, relaxed); }, UNTIL(2)); }
+BLOCK(64) ok_fence_before_a_release_elsewhere(unsigned* f, float* d, float* o) {
+  hand_over(d, o, [&] { __threadfence(); ref<>(f[1]).store(1, release); ref<>(f[0]).store(2, relaxed); }, UNTIL(2)); }
+BLOCK(64) race_written_behind_the_release(unsigned* f, float* d, float* o) {
+  hand_over(d, o, [&] { ref<>(f[0]).store(1, release); d[0] = 2; ref<>(f[0]).store(2, relaxed); }, UNTIL(2)); }
+BLOCK(64) race_stored_again_by_another(unsigned* f, float* d, float* o) {
+  if (blockIdx.x == 0) {
+    if (threadIdx.x == 0) { d[0] = 1; ref<>(f[0]).store(1, release); }
+    __syncthreads();
+    if (threadIdx.x == 1) ref<>(f[0]).store(2, relaxed);
+  } else if (blockIdx.x == 1 && threadIdx.x == 0) { while (ref<>(f[0]).load(acquire) != 2) {} *o = d[0]; } }
+BLOCK(64) ok_polled_and_acquired(unsigned* f, float* d, float* o) {
+  hand_over(d, o, AT_ONCE, [&] { while (ref<>(f[0]).load(relaxed) == 0) {} (void)ref<>(f[0]).load(acquire); }); }
+BLOCK(64) race_polled_and_acquired_elsewhere(unsigned* f, float* d, float* o) {
+  hand_over(d, o, AT_ONCE, [&] { while (ref<>(f[0]).load(relaxed) == 0) {} (void)ref<>(f[1]).load(acquire); }); }
+BLOCK(64) race_polled_and_added_elsewhere(unsigned* f, float* d, float* o) {
+  hand_over(d, o, AT_ONCE, [&] { while (ref<>(f[0]).load(relaxed) == 0) {}
+                                 ref<>(f[1]).fetch_add(1, cuda::memory_order_acq_rel); }); }
+BLOCK(64) race_polled_and_acquired_for_the_block(unsigned* f, float* d, float* o) {
+  hand_over(d, o, AT_ONCE, [&] { while (ref<>(f[0]).load(relaxed) == 0) {} (void)ref<of_block>(f[0]).load(acquire); }); }
+BLOCK(64) race_polled_and_perhaps_acquired(unsigned* f, float* d, float* o, int acquires) {
+  hand_over(d, o, AT_ONCE, [&] { while (ref<>(f[0]).load(relaxed) == 0) {}
+    asm volatile("{ .reg .pred p; .reg .u32 r; setp.ne.s32 p, %1, 0; @p ld.acquire.gpu.u32 r, [%0]; }"
+                 ::"l"(f), "r"(acquires) : "memory"); }); }
+// fences that only release or only acquire, which need compute capability 9.0 to run
+#define FENCE(kind) asm volatile("fence." kind ".gpu;" ::: "memory")
+template <bool kAcquires, bool kReleases>
+__device__ void hand_on(unsigned* f, float* d, float* o) {
+  const unsigned b = blockIdx.x;
+  if (threadIdx.x > 0) return;
+  if (b == 0) { d[0] = 1; if (kReleases) FENCE("release"); else FENCE("acquire"); ref<>(f[0]).store(1, relaxed); }
+  if (b == 1) { while (ref<>(f[0]).load(relaxed) == 0) {} if (kAcquires) FENCE("acquire");
+                FENCE("release"); ref<>(f[1]).store(1, relaxed); }
+  if (b == 2) { while (ref<>(f[1]).load(relaxed) == 0) {} FENCE("acquire"); *o = d[0]; } }
+BLOCK(64) ok_one_way_fences(unsigned* f, float* d, float* o) { hand_on<true, true>(f, d, o); }
+BLOCK(64) race_fence_only_releases(unsigned* f, float* d, float* o) { hand_on<false, true>(f, d, o); }
+BLOCK(64) race_fence_only_acquires(unsigned* f, float* d, float* o) { hand_on<true, false>(f, d, o); }
+// a barrier of a warp hands on what one lane has acquired; a shuffle does not
+template <class Meet>
+__device__ void through_a_warp(unsigned* f, float* d, float* o, Meet meet) {
+  const unsigned b = blockIdx.x, t = threadIdx.x;
+  if (b == 0 && t == 0) { d[0] = 1; ref<>(f[0]).store(1, release); }
+  if (b == 1 && t < 32) {
+    if (t == 0) while (ref<>(f[0]).load(acquire) == 0) {}
+    meet();
+    if (t == 1) ref<>(f[1]).store(1, release); }
+  if (b == 2 && t == 0) { while (ref<>(f[1]).load(acquire) == 0) {} *o = d[0]; } }
+BLOCK(64) ok_through_a_warp(unsigned* f, float* d, float* o) { through_a_warp(f, d, o, [] { __syncwarp(); }); }
+BLOCK(64) race_through_a_shuffle(unsigned* f, float* d, float* o) {
+  through_a_warp(f, d, o, [&] { if (__shfl_sync(~0u, threadIdx.x, 0) > 31) d[1] = 0; }); }
+// each thread counts what it has written
+template <bool kFences, unsigned kFull>
+__device__ void all_count(unsigned* c, float* d, float* o) {
+  const unsigned b = blockIdx.x, t = threadIdx.x;
+  if (b == 0) { d[t] = 1; if (kFences) __threadfence(); atomicAdd(c, 1); }
+  if (b != 1) return;
+  if (t == 0) while (ref<>(c[0]).load(acquire) < kFull) {}
+  __syncthreads();
+  o[t] = d[63 - t]; }
+BLOCK(64) unproved_all_count(unsigned* c, float* d, float* o) { all_count<true, 64>(c, d, o); }
+BLOCK(64) unproved_half_of_them_count(unsigned* c, float* d, float* o) { all_count<true, 32>(c, d, o); }
+BLOCK(64) race_all_count_without_fence(unsigned* c, float* d, float* o) { all_count<false, 64>(c, d, o); }
