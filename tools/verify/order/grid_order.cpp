@@ -286,7 +286,9 @@ uint32_t GridOrder::numbers_seen(const BlockState& state, PredicateId fact, Symb
   const Seen seen = seen_in(fact);
   *by = seen.symbol;
   if (seen.symbol == 0) {
-    *by = observed_in(fact);
+    const auto [known, is_new] = observed_.try_emplace(fact);
+    if (is_new) known->second = observed_in(fact);
+    *by = known->second;
     return *by != 0 ? 1u << kMostSights : 0;
   }
   const Symbol& symbol = table_.symbol(seen.symbol);

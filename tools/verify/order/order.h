@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <unordered_map>
 
 #include "order/order_part.h"
 #include "order/sync_place.h"
@@ -193,6 +194,7 @@ class GridOrder : private OrderPart {
   std::map<uint32_t, uint32_t> reversing_;     // locations whose top bit ends a round, and the first addition
   std::map<uint32_t, GlobalPlace> places_of_;  // by release
   std::vector<Sight> sights_;                  // by number
+  std::unordered_map<PredicateId, SymbolId> observed_;  // observed_in()
   std::vector<std::vector<uint32_t>> before_;  // by sight: the releases of each block, once all have run
   std::set<SymbolId> unclear_;                 // buffers that something else changes
   std::set<uint32_t> used_;                    // sights of somebody
