@@ -123,7 +123,7 @@ Status SpreadSearcher::search(std::span<SearchRequest> requests) {
       asked[i].clear();
       asked[i].reserve(own.size());
       for (const SearchRequest& request : own)
-        asked[i].push_back({request.query, request.k, &interrupted, {}, {}, {}});
+        asked[i].push_back({request.query, request.k, {&interrupted}, {}, {}, {}});
       return searcher.search(asked[i]);
     });
     if (answered[piece].fetch_add(1) + 1 < slices) return;
