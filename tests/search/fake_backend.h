@@ -25,7 +25,8 @@ class PlainSearcher : public Searcher {
 
   Status search(std::span<SearchRequest> requests) override {
     for (SearchRequest& request : requests) {
-      if (request.terms.interrupted != nullptr) GLOVE_RETURN_IF_ERROR(check_interrupt(*request.terms.interrupted));
+      if (request.terms.interrupted != nullptr)
+        GLOVE_RETURN_IF_ERROR(check_interrupt(*request.terms.interrupted));
       request.rows.clear();
       for (int64_t id = model_->words() - 1; id >= 0; --id)
         if (is_in_mask(*request.query, id)) request.rows.push_back({id, kNoScore});
