@@ -200,18 +200,13 @@ Result<int64_t> LiveRelation::score_candidates(const Query& query, std::span<con
 Result<std::optional<Answers>> LiveRelation::candidates(std::span<const Query> queries, int64_t k,
                                                         const SearchOptions& options, SearchReport& report) {
   const PartSet& parts = *state_.parts;
-  const auto cpu = [&] { return std::string(parts.searchers().engine().backends().all().back()->name()); };
-  if (parts.model().is_shifted() && options.backend != "auto" && options.backend != cpu())
-    return Error{ErrorCode::kInvalidArgument,
-                 "an index whose metric is not 'cosine' is searched by the CPU; use the backend 'auto' or '" +
-                     cpu() + "' instead of '" + options.backend + "'"};
-  SearchOptions reading = options;
-  if (parts.has_outlines() || parts.model().is_shifted()) reading.backend = cpu();
   if (!parts.has_outlines()) {
-    GLOVE_ASSIGN_OR_RETURN(Answers found, candidates_of(parts.searchers(), queries, k, reading, report));
+    GLOVE_ASSIGN_OR_RETURN(Answers found, candidates_of(parts.searchers(), queries, k, options, report));
     return std::optional(std::move(found));
   }
   OutlineReader reader(state_, source_, codes_);
+  SearchOptions reading = options;
+  reading.backend = parts.searchers().engine().backends().all().back()->name();  // the CPU
   reading.reader = &reader;
   auto found = candidates_of(parts.searchers(), queries, k, reading, report);
   if (!found.ok() && reader.has_lost_segment()) return std::optional<Answers>();

@@ -31,4 +31,23 @@ struct QueryBound {
   }
 };
 
+// The query's part of the bound of codes that are shifted (model/shifted_codes.h). A row with `along` a and
+// `length` l, and otherwise as QueryBound says, has
+//
+//   estimate = sum * row_scale * inverse_scale + a * along - square * l^2 + base
+//   error = residual * error_slope + error_offset + l * length_slope + l^2 * square_slope
+struct ShiftBound {
+  float along = 0;
+  float square = 0;
+  float base = 0;
+  float length_slope = 0;
+  float square_slope = 0;
+
+  // Adds the terms of a row to its estimate and error.
+  GLOVE_HOST_DEVICE void add(float row_along, float row_length, float& estimate, float& error) const {
+    estimate += along * row_along - square * (row_length * row_length) + base;
+    error += length_slope * row_length + square_slope * (row_length * row_length);
+  }
+};
+
 }  // namespace glove

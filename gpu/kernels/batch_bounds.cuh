@@ -16,9 +16,30 @@ struct ChunkQuery {
   float floor;
 };
 
+// What ShiftBound adds to the sum in question, divided as the other terms are:
+// along * along(row) + length * length(row) + square * length(row)^2.
+struct ChunkShift {
+  float along;
+  float length;
+  float square;
+
+  // Returns what `rest`, the terms of ChunkQuery, becomes.
+  __device__ float add(float rest, float row_along, float row_length) const {
+    return fmaf(along, row_along, fmaf(fmaf(square, row_length, length), row_length, rest));
+  }
+};
+
+// Returns the terms of a query, which are 0 for padding.
+__device__ inline ChunkShift chunk_shift(const BatchScanParams& scan, int query) {
+  if (query >= scan.queries) return {0.0f, 0.0f, 0.0f};
+  const ShiftBound shift = scan.parameters[query].shift;
+  const float scale = 1.0f / scan.parameters[query].bound.inverse_scale;
+  return {shift.along * scale, shift.length_slope * scale, (shift.square_slope - shift.square) * scale};
+}
+
 // Returns the bound of a query against a threshold. That of padding rules every row out.
 __device__ inline ChunkQuery chunk_query(const BatchScanParams& scan, int query, float threshold) {
-  if (query >= scan.queries) return {0.0f, -INFINITY};
+  if (query >= scan.queries) return {1.0f, -INFINITY};
   const QueryBound bound = scan.parameters[query].bound;
   const double scale = 1.0 / bound.inverse_scale;
   const double room = static_cast<double>(bound.error_offset) - threshold;

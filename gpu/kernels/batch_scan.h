@@ -26,6 +26,8 @@ struct ListedRow {
 // The parameters of one query; device memory holds an array of them.
 struct BatchQuery {
   QueryBound bound;
+  ShiftBound shift;  // if the codes are shifted
+  float least;       // rows with a lower upper bound need not be found
   double norm_squared;
 };
 

@@ -160,9 +160,9 @@ struct Level<4> {
   }
 };
 
-// Bounds the rows of the block's tiles. kMasked: the part may have a mask; without one, looking for it would
-// take the scan of 8 bits 1 us of 35.
-template <int kBits, bool kMasked>
+// Bounds the rows of the block's tiles. kShifted: the codes are shifted. kMasked: the part may have a mask;
+// without one, looking for it would take the scan of 8 bits 1 us of 35.
+template <int kBits, bool kShifted, bool kMasked>
 __device__ void scan_share(const QueryBlock& block, Level<kBits>& level) {
   using Sums = typename Level<kBits>::Sums;
   const SingleScanParams& scan = block.scan;
@@ -181,7 +181,14 @@ __device__ void scan_share(const QueryBlock& block, Level<kBits>& level) {
       const float residual = masks.has_row(admissible) ? __ldcs(codes.residuals + row) : INFINITY;
       const int sum = tile_dot<kCodeLoads, Sums>(
           reinterpret_cast<const uint4*>(codes.codes) + tile * tile_quads, planes, words, block.lane);
-      bound = row_bound(level.sum_of(scan, sum), scale, residual, scan.bound);
+      if constexpr (!kShifted) {
+        bound = row_bound(level.sum_of(scan, sum), scale, residual, scan.bound);
+      } else if (residual != INFINITY) {
+        const ShiftedBounds shifted =
+            shifted_bounds(scan.bound, scan.shift, static_cast<float>(sum), scale, residual,
+                           __ldcs(codes.along + row), __ldcs(codes.lengths + row));
+        bound = {0, shifted.lower, shifted.upper};
+      }
       level.see(block, bound, row);
     }
     block.uppers[int64_t{place} * kRowsPerTile + block.lane] = upper_code(bound.upper);
@@ -215,7 +222,7 @@ __device__ void refine(const QueryBlock& block, float threshold, int* rows) {
   }
 }
 
-template <int kBits>
+template <int kBits, bool kShifted = false>
 __global__ void __launch_bounds__(kThreads, 1)
     single_scan_kernel(const __grid_constant__ SingleScanParams scan, const int staged_rows) {
   extern __shared__ __align__(128) std::byte shared[];
@@ -226,9 +233,9 @@ __global__ void __launch_bounds__(kThreads, 1)
   block.start();
   Level<kBits> level;
   if (kBits == 8 && scan.part.mask.words == nullptr)
-    scan_share<kBits, false>(block, level);
+    scan_share<kBits, kShifted, false>(block, level);
   else
-    scan_share<kBits, true>(block, level);
+    scan_share<kBits, kShifted, true>(block, level);
   level.count(block);
   grid_barrier(&scan.counters->scanned);
   times.scanned = global_nanoseconds();
@@ -278,7 +285,7 @@ cudaError_t device_shape(int device, DeviceShape* shape) {
   if (error == cudaSuccess)
     error = cudaDeviceGetAttribute(&shape->shared_limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
   // The maximum, so that no launch is refused because one for another model needs less.
-  for (const auto kernel : {&single_scan_kernel<8>, &single_scan_kernel<4>})
+  for (const auto kernel : {&single_scan_kernel<8>, &single_scan_kernel<4>, &single_scan_kernel<8, true>})
     if (error == cudaSuccess)
       error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                    static_cast<int>(shared_room(*shape)));
@@ -297,9 +304,12 @@ cudaError_t launch_single_scan(int bits, SingleScanParams& scan, const DeviceSha
   const int64_t behind_query = std::max(kBins * 4 + uppers, ranking);
   int staged_rows = static_cast<int>(behind_query / static_cast<int64_t>(sizeof(RankedRow)));
   void* arguments[] = {&scan, &staged_rows};
-  return cudaLaunchCooperativeKernel(bits == 4 ? &single_scan_kernel<4> : &single_scan_kernel<8>,
-                                     dim3(static_cast<unsigned>(shape.multiprocessors)), dim3(kThreads),
-                                     arguments, static_cast<size_t>(query + behind_query), stream);
+  const auto kernel = bits == 4                          ? &single_scan_kernel<4>
+                      : scan.part.level.along != nullptr ? &single_scan_kernel<8, true>
+                                                         : &single_scan_kernel<8>;
+  return cudaLaunchCooperativeKernel(kernel, dim3(static_cast<unsigned>(shape.multiprocessors)),
+                                     dim3(kThreads), arguments, static_cast<size_t>(query + behind_query),
+                                     stream);
 }
 
 }  // namespace glove::gpu

@@ -80,6 +80,7 @@ struct SingleScanParams {
   int32_t groups;  // component_groups(part.dims)
   // The query.
   QueryBound bound;
+  ShiftBound shift;  // if the codes are shifted
   double norm_squared;
   int32_t top_rows;  // as in Device::propose
   int32_t count_every_row;

@@ -26,6 +26,23 @@ GLOVE_HOST_DEVICE inline int bin_of(float lower_bound) {
   return bin_floor(bin) <= lower_bound ? bin : bin - 1;
 }
 
+// The bounds of a row whose codes are shifted. What is no number, as of a row that is too long, rules nothing
+// out.
+struct ShiftedBounds {
+  float lower;
+  float upper;
+};
+GLOVE_HOST_DEVICE inline ShiftedBounds shifted_bounds(const QueryBound& bound, const ShiftBound& shift,
+                                                      float sum, float scale, float residual, float along,
+                                                      float length) {
+  float estimate = bound.estimate(sum, scale);
+  float error = bound.error(residual);
+  shift.add(along, length, estimate, error);
+  const float upper = estimate + error;
+  if (!(upper - upper == 0)) return {-__builtin_inff(), __builtin_inff()};
+  return {estimate - error, upper};
+}
+
 // Upper bounds are stored in 16 bits, in steps of 2^-14. The code is monotone, so a row whose bound reaches
 // the threshold has a code that reaches the threshold's code. Code 0 is never a candidate, whatever the
 // threshold.

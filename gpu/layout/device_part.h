@@ -12,6 +12,9 @@ struct DeviceLevel {
   const int8_t* codes = nullptr;
   const float* scales = nullptr;
   const float* residuals = nullptr;
+  // Of codes that are shifted (model/shifted_codes.h); otherwise null.
+  const float* along = nullptr;
+  const float* lengths = nullptr;
 };
 
 // The rows of a part that a search may return; the default: all.
@@ -19,7 +22,10 @@ struct DeviceMask {
   const uint32_t* words = nullptr;  // [tile_count(part.rows)] bit i of a word: row i of that tile
   int64_t rows = 0;                 // admissible ones; 0 without words: all of the part
   int64_t rows_of_tiles = 0;        // of the tiles that have one of them
+  int64_t first_tile = 0;           // that has one of them
 };
+
+struct DeviceCoding;  // gpu/layout/query_codes.h
 
 // A ModelPart with device addresses. Row numbers that a device returns count from the part's first row.
 struct DevicePart {
@@ -34,6 +40,7 @@ struct DevicePart {
   DeviceLevel coarse;
   const std::byte* packed_rows = nullptr;  // [rows, packed_row_bytes(dims)]
   DeviceMask mask;
+  const DeviceCoding* coding = nullptr;  // in host memory; set if the level's codes are shifted
 
   // The rows whose codes a search reads, and those that it may return.
   int64_t rows_to_scan() const { return mask.words == nullptr ? rows : mask.rows_of_tiles; }

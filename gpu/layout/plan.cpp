@@ -21,12 +21,17 @@ bool needs_every_row(int64_t rows, int64_t top_rows) {
 
 }  // namespace
 
-LevelSlots add_level(BlockLayout& layout, int bits, int64_t rows, int64_t dims) {
+LevelSlots add_level(BlockLayout& layout, int bits, int64_t rows, int64_t dims, bool is_shifted) {
   const int64_t padded = tile_count(rows) * kTileRows;
   LevelSlots slots;
   slots.codes = layout.add<int8_t>(bits == 8 ? code_bytes(rows, dims) : nibble_bytes(rows, dims));
   slots.scales = layout.add<float>(padded);
   slots.residuals = layout.add<float>(padded);
+  slots.is_shifted = is_shifted;
+  if (is_shifted) {
+    slots.along = layout.add<float>(padded);
+    slots.lengths = layout.add<float>(padded);
+  }
   return slots;
 }
 
@@ -46,6 +51,27 @@ MemoryPlan plan_memory(int64_t rows, int64_t dims) {
   add_exact_arrays(exact, rows, dims, false);
   add_exact_arrays(all, rows, dims, true);
   return {scan.bytes(), exact.bytes(), all.bytes() - exact.bytes()};
+}
+
+DevicePart from_first_admissible(const DevicePart& part) {
+  const int64_t skipped = part.mask.first_tile * kTileRows;
+  DevicePart rest = part;
+  const auto skip = [](auto*& array, int64_t elements) {
+    if (array != nullptr) array += elements;
+  };
+  rest.first_row += skipped;
+  rest.rows -= skipped;
+  skip(rest.vectors, skipped * part.dims);
+  skip(rest.norms_squared, skipped);
+  skip(rest.level.codes, code_bytes(skipped, part.dims));
+  skip(rest.coarse.codes, nibble_bytes(skipped, part.dims));
+  for (DeviceLevel* const level : {&rest.level, &rest.coarse})
+    for (const float** const array : {&level->scales, &level->residuals, &level->along, &level->lengths})
+      skip(*array, skipped);
+  skip(rest.packed_rows, skipped * packed_row_bytes(part.dims));
+  skip(rest.mask.words, part.mask.first_tile);
+  rest.mask.first_tile = 0;
+  return rest;
 }
 
 bool coarse_worthwhile(int64_t rows, int64_t dims, int64_t top_rows, int64_t from) {

@@ -17,11 +17,18 @@ struct LevelSlots {
   Slot<int8_t> codes;
   Slot<float> scales;
   Slot<float> residuals;
+  bool is_shifted = false;
+  Slot<float> along;    // if it is shifted
+  Slot<float> lengths;  // likewise
 
-  DeviceLevel in(std::byte* block) const { return {codes.in(block), scales.in(block), residuals.in(block)}; }
+  DeviceLevel in(std::byte* block) const {
+    DeviceLevel level{codes.in(block), scales.in(block), residuals.in(block)};
+    if (is_shifted) level.along = along.in(block), level.lengths = lengths.in(block);
+    return level;
+  }
 };
 // bits: per code, 8 or 4
-LevelSlots add_level(BlockLayout& layout, int bits, int64_t rows, int64_t dims);
+LevelSlots add_level(BlockLayout& layout, int bits, int64_t rows, int64_t dims, bool is_shifted = false);
 
 // What a device may hold of a part besides the 8-bit level.
 struct ExactSlots {
@@ -40,6 +47,9 @@ struct MemoryPlan {
   int64_t coarse_bytes = 0;
 };
 MemoryPlan plan_memory(int64_t rows, int64_t dims);
+
+// Returns the part without the tiles before the first one that has an admissible row.
+DevicePart from_first_admissible(const DevicePart& part);
 
 // How a device answers one query.
 struct SinglePlan {

@@ -1,8 +1,11 @@
 #include "gpu/layout/query_codes.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
+#include <utility>
 
 #include "base/float_environment.h"
 #include "base/require.h"
@@ -11,13 +14,58 @@
 
 namespace glove::gpu {
 
-QuantizedQuery quantize_for_batch(const Query& query) {
-  GLOVE_REQUIRE(query.norm_squared > 0 && ScopedFloatEnvironment::is_set());
+namespace {
+
+// What rounding may add to bounds in -1 .. 1, where the terms that are larger have their own slack.
+constexpr double kSlack = 0x1p-18;
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+float round_down(double value) {
+  return std::nextafter(static_cast<float>(value), -kInfinity);
+}
+
+// Returns a power of two by which bounds are in -1 .. 1 where they decide which rows are the best. Rows with
+// lower bounds than -1 are not among those; if the best ones are above 1, too many are found.
+double unit_of(const DeviceCoding& rows, const QuantizedQuery& codes) {
+  const double factor = static_cast<double>(codes.bound.inverse_scale) * codes.scale;
+  double reach = factor * static_cast<double>(rows.longest);
+  if (rows.coding->metric == RowMetric::kL2)
+    reach = std::max(std::min(reach, factor * factor / 4), static_cast<double>(rows.mean) * rows.mean);
+  return std::ldexp(1.0, -std::clamp(reach > 0 ? std::ilogb(reach) + 1 : 0, -100, 120));
+}
+
+}  // namespace
+
+DeviceQuery quantize_for_device(const DevicePart& part, const Query& query, int32_t max_code) {
+  GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
+  if (part.coding == nullptr)
+    return {quantize_query(query.vector, query.norm_squared, max_code), round_down(query.least)};
+  const Coding& coding = *part.coding->coding;
+  DeviceQuery result{quantize_shifted_query(coding.metric, coding.shift, query.vector, max_code), -kInfinity};
+  QueryBound& bound = result.codes.bound;
+  ShiftBound& shift = result.codes.shift;
+  const auto base = static_cast<double>(std::exchange(shift.base, 0.0f));
+  if (std::isnan(base)) {  // the codes rule out nothing
+    bound = {0, 0, kInfinity};
+    shift = {};
+    return result;
+  }
+  const double unit = unit_of(*part.coding, result.codes);
+  for (float* const term : {&bound.inverse_scale, &shift.along, &shift.square})
+    *term = static_cast<float>(*term * unit);
+  for (float* const term : {&bound.error_slope, &shift.length_slope, &shift.square_slope})
+    if (*term > 0) *term = round_up_to_float(*term * unit);
+  bound.error_offset = round_up_to_float(bound.error_offset * unit + kSlack);
+  result.least = round_down((query.least - base - std::fabs(base) * kSlack) * unit - kSlack);
+  return result;
+}
+
+DeviceQuery quantize_for_batch(const DevicePart& part, const Query& query) {
   int32_t max_code = kOnePlaneCode;
   while (true) {
-    QuantizedQuery quantized = quantize_query(query.vector, query.norm_squared, max_code);
+    DeviceQuery quantized = quantize_for_device(part, query, max_code);
     int32_t magnitude = 0;  // of codes of at most 127: enough for 2^24 dimensions
-    for (const int16_t code : quantized.codes) magnitude += std::abs(static_cast<int32_t>(code));
+    for (const int16_t code : quantized.codes.codes) magnitude += std::abs(static_cast<int32_t>(code));
     if (int64_t{128} * magnitude < kBatchSumLimit || max_code == 1) return quantized;
     max_code = std::max(1, max_code * 3 / 4);
   }

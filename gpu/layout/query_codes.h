@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <span>
 
+#include "gpu/layout/device_part.h"
 #include "gpu/layout/packed_rows.h"
 #include "gpu/layout/tile.h"
 #include "model/quantized_query.h"
+#include "model/shifted_codes.h"
 
 namespace glove {
 struct Query;
@@ -22,9 +24,26 @@ constexpr int32_t kOnePlaneCode = 127;
 // |sum(c * Q)| of the batch scan stays below this limit, so that a float represents the sum exactly.
 constexpr int64_t kBatchSumLimit = int64_t{1} << 22;
 
-// Returns the codes for the batch scan, as fine as one plane and kBatchSumLimit allow. REQUIRES:
-// query.norm_squared > 0, and the float environment.
-QuantizedQuery quantize_for_batch(const Query& query);
+// How the rows of a part are coded whose codes are shifted (model/shifted_codes.h).
+struct DeviceCoding {
+  CodingPtr coding;
+  float longest;  // of the lengths of some rows
+  float mean;     // likewise
+};
+
+// A query as kernels take it. Thresholds are of numbers in -1 .. 1, so if the codes are shifted, the bounds
+// are those of the codes times a power of two, without ShiftBound::base.
+struct DeviceQuery {
+  QuantizedQuery codes;
+  float least;  // what the upper bound of a row must reach because of Query::least
+};
+
+// Returns the codes for a scan of one query, which are those of quantize_query() unless the part's codes are
+// shifted. REQUIRES: as for that, and the float environment.
+DeviceQuery quantize_for_device(const DevicePart& part, const Query& query, int32_t max_code = kTwoPlaneCode);
+
+// Returns the codes for the batch scan, as fine as one plane and kBatchSumLimit allow. REQUIRES: likewise.
+DeviceQuery quantize_for_batch(const DevicePart& part, const Query& query);
 
 // Writes the two planes in the layout that the single scan reads: for each group of four components, four
 // high bytes and then four low bytes.

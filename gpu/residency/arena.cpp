@@ -64,6 +64,9 @@ class CopyTasks {
     add(level.codes, to.codes.at + first_tile * tile_bytes);
     add_padded(level.scales, to.scales.at + first_tile * kTileRows * 4, kZeroScales);
     add_padded(level.residuals, to.residuals.at + first_tile * kTileRows * 4, kZeroResiduals);
+    if (!to.is_shifted) return;
+    add_padded(level.along, to.along.at + first_tile * kTileRows * 4, kZeroScales);
+    add_padded(level.lengths, to.lengths.at + first_tile * kTileRows * 4, kZeroScales);
   }
 
   std::vector<CopyTask> take() { return std::move(tasks_); }
@@ -151,12 +154,14 @@ Result<std::shared_ptr<Arena>> Arena::make(const std::shared_ptr<SharedDevice>& 
     layout = {};
     stretches.clear();
     for (const int64_t count : tiles)
-      stretches.push_back({add_level(layout, 8, count * kTileRows, model->dims()), count});
+      stretches.push_back(
+          {add_level(layout, 8, count * kTileRows, model->dims(), model->is_shifted()), count});
   };
   const bool grows = !has_vectors(*model);
   if (grows) {
     const int64_t tiles = tiles_of_parts(*model);
-    const int64_t tile_bytes = code_bytes(kTileRows, model->dims()) + kTileRows * 8;
+    const int64_t tile_bytes =
+        code_bytes(kTileRows, model->dims()) + kTileRows * (model->is_shifted() ? 16 : 8);
     lay_out({tiles + std::max(tiles / kSpareShare, kLeastSpareBytes / tile_bytes)});
     if (layout.bytes() > room) lay_out({tiles});
   } else {

@@ -138,7 +138,8 @@ std::vector<uint32_t> DeviceMasks::words_of(const RowMask* among, const std::vec
       own[static_cast<size_t>(place / kTileRows)] &= ~(1u << place % kTileRows);
     }
     const auto tiles = static_cast<int64_t>(own.size()) - std::count(own.begin(), own.end(), 0u);
-    counts.push_back({nullptr, rows, std::min(tiles * kTileRows, placed.rows)});
+    const auto first = std::ranges::find_if(own, [](uint32_t word) { return word != 0; }) - own.begin();
+    counts.push_back({nullptr, rows, std::min(tiles * kTileRows, placed.rows), tiles > 0 ? first : 0});
   }
   return words;
 }

@@ -129,16 +129,16 @@ void BatchSearch::pack(const Layout& layout, std::span<const SearchRequest> requ
     const int64_t last = std::min(layout.queries, (chunk + 1) * kPackedAtOnce);
     for (int64_t i = chunk * kPackedAtOnce; i < last; ++i) {
       const Query& query = *requests[static_cast<size_t>(i)].query;
-      const QuantizedQuery quantized = quantize_for_batch(query);
+      const DeviceQuery quantized = quantize_for_batch(scan_.part, query);
       const auto pack_codes = layout.columns ? &pack_columns : &pack_fragments;
-      pack_codes(quantized.codes, i, dims, codes);
+      pack_codes(quantized.codes.codes, i, dims, codes);
       std::memcpy(vectors + i * dims, query.vector.data(), static_cast<size_t>(dims) * 4);
-      parameters[i] = {quantized.bound, query.norm_squared};
+      parameters[i] = {quantized.codes.bound, quantized.codes.shift, quantized.least, query.norm_squared};
     }
   };
   const auto threads = static_cast<int>(std::clamp<int64_t>(layout.queries / kPackedPerThread, 1, 16));
   ThreadPool::instance().run(std::min(threads, usable_cores()), layout.padded / kPackedAtOnce, pack_some);
-  for (int64_t i = layout.queries; i < layout.padded; ++i) parameters[i] = {{1, 1, 1}, 1};
+  for (int64_t i = layout.queries; i < layout.padded; ++i) parameters[i] = {{1, 1, 1}, {}, 1, 1};
 }
 
 // Enqueues all steps of a round on the stream, one after another.

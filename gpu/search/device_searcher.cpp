@@ -89,7 +89,10 @@ Status DeviceSearcher::search(std::span<SearchRequest> requests) {
   if (const RowMaskPtr& among = requests.front().query->among; among != nullptr) {
     GLOVE_ASSIGN_OR_RETURN(mask, masks_.mask_for(among, {}, 0, shared.check()));
     masked.assign(parts.begin(), parts.end());
-    for (size_t i = 0; i < masked.size(); ++i) masked[i].mask = mask->placed[i];
+    for (size_t i = 0; i < masked.size(); ++i) {
+      masked[i].mask = mask->placed[i];
+      masked[i] = from_first_admissible(masked[i]);
+    }
     parts = masked;
   }
   GLOVE_RETURN_IF_ERROR(arena_->device()->run(

@@ -1,8 +1,12 @@
 #include "gpu/search/segment_searcher.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <utility>
 
+#include "base/cores.h"
+#include "base/thread_pool.h"
 #include "base/timer.h"
 #include "gpu/layout/query_codes.h"
 #include "lists/code_estimate.h"
@@ -18,21 +22,45 @@ bool same_rows(const SearchRequest& a, const SearchRequest& b) {
   return a.query->excluded == b.query->excluded && a.query->among == b.query->among;
 }
 
+// Candidates that a thread bounds in more time than it takes to wake up.
+constexpr size_t kBoundsPerThread = 256;
+
 // The mask of all segments as one part.
-DeviceMask joined(const DeviceMasks::Mask& mask) {
+DeviceMask joined(const DeviceMasks::Mask& mask, std::span<const PlacedRows> placed) {
   DeviceMask all = {reinterpret_cast<const uint32_t*>(mask.words.data())};
-  for (const DeviceMask& placed : mask.placed) {
-    all.rows += placed.rows;
-    all.rows_of_tiles += placed.rows_of_tiles;
+  for (size_t i = 0; i < placed.size(); ++i) {
+    const DeviceMask& own = mask.placed[i];
+    if (all.rows_of_tiles == 0) all.first_tile = placed[i].first_tile + own.first_tile;
+    all.rows += own.rows;
+    all.rows_of_tiles += own.rows_of_tiles;
   }
   return all;
 }
 
-// Returns an upper bound of the similarity of a row with the query.
+// Returns an upper bound of the score of a row with the query, as Searcher::search() does.
 double upper_bound(const ModelPart& part, int64_t row, const QuantizedQuery& query) {
   const CodeLevel& level = part.level(8);
-  return code_estimate(level, row, part.dims, query) +
-         query.bound.error(level.residuals[static_cast<size_t>(row)]);
+  const auto place = static_cast<size_t>(row);
+  float estimate = code_estimate(level, row, part.dims, query);
+  float error = query.bound.error(level.residuals[place]);
+  if (!level.along.empty()) query.shift.add(level.along[place], level.lengths[place], estimate, error);
+  const float upper = estimate + error;
+  return std::isnan(upper) ? std::numeric_limits<double>::infinity() : static_cast<double>(upper);
+}
+
+// Looks at one row of each tile.
+DeviceCoding coding_of(const Model& model) {
+  DeviceCoding coding{model.source().coding, 0, 0};
+  double sum = 0;
+  for (const ModelPart& part : model.parts()) {
+    for (int64_t row = 0; row < part.rows; row += kTileRows) {
+      const float length = part.level(8).lengths[static_cast<size_t>(row)];
+      coding.longest = std::max(coding.longest, length);
+      sum += static_cast<double>(length);
+    }
+  }
+  coding.mean = static_cast<float>(sum / static_cast<double>(tiles_of_parts(model)));
+  return coding;
 }
 
 }  // namespace
@@ -50,30 +78,36 @@ SegmentSearcher::SegmentSearcher(std::shared_ptr<Arena> arena, ModelPtr model)
   }
   const int64_t tiles = placed.back().first_tile + tile_count(placed.back().rows);
   part_ = arena_->first_tiles(tiles);
+  if (model_->is_shifted()) {
+    coding_ = coding_of(*model_);
+    part_.coding = &coding_;
+  }
   part_.mask.rows = model_->words();  // and no padding
   has_foreign_tiles_ = tiles != tiles_of_parts(*model_);
   masks_.emplace(arena_->device(), std::move(placed));
 }
 
-// Replaces the device's candidates by those that a caller may have, with the model's ids and bounds.
-void SegmentSearcher::take_candidates(SearchRequest& request) const {
+// Replaces the device's candidates, whose rows count from `first_row`, by those that a caller may have, with
+// the model's ids and bounds.
+void SegmentSearcher::take_candidates(int64_t first_row, SearchRequest& request) const {
   const Query& query = *request.query;
   QuantizedQuery quantized;  // for bounds that the device does not return
   std::vector<Neighbor> rows;
   rows.reserve(request.rows.size());
   for (const Neighbor& found : request.rows) {
     const auto placed = masks_->placed();
-    const auto after = std::ranges::upper_bound(placed, found.id / kTileRows, {}, &PlacedRows::first_tile);
+    const int64_t on_device = first_row + found.id;
+    const auto after = std::ranges::upper_bound(placed, on_device / kTileRows, {}, &PlacedRows::first_tile);
     if (after == placed.begin()) continue;
     const ModelPart& part = *parts_[static_cast<size_t>(after - placed.begin()) - 1];
-    const int64_t row = found.id - (after - 1)->first_tile * kTileRows;
+    const int64_t row = on_device - (after - 1)->first_tile * kTileRows;
     if (row >= part.rows) continue;
     const auto id = static_cast<int32_t>(part.first_row + row);
     if (std::ranges::binary_search(query.excluded, id)) continue;
     double bound = found.similarity;
-    if (bound == kNoScore) {
-      if (quantized.codes.empty())
-        quantized = quantize_query(query.vector, query.norm_squared, kTwoPlaneCode);
+    if (bound == kNoScore ||
+        part_.coding != nullptr) {  // the device returns others for codes that are shifted
+      if (quantized.codes.empty()) quantized = query_codes(*model_, query, kTwoPlaneCode);
       bound = upper_bound(part, row, quantized);
     }
     rows.push_back({id, bound});
@@ -95,7 +129,10 @@ Status SegmentSearcher::search_alike(std::span<SearchRequest> requests, const In
   const std::vector<int32_t>& hidden = requests.front().query->excluded;
   GLOVE_ASSIGN_OR_RETURN(const DeviceMasks::MaskPtr mask, mask_for(*requests.front().query, interrupted));
   DevicePart part = part_;
-  if (mask != nullptr) part.mask = joined(*mask);
+  if (mask != nullptr) {
+    part.mask = joined(*mask, masks_->placed());
+    part = from_first_admissible(part);
+  }
   for (SearchRequest& request : requests) request.rows.clear();
   if (part.rows_to_scan() == 0) return {};
   int64_t top_rows = 0;
@@ -104,12 +141,18 @@ Status SegmentSearcher::search_alike(std::span<SearchRequest> requests, const In
   GLOVE_RETURN_IF_ERROR(arena_->device()->run([&](Device& device) {
     return device.propose(part, requests, std::min(top_rows, part.rows), interrupted);
   }));
-  for (SearchRequest& request : requests) {
-    GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
-    const Timer timer;
-    take_candidates(request);
-    request.cost.select_us += timer.microseconds();
-  }
+  const Timer timer;
+  size_t rows = 0;
+  for (const SearchRequest& request : requests) rows += request.rows.size();
+  const auto threads = static_cast<int>(std::clamp<size_t>(rows / kBoundsPerThread, 1, 16));
+  const auto take = [&](int, int64_t i) {
+    take_candidates(part.first_row, requests[static_cast<size_t>(i)]);
+  };
+  GLOVE_RETURN_IF_ERROR(
+      ThreadPool::for_each(std::min(threads, usable_cores()), std::ssize(requests), interrupted, take));
+  ScanCost cost;
+  cost.select_us = timer.microseconds();
+  charge(requests, cost);
   return {};
 }
 

@@ -29,11 +29,12 @@ class SegmentSearcher final : public Searcher {
  private:
   Result<DeviceMasks::MaskPtr> mask_for(const Query& query, const InterruptCheck& interrupted);
   Status search_alike(std::span<SearchRequest> requests, const InterruptCheck& interrupted);
-  void take_candidates(SearchRequest& request) const;
+  void take_candidates(int64_t first_row, SearchRequest& request) const;
 
   const std::shared_ptr<Arena> arena_;
   const ModelPtr model_;
   std::vector<const ModelPart*> parts_;  // in the order of their tiles
+  DeviceCoding coding_;                  // set if the codes are shifted
   DevicePart part_;                      // everything up to the model's last tile
   bool has_foreign_tiles_;               // part_ includes tiles of other models
   std::optional<DeviceMasks> masks_;     // of part_

@@ -44,8 +44,9 @@ Status SingleSearch::reserve(const DevicePart& part, const DeviceShape& shape, i
 
 // Copies the query to the kernel's parameter or, if it is too long for that, to device memory.
 Status SingleSearch::pack(const DevicePart& part, const Query& query, SingleScanParams& scan) {
-  const QuantizedQuery quantized = quantize_query(query.vector, query.norm_squared, kTwoPlaneCode);
+  const QuantizedQuery quantized = quantize_for_device(part, query).codes;
   scan.bound = quantized.bound;
+  scan.shift = quantized.shift;
   scan.norm_squared = query.norm_squared;
   scan.code_sum = quantized.code_sum;
   const int64_t bytes = query_bytes(part.dims);

@@ -4,11 +4,13 @@
 #include <set>
 #include <thread>
 
+#include "base/float_environment.h"
 #include "gpu/backend/cuda_device.h"
 #include "gpu/search/single_search.h"
 #include "loader/open.h"
 #include "model/quantize.h"
 #include "tests/gpu/cuda_support.h"
+#include "tests/gpu/shifted_segments.h"
 #include "tests/search/reference.h"
 
 namespace glove::testing {
@@ -181,6 +183,11 @@ TEST_F(CudaRows, AmongTheRowsOfAMaskOfMediumModels) {
     }
     forget(model);
   }
+}
+
+TEST_F(CudaRows, OfSegmentsByOtherMetrics) {
+  const ScopedFloatEnvironment environment;
+  expect_shifted_segments(backend_named("cuda"), random_, 9000, 28);
 }
 
 TEST_F(CudaRows, FromManyThreadsAtOnce) {

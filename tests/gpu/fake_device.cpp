@@ -90,9 +90,17 @@ Bounds bounds_of(int64_t dims, const CodeOf& code_of, float scale, float residua
 
 // The same from one of the arrays of a part.
 Bounds fine_bounds(const gpu::DevicePart& part, int64_t row, const std::vector<int8_t>& planes,
-                   const QueryBound& bound) {
+                   const QuantizedQuery& query) {
   const auto code_of = [&](int64_t j) -> int { return part.level.codes[code_index(row, j, part.dims)]; };
-  return bounds_of(part.dims, code_of, part.level.scales[row], part.level.residuals[row], planes, bound);
+  const float scale = part.level.scales[row];
+  const float residual = part.level.residuals[row];
+  if (part.coding == nullptr || std::isinf(residual))
+    return bounds_of(part.dims, code_of, scale, residual, planes, query.bound);
+  int32_t sum = 0;
+  for (int64_t j = 0; j < part.dims; ++j) sum += code_of(j) * query.codes[static_cast<size_t>(j)];
+  const auto [lower, upper] = gpu::shifted_bounds(query.bound, query.shift, static_cast<float>(sum), scale,
+                                                  residual, part.level.along[row], part.level.lengths[row]);
+  return {lower, upper};
 }
 
 Bounds coarse_bounds(const gpu::DevicePart& part, int64_t row, const std::vector<int8_t>& planes,
@@ -157,13 +165,13 @@ std::vector<Neighbor> coarse_search(const gpu::DevicePart& part, const Query& qu
 }
 
 std::vector<Neighbor> search(const gpu::DevicePart& part, const Query& query, int64_t top_rows) {
-  const QuantizedQuery quantized = quantize_query(query.vector, query.norm_squared, gpu::kTwoPlaneCode);
+  const QuantizedQuery quantized = gpu::quantize_for_device(part, query).codes;
   std::vector<int8_t> planes(quantized.codes.size() * 2);
   gpu::pack_planes(quantized.codes, planes.data());
   std::vector<Bounds> rows;
   std::vector<int64_t> counts(gpu::kBins);
   for (int64_t row = 0; row < part.rows; ++row) {
-    rows.push_back(admits(part, row) ? fine_bounds(part, row, planes, quantized.bound) : kNoBounds);
+    rows.push_back(admits(part, row) ? fine_bounds(part, row, planes, quantized) : kNoBounds);
     if (std::isfinite(rows.back().lower)) ++counts[static_cast<size_t>(gpu::bin_of(rows.back().lower))];
   }
   int bin = gpu::kBins;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "gpu/layout/packed_rows.h"
 #include "model/limits.h"
 #include "model/nibbles.h"
 #include "model/quantize.h"
@@ -28,6 +29,39 @@ TEST(BlockLayout, PlacesBoundArrays) {
   EXPECT_EQ(reinterpret_cast<std::byte*>(first), block.data());
   EXPECT_EQ(reinterpret_cast<std::byte*>(between.in(block.data())), block.data() + 512);
   EXPECT_EQ(reinterpret_cast<std::byte*>(second), block.data() + 768);
+}
+
+TEST(Parts, BeginWithTheFirstAdmissibleTile) {
+  constexpr int64_t kDims = 13;
+  std::vector<int8_t> codes(8192);
+  const std::vector<float> numbers(128);
+  const std::vector<double> norms(96);
+  const std::vector<uint32_t> words = {0, 0, 5};
+  DevicePart part;
+  part.first_row = 1000;
+  part.rows = 70;
+  part.dims = kDims;
+  part.norms_squared = norms.data();
+  part.level = {codes.data(), numbers.data(), numbers.data() + 1, numbers.data() + 2, numbers.data() + 3};
+  part.coarse.codes = codes.data();
+  part.packed_rows = reinterpret_cast<const std::byte*>(codes.data());
+  part.mask = {words.data(), 2, 6, 2};
+  const DevicePart rest = from_first_admissible(part);
+  EXPECT_EQ(rest.first_row, 1064);
+  EXPECT_EQ(rest.rows, 6);
+  EXPECT_EQ(rest.vectors, nullptr);
+  EXPECT_EQ(rest.norms_squared, norms.data() + 64);
+  EXPECT_EQ(rest.level.codes, codes.data() + code_index(64, 0, kDims));
+  EXPECT_EQ(rest.level.scales, numbers.data() + 64);
+  EXPECT_EQ(rest.level.residuals, numbers.data() + 65);
+  EXPECT_EQ(rest.level.along, numbers.data() + 66);
+  EXPECT_EQ(rest.level.lengths, numbers.data() + 67);
+  EXPECT_EQ(rest.coarse.codes, codes.data() + nibble_index(64, 0, kDims));
+  EXPECT_EQ(rest.coarse.scales, nullptr);
+  EXPECT_EQ(rest.packed_rows - part.packed_rows, 64 * packed_row_bytes(kDims));
+  EXPECT_EQ(*rest.mask.words, 5u);
+  EXPECT_EQ(rest.mask.first_tile, 0);
+  EXPECT_EQ(from_first_admissible(rest).rows, 6);
 }
 
 TEST(MemoryPlan, PadsToTilesAndAlignment) {

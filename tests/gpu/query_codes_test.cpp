@@ -50,7 +50,7 @@ TEST_F(QueryCodesTest, PlanesAddUpToTheCode) {
 TEST_F(QueryCodesTest, BatchCodesKeepSumsExactInAFloat) {
   for (const Rows kind : kAllRows)
     for (const int64_t dims : {1, 4, 50, 300, 1024, 4096}) {
-      const QuantizedQuery quantized = quantize_for_batch(random_query(dims, kind));
+      const QuantizedQuery quantized = quantize_for_batch({}, random_query(dims, kind)).codes;
       int64_t largest_sum = 0;
       for (const int16_t code : quantized.codes) {
         ASSERT_LE(std::abs(code), kOnePlaneCode);
@@ -118,7 +118,7 @@ TEST_F(QueryCodesTest, BatchBoundsHold) {
     for (const int64_t dims : {3, 25, 300}) {
       const ModelPtr model = testing::random_model(random_, 60, dims, kind);
       const Query query = random_query(dims, kind);
-      const QuantizedQuery quantized = quantize_for_batch(query);
+      const QuantizedQuery quantized = quantize_for_batch({}, query).codes;
       const QueryBound& bound = quantized.bound;
       for (int64_t row = 0; row < model->words(); ++row) {
         if (!(model->norm_squared(row) > 0)) continue;

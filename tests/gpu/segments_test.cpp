@@ -7,6 +7,7 @@
 #include "gpu/residency/arena.h"
 #include "search/candidates.h"
 #include "tests/gpu/device_fixture.h"
+#include "tests/gpu/shifted_segments.h"
 #include "tests/model/parts.h"
 #include "tests/share.h"
 
@@ -117,6 +118,11 @@ TEST_F(SegmentsTest, EveryKindOfRow) {
     for (const int64_t k : {1, 10, 253}) expect_right_segments(live, made, {}, k);
     forget(live);
   }
+}
+
+TEST_F(SegmentsTest, ByOtherMetrics) {
+  make();
+  expect_shifted_segments(*engine_->backends().all().front(), random_, 300, 14);
 }
 
 TEST_F(SegmentsTest, HiddenRowsAreNoCandidates) {

@@ -183,9 +183,6 @@ class MetricTest(SeededTest):
                                    ("metrik='l2'", "there is no argument 'metrik'")):
             with self.assertRaisesRegex(Exception, message):
                 self.db.execute(f"CREATE VIRTUAL TABLE v USING glove_index(content='doc', rowid='id', vector='embedding', {arguments})")
-        self.create("l2")
-        with self.assertRaisesRegex(Exception, "is searched by the CPU; use the backend 'auto' or 'cpu'|there is no backend 'cuda'"):
-            self.db.execute("SELECT id FROM v WHERE query = ? AND k = 1 AND backend = 'cuda'", (blob(1, 2, 3, 4),)).fetchall()
 
     def test_a_damaged_mean_is_an_error(self):
         self.db.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, embedding)")

@@ -32,7 +32,7 @@ LaunchFile single_scan() {
   return {
       .source = "single_scan",
       .all = {GLOVE_BUFFERS(scan.part.level.codes, scan.part.level.scales, scan.part.level.residuals,
-                            scan.part.coarse.codes, scan.part.coarse.scales, scan.part.coarse.residuals,
+                            scan.part.level.along, scan.part.level.lengths, scan.part.coarse.codes, scan.part.coarse.scales, scan.part.coarse.residuals,
                             scan.part.packed_rows, scan.next_counters, scan.answer.ids,
                             scan.answer.similarities, scan.done),
               GLOVE_ZEROED(scan.counters), number(scan.tiles, 48), number(scan.top_rows, 10),
@@ -81,6 +81,7 @@ const auto [batch, first_tile, last_tile, chunk_queries, query_chunks] =
 // Of all kernels for batches.
 LaunchSettings batch_buffers() {
   return GLOVE_BUFFERS(batch.part.level.codes, batch.part.level.scales, batch.part.level.residuals,
+                       batch.part.level.along, batch.part.level.lengths,
                        batch.part.packed_rows, batch.fragments, batch.columns, batch.query_vectors,
                        batch.parameters, batch.sample_best, batch.thresholds, batch.list_sizes, batch.lists,
                        batch.answers.sizes, batch.answers.ids, batch.answers.similarities);
@@ -103,11 +104,11 @@ LaunchFile batch_answers() {
 }
 
 // batch_kernel(scan, first_tile, last_tile, chunk_queries, query_chunks), and threshold_kernel(scan) and
-// tighten_threshold_kernel(scan). The instances of batch_kernel scan a sample or fill lists, and have a
-// tile's codes in registers or read them in parts.
+// tighten_threshold_kernel(scan). The instances of batch_kernel scan a sample or fill lists, have a tile's
+// codes in registers or read them in parts, and are for codes that are shifted or not.
 LaunchFile batch_scan() {
   const auto of_dims = [](int dims) {
-    const int bytes = dims == 340 ? 11520 : dims == 300 ? 10496 : 1280;
+    const int bytes = dims == 340 ? 11904 : dims == 300 ? 10880 : 1664;
     return LaunchSettings{shared(bytes), number(batch.part.dims, dims),
                           number(batch.groups, static_cast<int32_t>(component_groups(dims))),
                           number(batch.steps, static_cast<int32_t>(matrix_steps(dims)))};
