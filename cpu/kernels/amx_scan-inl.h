@@ -65,99 +65,48 @@ class AmxRegisters {
 //
 //   sum < base(query) * inverse_scale(row) - slope(query) * residual(row) * inverse_scale(row)
 //
-// which is the inequality of filter(), solved for the sum. All roundings together are below 2^-20 of the sum
-// of the terms' magnitudes, which is less than the slack in base and slope.
-constexpr float kAmxSlack = 0x1p-19f;
+// which is the inequality of BatchLimit divided by the row's scale, as are the terms of codes that are
+// shifted. All roundings together are below 2^-20 of the sum of the terms' magnitudes, which is less than
+// their slack.
 // Scales below this, which only a damaged file has, could overflow. Such rows are left to filter().
 constexpr float kLeastAmxScale = 0x1p-40f;
 
-// A query's part of the inequality, but for its threshold.
-struct AmxQuery {
-  float offset;  // of the error
-  float scale;   // 1 / inverse_scale
-  float slope;
-};
-
 // The queries as pack_amx stores them, from a cache line on: codes [block of 16][step][16 queries][64],
-// padded with zeros to a multiple of 16 queries; then an AmxQuery per query.
+// padded with zeros to a multiple of 16 queries.
 class AmxPacked {
  public:
-  AmxPacked(const int8_t* packed, size_t queries, const AmxSteps& steps)
-      : step_count_(steps.count),
-        codes_(packed + (0 - reinterpret_cast<uintptr_t>(packed)) % kAmxLine),
-        queries_(codes_ + blocks(queries) * steps.count * kAmxBytes) {}
+  AmxPacked(const int8_t* packed, const AmxSteps& steps)
+      : step_count_(steps.count), codes_(packed + (0 - reinterpret_cast<uintptr_t>(packed)) % kAmxLine) {}
 
   static int64_t bytes(size_t queries, const AmxSteps& steps) {
-    return kAmxLine + blocks(queries) * steps.count * kAmxBytes +
-           static_cast<int64_t>(queries * sizeof(AmxQuery));
+    return kAmxLine +
+           static_cast<int64_t>((queries + kAmxQueries - 1) / kAmxQueries) * steps.count * kAmxBytes;
   }
 
   // The codes from query number `query` on, a multiple of kAmxQueries.
   const int8_t* codes(size_t query) const {
     return codes_ + static_cast<int64_t>(query / kAmxQueries) * step_count_ * kAmxBytes;
   }
-  const int8_t* query_place(size_t query) const { return queries_ + query * sizeof(AmxQuery); }
-  AmxQuery query(size_t query) const {
-    AmxQuery stored;
-    std::memcpy(&stored, query_place(query), sizeof(stored));
-    return stored;
-  }
 
  private:
-  static int64_t blocks(size_t queries) {
-    return static_cast<int64_t>((queries + kAmxQueries - 1) / kAmxQueries);
-  }
-
   const int64_t step_count_;
   const int8_t* const codes_;
-  const int8_t* const queries_;
 };
 
 void pack_amx(std::span<const QuantizedQuery> queries, int64_t groups, std::vector<int8_t>& packed) {
   const AmxSteps steps(groups);
   packed.assign(static_cast<size_t>(AmxPacked::bytes(queries.size(), steps)), 0);
-  const AmxPacked places(packed.data(), queries.size(), steps);
-  const auto writable = [&](const int8_t* place) { return packed.data() + (place - packed.data()); };
+  const AmxPacked places(packed.data(), steps);
   for (size_t q = 0; q < queries.size(); ++q) {
-    int8_t* const own = writable(places.codes(q)) + q % kAmxQueries * 64;
+    int8_t* const own = packed.data() + (places.codes(q) - packed.data()) + q % kAmxQueries * 64;
     for (int64_t group = 0; group < groups; ++group) {
       const int64_t step = group / kAmxGroups;
       int8_t* const to = own + step * kAmxBytes + (group - steps.first_group(step)) * kTileComponents;
       for (int64_t i = 0; i < kTileComponents; ++i)
         to[i] = static_cast<int8_t>(queries[q].codes[static_cast<size_t>(group * kTileComponents + i)]);
     }
-    const QueryBound& bound = queries[q].bound;
-    const AmxQuery query = {bound.error_offset, 1 / bound.inverse_scale, bound.error_slope};
-    std::memcpy(writable(places.query_place(q)), &query, sizeof(query));
   }
 }
-
-// The queries' parts of the inequality, for their thresholds at present.
-class AmxLimits {
- public:
-  AmxLimits(const AmxPacked& packed, std::span<const QuantizedQuery> queries, const Collector* collectors)
-      : packed_(packed), bases_(queries.size()), slopes_(queries.size()) {
-    for (size_t q = 0; q < queries.size(); ++q) {
-      const AmxQuery query = packed.query(q);
-      slopes_[q] = query.slope * query.scale * (1 + kAmxSlack);
-      update(q, collectors[q].threshold());
-    }
-  }
-
-  void update(size_t q, float threshold) {
-    const AmxQuery query = packed_.query(q);
-    const float slack = kAmxSlack * (std::fabs(threshold) + std::fabs(query.offset));
-    bases_[q] = (threshold - query.offset - slack) * query.scale;
-  }
-
-  float base(size_t q) const { return bases_[q]; }
-  float slope(size_t q) const { return slopes_[q]; }
-
- private:
-  const AmxPacked& packed_;
-  std::vector<float> bases_;
-  std::vector<float> slopes_;
-};
 
 // A tile of the model with its rows' parts of the inequality. A zero row is always ruled out: its parts are 0
 // and minus infinity.
@@ -175,12 +124,21 @@ struct AmxTile {
       hn::Store(hn::IfThenElse(is_zero, hn::Set(kFloats, -std::numeric_limits<float>::infinity()),
                                hn::Mul(residuals, inverse)),
                 kFloats, scaled_residuals + row);
+      if (tile.along == nullptr) continue;
+      const FloatVector lengths = hn::LoadU(kFloats, tile.lengths + row);
+      hn::Store(hn::Mul(hn::LoadU(kFloats, tile.along + row), inverse), kFloats, along + row);
+      hn::Store(hn::Mul(lengths, inverse), kFloats, scaled_lengths + row);
+      hn::Store(hn::Mul(hn::Mul(lengths, lengths), inverse), kFloats, squares + row);
     }
   }
 
   Tile tile;
   alignas(64) float inverse_scales[kTileRows];
   alignas(64) float scaled_residuals[kTileRows];
+  // Of codes that are shifted: a, l and l^2, divided by the scale.
+  alignas(64) float along[kTileRows];
+  alignas(64) float scaled_lengths[kTileRows];
+  alignas(64) float squares[kTileRows];
 };
 static_assert(kTileRows == 2 * kFloatLanes);
 
@@ -197,13 +155,23 @@ struct AmxScan {
   const AmxSteps& steps;
   std::span<const QuantizedQuery> queries;
   Collector* collectors;
-  AmxLimits& limits;
+  BatchLimit* limits;
 };
 
 HWY_NOINLINE void offer_amx(const AmxScan& scan, const Tile& tile, const int32_t* sums, size_t query) {
   for (int row = 0; row < kTileRows; row += kFloatLanes)
     filter(tile, row, hn::Load(kInts, sums + row), scan.queries[query], scan.collectors[query]);
-  scan.limits.update(query, scan.collectors[query].threshold());
+  scan.limits[query].update(scan.collectors[query].threshold());
+}
+
+// Returns what the sums of kFloatLanes rows must reach if the codes are shifted, given what they must
+// otherwise.
+HWY_INLINE FloatVector shifted_limits(const BatchLimit& limit, const AmxTile& tile, int row,
+                                      FloatVector limits) {
+  limits = hn::NegMulAdd(hn::Set(kFloats, limit.along), hn::Load(kFloats, tile.along + row), limits);
+  limits =
+      hn::NegMulAdd(hn::Set(kFloats, limit.length), hn::Load(kFloats, tile.scaled_lengths + row), limits);
+  return hn::NegMulAdd(hn::Set(kFloats, limit.square), hn::Load(kFloats, tile.squares + row), limits);
 }
 
 // Offers the rows of up to `count` more queries of the block that are not ruled out.
@@ -215,10 +183,15 @@ HWY_INLINE void compare_amx(const AmxScan& scan, AmxBlock& block, size_t count) 
   const FloatVector residuals_1 = hn::Load(kFloats, tile.scaled_residuals + kFloatLanes);
   const size_t end = std::min(block.end, block.next + count);
   for (; block.next < end; ++block.next, block.sums += kTileRows) {
-    const FloatVector base = hn::Set(kFloats, scan.limits.base(block.next));
-    const FloatVector slope = hn::Set(kFloats, scan.limits.slope(block.next));
-    const FloatVector limits_0 = hn::NegMulAdd(slope, residuals_0, hn::Mul(base, scales_0));
-    const FloatVector limits_1 = hn::NegMulAdd(slope, residuals_1, hn::Mul(base, scales_1));
+    const BatchLimit& limit = scan.limits[block.next];
+    const FloatVector base = hn::Set(kFloats, limit.base);
+    const FloatVector slope = hn::Set(kFloats, limit.slope);
+    FloatVector limits_0 = hn::NegMulAdd(slope, residuals_0, hn::Mul(base, scales_0));
+    FloatVector limits_1 = hn::NegMulAdd(slope, residuals_1, hn::Mul(base, scales_1));
+    if (tile.tile.along != nullptr) {
+      limits_0 = shifted_limits(limit, tile, 0, limits_0);
+      limits_1 = shifted_limits(limit, tile, kFloatLanes, limits_1);
+    }
     const FloatVector sums_0 = hn::ConvertTo(kFloats, hn::Load(kInts, block.sums));
     const FloatVector sums_1 = hn::ConvertTo(kFloats, hn::Load(kInts, block.sums + kFloatLanes));
     const auto ruled_out = hn::And(hn::Lt(sums_0, limits_0), hn::Lt(sums_1, limits_1));
@@ -298,9 +271,9 @@ void scan_amx(const ModelPart& part, const CodeLevel& level, int64_t first_tile,
               std::span<const QuantizedQuery> queries, const int8_t* packed_queries, Collector* collectors) {
   const AmxSteps steps(component_groups(part.dims));
   const AmxRegisters registers(steps.groups);
-  const AmxPacked packed(packed_queries, queries.size(), steps);
-  AmxLimits limits(packed, queries, collectors);
-  const AmxScan scan = {steps, queries, collectors, limits};
+  const AmxPacked packed(packed_queries, steps);
+  std::vector<BatchLimit> limits = limits_of(queries, collectors);
+  const AmxScan scan = {steps, queries, collectors, limits.data()};
   const int64_t tile_bytes = steps.groups * kTileStride;
   const int64_t together = std::clamp<int64_t>(kAmxTogetherBytes / tile_bytes, 1, kMostAmxTiles);
   for (int64_t first = first_tile; first < last_tile; first += together) {

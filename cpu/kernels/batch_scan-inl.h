@@ -43,6 +43,14 @@ struct BatchLimit {
   float base;
 };
 
+// The limits for the queries' thresholds at present.
+std::vector<BatchLimit> limits_of(std::span<const QuantizedQuery> queries, const Collector* collectors) {
+  std::vector<BatchLimit> limits;
+  limits.reserve(queries.size());
+  for (size_t q = 0; q < queries.size(); ++q) limits.emplace_back(queries[q], collectors[q].threshold());
+  return limits;
+}
+
 HWY_NOINLINE void offer_tile(const Tile& tile, const int32_t* sums, const QuantizedQuery& query,
                              Collector& collector) {
   for (int row = 0; row < kTileRows; row += kFloatLanes)
@@ -115,9 +123,7 @@ void scan_batch(const ModelPart& part, const CodeLevel& level, int64_t first_til
                 std::span<const QuantizedQuery> queries, const int8_t* packed, Collector* collectors) {
   const int64_t groups = component_groups(part.dims);
   const int64_t together = std::clamp<int64_t>(kTogetherBytes / (groups * kTileStride), 1, kMostTogether);
-  std::vector<BatchLimit> limits;
-  limits.reserve(queries.size());
-  for (size_t q = 0; q < queries.size(); ++q) limits.emplace_back(queries[q], collectors[q].threshold());
+  std::vector<BatchLimit> limits = limits_of(queries, collectors);
   for (int64_t first = first_tile; first < last_tile; first += together) {
     const int64_t count = std::min(together, last_tile - first);
     EdgeRows edge;

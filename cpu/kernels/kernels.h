@@ -170,7 +170,6 @@ struct Kernels {
   std::string_view name;
   const ScanKernel* single_query;   // bound by memory
   const ScanKernel* batch;          // bound by arithmetic
-  const ScanKernel* batch_shifted;  // the same for codes that are shifted (model/shifted_codes.h)
   const CoarseKernel* coarse;
   const PlaneKernel* planes;
 

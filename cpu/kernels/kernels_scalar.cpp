@@ -283,7 +283,6 @@ constexpr ClusterKernels kClusters = {
 const Kernels kScalarKernels = {.name = "scalar",
                                 .single_query = &kScan,
                                 .batch = &kScan,
-                                .batch_shifted = &kScan,
                                 .coarse = &kCoarse,
                                 .planes = &kPlanes,
                                 .list_products = list_products,

@@ -30,7 +30,7 @@ int64_t tiles_per_chunk(const ScanContext& context, const ScanKernel& kernel, in
 
 const ScanKernel& kernel_for(const ScanContext& context, size_t queries) {
   if (queries == 1) return *context.kernels.single_query;
-  return context.model.is_shifted() ? *context.kernels.batch_shifted : *context.kernels.batch;
+  return *context.kernels.batch;
 }
 
 std::span<const int32_t> excluded_by_all(std::span<const SearchRequest> requests) {
