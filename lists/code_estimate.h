@@ -1,7 +1,9 @@
-// The similarity of one row by its codes of 8 bits, the same number on every machine.
+// The score of one row by its codes of 8 bits, the same number on every machine.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "model/model_part.h"
 #include "model/quantized_query.h"
@@ -28,6 +30,17 @@ inline int32_t code_product(const CodeLevel& level, int64_t row, int64_t dims, c
 inline float code_estimate(const CodeLevel& level, int64_t row, int64_t dims, const QuantizedQuery& query) {
   return query.bound.estimate(static_cast<float>(code_product(level, row, dims, query)),
                               level.scales[static_cast<size_t>(row)]);
+}
+
+// Returns an upper bound of the row's score, in the unit of Searcher::search() for a model without vectors.
+// REQUIRES: the same.
+inline double code_bound(const CodeLevel& level, int64_t row, int64_t dims, const QuantizedQuery& query) {
+  const auto place = static_cast<size_t>(row);
+  float estimate = code_estimate(level, row, dims, query);
+  float error = query.bound.error(level.residuals[place]);
+  if (!level.along.empty()) query.shift.add(level.along[place], level.lengths[place], estimate, error);
+  const double upper = static_cast<double>(estimate) + static_cast<double>(error);
+  return std::isnan(upper) ? std::numeric_limits<double>::infinity() : upper;
 }
 
 }  // namespace glove

@@ -7,6 +7,7 @@
 #include "base/float_environment.h"
 #include "base/require.h"
 #include "base/timer.h"
+#include "lists/code_estimate.h"
 #include "live/outline_reader.h"
 #include "model/exact_dot.h"
 #include "search/engine.h"
@@ -175,15 +176,23 @@ Result<Answers> LiveRelation::best_of_table(std::span<const Query> queries, int6
 }
 
 // Scores the candidates of one query, the best bounds first. Returns how many of them the user's table
-// lacked, which are now hidden.
+// lacked, which are now hidden. If the query is `coarse`, because a batch scans with codes of few bits, finer
+// ones spare reading most of them.
 Result<int64_t> LiveRelation::score_candidates(const Query& query, std::span<const Neighbor> candidates,
-                                               BestRows& best) {
+                                               bool coarse, BestRows& best) {
+  const Model& model = state_.parts->model();
   std::vector<float> vector;
+  QuantizedQuery codes;
   int64_t gone = 0;
   for (const Neighbor& candidate : candidates) {
-    const double least = std::max(best.threshold(), query.least);
-    if (bound_needed(state_.parts->model().source().coding, query, least) > candidate.similarity) break;
+    const double least = bound_needed(model.source().coding, query, std::max(best.threshold(), query.least));
+    if (least > candidate.similarity) break;
     const auto row = static_cast<int32_t>(candidate.id);
+    if (coarse && least > kNoScore) {
+      if (codes.codes.empty()) codes = query_codes(model, query, kEstimateQueryCode);
+      const ModelPart& part = model.part_of(row);
+      if (least > code_bound(part.level(8), row - part.first_row, part.dims, codes)) continue;
+    }
     GLOVE_ASSIGN_OR_RETURN(const bool found, source_.read_indexed(state_, row, vector));
     if (found) {
       best.offer(scored(state_.metric, query, state_.parts->id_of(row), vector));
@@ -249,12 +258,13 @@ Status LiveRelation::scan_segments(std::span<const Query> queries, int64_t k, in
         report.notes[block[i]] = i < scan.notes.size()
                                      ? scan.notes[i]
                                      : AnswerNote{false, scan.cost.rows_scanned / std::ssize(block)};
+    const bool coarse = block.size() > 1 && !state_.parts->has_outlines();
     for (size_t i = 0; i < block.size(); ++i) {
       GLOVE_RETURN_IF_ERROR(check_interrupt(options.interrupted));
       const Query& query = queries[block[i]];
       BestRows best(k);
       offer_changed(state_, among_, query, best);
-      GLOVE_ASSIGN_OR_RETURN(const int64_t gone, score_candidates(query, (*found)[i], best));
+      GLOVE_ASSIGN_OR_RETURN(const int64_t gone, score_candidates(query, (*found)[i], coarse, best));
       if (gone <= wanted - k) {
         answers[block[i]] = std::move(best).take();
       } else {

@@ -1,8 +1,6 @@
 #include "gpu/search/segment_searcher.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <utility>
 
 #include "base/cores.h"
@@ -35,17 +33,6 @@ DeviceMask joined(const DeviceMasks::Mask& mask, std::span<const PlacedRows> pla
     all.rows_of_tiles += own.rows_of_tiles;
   }
   return all;
-}
-
-// Returns an upper bound of the score of a row with the query, as Searcher::search() does.
-double upper_bound(const ModelPart& part, int64_t row, const QuantizedQuery& query) {
-  const CodeLevel& level = part.level(8);
-  const auto place = static_cast<size_t>(row);
-  float estimate = code_estimate(level, row, part.dims, query);
-  float error = query.bound.error(level.residuals[place]);
-  if (!level.along.empty()) query.shift.add(level.along[place], level.lengths[place], estimate, error);
-  const float upper = estimate + error;
-  return std::isnan(upper) ? std::numeric_limits<double>::infinity() : static_cast<double>(upper);
 }
 
 // Looks at one row of each tile.
@@ -107,8 +94,8 @@ void SegmentSearcher::take_candidates(int64_t first_row, SearchRequest& request)
     double bound = found.similarity;
     if (bound == kNoScore ||
         part_.coding != nullptr) {  // the device returns others for codes that are shifted
-      if (quantized.codes.empty()) quantized = query_codes(*model_, query, kTwoPlaneCode);
-      bound = upper_bound(part, row, quantized);
+      if (quantized.codes.empty()) quantized = query_codes(*model_, query, kEstimateQueryCode);
+      bound = code_bound(part.level(8), row, part.dims, quantized);
     }
     rows.push_back({id, bound});
   }
