@@ -40,6 +40,7 @@ X86Features read_features() {
   found.avx512bw = bit(ebx, 30);
   found.avx512vl = bit(ebx, 31);
   found.avx512vnni = bit(ecx, 11);
+  found.avx512bitalg = bit(ecx, 12);
   found.amx_tile = bit(edx, 24);
   found.amx_int8 = bit(edx, 25);
   return found;

@@ -14,7 +14,7 @@ namespace glove {
 struct X86Features {
   bool ssse3, sse4_1, sse4_2, pclmul, aes;
   bool avx, f16c, fma, avx2, bmi, bmi2;
-  bool avx512f, avx512dq, avx512bw, avx512vl, avx512vnni;
+  bool avx512f, avx512dq, avx512bw, avx512vl, avx512vnni, avx512bitalg;
   // Of the processor alone: Linux lets a process use the tile registers only on request.
   bool amx_tile, amx_int8;
 };

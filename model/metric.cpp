@@ -9,7 +9,19 @@
 namespace glove {
 namespace {
 
-constexpr std::string_view kNames[] = {"cosine", "dot", "l2"};
+constexpr std::string_view kNames[] = {"cosine", "dot", "l2", "hamming"};
+
+double different_bits(const float* a, const float* b, int64_t dims) {
+  int32_t count = 0;
+  for (int64_t j = 0; j < dims;
+       ++j) {  // which the compiler turns into vectors, as it would not std::popcount
+    int32_t bits = static_cast<int32_t>(a[j]) ^ static_cast<int32_t>(b[j]);
+    bits -= bits >> 1 & 0x55;
+    bits = (bits & 0x33) + (bits >> 2 & 0x33);
+    count += (bits + (bits >> 4)) & 0x0f;
+  }
+  return count;
+}
 
 }  // namespace
 
@@ -45,6 +57,7 @@ double exact_distance(const float* a, const float* b, int64_t dims) {
 double exact_score(RowMetric metric, const float* query, double query_norm_squared, const float* row,
                    double row_norm_squared, int64_t dims) {
   if (metric == RowMetric::kL2) return -exact_distance(query, row, dims);
+  if (metric == RowMetric::kHamming) return -different_bits(query, row, dims);
   const double dot = exact_dot(query, row, dims);
   return metric == RowMetric::kDot ? dot : cosine_from_dots(dot, query_norm_squared, row_norm_squared);
 }

@@ -17,7 +17,7 @@ namespace glove {
 struct CodeLevel {
   int bits = 8;                      // per code: 8, or 4
   std::span<const int8_t> codes;     // the bytes of the tiles of quantize.h, or of nibbles.h
-  std::span<const float> scales;     // [rows]
+  std::span<const float> scales;     // [rows]; none, nor residuals, of rows of bits (RowMetric::kHamming)
   std::span<const float> residuals;  // [rows]
   // Of codes that are shifted (model/shifted_codes.h), [rows] each; otherwise empty.
   std::span<const float> along = {};

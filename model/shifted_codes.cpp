@@ -133,7 +133,7 @@ ShiftedRow quantize_shifted_row(const Shift& shift, const float* x, int64_t dims
 
 QuantizedQuery quantize_shifted_query(RowMetric metric, const Shift& shift, std::span<const float> query,
                                       int32_t max_code) {
-  GLOVE_REQUIRE(metric != RowMetric::kCosine && shift.mean.size() == query.size());
+  GLOVE_REQUIRE((metric == RowMetric::kDot || metric == RowMetric::kL2) && shift.mean.size() == query.size());
   const bool is_l2 = metric == RowMetric::kL2;
   std::vector<float> vector(query.begin(), query.end());
   double squares = 0, along_h = 0, base = 0, mean_squares = 0;
@@ -180,6 +180,7 @@ QuantizedQuery quantize_shifted_query(RowMetric metric, const Shift& shift, std:
 }
 
 double bound_of_score(RowMetric metric, const Shift& shift, std::span<const float> query, double score) {
+  if (metric == RowMetric::kHamming) return score;
   const double slack = 0x1p-40 + sum_slack(shift.dims());
   if (metric != RowMetric::kL2) return score - std::fabs(score) * slack;
   double squares = 0;

@@ -32,7 +32,7 @@ std::string fault_of_shift(const Shift& shift, int64_t dims);
 // How the rows of an index or a model are compared and coded, unless by cosine. Immutable.
 struct Coding {
   RowMetric metric = RowMetric::kL2;
-  Shift shift;
+  Shift shift;  // empty for kHamming, whose codes are the components
 };
 using CodingPtr = std::shared_ptr<const Coding>;  // null: by cosine, of unit vectors
 
@@ -66,7 +66,8 @@ ShiftedRow quantize_shifted_row(const Shift& shift, const float* x, int64_t dims
 QuantizedQuery quantize_shifted_query(RowMetric metric, const Shift& shift, std::span<const float> query,
                                       int32_t max_code);
 
-// Returns a number that the upper bound of a row must reach if its score may be at least `score`.
+// Returns a number that the upper bound of a row must reach if its score may be at least `score`. For
+// kHamming the bound is the score.
 double bound_of_score(RowMetric metric, const Shift& shift, std::span<const float> query, double score);
 
 }  // namespace glove

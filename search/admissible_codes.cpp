@@ -22,9 +22,12 @@ int64_t AdmissibleCodes::bytes(int64_t rows, int64_t dims) {
 AdmissibleCodes::AdmissibleCodes(const Model& model, const RowMask& mask) : rows_(mask.rows()) {
   const auto rows = static_cast<int64_t>(rows_.size());
   codes_.resize(static_cast<size_t>(code_bytes(rows, model.dims())));
-  scales_.resize(rows_.size());
-  residuals_.resize(rows_.size());
-  if (model.is_shifted()) {
+  const CodeLevel& level = model.parts().front().level(8);
+  if (!level.scales.empty()) {  // else rows of bits
+    scales_.resize(rows_.size());
+    residuals_.resize(rows_.size());
+  }
+  if (!level.along.empty()) {
     along_.resize(rows_.size());
     lengths_.resize(rows_.size());
   }
@@ -55,6 +58,7 @@ void AdmissibleCodes::copy_tile(const Model& model, int64_t tile) {
     const int64_t row = rows_[first + i] - part.first_row;
     const CodeLevel& level = part.level(8);
     from[i] = level.codes.data() + code_index(row, 0, part.dims);
+    if (scales_.empty()) continue;
     scales_[first + i] = level.scales[static_cast<size_t>(row)];
     residuals_[first + i] = level.residuals[static_cast<size_t>(row)];
     if (along_.empty()) continue;

@@ -27,12 +27,16 @@ class BestRows {
   // REQUIRES: k > 0.
   explicit BestRows(int64_t k) : k_(static_cast<size_t>(k)) { GLOVE_REQUIRE(k > 0); }
 
+  // Whether offer() would keep the row.
+  bool takes(const Neighbor& row) const {
+    return row.similarity > kNoScore && (rows_.size() < k_ || ranks_before(row, rows_.front()));
+  }
+
   // Keeps a row with its exact similarity if it is among the best so far. A row without one is omitted. Each
   // row may be offered once.
   void offer(const Neighbor& row) {
-    if (!(row.similarity > kNoScore)) return;
+    if (!takes(row)) return;
     if (rows_.size() == k_) {
-      if (!ranks_before(row, rows_.front())) return;
       std::pop_heap(rows_.begin(), rows_.end(), ranks_before);
       rows_.back() = row;
     } else {

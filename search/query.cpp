@@ -51,6 +51,12 @@ Result<MaybeQuery> query_from_terms(const Model& model, std::span<const Term> te
 
 QuantizedQuery query_codes(const Model& model, const Query& query, int32_t max_code) {
   const CodingPtr& coding = model.source().coding;
+  if (metric_of(coding) == RowMetric::kHamming) {  // the bytes as they are
+    QuantizedQuery bytes;
+    for (const float byte : query.vector) bytes.codes.push_back(static_cast<int16_t>(byte));
+    bytes.codes.resize(static_cast<size_t>(component_groups(model.dims()) * kTileComponents));
+    return bytes;
+  }
   return coding != nullptr ? quantize_shifted_query(coding->metric, coding->shift, query.vector, max_code)
                            : quantize_query(query.vector, query.norm_squared, max_code);
 }

@@ -39,7 +39,8 @@ struct Query {
   std::optional<bool> known{};    // whether the model has all words of the query; nullopt: it has no words
 };
 
-// Returns the codes of a query for scans of a model's codes of 8 bits. REQUIRES: as for quantize_query().
+// Returns the codes of a query for scans of a model's codes of 8 bits; for kHamming those are the components.
+// REQUIRES: as for quantize_query().
 QuantizedQuery query_codes(const Model& model, const Query& query, int32_t max_code);
 
 // nullopt if the query has no rows, because of an unknown word or a zero vector.

@@ -315,6 +315,7 @@ using GLOVE_KERNELS_FLOATS::widen;
 
 extern const ScanKernel kScan = {Dot::kMaxQueryCode, Dot::kChunkProducts, pack, scan};
 
+#include "cpu/kernels/bits_scan-inl.h"
 #include "cpu/kernels/coarse_scan-inl.h"
 #include "cpu/kernels/planes_scan-inl.h"
 
@@ -325,6 +326,7 @@ extern const ScanKernel kScan = {Dot::kMaxQueryCode, Dot::kChunkProducts, pack, 
 extern constexpr Kernels kKernels = {.name = GLOVE_KERNELS_NAME,
                                      .single_query = &GLOVE_KERNELS_ONE,
                                      .batch = &kScan,
+                                     .bits = &kBits,
                                      .coarse = &kCoarse,
                                      .planes = &kPlanes,
                                      .list_products = list_products,

@@ -15,7 +15,8 @@
 
 namespace glove::cpu {
 
-// One way to scan a level of 8 bits: what its queries look like, and the loop itself.
+// One way to scan a level of 8 bits: what its queries look like, and the loop itself. For rows of bits
+// (RowMetric::kHamming), whose codes and query codes are the components, the bounds are the score.
 struct ScanKernel {
   // The largest magnitude of a query code that scan() takes.
   int32_t max_query_code;
@@ -170,6 +171,7 @@ struct Kernels {
   std::string_view name;
   const ScanKernel* single_query;   // bound by memory
   const ScanKernel* batch;          // bound by arithmetic
+  const ScanKernel* bits;           // for rows of bits, one query or a batch
   const CoarseKernel* coarse;
   const PlaneKernel* planes;
 

@@ -50,6 +50,22 @@ void scan(const ModelPart& part, const CodeLevel& level, int64_t first_tile, int
     }
 }
 
+void scan_bits(const ModelPart& part, const CodeLevel& level, int64_t first_tile, int64_t last_tile,
+               std::span<const QuantizedQuery> queries, const int8_t*, Collector* collectors) {
+  const int64_t last_row = std::min(last_tile * kTileRows, part.rows);
+  for (int64_t row = first_tile * kTileRows; row < last_row; ++row)
+    for (size_t q = 0; q < queries.size(); ++q) {
+      int different = 0;
+      for (int64_t j = 0; j < part.dims; ++j)
+        different += std::popcount(
+            static_cast<uint8_t>(level.codes[static_cast<size_t>(code_index(row, j, part.dims))] ^
+                                 queries[q].codes[static_cast<size_t>(j)]));
+      const auto score = static_cast<float>(-different);
+      if (!(score < collectors[q].threshold()))
+        collectors[q].offer(static_cast<int32_t>(part.first_row + row), score, 0);
+    }
+}
+
 void pack_coarse(const SplitQuery&, int64_t, std::vector<int8_t>& packed) {
   packed.clear();  // scan_coarse() reads the query's codes
 }
@@ -272,6 +288,7 @@ void nearest_by_floats(const FloatCentroids& centroids, int64_t dims, FloatRows&
 }
 
 constexpr ScanKernel kScan = {32767, 4 << 20, pack, scan};
+constexpr ScanKernel kBits = {255, 4 << 20, pack, scan_bits};
 constexpr CoarseKernel kCoarse = {pack_coarse, scan_coarse};
 constexpr PlaneKernel kPlanes = {pack_planes, scan_planes, estimate_rows};
 constexpr MomentKernels kMoment = {add_row, center_row, update_gram};
@@ -283,6 +300,7 @@ constexpr ClusterKernels kClusters = {
 const Kernels kScalarKernels = {.name = "scalar",
                                 .single_query = &kScan,
                                 .batch = &kScan,
+                                .bits = &kBits,
                                 .coarse = &kCoarse,
                                 .planes = &kPlanes,
                                 .list_products = list_products,

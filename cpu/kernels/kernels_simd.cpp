@@ -18,6 +18,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/x86_features.h"
 #include "cpu/kernels/kernels.h"
 #include "lists/half.h"
 #include "lists/list_codes.h"

@@ -6,6 +6,7 @@
 #include "base/require.h"
 #include "base/thread_pool.h"
 #include "cpu/search/search_plan.h"
+#include "model/shifted_codes.h"
 
 namespace glove::cpu {
 namespace {
@@ -29,6 +30,7 @@ int64_t tiles_per_chunk(const ScanContext& context, const ScanKernel& kernel, in
 }
 
 const ScanKernel& kernel_for(const ScanContext& context, size_t queries) {
+  if (metric_of(context.model.source().coding) == RowMetric::kHamming) return *context.kernels.bits;
   if (queries == 1) return *context.kernels.single_query;
   return *context.kernels.batch;
 }
@@ -48,12 +50,11 @@ ModelPart piece_of(const ModelPart& part, int64_t first, int64_t last, std::span
   piece.first_row = part.first_row + first;
   piece.rows = last - first;
   piece.dims = part.dims;
-  CodeLevel& codes8 = piece.levels.emplace_back(
-      CodeLevel{8, codes, level.scales.subspan(begin, count), level.residuals.subspan(begin, count)});
-  if (!level.along.empty()) {
-    codes8.along = level.along.subspan(begin, count);
-    codes8.lengths = level.lengths.subspan(begin, count);
-  }
+  const auto some = [&](std::span<const float> all) {
+    return all.empty() ? all : all.subspan(begin, count);  // rows of bits have no numbers
+  };
+  piece.levels = {
+      {8, codes, some(level.scales), some(level.residuals), some(level.along), some(level.lengths)}};
   return piece;
 }
 
@@ -133,7 +134,7 @@ void CodeScan::scan(int slot, const PartChunks::Chunk& chunk) {
     kernel_.scan(part, part.level(8), first, end, queries_, packed_.data(), collectors.data());
     const int64_t rows = std::min(end * kTileRows, chunk.last) - first * kTileRows;
     rows_ += rows;
-    bytes_ += scan_bytes(rows, part.dims);
+    bytes_ += part.level(8).scales.empty() ? code_bytes(rows, part.dims) : scan_bytes(rows, part.dims);
   });
 }
 

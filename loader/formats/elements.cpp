@@ -38,6 +38,7 @@ std::optional<ElementType> element_type(std::string_view dtype) {
 int64_t element_bytes(ElementType type) {
   switch (type) {
     case ElementType::kInt8:
+    case ElementType::kBits:
       return 1;
     case ElementType::kFloat32:
       return 4;
@@ -52,6 +53,9 @@ void convert_elements(ElementType type, const char* from, int64_t count, float* 
   switch (type) {
     case ElementType::kInt8:
       for (int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(load<int8_t>(from, i));
+      break;
+    case ElementType::kBits:
+      for (int64_t i = 0; i < count; ++i) to[i] = load<uint8_t>(from, i);
       break;
     case ElementType::kFloat32:
       std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));

@@ -7,13 +7,19 @@
 
 namespace glove {
 
-enum class ElementType : uint8_t { kInt8, kFloat16, kBFloat16, kFloat32, kFloat64 };
+// kBits: eight bits, as a number from 0 to 255 (RowMetric::kHamming); only indexes have them.
+enum class ElementType : uint8_t { kInt8, kFloat16, kBFloat16, kFloat32, kFloat64, kBits };
 
 // Returns the type that a safetensors file calls `dtype`, or nullopt if it is none of them.
 std::optional<ElementType> element_type(std::string_view dtype);
 
 // Returns the bytes per element.
 int64_t element_bytes(ElementType type);
+
+// Returns how many dimensions a vector of so many elements has.
+constexpr int64_t dims_of(ElementType type, int64_t elements) {
+  return type == ElementType::kBits ? 8 * elements : elements;
+}
 
 // Converts `count` elements to float32, rounded to nearest. `from` need not be aligned.
 void convert_elements(ElementType type, const char* from, int64_t count, float* to);
