@@ -188,14 +188,17 @@ Result<int64_t> LiveRelation::score_candidates(const Query& query, std::span<con
     const double least = bound_needed(model.source().coding, query, std::max(best.threshold(), query.least));
     if (least > candidate.similarity) break;
     const auto row = static_cast<int32_t>(candidate.id);
-    if (coarse && least > kNoScore) {
+    const int64_t id = state_.parts->id_of(row);
+    if (state_.metric == RowMetric::kHamming) {  // many rows may have the distance of the last one
+      if (!best.takes({id, candidate.similarity})) continue;
+    } else if (coarse && least > kNoScore) {
       if (codes.codes.empty()) codes = query_codes(model, query, kEstimateQueryCode);
       const ModelPart& part = model.part_of(row);
       if (least > code_bound(part.level(8), row - part.first_row, part.dims, codes)) continue;
     }
     GLOVE_ASSIGN_OR_RETURN(const bool found, source_.read_indexed(state_, row, vector));
     if (found) {
-      best.offer(scored(state_.metric, query, state_.parts->id_of(row), vector));
+      best.offer(scored(state_.metric, query, id, vector));
     } else {
       hide_row(state_, row);
       ++gone;

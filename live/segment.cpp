@@ -1,6 +1,7 @@
 #include "live/segment.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -59,10 +60,27 @@ int64_t former_sign_bytes(int64_t rows, int64_t dims) {
   return tile_count(rows) * kTileRows * (3 * int64_t{sizeof(uint16_t)} + words * int64_t{sizeof(uint32_t)});
 }
 
+// How many numbers a row has beside its codes: the first of these.
+size_t number_count(PlaneKind kind) {
+  return kind == PlaneKind::kBits ? 0 : kind == PlaneKind::kShifted ? 4 : 2;
+}
+std::array<float, 4> numbers_of(const ShiftedRow& row) {
+  return {row.scale, row.residual, row.along, row.length};
+}
+std::array<std::span<const float>, 4> numbers_of(const CodeLevel& level) {
+  return {level.scales, level.residuals, level.along, level.lengths};
+}
+
 // Quantises a row; without a coding as one that is compared by cosine.
 ShiftedRow quantize_by(const CodingPtr& coding, std::span<const float> vector, double norm_squared,
                        int8_t* codes, int64_t stride) {
   const auto dims = std::ssize(vector);
+  if (metric_of(coding) == RowMetric::kHamming) {
+    for (int64_t j = 0; j < dims; ++j)
+      codes[j / kTileComponents * stride + j % kTileComponents] =
+          static_cast<int8_t>(static_cast<int32_t>(vector[static_cast<size_t>(j)]));
+    return {};
+  }
   if (coding != nullptr) return quantize_shifted_row(coding->shift, vector.data(), dims, codes, stride);
   ShiftedRow row;
   quantize_row(vector.data(), norm_squared, dims, codes, stride, row.scale, row.residual);
@@ -77,8 +95,8 @@ Error wrong_length(const std::string& name, size_t bytes, int64_t rows, int64_t 
 }  // namespace
 
 int64_t segment_bytes(int64_t rows, int64_t dims, PlaneKind planes) {
-  return code_bytes(rows, dims) + rows * static_cast<int64_t>(sizeof(int64_t) + 2 * sizeof(float)) +
-         (planes == PlaneKind::kShifted ? rows * static_cast<int64_t>(2 * sizeof(float)) : 0) +
+  return code_bytes(rows, dims) +
+         rows * static_cast<int64_t>(sizeof(int64_t) + number_count(planes) * sizeof(float)) +
          (planes == PlaneKind::kPlanes || planes == PlaneKind::kSigned ? PlaneArrayPlaces(rows, dims).end
                                                                        : 0) +
          (planes == PlaneKind::kSigned ? former_sign_bytes(rows, dims) : 0);
@@ -106,12 +124,9 @@ Segment::Segment(HugePageBuffer<char> bytes, CodeBlocks blocks, int64_t rows, in
   };
   if (!is_outline()) take(level_.codes, static_cast<size_t>(code_bytes(rows, dims)));
   take(ids_, count);
-  take(level_.scales, count);
-  take(level_.residuals, count);
-  if (coding_ != nullptr) {
-    take(level_.along, count);
-    take(level_.lengths, count);
-  }
+  std::span<const float>* const numbers[] = {&level_.scales, &level_.residuals, &level_.along,
+                                             &level_.lengths};
+  for (size_t i = 0; i < number_count(kind_of(metric_of(coding_))); ++i) take(*numbers[i], count);
   if (lists != nullptr)
     planes_ = std::make_unique<SegmentPlanes>(
         std::span(place, bytes_.size() - static_cast<size_t>(place - bytes_.data())), rows, lists);
@@ -178,10 +193,8 @@ Result<SegmentPtr> Segment::parse(HugePageBuffer<char> bytes, int64_t rows, int6
                                   const std::string& name, const ListsPtr& lists, const CodingPtr& coding) {
   GLOVE_REQUIRE(rows >= 1 && rows <= kMaxRows && dims >= 1 && dims <= kMaxDims);
   GLOVE_REQUIRE(lists == nullptr || (lists->dims() == dims && coding == nullptr));
-  const int64_t expected = segment_bytes(rows, dims,
-                                         coding != nullptr  ? PlaneKind::kShifted
-                                         : lists != nullptr ? PlaneKind::kPlanes
-                                                            : PlaneKind::kNone);
+  const int64_t expected =
+      segment_bytes(rows, dims, lists != nullptr ? PlaneKind::kPlanes : kind_of(metric_of(coding)));
   if (static_cast<int64_t>(bytes.size()) != expected) return wrong_length(name, bytes.size(), rows, expected);
   const SegmentPtr segment(new Segment(std::move(bytes), {}, rows, dims, lists, coding));
   if (const std::string fault = segment->fault(); !fault.empty()) return corrupt(name, fault);
@@ -193,8 +206,7 @@ Result<SegmentPtr> Segment::parse_outline(HugePageBuffer<char> bytes, CodeBlocks
                                           const CodingPtr& coding) {
   GLOVE_REQUIRE(rows >= 1 && rows <= kMaxRows && dims >= 1 && dims <= kMaxDims);
   GLOVE_REQUIRE(lists == nullptr || (lists->dims() == dims && coding == nullptr));
-  const auto kind = coding == nullptr ? PlaneKind::kNone : PlaneKind::kShifted;
-  const int64_t expected = segment_bytes(rows, dims, kind) - code_bytes(rows, dims) +
+  const int64_t expected = segment_bytes(rows, dims, kind_of(metric_of(coding))) - code_bytes(rows, dims) +
                            (lists == nullptr ? 0 : PlaneArrayPlaces(rows, dims).plane1);
   if (static_cast<int64_t>(bytes.size()) != expected) return wrong_length(name, bytes.size(), rows, expected);
   (void)CodeCache::instance();  // which the destructor needs
@@ -217,27 +229,21 @@ bool Segment::has_codes_of(int64_t row, std::span<const float> vector) const {
                     level_.codes.data() + code_index(row, group * kTileComponents, dims_),
                     kTileComponents) != 0)
       return false;
-  const auto place = static_cast<size_t>(row);
-  const auto is_same = [](float a, float b) {
-    return std::bit_cast<int32_t>(a) == std::bit_cast<int32_t>(b);
-  };
-  return is_same(level_.scales[place], expected.scale) &&
-         is_same(level_.residuals[place], expected.residual) &&
-         (coding_ == nullptr ||
-          (is_same(level_.along[place], expected.along) && is_same(level_.lengths[place], expected.length)));
+  const auto stored = numbers_of(level_);
+  for (size_t i = 0; i < number_count(kind_of(metric_of(coding_))); ++i)
+    if (std::bit_cast<int32_t>(stored[i][static_cast<size_t>(row)]) !=
+        std::bit_cast<int32_t>(numbers_of(expected)[i]))
+      return false;
+  return true;
 }
 
 SegmentBuilder::SegmentBuilder(int64_t dims, int64_t expected_rows, CodingPtr coding)
-    : dims_(dims), coding_(std::move(coding)) {
+    : dims_(dims), coding_(std::move(coding)), numbers_(number_count(kind_of(metric_of(coding_)))) {
   const int64_t most = kMostReserved / segment_bytes(kTileRows, dims) * kTileRows;
   const int64_t rows = std::min({expected_rows, most, kMaxRows});
   codes_.reserve(static_cast<size_t>(segment_bytes(rows, dims)));
   ids_.reserve(static_cast<size_t>(rows));
-  scales_.reserve(static_cast<size_t>(rows));
-  residuals_.reserve(static_cast<size_t>(rows));
-  if (coding_ == nullptr) return;
-  along_.reserve(static_cast<size_t>(rows));
-  lengths_.reserve(static_cast<size_t>(rows));
+  for (std::vector<float>& numbers : numbers_) numbers.reserve(static_cast<size_t>(rows));
 }
 
 int8_t* SegmentBuilder::place_of(int64_t row) {
@@ -245,9 +251,9 @@ int8_t* SegmentBuilder::place_of(int64_t row) {
 }
 
 bool SegmentBuilder::has_room(int64_t rows) const {
-  const int64_t all = this->rows() + rows;
-  return codes_.capacity() >= static_cast<size_t>(code_bytes(all, dims_)) &&
-         std::min(scales_.capacity(), residuals_.capacity()) >= static_cast<size_t>(all);
+  const auto all = static_cast<size_t>(this->rows() + rows);
+  return codes_.capacity() >= static_cast<size_t>(code_bytes(this->rows() + rows, dims_)) &&
+         std::ranges::all_of(numbers_, [all](const auto& numbers) { return numbers.capacity() >= all; });
 }
 
 int64_t SegmentBuilder::append(std::span<const int64_t> ids) {
@@ -256,11 +262,7 @@ int64_t SegmentBuilder::append(std::span<const int64_t> ids) {
   const int64_t first = rows();
   ids_.insert(ids_.end(), ids.begin(), ids.end());
   codes_.resize(static_cast<size_t>(code_bytes(rows(), dims_)));
-  scales_.resize(ids_.size());
-  residuals_.resize(ids_.size());
-  if (coding_ == nullptr) return first;
-  along_.resize(ids_.size());
-  lengths_.resize(ids_.size());
+  for (std::vector<float>& numbers : numbers_) numbers.resize(ids_.size());
   return first;
 }
 
@@ -271,12 +273,8 @@ void SegmentBuilder::encode(int64_t row, std::span<const float> vector, double n
   // The quantiser leaves what follows the last component as it is.
   std::memset(place + (component_groups(dims_) - 1) * kGroupStride, 0, kTileComponents);
   // Not through [], which may look at the sizes that append() changes.
-  const ShiftedRow coded = quantize_by(coding_, vector, norm_squared, place, kGroupStride);
-  *(scales_.data() + row) = coded.scale;
-  *(residuals_.data() + row) = coded.residual;
-  if (coding_ == nullptr) return;
-  *(along_.data() + row) = coded.along;
-  *(lengths_.data() + row) = coded.length;
+  const auto coded = numbers_of(quantize_by(coding_, vector, norm_squared, place, kGroupStride));
+  for (size_t i = 0; i < numbers_.size(); ++i) *(numbers_[i].data() + row) = coded[i];
 }
 
 void SegmentBuilder::add(int64_t id, std::span<const float> vector, double norm_squared) {
@@ -285,18 +283,15 @@ void SegmentBuilder::add(int64_t id, std::span<const float> vector, double norm_
 
 void SegmentBuilder::copy(const Segment& segment, int64_t row) {
   GLOVE_REQUIRE(segment.dims() == dims_ && row >= 0 && row < segment.rows() && !segment.is_outline());
-  GLOVE_REQUIRE((segment.coding() == nullptr) == (coding_ == nullptr));
+  GLOVE_REQUIRE(metric_of(segment.coding()) == metric_of(coding_));
   const auto from_row = static_cast<size_t>(row);
   const int64_t to_row = append(segment.ids().subspan(from_row, 1));
   int8_t* const place = place_of(to_row);
   const int8_t* const from = segment.level().codes.data() + code_index(row, 0, dims_);
   for (int64_t group = 0; group < component_groups(dims_); ++group)
     std::memcpy(place + group * kGroupStride, from + group * kGroupStride, kTileComponents);
-  scales_[static_cast<size_t>(to_row)] = segment.level().scales[from_row];
-  residuals_[static_cast<size_t>(to_row)] = segment.level().residuals[from_row];
-  if (coding_ == nullptr) return;
-  along_[static_cast<size_t>(to_row)] = segment.level().along[from_row];
-  lengths_[static_cast<size_t>(to_row)] = segment.level().lengths[from_row];
+  for (size_t i = 0; i < numbers_.size(); ++i)
+    numbers_[i][static_cast<size_t>(to_row)] = numbers_of(segment.level())[i][from_row];
 }
 
 HugePageBuffer<char> SegmentBuilder::finish() {
@@ -305,13 +300,9 @@ HugePageBuffer<char> SegmentBuilder::finish() {
     for (int64_t group = 0; group < component_groups(dims_); ++group)
       std::memset(place_of(row) + group * kGroupStride, 0, kTileComponents);
   HugePageBuffer<char> bytes = std::move(codes_);
-  bytes.reserve(static_cast<size_t>(
-      segment_bytes(rows(), dims_, coding_ == nullptr ? PlaneKind::kNone : PlaneKind::kShifted)));
+  bytes.reserve(static_cast<size_t>(segment_bytes(rows(), dims_, kind_of(metric_of(coding_)))));
   append_bytes(bytes, ids_);
-  append_bytes(bytes, scales_);
-  append_bytes(bytes, residuals_);
-  append_bytes(bytes, along_);
-  append_bytes(bytes, lengths_);
+  for (const std::vector<float>& numbers : numbers_) append_bytes(bytes, numbers);
   *this = SegmentBuilder(dims_, 0, coding_);
   return bytes;
 }

@@ -18,6 +18,13 @@
 
 namespace glove::live {
 
+// What a segment has whose rows are compared so and are in no lists.
+constexpr PlaneKind kind_of(RowMetric metric) {
+  return metric == RowMetric::kCosine    ? PlaneKind::kNone
+         : metric == RowMetric::kHamming ? PlaneKind::kBits
+                                         : PlaneKind::kShifted;
+}
+
 // How the codes of a segment are read that are not in memory.
 struct CodeBlocks {
   int64_t tiles = 0;                      // of a block; the last one may have fewer
@@ -28,10 +35,10 @@ struct CodeBlocks {
 };
 
 // Immutable; any thread may use it. Its bytes are, little-endian and without gaps: the codes in the tiles of
-// model/quantize.h, the ids (int64, ascending), the scales and the residuals (float32); and those of
-// PlaneArrayPlaces if its rows are in lists, or `along` and `length` of each row (float32) if its codes are
-// shifted. An outline is a segment whose codes are not in memory, nor the
-// codes of its planes.
+// model/quantize.h, the ids (int64, ascending), and the scales and the residuals (float32) unless its rows
+// are bits; and those of PlaneArrayPlaces if its rows are in lists, or `along` and `length` of each row
+// (float32) if its codes are shifted. An outline is a segment whose codes are not in memory, nor the codes of
+// its planes.
 class Segment {
  public:
   // Takes the bytes of a segment, whose rows are in `lists` unless that is null. It is an error, kCorrupt, if
@@ -60,11 +67,7 @@ class Segment {
   const CodeLevel& level() const { return level_; }
   // Null if the rows are compared by cosine.
   const CodingPtr& coding() const { return coding_; }
-  PlaneKind kind() const {
-    return coding_ != nullptr   ? PlaneKind::kShifted
-           : planes_ != nullptr ? PlaneKind::kPlanes
-                                : PlaneKind::kNone;
-  }
+  PlaneKind kind() const { return planes_ != nullptr ? PlaneKind::kPlanes : kind_of(metric_of(coding_)); }
   // Null if the rows are in no lists. Those of an outline have no plane.
   const SegmentPlanes* planes() const { return planes_.get(); }
   // Those in memory.
@@ -140,10 +143,9 @@ class SegmentBuilder {
   int64_t dims_;
   HugePageBuffer<char> codes_;  // whole tiles; finish() appends the rest
   std::vector<int64_t> ids_;
-  std::vector<float> scales_;
-  std::vector<float> residuals_;
   CodingPtr coding_;
-  std::vector<float> along_, lengths_;  // if there is a coding
+  // The numbers beside the codes of each row, in the order of the bytes: two or, of shifted codes, four.
+  std::vector<std::vector<float>> numbers_;
 };
 
 // The connections of a process share segments, so that each is read and kept once. Returns the segment with

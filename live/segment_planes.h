@@ -23,6 +23,7 @@ enum class PlaneKind : uint8_t {
   kPlanes,   // two planes
   kSigned,   // and a third one behind them, which an earlier version wrote and nobody reads
   kShifted,  // they are in none, and their codes are shifted (model/shifted_codes.h)
+  kBits,     // they are in none, and are bits (RowMetric::kHamming)
 };
 
 // The centroids of the lists of an index, which its segments share. Immutable; any thread may use them. Their

@@ -94,8 +94,7 @@ Result<live::SegmentPtr> read_outline(Connection& connection, const IndexDefinit
   }
   HugePageBuffer<char> rest;
   const live::PlaneArrayPlaces places(record.rows, dims);
-  int64_t at = live::segment_bytes(record.rows, dims,
-                                   coding == nullptr ? live::PlaneKind::kNone : live::PlaneKind::kShifted) +
+  int64_t at = live::segment_bytes(record.rows, dims, live::kind_of(metric_of(coding))) +
                (record.in_lists() ? places.plane1 : 0);
   GLOVE_RETURN_IF_ERROR(reader.append(codes, at, rest));
   checksum = crc32_continue(checksum, rest);

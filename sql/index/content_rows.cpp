@@ -109,13 +109,13 @@ void ContentRows::check_vector() {
   // The norm is finite if and only if the components are: no sum of squares of floats overflows double.
   if (length == dims_ && length > 0 && std::isfinite(norm_squared_)) return;
   const auto bad = std::find_if(vector_.begin(), vector_.end(), [](float x) { return !std::isfinite(x); });
-  const std::string has = "has a vector of " + component_count(vector_.size());
+  const std::string has = "has a vector of " + length_text(index_.type, vector_.size());
   if (length == 0) {
     fault_ = "has a vector without components";
-  } else if (length > kMaxDims) {
+  } else if (dims_of(index_.type, length) > kMaxDims) {
     fault_ = has + "; the most is " + std::to_string(kMaxDims);
   } else if (dims_ != 0 && length != dims_) {
-    fault_ = has + ", but the index has " + std::to_string(dims_) + " dimensions" +
+    fault_ = has + ", but the index has " + std::to_string(dims_of(index_.type, dims_)) + " dimensions" +
              remedy_of_type(index_.type, length, dims_);
     other_dims_ = length;
   } else if (bad != vector_.end()) {
@@ -390,7 +390,7 @@ std::string ContentRows::remedy_of_length(int64_t length) const {
   if (!found.ok() || !found.value() || !read_row_vector(run.value(0), vector, {}, index_.type).ok())
     return {};
   if (static_cast<int64_t>(vector.size()) != length) return {};
-  return "; if all rows of '" + index_.content + "' have " + std::to_string(length) +
+  return "; if all rows of '" + index_.content + "' have " + std::to_string(dims_of(index_.type, length)) +
          " dimensions now, run " + index_.command("rebuild");
 }
 

@@ -90,20 +90,10 @@ Error explained(sqlite3* db, const IndexDefinition& index, Error error, bool no_
 
 Result<std::vector<float>> read_blob(std::span<const std::byte> bytes, ElementType type,
                                      const ContentRows& rows, int64_t dims) {
-  const int64_t size = std::ssize(bytes), each = element_bytes(type);
-  const bool is_float32 = type == ElementType::kFloat32;
-  const bool is_own = !is_float32 && size > 0 && (dims == 0 ? size % each : size - dims * each) == 0;
-  if (!is_own && (size % 4 != 0 || size == 0 || (dims != 0 && size != dims * 4)))
-    return invalid_argument(
-        "the query is a BLOB of ", counted(size, "bytes"), ", but a vector of ",
-        dims == 0 ? "float32 has 4 bytes per component" : concat(dims, " float32 has ", dims * 4),
-        is_float32 ? ""
-                   : concat(", and one of ", vector_type_name(type), " ", dims == 0 ? each : dims * each),
-        remedy_of_type(type, size / each, dims), rows.remedy_of_length(dims == 0 ? 0 : size / each));
-  std::vector<float> vector;
-  read_components(bytes, is_own ? type : ElementType::kFloat32, vector);
-  if (is_own) GLOVE_RETURN_IF_ERROR(check_type(vector, type, "the query is a"));
-  return vector;
+  Result<std::vector<float>> read = read_query_blob(bytes, type, dims);
+  const int64_t length = std::ssize(bytes) / element_bytes(type);
+  if (read.ok() || dims == 0 || length == dims) return read;
+  return Error{read.error().code, read.error().message + rows.remedy_of_length(length)};
 }
 
 Result<std::vector<float>> read_json(std::string_view text, const ContentRows& rows, int64_t dims,
@@ -123,6 +113,8 @@ Result<MaybeQuery> index_query(const IndexDefinition& index, ContentRows& rows, 
                                const nn::ExprValue& query, const InterruptCheck& interrupted) {
   GLOVE_REQUIRE(ScopedFloatEnvironment::is_set());
   std::vector<float> vector;
+  if (index.type == ElementType::kBits && !query.blob)
+    return index_error(index, "the query must be a BLOB of bits, 8 in each byte");
   if (query.blob || (!index.has_model() && begins_like_array(query.bytes))) {
     auto given = query.blob ? read_blob(std::as_bytes(std::span(query.bytes)), index.type, rows, dims)
                             : read_json(query.bytes, rows, dims, interrupted);
@@ -155,8 +147,8 @@ struct IndexColumns {
   static std::vector<size_t> places_of(const IndexDefinition& index) {
     std::vector<size_t> places;
     for (size_t i = index.has_key_table ? 1 : 0; i < kIndexColumns.size(); ++i) {
-      const bool is_l2 = index.metric == RowMetric::kL2;
-      if (!is_l2 || i != kDistancePlace) places.push_back(is_l2 && i == 1 ? kDistancePlace : i);
+      const bool by_distance = ranks_by_distance(index.metric);
+      if (!by_distance || i != kDistancePlace) places.push_back(by_distance && i == 1 ? kDistancePlace : i);
     }
     return places;
   }
@@ -214,7 +206,7 @@ class LiveIndex final : public nn::RankedTable, private nn::RowKeys {
             concat(quoted_name(key.name), " ", key.type, " COLLATE ", quoted_name(key.collation), ", ");
     for (const size_t i : IndexColumns::places_of(index_)) {
       const bool is_taken = sqlite3_stricmp(kIndexColumns[i], index_.name.c_str()) == 0;
-      const bool is_shown = i == kDistancePlace && index_.metric == RowMetric::kL2;
+      const bool is_shown = i == kDistancePlace && ranks_by_distance(index_.metric);
       columns +=
           concat(kIndexColumns[i], is_taken ? "_of_the_search " : " ", is_shown ? "REAL" : kTypes[i], ", ");
     }
@@ -300,8 +292,14 @@ class LiveIndex final : public nn::RankedTable, private nn::RowKeys {
   }
   Result<bool> has_row(int64_t id) override { return rows_.exists(id); }
 
+  Error no_recall() const {
+    return index_error(index_, "an index of bits has exact answers only; leave ",
+                       "recall and 'calibrate' out");
+  }
+
   // Keeps a query for the calibration that 'merge' and 'rebuild' make.
   Status calibrate(sqlite3_value* query) {
+    if (index_.type == ElementType::kBits) return no_recall();
     if (is_null(query))
       return {ErrorCode::kInvalidArgument,
               index_.name + ": the command 'calibrate' needs a query, but it is NULL; write INSERT INTO " +
@@ -359,6 +357,7 @@ class LiveIndex final : public nn::RankedTable, private nn::RowKeys {
     source.resolve = [this, dims = state.dims](const nn::Inputs& inputs, const InterruptCheck& stopped) {
       if (!inputs.has(nn::kExpr))
         return Result(MaybeQuery());  // NULL, as of a row without a vector in a join
+      if (index_.type == ElementType::kBits && inputs.recall < 1) return Result<MaybeQuery>(no_recall());
       return index_query(index_, rows_, dims, inputs.expr, stopped);
     };
     live::Admissible among;

@@ -113,15 +113,19 @@ Status set_argument(IndexDefinition& index, std::string_view key, const std::str
   } else if (key == "lists") {
     return set_lists(index, value);
   } else if (key == "metric") {
-    const std::optional<RowMetric> metric = metric_named(value);
+    const auto metric = value == "hamming" ? RowMetric::kHamming : metric_named(value);
     if (!metric)
-      return index_error(index, concat("metric must be ", kMetricNames, ", but is ", quoted_value(value)));
+      return index_error(index, "metric must be 'cosine', 'dot', 'l2' or 'hamming', but is ",
+                         quoted_value(value));
     index.metric = *metric;
     index.has_metric = true;
   } else if (key == "type") {
-    const std::optional<ElementType> type = vector_type_named(value);
-    if (!type) return index_error(index, "type must be ", kVectorTypes, ", but is ", quoted_value(value));
+    const auto type = value == "bits" ? ElementType::kBits : vector_type_named(value);
+    if (!type)
+      return index_error(index, "type must be 'float32', 'float16', 'bfloat16', 'int8' or 'bits', but is ",
+                         quoted_value(value));
     index.type = *type;
+    index.has_type = true;
   } else if (key == "certainty") {
     index.has_certainty = true;
   } else {
@@ -131,6 +135,24 @@ Status set_argument(IndexDefinition& index, std::string_view key, const std::str
         "lists, metric, type (an existing index with another one was made by a newer extension, and needs "
         "it)");
   }
+  return {};
+}
+
+// The metric 'hamming' and the type 'bits' imply one another.
+Status complete_bits(IndexDefinition& index) {
+  const bool is_hamming = index.metric == RowMetric::kHamming, is_bits = index.type == ElementType::kBits;
+  if (!is_hamming && !is_bits) return {};
+  if ((index.has_metric && !is_hamming) || (index.has_type && !is_bits))
+    return index_error(index, "metric='hamming' and type='bits' need each other; leave the other one out");
+  if (index.has_model())
+    return index_error(index,
+                       "metric='hamming' compares bits, which no model makes; give vector, without a model");
+  if (index.dims % 8 != 0)
+    return index_error(index, "dims is a number of bits here and must be a multiple of 8, but is ",
+                       index.dims);
+  index.metric = RowMetric::kHamming;
+  index.type = ElementType::kBits;
+  index.dims /= 8;
   return {};
 }
 
@@ -237,6 +259,7 @@ Result<IndexDefinition> parse_index_definition(std::span<const char* const> argu
     index.content.erase(0, point + 1);
     index.is_attached = index.schema != "temp";
   }
+  GLOVE_RETURN_IF_ERROR(complete_bits(index));
   GLOVE_RETURN_IF_ERROR(check_complete(index));
   if (index.metric != RowMetric::kCosine) index.lists = 0;
   return index;

@@ -34,15 +34,16 @@ struct IndexDefinition {
   bool has_key_table = false;        // false: the key is its INTEGER PRIMARY KEY, and is a row's id
   std::vector<std::string> columns;  // `vector`, or those of `text`
   bool is_text = false;
-  std::string model;           // empty: none is given; an index of texts then stores the name of its model
-  std::string options;         // of glove_text_vec; empty: none are given
-  int64_t dims = 0;            // 0: the first row's
-  bool check = false;          // triggers refuse what can be seen to be no vector of the index
+  std::string model;    // empty: none is given; an index of texts then stores the name of its model
+  std::string options;  // of glove_text_vec; empty: none are given
+  int64_t dims = 0;     // the components of a vector, of bits an eighth of their number; 0: the first row's
+  bool check = false;   // triggers refuse what can be seen to be no vector of the index
   bool skip_invalid = false;   // rows with an invalid vector are left out, rather than an error at sync
   int64_t lists = kAutoLists;  // how many; 0: none
   RowMetric metric = RowMetric::kCosine;
   bool has_metric = false;                   // it is given
   ElementType type = ElementType::kFloat32;  // of the components of a BLOB in `vector`
+  bool has_type = false;                     // it is given
   bool has_certainty = false;                // an argument of earlier versions, which does nothing
   std::vector<std::string> others;           // the arguments but content, as KEY='VALUE'
 
@@ -85,7 +86,7 @@ struct IndexConfig {
 };
 
 // The columns of an index in declared order, before the one that takes commands, which has the index's name.
-// An index by 'l2' has no similarity; its distance stands in that place.
+// An index that ranks_by_distance() has no similarity; its distance stands in that place.
 inline constexpr std::array<const char*, 11> kIndexColumns = {"id",       "similarity", "rank",    "query",
                                                               "k",        "backend",    "recall",  "among",
                                                               "evidence", "rows_read",  "distance"};
@@ -122,14 +123,14 @@ Status check_name(const IndexDefinition& index);
 // may
 //                                        be left out while exactly one model is loaded
 // options   JSON                         those of glove_text_vec
-// dims      1 to 65536                   the dimensions of the vectors
+// dims      1 to 65536                   the dimensions of the vectors; of bits a multiple of 8
 // invalid   'error' or 'skip'            what sync does about a row with an invalid vector
 // check     'yes' or 'no'                whether an INSERT or UPDATE of a wrong vector is an error
 // lists     'auto', 'none' or 1 to 65536 how many lists the rows are put in
-// metric    'cosine', 'dot' or 'l2'      how rows are compared; without it by cosine, or as the model of
-//                                        `text` asks for (find_metric())
-// type      'float32', 'float16',        that of the numbers in BLOBs of `vector`
-//           'bfloat16' or 'int8'
+// metric    'cosine', 'dot', 'l2' or     how rows are compared; without it by cosine, or as the model of
+//           'hamming'                    `text` asks for (find_metric()); 'hamming' if type is 'bits'
+// type      'float32', 'float16',        that of the numbers in BLOBs of `vector`; 'bits' if metric is
+//           'bfloat16', 'int8' or 'bits' 'hamming'
 // certainty of earlier versions          nothing
 //
 // The message of an error names the offender and what is allowed.

@@ -293,9 +293,8 @@ Result<std::optional<live::SegmentPtr>> IndexStore::encode(std::span<const int64
   ContentRows& rows = reading.rows;
   if (live::SegmentPtr found = live::find_segment(reading.key)) return std::optional(std::move(found));
   const auto has_room = [&](int64_t count) {
-    return segments_.has_room(live::segment_bytes(
-        count, std::max<int64_t>(rows.dims(), 1),
-        index_.metric == RowMetric::kCosine ? live::PlaneKind::kNone : live::PlaneKind::kShifted));
+    return segments_.has_room(
+        live::segment_bytes(count, std::max<int64_t>(rows.dims(), 1), live::kind_of(index_.metric)));
   };
   GLOVE_ASSIGN_OR_RETURN(bool room, has_room(std::ssize(ids)));
   if (!room) return std::optional<live::SegmentPtr>();

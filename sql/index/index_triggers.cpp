@@ -105,12 +105,17 @@ std::string check_vector(const IndexDefinition& index, const ContentTraits& cont
   const std::string dims =
       "(SELECT value FROM " + quoted_name(index.name + "_config") + " WHERE key = 'dims' AND value > 0)";
   const std::string size = std::to_string(element_bytes(index.type));
+  const bool is_bits = index.type == ElementType::kBits;
   const std::string length = refusal(index, "is not as long as those of the index");
   std::string text =
       "SELECT CASE typeof(" + vector + ") WHEN 'null' THEN 0 WHEN 'blob' THEN CASE WHEN length(" + vector +
       ") = 0 OR length(" + vector + ") % " + size + " <> 0" +
-      refusal(index, "is no BLOB of " + counted(element_bytes(index.type), "bytes") + " per component") +
-      "WHEN length(" + vector + ") <> " + size + " * " + dims + length + "END WHEN 'text' THEN ";
+      refusal(index,
+              is_bits ? "is a BLOB without bits"
+                      : "is no BLOB of " + counted(element_bytes(index.type), "bytes") + " per component") +
+      "WHEN length(" + vector + ") <> " + size + " * " + dims + length + "END";
+  if (is_bits) return text + " ELSE CASE WHEN 1" + refusal(index, "is no BLOB of bits") + "END END; ";
+  text += " WHEN 'text' THEN ";
   if (content.json)
     text += "CASE WHEN NOT json_valid(" + vector + ")" + refusal(index, "is a text that is no JSON") +
             "WHEN json_type(" + vector + ") <> 'array'" + refusal(index, "is no JSON array") +

@@ -40,7 +40,8 @@ void NewSegment::begin(int64_t dims) {
 }
 
 void NewSegment::encode_sample(int64_t dims) {
-  coding_ = std::make_shared<const Coding>(Coding{index_.metric, shift_of(sample_.vectors, dims)});
+  coding_ = std::make_shared<const Coding>(Coding{
+      index_.metric, index_.metric == RowMetric::kHamming ? Shift() : shift_of(sample_.vectors, dims)});
   begin(dims);
   const auto width = static_cast<size_t>(dims);
   for (size_t i = 0; i < sample_.ids.size(); ++i)

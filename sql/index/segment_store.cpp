@@ -187,9 +187,9 @@ Result<HugePageBuffer<char>> SegmentStore::read_bytes(const SegmentRecord& recor
 
 // Returns how a segment is coded. An error if that is not as the index says.
 Result<CodingPtr> SegmentStore::coding_of(const SegmentRecord& record, int64_t dims) {
-  const bool is_shifted = record.planes() == live::PlaneKind::kShifted;
+  const live::PlaneKind planes = record.in_lists() ? live::PlaneKind::kNone : record.planes();
   GLOVE_ASSIGN_OR_RETURN(CodingPtr coded, coding(dims));
-  if (is_shifted != (coded != nullptr))
+  if (planes != live::kind_of(metric_of(coded)))
     return damaged_index(index_, name_of(record), " has not the codes that the metric '",
                          metric_name(index_.metric), "' needs");
   return coded;
@@ -245,7 +245,7 @@ Status SegmentStore::check_length(size_t bytes) const {
 }
 
 Status SegmentStore::add(int64_t id, const live::SegmentPtr& segment) {
-  if (segment->coding() != nullptr) GLOVE_RETURN_IF_ERROR(keep_shift(*segment));
+  if (segment->kind() == live::PlaneKind::kShifted) GLOVE_RETURN_IF_ERROR(keep_shift(*segment));
   SegmentRecord record{id, std::string(16, '\0'), segment->rows(),
                        segment->checksum() + SegmentRecord::flags(segment->kind())};
   sqlite3_randomness(static_cast<int>(record.uuid.size()), record.uuid.data());
@@ -309,6 +309,8 @@ Status SegmentStore::set_lists(const live::Lists& lists) {
 
 Result<CodingPtr> SegmentStore::coding(int64_t dims) {
   if (index_.metric == RowMetric::kCosine) return CodingPtr();
+  if (index_.metric == RowMetric::kHamming)
+    return CodingPtr(std::make_shared<const Coding>(Coding{index_.metric, {}}));
   HugePageBuffer<char> bytes;
   const auto most = 2 * static_cast<size_t>(dims) * sizeof(float);
   GLOVE_ASSIGN_OR_RETURN(const bool fits, read_numbered(kShiftNumber, most, bytes));

@@ -39,19 +39,23 @@ struct SegmentRecord {
   int64_t id = 0;
   std::string uuid;
   int64_t rows = 0;
-  int64_t crc = 0;  // live::Segment::checksum(), plus kInLists if there are planes, and kSigned; or kShifted
+  int64_t crc =
+      0;  // live::Segment::checksum(), plus kInLists if there are planes, and kSigned; or one of the others
 
   static constexpr int64_t kInLists = int64_t{1} << 32;
   static constexpr int64_t kSigned = int64_t{1} << 33;
   static constexpr int64_t kShifted = int64_t{1} << 34;
+  static constexpr int64_t kBits = int64_t{1} << 35;
   static int64_t flags(live::PlaneKind planes) {
     if (planes == live::PlaneKind::kShifted) return kShifted;
+    if (planes == live::PlaneKind::kBits) return kBits;
     return (planes == live::PlaneKind::kNone ? 0 : kInLists) +
            (planes == live::PlaneKind::kSigned ? kSigned : 0);
   }
   bool in_lists() const { return (crc & kInLists) != 0; }
   live::PlaneKind planes() const {
     if ((crc & kShifted) != 0) return live::PlaneKind::kShifted;
+    if ((crc & kBits) != 0) return live::PlaneKind::kBits;
     return !in_lists()            ? live::PlaneKind::kNone
            : (crc & kSigned) == 0 ? live::PlaneKind::kPlanes
                                   : live::PlaneKind::kSigned;

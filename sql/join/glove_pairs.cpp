@@ -80,7 +80,7 @@ class PairsTable {
       if (column == kB) return join_->other_side().return_key(context, pair.b);
       if (kInputs.contains(column)) return inputs_.return_input(context, column);
       if (column == kRank && pair.rank > 0) sqlite3_result_int64(context, pair.rank);
-      if (column == kSimilarity && metric != RowMetric::kL2) sqlite3_result_double(context, pair.score);
+      if (column == kSimilarity && !ranks_by_distance(metric)) sqlite3_result_double(context, pair.score);
       if (column == kDistance) sqlite3_result_double(context, distance_of(metric, pair.score));
       return {};
     }

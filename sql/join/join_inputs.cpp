@@ -36,18 +36,18 @@ class InputReader {
 
   Result<JoinTask> task(const JoinTarget& rows) const {
     JoinTask task;
-    const bool is_l2 = rows.metric() == RowMetric::kL2;
-    if (value(is_l2 ? kMinSimilarity : kMaxDistance) != nullptr)
-      return invalid_value(table(), quoted_value(rows.name()), " is compared by '",
-                           metric_name(rows.metric()),
-                           is_l2 ? "', which has no similarity; give max_distance instead of min_similarity"
-                                 : "'; give min_similarity instead of max_distance");
-    const JoinInput bound = is_l2 ? kMaxDistance : kMinSimilarity;
+    const bool by_distance = ranks_by_distance(rows.metric());
+    if (value(by_distance ? kMinSimilarity : kMaxDistance) != nullptr)
+      return invalid_value(
+          table(), quoted_value(rows.name()), " is compared by '", metric_name(rows.metric()),
+          by_distance ? "', which has no similarity; give max_distance instead of min_similarity"
+                      : "'; give min_similarity instead of max_distance");
+    const JoinInput bound = by_distance ? kMaxDistance : kMinSimilarity;
     if (sqlite3_value* const given = value(bound); given != nullptr) {
       const int type = sqlite3_value_numeric_type(given);
       if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
         return invalid_value(table(), kJoinInputs[bound], " must be a number, but is ", shown_value(given));
-      task.least = (is_l2 ? -1 : 1) * sqlite3_value_double(given);
+      task.least = (by_distance ? -1 : 1) * sqlite3_value_double(given);
     }
     GLOVE_ASSIGN_OR_RETURN(task.k, count(kK, 1));
     GLOVE_ASSIGN_OR_RETURN(task.pairs, count(kPairs, 0));

@@ -109,7 +109,7 @@ class IndexTarget final : public JoinTarget {
   std::string_view name() const override { return index_.name; }
   std::string_view identity() const override { return place_; }
   RowMetric metric() const override { return index_.metric; }
-  int64_t dims() const override { return dims_; }
+  int64_t dims() const override { return dims_of(index_.type, dims_); }
   int64_t rows() const override { return std::ssize(ids_); }
   int64_t id(int64_t position) const override { return ids_[static_cast<size_t>(position)]; }
 

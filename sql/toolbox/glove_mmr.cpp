@@ -12,8 +12,8 @@
 // among   as of the target
 //
 // Each row in turn is the one with the greatest lambda * s(query, row) - (1 - lambda) * (the greatest s(row,
-// row before)), where s is the similarity or, by l2, minus the distance, to the last bit as the target
-// computes it. The nearer row wins a tie. A key of several columns is `key`, `key2` and so on.
+// row before)), where s is the similarity or, by l2 and hamming, minus the distance, to the last bit as the
+// target computes it. The nearer row wins a tie. A key of several columns is `key`, `key2` and so on.
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -67,13 +67,10 @@ struct MmrRow {
   double nearest = 0;  // the greatest score of it and a row that was chosen
 };
 
-// Returns an expression for the vector of a row `d` of the content. Its parameters are the name of the model
-// and the options, if it is an index of texts.
+// Returns an expression for the vector of a row `d` of the content, of the index's type. Its parameters are
+// the name of the model and the options, if it is an index of texts.
 std::string vector_of(const IndexDefinition& index) {
-  if (!index.is_text && index.type == ElementType::kFloat32) return "d." + quoted_name(index.columns.front());
-  if (!index.is_text)
-    return concat("glove_f32(d.", quoted_name(index.columns.front()), ", '", vector_type_name(index.type),
-                  "')");
+  if (!index.is_text) return "d." + quoted_name(index.columns.front());
   std::string text;
   for (const std::string& column : index.columns)
     text += concat(text.empty() ? "" : " || char(10) || ", "coalesce(d.", quoted_name(column), ", '')");
@@ -90,7 +87,7 @@ std::string statement_of(const IndexDefinition& index) {
     key += ", " + of_index;
     same += concat(same.empty() ? " ON d." : " AND d.", name, " = ", of_index);
   }
-  return concat("SELECT ", index.metric == RowMetric::kL2 ? "-v.distance, " : "v.similarity, ",
+  return concat("SELECT ", ranks_by_distance(index.metric) ? "-v.distance, " : "v.similarity, ",
                 vector_of(index), key, " FROM ", index.table(), " v CROSS JOIN ", index.content_table(), " d",
                 same, " WHERE v.query = ? AND v.k = ?");
 }
@@ -129,6 +126,7 @@ class MmrRows {
                            "; load the model under another name");
     }
     metric_ = index ? index->metric : RowMetric::kCosine;
+    type_ = index ? index->type : ElementType::kFloat32;
     OwnQuery run(
         db, kMmrTable,
         (index ? statement_of(*index)
@@ -150,7 +148,7 @@ class MmrRows {
     const auto part = static_cast<size_t>(column < kKey2 ? 0 : column - kKey2 + 1);
     if (column == kRank) return sqlite3_result_int64(context, row + 1);
     if (column == kDistance) return sqlite3_result_double(context, distance_of(metric_, shown.score));
-    if (column == kSimilarity && metric_ == RowMetric::kL2) return;
+    if (column == kSimilarity && ranks_by_distance(metric_)) return;
     if (column == kSimilarity) return sqlite3_result_double(context, shown.score);
     if (part < shown.key.size()) sqlite3_result_value(context, shown.key[part].get());
   }
@@ -198,7 +196,7 @@ class MmrRows {
     if (model != nullptr) {
       const float* const vector = model->vector(run.integer(1));
       row.vector.assign(vector, vector + model->dims());
-    } else if (const Status read = read_row_vector(run.value(1), row.vector); !read.ok()) {
+    } else if (const Status read = read_row_vector(run.value(1), row.vector, {}, type_); !read.ok()) {
       return invalid_value(kMmrTable, "a row ", read.error().message);
     }
     if (!rows_.empty() && row.vector.size() != rows_.front().vector.size())
@@ -245,6 +243,7 @@ class MmrRows {
   int64_t fetch_ = 0;
   double lambda_ = 0;
   RowMetric metric_ = RowMetric::kCosine;
+  ElementType type_ = ElementType::kFloat32;  // of an index's BLOBs
   std::vector<MmrRow> rows_;
 };
 

@@ -25,7 +25,8 @@ struct TypeName {
 constexpr TypeName kTypeNames[] = {{"float32", ElementType::kFloat32, ""},
                                    {"float16", ElementType::kFloat16, "glove_f16"},
                                    {"bfloat16", ElementType::kBFloat16, "glove_bf16"},
-                                   {"int8", ElementType::kInt8, "glove_i8"}};
+                                   {"int8", ElementType::kInt8, "glove_i8"},
+                                   {"bits", ElementType::kBits, ""}};
 
 const TypeName& named(ElementType type) {
   const auto* const found = std::ranges::find(kTypeNames, type, &TypeName::type);
@@ -69,6 +70,13 @@ float to_float(double value) {
   return std::numeric_limits<float>::infinity();
 }
 
+// Reads the components of a BLOB. REQUIRES: its size is a multiple of element_bytes(type).
+void read_components(std::span<const std::byte> bytes, ElementType type, std::vector<float>& vector) {
+  const int64_t count = static_cast<int64_t>(bytes.size()) / element_bytes(type);
+  vector.resize(static_cast<size_t>(count));
+  if (count > 0) convert_elements(type, reinterpret_cast<const char*>(bytes.data()), count, vector.data());
+}
+
 // Returns the index of the first component that is not finite; the size if all are.
 size_t first_unusable(std::span<const float> vector) {
   return static_cast<size_t>(std::ranges::find_if(vector, [](float value) { return !std::isfinite(value); }) -
@@ -110,6 +118,10 @@ std::string component_count(size_t components) {
   return concat(components, components == 1 ? " component" : " components");
 }
 
+std::string length_text(ElementType type, size_t components) {
+  return type == ElementType::kBits ? concat(8 * components, " bits") : component_count(components);
+}
+
 Status read_json_vector(std::string_view text, std::vector<float>& vector,
                         const InterruptCheck& interrupted) {
   vector.clear();
@@ -143,12 +155,12 @@ std::string_view vector_type_name(ElementType type) {
 
 std::optional<ElementType> vector_type_named(std::string_view name) {
   const auto* const found = std::ranges::find(kTypeNames, name, &TypeName::name);
-  if (found == std::end(kTypeNames)) return std::nullopt;
+  if (found == std::end(kTypeNames) || found->type == ElementType::kBits) return std::nullopt;
   return found->type;
 }
 
 Status check_type(std::span<const float> vector, ElementType type, std::string_view what) {
-  if (!are_rather_float32(vector, type)) return {};
+  if (type == ElementType::kBits || !are_rather_float32(vector, type)) return {};
   const int64_t bytes = std::ssize(vector) * element_bytes(type);
   return invalid_argument(what, " BLOB of ", bytes, " bytes that look like ", bytes / 4,
                           " float32, not like ", named(type).name, "; convert it by ", named(type).converter);
@@ -156,23 +168,42 @@ Status check_type(std::span<const float> vector, ElementType type, std::string_v
 
 std::string remedy_of_type(ElementType type, int64_t components, int64_t dims) {
   if (type == ElementType::kFloat32) return float64_remedy(components, dims);
+  if (type == ElementType::kBits)
+    return components == 8 * dims ? "; if it has a bit in each byte, pack it, as numpy.packbits does" : "";
   if (components * element_bytes(type) != dims * 4) return {};
   return concat("; if it is float32, convert it by ", named(type).converter);
 }
 
-void read_components(std::span<const std::byte> bytes, ElementType type, std::vector<float>& vector) {
-  const int64_t count = static_cast<int64_t>(bytes.size()) / element_bytes(type);
-  vector.resize(static_cast<size_t>(count));
-  if (count > 0) convert_elements(type, reinterpret_cast<const char*>(bytes.data()), count, vector.data());
+Result<std::vector<float>> read_query_blob(std::span<const std::byte> bytes, ElementType type, int64_t dims) {
+  const int64_t size = std::ssize(bytes), each = element_bytes(type);
+  const bool is_float32 = type == ElementType::kFloat32;
+  const bool is_own = !is_float32 && size > 0 && (dims == 0 ? size % each : size - dims * each) == 0;
+  if (!is_own && type == ElementType::kBits)
+    return invalid_argument(
+        "the query is a BLOB of ", counted(size, "bytes"), ", but a vector of ",
+        dims == 0 ? "bits has 1 or more" : concat(dims_of(type, dims), " bits has ", dims),
+        remedy_of_type(type, size, dims));
+  if (!is_own && (size % 4 != 0 || size == 0 || (dims != 0 && size != dims * 4)))
+    return invalid_argument(
+        "the query is a BLOB of ", counted(size, "bytes"), ", but a vector of ",
+        dims == 0 ? "float32 has 4 bytes per component" : concat(dims, " float32 has ", dims * 4),
+        is_float32 ? ""
+                   : concat(", and one of ", vector_type_name(type), " ", dims == 0 ? each : dims * each),
+        remedy_of_type(type, size / each, dims));
+  std::vector<float> vector;
+  read_components(bytes, is_own ? type : ElementType::kFloat32, vector);
+  if (is_own) GLOVE_RETURN_IF_ERROR(check_type(vector, type, "the query is a"));
+  return vector;
 }
 
 Status read_row_vector(sqlite3_value* value, std::vector<float>& vector, const InterruptCheck& interrupted,
                        ElementType type) {
   const int given = sqlite3_value_type(value);
-  if (given == SQLITE_TEXT) return read_json_vector(text_of(value), vector, interrupted);
+  const bool is_bits = type == ElementType::kBits;
+  if (given == SQLITE_TEXT && !is_bits) return read_json_vector(text_of(value), vector, interrupted);
   if (given != SQLITE_BLOB)
     return invalid_argument("has a vector of type ", type_name_of(given), "; a vector must be a BLOB of ",
-                            vector_type_name(type), " or a JSON array");
+                            vector_type_name(type), is_bits ? "" : " or a JSON array");
   const std::span<const std::byte> bytes = blob_of(value);
   const auto size = static_cast<int64_t>(bytes.size());
   if (size % element_bytes(type) != 0)

@@ -22,10 +22,14 @@ const char* type_name_of(int type);
 // "1 component", "2 components" and so on.
 std::string component_count(size_t components);
 
-// "float32", "float16", "bfloat16" or "int8": the types that a column of vectors may have.
+// The same of a vector of this type: "1 component", or "8 bits".
+std::string length_text(ElementType type, size_t components);
+
+// "float32", "float16", "bfloat16", "int8" or "bits": the types that a column of vectors may have.
 std::string_view vector_type_name(ElementType type);
+// Returns none for "bits", which is for indexes only.
 std::optional<ElementType> vector_type_named(std::string_view name);
-// The list of names for messages.
+// The list of names for messages, without "bits".
 constexpr const char* kVectorTypes = "'float32', 'float16', 'bfloat16' or 'int8'";
 
 // An error if a BLOB that was read as components of this type has the signs of float32 (blob_type.h). `what`
@@ -33,15 +37,16 @@ constexpr const char* kVectorTypes = "'float32', 'float16', 'bfloat16' or 'int8'
 Status check_type(std::span<const float> vector, ElementType type, std::string_view what);
 
 // Returns what to do about a vector of a wrong length that seems to be of another type: float64 in place of
-// float32, float32 in place of others; for the end of a message. Otherwise empty.
+// float32, bytes in place of bits, float32 in place of others; for the end of a message. Otherwise empty.
 std::string remedy_of_type(ElementType type, int64_t components, int64_t dims);
 
-// Reads the components of a BLOB. REQUIRES: its size is a multiple of element_bytes(type).
-void read_components(std::span<const std::byte> bytes, ElementType type, std::vector<float>& vector);
+// Reads a query of `dims` components, or of any number if that is 0: a BLOB of this type or, unless that is
+// bits, of float32, as its length says.
+Result<std::vector<float>> read_query_blob(std::span<const std::byte> bytes, ElementType type, int64_t dims);
 
-// Reads a BLOB of little-endian numbers of this type or a JSON array of numbers. Does not check that the
-// numbers are finite. The message of an error is only its end, such as "has a vector of type REAL"; the
-// caller puts the row before it. Another error is an interrupt, whose message stands alone.
+// Reads a BLOB of little-endian numbers of this type or, unless that is bits, a JSON array of numbers. Does
+// not check that the numbers are finite. The message of an error is only its end, such as "has a vector of
+// type REAL"; the caller puts the row before it. Another error is an interrupt, whose message stands alone.
 Status read_row_vector(sqlite3_value* value, std::vector<float>& vector,
                        const InterruptCheck& interrupted = {}, ElementType type = ElementType::kFloat32);
 

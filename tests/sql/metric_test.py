@@ -178,7 +178,7 @@ class MetricTest(SeededTest):
     def test_what_is_refused(self):
         self.db.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, embedding)")
         self.fill(self.rows("near", 4), 10)
-        for arguments, message in (("metric='angle'", "metric must be 'cosine', 'dot' or 'l2', but is 'angle'"),
+        for arguments, message in (("metric='angle'", "metric must be 'cosine', 'dot', 'l2' or 'hamming', but is 'angle'"),
                                    ("metric='l2', lists=4", "lists are of rows that are compared by 'cosine', not by 'l2'; leave lists out"),
                                    ("metrik='l2'", "there is no argument 'metrik'")):
             with self.assertRaisesRegex(Exception, message):

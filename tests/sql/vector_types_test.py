@@ -176,7 +176,7 @@ class VectorTypesTest(SeededTest):
 
     def test_what_an_index_refuses(self):
         self.db.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, e)")
-        for arguments, message in (("vector='e', type='half'", "type must be 'float32', 'float16', 'bfloat16' or 'int8', but is 'half'"),
+        for arguments, message in (("vector='e', type='half'", "type must be 'float32', 'float16', 'bfloat16', 'int8' or 'bits', but is 'half'"),
                                    ("text='e', type='int8'", "type is that of vectors, but every text is a text; leave type out")):
             with self.assertRaisesRegex(Exception, message):
                 self.db.execute(f"CREATE VIRTUAL TABLE v USING glove_index(content='doc', rowid='id', {arguments})")
