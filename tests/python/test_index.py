@@ -187,6 +187,42 @@ class Index(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "type is 'half'; it must be 'float32', 'float16', 'bfloat16', 'int8'"):
             self.glove.index(self.conn, "half", vectors=vectors, type="half")
 
+    def test_bits(self):
+        for arguments in ({"metric": "hamming"}, {"type": "bits"}, {"metric": "hamming", "type": "bits", "dims": 16}):
+            self.conn.execute("DROP TABLE IF EXISTS hash_vec")
+            self.conn.execute("DROP TABLE IF EXISTS hash")
+            docs = self.glove.index(self.conn, "hash", vectors=[b"\0\1", b"\xff\0", None], **arguments)
+            docs.add(vectors=[bytearray(b"\0\0"), memoryview(b"\1\1")])
+            docs.upsert([2], [b"\0\7"])
+            self.assertEqual(docs.search(b"\0\0", 3), [(4, 0.0), (1, 1.0), (5, 2.0)])
+            docs = self.glove.Index(self.conn, "hash")
+            self.assertEqual(docs.search_many([b"\0\0", b"\0\7"], 1), [[(4, 0.0)], [(2, 0.0)]])
+            self.assertEqual(docs.like(1, 2), [(4, 1.0), (5, 1.0)])
+            for given, message in (([b"\0\1", b"\0"], "row 1 of vectors has 8 bits, but the index has 16"), ([b""], "has 0 bits, but the index has 16"),
+                                   ([[1.0, 0.0]], r"\[1.0, 0.0\] is no vector of bits, which is bytes or an array of uint8, as numpy.packbits"),
+                                   (b"\0\1", "0 is no vector of bits")):
+                with self.assertRaisesRegex(Exception, message):
+                    docs.add(vectors=given)
+            with self.assertRaisesRegex(TypeError, r"search.*: \[1.0, 2.0\] is no vector of bits"):
+                docs.search([1.0, 2.0])
+        with self.assertRaisesRegex(ValueError, "vectors have 24 bits, but rows of 'hash' that are not given have another number"):
+            docs.upsert([1], [b"\0\0\0"])
+
+    @unittest.skipUnless(optional("numpy"), "there is no NumPy")
+    def test_arrays_of_bits(self):
+        import numpy
+        bits = numpy.random.default_rng(3).integers(0, 2, (50, 24)).astype("u1")
+        docs = self.glove.index(self.conn, "hash", vectors=numpy.packbits(bits, axis=1), metric="hamming")
+        for query in range(5):
+            distances = (bits != bits[query]).sum(1)
+            expected = [(int(row) + 1, float(distances[row])) for row in numpy.argsort(distances, kind="stable")[:9]]
+            self.assertEqual(docs.search(numpy.packbits(bits[query]), 9), expected)
+        pairs = docs.pairs(max_distance=6)
+        near = [(a, b) for a in range(50) for b in range(a + 1, 50) if (bits[a] != bits[b]).sum() <= 6]
+        self.assertEqual(sorted(zip(pairs.a - 1, pairs.b - 1)), near)
+        with self.assertRaisesRegex(TypeError, "is no vector of bits"):
+            docs.add(vectors=bits.astype("f4"))
+
     def test_values_of_columns(self):
         numpy, pandas = optional("numpy"), optional("pandas")
         day = datetime.date(2024, 2, 29)

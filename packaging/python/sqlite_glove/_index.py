@@ -8,8 +8,9 @@ from ._joins import Groups, Neighbors, Pairs, columns_of_join, join_sql, neighbo
 from ._neural import catch_up, encode_in_pieces, explain, is_neural, loaded_model, logged_rows
 from ._search import Asked, Inputs, Search
 from ._sql import (TYPES, Params, Progress, Report, all_or_nothing, check_loaded, columns_of, definition_of, definitions, execute, insert_sql,
-                   literal, quoted, reported, reporter, text, where_of)
-from ._values import Columns, Key, blob, blobs, bound, by_name, column_type, column_values, count, faults, fitting, key_of_ids, kind_of, values_of
+                   literal, quoted, reported, reporter, text, type_of, where_of)
+from ._values import (Columns, Key, bits, blob, blobs, bound, by_name, column_type, column_values, count, faults, fitting, key_of_ids, kind_of,
+                      values_of)
 
 Where = Union[None, str, Mapping[str, Any]]
 Rows = Literal["tuples", "dicts", "pandas", "polars", "arrow", "frame"]
@@ -58,7 +59,7 @@ class Index:
         self.frame: Optional[str] = None  # what index() was given: "pandas", "polars" or "arrow"
 
     def _score(self) -> str:
-        """The column of the index that ranks: similarity or, by metric="l2", distance."""
+        """The column of the index that ranks: similarity or, by metric="l2" and "hamming", distance."""
         return self._search.score
 
     def _columns_now(self) -> List[str]:
@@ -132,7 +133,7 @@ class Index:
                diversity: Optional[float] = None, fetch: Optional[int] = None, **options: Any) -> Any:
         """Returns the k rows nearest to a vector or, with a model, to a text; best first.
 
-        Each row has the key, the similarity (the distance if the index has metric="l2"), and `columns` (all but the vector).
+        Each row has the key, the similarity (by metric="l2" or "hamming" the distance), and `columns` (all but the vector).
 
         `where` is a dict, such as {"lang": "en"}, {"lang": ["en", "fr"]} or {"lang": None}, or an SQL expression over the columns
         of the table, with its values in `params`; rows that do not match cost no place. An expression is part of the statement, so
@@ -149,7 +150,7 @@ class Index:
         `rows` is "tuples", "dicts", "pandas", "polars", "arrow", or "frame": of those three, what index() was given.
         """
         k = count(k)
-        asked = query if isinstance(query, str) else blob(query)
+        asked = self._asked_for(query)
         if asked is None:
             raise TypeError(f"the query is {query!r}; it must be a vector or, with a model, a text")
         if match is not None and hybrid is None:
@@ -179,7 +180,8 @@ class Index:
         k = count(k)
         given = queries if hasattr(queries, "__array__") or hasattr(queries, "to_numpy") else list(queries)
         texts = isinstance(given, list) and bool(given) and all(isinstance(one, str) for one in given)
-        asked = [one if isinstance(one, str) else bytes(one) for one in (given if texts else blobs(given)) if one is not None]
+        vectors = given if texts else map(bits, given) if self._type == "bits" else blobs(given)
+        asked = [one if isinstance(one, str) else bytes(one) for one in vectors if one is not None]
         if len(asked) != len(given):
             raise TypeError("one of the queries is None; each must be a vector or, with a model, a text")
         inputs: Inputs = {"k": k, **self._search.options(options)}
@@ -265,6 +267,10 @@ class Index:
         inputs = {"target": f"{self.schema}.{self.name}", **inputs}
         sql, values = join_sql(table, shown, list(inputs)), tuple(inputs.values())
         return cast(List[Any], self._searched(lambda: columns_of_join(self.conn, sql, values, types, total, progress)))
+
+    def _asked_for(self, query: Any) -> Any:
+        """What the index takes as this query."""
+        return query if query is None or isinstance(query, str) else bits(query) if self._type == "bits" else blob(query)
 
     def _asked(self, where: Where, params: Params, among: Any, columns: Optional[Sequence[str]], rows: str, score: str) -> Asked:
         if rows not in get_args(Rows):
@@ -367,7 +373,7 @@ class Index:
     def command(self, command: str, query: Any = None) -> None:
         """Runs a command of the index: sync, merge, rebuild, repair, integrity-check, or calibrate with a query as search() takes it."""
         name = quoted(self.name)
-        asked = query if query is None or isinstance(query, str) else blob(query)
+        asked = self._asked_for(query)
         with all_or_nothing(self.conn):
             if asked is None:
                 execute(self.conn, f"INSERT INTO {name}({name}) VALUES (?)", (command,))
@@ -380,7 +386,7 @@ class Index:
 
     def _write(self, keys: Dict[str, List[Any]], vectors: Any, columns: Optional[Columns], progress: Optional[Progress],
                upsert: bool) -> None:
-        values = values_of(keys, vectors, columns, self.vector)
+        values = values_of(keys, vectors, columns, self.vector, self._type)
         if self.vector in values:
             values[self.vector] = fitting(values[self.vector], self._type, self._skips_invalid)
         changed = self._check_vectors(values.get(self.vector or "", ()), upsert)
@@ -404,7 +410,7 @@ class Index:
         length = len(rows[0][1])
         width = self._width() or length
         changed = length if upsert and length != width else 0
-        for row, fault in faults(rows, changed or width):
+        for row, fault in faults(rows, changed or width, self._type):
             if self._skips_invalid:
                 return 0
             raise ValueError(f"row {row} of vectors {fault}; correct it, or give None in its place for a row without a vector")
@@ -414,8 +420,9 @@ class Index:
         vector = quoted(self.vector or "")
         if execute(self.conn, f"SELECT 1 FROM {quoted(self.table)} WHERE 4 * length({vector}) <> ? LIMIT 1",
                    (length * TYPES[self._type][0],)).fetchall():
-            raise ValueError(f"vectors have {length / 4:g} components, but rows of {self.table!r} that are not given have another number; "
-                             "to change it, upsert the vectors of all rows at once, and then run command('rebuild')")
+            given = f"{8 * length} bits" if self._type == "bits" else f"{length / 4:g} components"
+            raise ValueError(f"vectors have {given}, but rows of {self.table!r} that are not given have another number; to change it, upsert "
+                             "the vectors of all rows at once, and then run command('rebuild')")
 
     def _made(self) -> Dict[str, str]:
         """The expression that makes the column of vectors, for insert_sql()."""
@@ -426,9 +433,9 @@ class Index:
         return bytes(execute(self.conn, "SELECT glove_f32(?, ?)", (vector, self._type)).fetchall()[0][0])
 
     def _width(self) -> int:
-        """The bytes of a float32 vector of the index: of its dimensions or, as long as it knows none, of the first row; 0 without rows."""
-        vector = quoted(self.vector or "")
-        known = execute(self.conn, f"SELECT 4 * value FROM {quoted(self.name + '_config')} WHERE key = 'dims' AND value > 0").fetchall()
+        """The bytes of a vector as it is given to the index: of its dimensions or, as long as it knows none, of the first row; 0 without rows."""
+        vector, each = quoted(self.vector or ""), 1 if self._type == "bits" else 4
+        known = execute(self.conn, f"SELECT {each} * value FROM {quoted(self.name + '_config')} WHERE key = 'dims' AND value > 0").fetchall()
         first = (f"SELECT 4 * length({vector}) / {TYPES[self._type][0]} FROM {quoted(self.table)} WHERE typeof({vector}) = 'blob' "
                  f"ORDER BY {', '.join(map(quoted, self.key.names))} LIMIT 1")
         return int((known or execute(self.conn, first).fetchall() or [(0,)])[0][0])
@@ -477,7 +484,8 @@ def index(conn: Any, table: str, ids: Any = None, vectors: Any = None, columns: 
     every tool reads; load() makes the virtual table of the index in temp for each connection. `progress(done, total)` is called while rows are
     inserted, and again while texts are encoded; True shows a bar of tqdm or, where that is not installed, a percentage.
     `arguments` are further ones of glove_index, such as metric="l2" or type="float16", to which vectors are rounded
-    (int8 takes whole numbers only; bytes are of float32 all the same); with vectors, check="yes" is one unless you give it or invalid.
+    (int8 takes whole numbers only; bytes are of float32 all the same), or metric="hamming", whose vectors are bytes or arrays of uint8 with
+    8 bits in each; with vectors, check="yes" is one unless you give it or invalid.
     """
     quoted(table)
     if isinstance(index_columns, str):
@@ -499,7 +507,8 @@ def index(conn: Any, table: str, ids: Any = None, vectors: Any = None, columns: 
     if model is not None:
         arguments["model"] = loaded_model(conn, model)
     key, types, keys = key_of_ids(ids)
-    values = values_of(keys, vectors, columns, vector)
+    kind = type_of(arguments)
+    values = values_of(keys, vectors, columns, vector, kind)
     repeated = [one for one, times in collections.Counter(zip(*keys.values())).items() if times > 1]
     if repeated:
         raise ValueError(f"ids has {key.shown(repeated[0])} more than once; leave ids out (None), or give each row an id of its own")
@@ -516,7 +525,6 @@ def index(conn: Any, table: str, ids: Any = None, vectors: Any = None, columns: 
         if not argument.isidentifier() or argument in given:
             raise ValueError(f"{argument!r} cannot be an argument of the index")
     given.update(arguments)
-    kind = str(given.get("type", "float32"))
     if kind not in TYPES:
         raise ValueError(f"type is {kind!r}; it must be {', '.join(map(repr, TYPES))}")
     if vector:

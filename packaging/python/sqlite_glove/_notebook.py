@@ -70,7 +70,8 @@ def _facts(index: Any) -> str:
         raise LookupError(f"there is no index {index.name!r}; it was dropped or renamed")
     rows, metric, state, logged = found[0]
     known = execute(index.conn, f"SELECT value FROM {quoted(index.name + '_config')} WHERE key = 'dims' AND value > 0").fetchall()
-    return _table(["rows", "dimensions", "metric", "state", "logged"], [[rows, known[0][0] if known else None, text(metric), text(state), logged]])
+    dims = known[0][0] * (8 if metric == "hamming" else 1) if known else None
+    return _table(["rows", "dimensions", "metric", "state", "logged"], [[rows, dims, text(metric), text(state), logged]])
 
 
 def _first_rows(index: Any) -> str:

@@ -156,8 +156,13 @@ class Definition(NamedTuple):
     type: str  # of the components of vectors
 
 
-# The bytes of a component, and what makes vectors of float32.
-TYPES = {"float32": (4, "?"), "float16": (2, "glove_f16(?)"), "bfloat16": (2, "glove_bf16(?)"), "int8": (1, "glove_i8(?, 1)")}
+# The bytes of a column of this type that four given bytes become, and what makes them: vectors of float32 or, of bits, bytes are given.
+TYPES = {"float32": (4, "?"), "float16": (2, "glove_f16(?)"), "bfloat16": (2, "glove_bf16(?)"), "int8": (1, "glove_i8(?, 1)"), "bits": (4, "?")}
+
+
+def type_of(arguments: Mapping[str, Any]) -> str:
+    """The type of the vectors of an index with these arguments."""
+    return str(arguments.get("type", "bits" if arguments.get("metric") == "hamming" else "float32"))
 
 
 def definitions(conn: Any) -> List[Definition]:
@@ -178,7 +183,7 @@ def definitions(conn: Any) -> List[Definition]:
         found.append(Definition(
             schema, name, home, table, [_unquoted(one) for one in _NAME.findall(given.get("rowid", ""))],
             (home.lower(), name.lower() + "_key") not in known, given.get("vector"),
-            [_unquoted(one) for one in _NAME.findall(given.get("text", ""))], given.get("invalid", "") == "skip", given.get("model"), given.get("type", "float32")))
+            [_unquoted(one) for one in _NAME.findall(given.get("text", ""))], given.get("invalid", "") == "skip", given.get("model"), type_of(given)))
     return found
 
 

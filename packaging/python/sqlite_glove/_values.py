@@ -235,6 +235,19 @@ def blob(vector: Any, what: str = "the vector") -> Any:
     return floats.tobytes()
 
 
+def bits(vector: Any) -> Optional[bytes]:
+    """The BLOB of one vector of bits: bytes, or a row of an array of uint8. None has none."""
+    if vector is None:
+        return None
+    try:
+        view = memoryview(vector)
+        if view.ndim == 1 and view.format == "B":
+            return view.tobytes()
+    except TypeError:
+        pass
+    raise TypeError(f"{_short(vector)} is no vector of bits, which is bytes or an array of uint8, as numpy.packbits() makes it")
+
+
 def blobs(vectors: Any) -> Sequence[Any]:
     """The BLOBs of the rows of an array, a DataFrame, an object with the buffer protocol, or an iterable of vectors."""
     if hasattr(vectors, "to_numpy"):
@@ -293,8 +306,11 @@ def fitting(vectors: Sequence[Any], kind: str, skips: bool) -> List[Any]:
     return fits
 
 
-def faults(given: List[Tuple[int, Any]], width: int) -> Iterator[Tuple[int, str]]:
+def faults(given: List[Tuple[int, Any]], width: int, kind: str) -> Iterator[Tuple[int, str]]:
     """The rows of which the vector has another number of bytes, NaN or infinity, and what is wrong; `given` are rows and BLOBs."""
+    if kind == "bits":
+        yield from ((row, f"has {8 * len(one)} bits, but the index has {8 * width}") for row, one in given if len(one) != width or not one)
+        return
     numpy = sys.modules.get("numpy")  # if the program has it, it is faster
     for start in range(0, len(given), _ROWS_PER_CHECK):
         part = given[start:start + _ROWS_PER_CHECK]
@@ -320,7 +336,7 @@ def _fault(blob: Any, width: int) -> str:
     return next(f"has {one} as the component {place}" for place, one in enumerate(floats, 1) if not math.isfinite(one))
 
 
-def values_of(keys: Dict[str, List[Any]], vectors: Any, columns: Any, vector: Optional[str]) -> Dict[str, Sequence[Any]]:
+def values_of(keys: Dict[str, List[Any]], vectors: Any, columns: Any, vector: Optional[str], kind: str) -> Dict[str, Sequence[Any]]:
     """The values of each column that is given, all of one length; `keys` are those of the key."""
     values: Dict[str, Sequence[Any]] = dict(keys)
     columns = by_name(columns)
@@ -340,7 +356,7 @@ def values_of(keys: Dict[str, List[Any]], vectors: Any, columns: Any, vector: Op
             raise ValueError("vectors were given to an index of texts, which makes its own; leave them out")
         if vector.lower() in {other.lower() for other in keys}:
             raise ValueError(f"ids has the column {vector!r}, which is the name of that of the vectors; rename it")
-        values[vector] = blobs(vectors)
+        values[vector] = list(map(bits, vectors)) if kind == "bits" else blobs(vectors)
     if not values:
         raise ValueError("no rows were given; pass vectors, or columns that have the text")
     lengths = {name: len(column) for name, column in values.items()}
