@@ -239,5 +239,17 @@ for (const [type, size] of [['float16', 2], ['bfloat16', 2], ['int8', 1]]) {
 assert.throws(() => glove.index(db, 'unit', { vectors: [[1, 0.5]], type: 'int8' }), /row 0 of vectors has 0.5 as the component 2, which int8 cannot hold; int8 holds whole/);
 const skipping = glove.index(db, 'skipping', { vectors: [[1, 2], [NaN, 2], [3, 4]], columns: { valueOf: [1, 2, 3] }, type: 'float16', invalid: 'skip' });
 assert.deepStrictEqual(ids(skipping.search([1, 2], 9)), [1, 3]);
+for (const [at, options] of [{ metric: 'hamming' }, { type: 'bits' }].entries()) {
+  const bits = glove.index(db, `bits${at}`, { vectors: [Buffer.from([0, 1]), new Uint8Array([255, 0]), null], ...options });
+  bits.add({ vectors: [Buffer.from([0, 0])] });
+  bits.upsert({ ids: [2], vectors: [Buffer.from([0, 7])] });
+  assert.deepStrictEqual(bits.search(Buffer.from([0, 0]), 2).map((row) => [Number(row.id), row.distance]), [[4, 0], [1, 1]]);
+  assert.deepStrictEqual(new glove.Index(db, `bits${at}`).searchMany([Buffer.from([0, 7]), new Uint8Array(2)], 1).map(ids), [[2], [4]]);
+  assert.deepStrictEqual(ids(bits.like(1, 1)), [4]);
+  assert.throws(() => bits.add({ vectors: [new Uint8Array(2), new Uint8Array(1)] }), /row 1 of vectors has 8 bits, but the index has 16/);
+  assert.throws(() => bits.upsert({ ids: [1], vectors: [new Uint8Array(3)] }), /vectors have 24 bits, but rows of 'bits.' that are not given have another number/);
+  for (const wrong of [[1, 0], new Float32Array(2)]) assert.throws(() => bits.search(wrong), /is no vector of bits, which is a Uint8Array or a Buffer/);
+  assert.throws(() => bits.add({ vectors: [[1, 0]] }), /is no vector of bits/);
+}
 assert.throws(() => glove.index(db, 'half', { vectors: [[1]], type: 'half' }), /type is 'half'; it must be 'float32', 'float16', 'bfloat16', 'int8'/);
 console.log(process.argv[2]);

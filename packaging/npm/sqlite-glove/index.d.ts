@@ -44,7 +44,7 @@ export interface StatementDatabase {
   exec(sql: string): unknown;
 }
 
-/** Numbers of one vector, or its float32 BLOB (Uint8Array). */
+/** Numbers of one vector, or its BLOB (Uint8Array) of float32 or, by metric 'hamming', of bits. */
 export type Vector = Float32Array | Float64Array | readonly number[] | Uint8Array;
 
 /** A value that SQLite stores; a Date is stored as its ISO text. */

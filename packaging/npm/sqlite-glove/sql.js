@@ -86,6 +86,9 @@ function unquoted(given) {
 }
 const namesIn = (list) => Array.from((list || '').matchAll(aName), ([one]) => unquoted(one));
 
+// The type of the vectors of an index with these arguments.
+const typeOfVectors = (given) => given.type || (given.metric === 'hamming' ? 'bits' : 'float32');
+
 // The indexes of the connection as their CREATE VIRTUAL TABLE made them, in the order in which SQLite looks for a name.
 function definitions(db) {
   const schemas = prepare(db, 'PRAGMA database_list').all().map((row) => row.name).sort((a, b) => (b === 'temp') - (a === 'temp'));
@@ -102,7 +105,7 @@ function definitions(db) {
     const home = point < 0 ? schema : content.slice(0, point);  // the schema of its table
     return [{ schema, name, home, table: content.slice(point + 1), key: namesIn(given.rowid), idIsKey: !known.has(placeOf(home, `${name}_key`)),
               vector: given.vector === undefined ? null : given.vector, texts: namesIn(given.text), skipsInvalid: given.invalid === 'skip', model: given.model,
-              type: given.type || 'float32' }];
+              type: typeOfVectors(given) }];
   });
 }
 
@@ -179,4 +182,4 @@ function fullTextRowid(db, fullText, columns) {
   return 'rowid';
 }
 
-module.exports = { allOrNothing, checkLoaded, checkWhere, columnsOf, definitionOf, definitions, fullTextRowid, literal, prepare, quoted, whereOf };
+module.exports = { allOrNothing, checkLoaded, checkWhere, columnsOf, definitionOf, definitions, fullTextRowid, literal, prepare, quoted, typeOfVectors, whereOf };

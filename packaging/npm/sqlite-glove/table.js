@@ -3,7 +3,7 @@
 // same form: makeIndex() makes one, Index uses one.
 const { catchUp, encodeInPieces, explain, isNeural, loadedModel, loggedRows } = require('./neural.js');
 const { Search } = require('./search.js');
-const { allOrNothing, checkLoaded, columnsOf, definitionOf, definitions, literal, prepare, quoted, whereOf } = require('./sql.js');
+const { allOrNothing, checkLoaded, columnsOf, definitionOf, definitions, literal, prepare, quoted, typeOfVectors, whereOf } = require('./sql.js');
 const { Key, blobOf, blobsOf, countOf, faultOf, fitting, keyOfIds, shownValue, typeOf, valuesOf } = require('./values.js');
 
 const rowsPerNotice = 4096;
@@ -20,8 +20,8 @@ function named(verb, work) {
   }
 }
 
-// The bytes of a component, and what makes vectors of float32.
-const typesOfVectors = { float32: [4, '?'], float16: [2, 'glove_f16(?)'], bfloat16: [2, 'glove_bf16(?)'], int8: [1, 'glove_i8(?, 1)'] };
+// The bytes of a column of this type that four given bytes become, and what makes them: vectors of float32 or, of bits, bytes are given.
+const typesOfVectors = { float32: [4, '?'], float16: [2, 'glove_f16(?)'], bfloat16: [2, 'glove_bf16(?)'], int8: [1, 'glove_i8(?, 1)'], bits: [4, '?'] };
 
 // `made` has expressions for the columns whose values are made of those that are given.
 function insert(db, table, values, key, { upsert = false, progress, made = {} } = {}) {
@@ -80,7 +80,7 @@ class Index {
       if (fetch !== undefined && hybrid === undefined && diversity === undefined) {
         throw new TypeError(`fetch is ${shownValue(fetch)}, but neither hybrid nor diversity is given, which choose from so many rows`);
       }
-      const inputs = { query: typeof query === 'string' ? query : blobOf(query), k: countOf(k), ...this.#search.checkOptions(others) };
+      const inputs = { query: typeof query === 'string' ? query : blobOf(query, this.#kind), k: countOf(k), ...this.#search.checkOptions(others) };
       return this.#searched(() => {
         const asked = this.#asked({ where, params, among, columns }, hybrid === undefined ? this.#search.score : 'score');
         if (hybrid !== undefined) return this.#search.hybrid(asked, inputs, { hybrid, match, weights, constant, diversity, fetch });
@@ -96,7 +96,7 @@ class Index {
         throw new TypeError(`the queries are ${shownValue(queries)}; they must be an iterable of vectors, or of texts`);
       }
       const { where, params, among, columns, ...others } = given(options);
-      const asked = Array.from(queries, (query) => (typeof query === 'string' ? query : blobOf(query)));
+      const asked = Array.from(queries, (query) => (typeof query === 'string' ? query : blobOf(query, this.#kind)));
       if (asked.includes(null)) throw new TypeError('one of the queries is null or undefined; each must be a vector or, with a model, a text');
       const nameOf = (query) => (typeof query === 'string' ? `t${query}` : `b${Buffer.from(query).toString('latin1')}`);
       const different = [...new Map(asked.map((query) => [nameOf(query), query])).values()];
@@ -272,7 +272,7 @@ class Index {
     const width = this.#width() || first.length;
     const changed = upsert && first.length !== width ? first.length : 0;
     for (const [row, blob] of blobs.entries()) {
-      const fault = blob === null ? '' : faultOf(blob, changed || width);
+      const fault = blob === null ? '' : faultOf(blob, changed || width, this.#kind);
       if (fault && this.#skipsInvalid) return 0;
       if (fault) throw new TypeError(`row ${row} of vectors ${fault}; correct it, or give null in its place for a row without a vector`);
     }
@@ -281,22 +281,23 @@ class Index {
 
   #checkAllHave(bytes) {
     if (this.#number(`SELECT 1 AS n FROM ${quoted(this.table)} WHERE 4 * length(${quoted(this.vector)}) <> ? LIMIT 1`, bytes * this.#type[0])) {
-      throw new TypeError(`vectors have ${bytes / 4} components, but rows of '${this.table}' that are not given have another number; ` +
+      const given = this.#kind === 'bits' ? `${8 * bytes} bits` : `${bytes / 4} components`;
+      throw new TypeError(`vectors have ${given}, but rows of '${this.table}' that are not given have another number; ` +
                           "to change it, upsert the vectors of all rows at once, and then run command('rebuild')");
     }
   }
 
-  // The bytes of a float32 vector of the index: of its dimensions or, as long as it knows none, of the first row; 0 without rows.
+  // The bytes of a vector as it is given to the index: of its dimensions or, as long as it knows none, of the first row; 0 without rows.
   #width() {
     const vector = quoted(this.vector);
-    return this.#number(`SELECT 4 * value AS n FROM ${quoted(`${this.name}_config`)} WHERE key = 'dims'`) || this.#number(
+    return this.#number(`SELECT ${this.#kind === 'bits' ? 1 : 4} * value AS n FROM ${quoted(`${this.name}_config`)} WHERE key = 'dims'`) || this.#number(
       `SELECT 4 * length(${vector}) / ${this.#type[0]} AS n FROM ${quoted(this.table)} WHERE typeof(${vector}) = 'blob' ORDER BY ${this.key.map(quoted).join(', ')} LIMIT 1`);
   }
 
   #write(rows, upsert) {
     const { ids } = rows;
     if (upsert && (ids === undefined || ids === null)) throw new TypeError(`the ids are ${ids}; upsert() needs those of the rows`);
-    const values = valuesOf(rows, ids === undefined || ids === null ? new Map() : this.#key.columns(ids), this.vector);
+    const values = valuesOf(rows, ids === undefined || ids === null ? new Map() : this.#key.columns(ids), this.vector, this.#kind);
     if (values.has(this.vector)) values.set(this.vector, fitting(values.get(this.vector), this.#kind, this.#skipsInvalid));
     const changed = this.vector && values.has(this.vector) ? this.#checkVectors(values.get(this.vector), upsert) : 0;
     allOrNothing(this.db, () => {
@@ -341,7 +342,8 @@ function makeIndex(db, table, { ids, vectors, dims, columns: given, text: textCo
     }
     if (model !== undefined) options.model = loadedModel(db, model);
     const { key, types, values: keys } = keyOfIds(ids);
-    const values = valuesOf({ vectors, dims, columns }, keys, vector);
+    const kind = typeOfVectors(options), type = Object.hasOwn(typesOfVectors, kind) ? typesOfVectors[kind] : undefined;
+    const values = valuesOf({ vectors, dims, columns }, keys, vector, kind);
     const declared = [...values].filter(([column]) => column !== vector).map(([column, some]) => quoted(column) + (Object.hasOwn(types, column) ? types[column] : typeOf(some)));
     if (!keys.size) declared.unshift('"id" INTEGER PRIMARY KEY');
     if (vector) declared.push('"vector" BLOB');
@@ -352,7 +354,6 @@ function makeIndex(db, table, { ids, vectors, dims, columns: given, text: textCo
       if (!/^\w+$/.test(argument) || argument in own) throw new TypeError(`'${argument}' cannot be an argument of the index`);
     }
     const check = vector && !('invalid' in options) ? { check: 'yes' } : {};
-    const kind = options.type || 'float32', type = Object.hasOwn(typesOfVectors, kind) ? typesOfVectors[kind] : undefined;
     if (type === undefined) throw new TypeError(`type is ${shownValue(options.type)}; it must be ${Object.keys(typesOfVectors).map((one) => `'${one}'`).join(', ')}`);
     if (vector) values.set(vector, fitting(values.get(vector), kind, options.invalid === 'skip'));
     const content = temp ? `main.${table}` : table;

@@ -3,9 +3,10 @@
 
 const mostRows = 2n ** 60n;  // more than any table has; four times as many are an integer of SQLite's
 
-function blobOf(vector) {
+function blobOf(vector, kind) {
   if (vector === null || vector === undefined) return null;
   if (vector instanceof Uint8Array) return vector;
+  if (kind === 'bits') throw new TypeError(`${String(vector)} is no vector of bits, which is a Uint8Array or a Buffer with 8 of them in each byte`);
   if (typeof vector !== 'object' || typeof vector.length !== 'number') {
     throw new TypeError(`${String(vector)} is not a vector; a vector is a Float32Array or an array of numbers`);
   }
@@ -21,7 +22,8 @@ function blobOf(vector) {
 }
 
 // What is wrong with the BLOB of a vector that must have `width` bytes; nothing if it is right.
-function faultOf(blob, width) {
+function faultOf(blob, width, kind) {
+  if (kind === 'bits') return blob.length === width && width > 0 ? '' : `has ${8 * blob.length} bits, but the index has ${8 * width}`;
   if (blob.length !== width || width % 4 !== 0 || width === 0) {
     return `has ${blob.length / 4} components, but the index has ${Math.floor(width / 4)} dimensions`;
   }
@@ -38,7 +40,7 @@ const limits = { float16: [-65519.99, 65519.99], bfloat16: [-3.3961e38, 3.3961e3
 
 // BLOBs of float32 that the type can hold: whole numbers for int8. Of another, throws or, if `skips`, takes null.
 function fitting(blobs, kind, skips) {
-  if (kind === 'float32') return blobs;
+  if (kind === 'float32' || kind === 'bits') return blobs;
   const [least, most] = limits[kind];
   return blobs.map((blob, row) => {
     if (blob === null || blob.length % 4) return blob;
@@ -62,12 +64,12 @@ function countOf(k) {
 }
 
 // The BLOBs of an array of vectors, or of one Float32Array that has `dims` components for each row.
-function blobsOf(vectors, dims) {
-  if (!(vectors instanceof Float32Array) && !(vectors instanceof Float64Array)) return Array.from(vectors, blobOf);
+function blobsOf(vectors, dims, kind) {
+  if (!(vectors instanceof Float32Array) && !(vectors instanceof Float64Array)) return Array.from(vectors, (one) => blobOf(one, kind));
   if (!Number.isInteger(dims) || dims < 1 || vectors.length % dims !== 0) {
     throw new TypeError(`vectors is one array of ${vectors.length} numbers, so dims must say how many a row has; it is ${dims}`);
   }
-  return Array.from({ length: vectors.length / dims }, (_, row) => blobOf(vectors.subarray(row * dims, (row + 1) * dims)));
+  return Array.from({ length: vectors.length / dims }, (_, row) => blobOf(vectors.subarray(row * dims, (row + 1) * dims), kind));
 }
 
 function valueOf(column, value) {
@@ -172,7 +174,7 @@ function keyOfIds(ids) {
 }
 
 // The values of each column that is given, all of one length; `keys` are those of the key.
-function valuesOf({ vectors, dims, columns }, keys, vector) {
+function valuesOf({ vectors, dims, columns }, keys, vector, kind) {
   const values = new Map(keys);
   if (Array.isArray(columns) || columns instanceof Map) {
     throw new TypeError('columns must be an object of arrays, such as { title: rows.map((row) => row.title) }');
@@ -189,7 +191,7 @@ function valuesOf({ vectors, dims, columns }, keys, vector) {
     if ([...keys.keys()].some((one) => one.toLowerCase() === vector.toLowerCase())) {
       throw new TypeError(`ids has the column '${vector}', which is the name of that of the vectors; rename it`);
     }
-    values.set(vector, blobsOf(vectors, dims));
+    values.set(vector, blobsOf(vectors, dims, kind));
   }
   const lengths = new Set([...values.values()].map((column) => column.length));
   if (lengths.size !== 1) {
