@@ -82,6 +82,19 @@ class DeviceTest(unittest.TestCase):
             self.db = fixture.connect(":memory:", EXTENSION)
             self.test_the_device_serves_through_all_changes()
 
+    def test_the_cpu_serves_an_index_of_bits(self):
+        self.metric = "hamming"
+        self.create()
+        query = fixture.vector(self.source, DIMS)
+        asked = "SELECT id, distance FROM doc_vec WHERE query = ? AND k = 30"
+        found = self.db.execute(asked, (query,)).fetchall()
+        number = int.from_bytes(query, "big")
+        expected = [(key, float(bin(int.from_bytes(vec, "big") ^ number).count("1"))) for key, vec in self.db.execute("SELECT id, vec FROM doc ORDER BY id")]
+        self.assertEqual(found, sorted(expected, key=lambda row: row[1])[:30])
+        self.assertEqual(self.index(), ("cpu", "current; cuda: a GPU searches no indexes by 'hamming'"))
+        with self.assertRaisesRegex(Exception, "a GPU searches no indexes by 'hamming'"):
+            self.db.execute(asked + " AND backend = 'cuda'", (query,)).fetchall()
+
     def test_connections_share_the_memory_of_the_device(self):
         path = os.path.join(os.environ.get("TMPDIR", "/tmp"), "glove-device-%d.db" % os.getpid())
         self.addCleanup(os.remove, path)
