@@ -98,3 +98,17 @@ def test_failed_inserts(tmp_path):
     convert(path)
     with both(path) as conn:
         assert conn.execute("SELECT id, body FROM doc_rows").fetchall() == [(1, "a")]
+
+
+def test_answers_of_bits(tmp_path):
+    path = str(tmp_path / "a.db")
+    vectors = numpy.random.default_rng(6).integers(0, 256, (ROWS + 20, DIMS // 8)).astype("u1")
+    with both(path) as conn:
+        conn.execute(f"CREATE VIRTUAL TABLE doc USING vec0(code bit[{DIMS}])")
+        conn.executemany("INSERT INTO doc(rowid, code) VALUES (?, vec_bit(?))", ((i, vectors[i].tobytes()) for i in range(ROWS)))
+    convert(path)
+    with both(path) as conn:
+        assert conn.execute("SELECT rowid, code FROM doc ORDER BY 1").fetchall() == conn.execute("SELECT id, code FROM doc_rows ORDER BY 1").fetchall()
+        for query in vectors[ROWS:]:  # rows at one distance may be in any order
+            expected = conn.execute("SELECT distance FROM doc WHERE code MATCH vec_bit(?) AND k = 50", (query.tobytes(),)).fetchall()
+            assert conn.execute("SELECT distance FROM doc_rows_vec WHERE query = ? AND k = 50 ORDER BY rank", (query.tobytes(),)).fetchall() == expected

@@ -124,6 +124,14 @@ class FromSqliteVec(unittest.TestCase):
             self.assertEqual(conn.execute("SELECT name FROM texts_rows_vec WHERE query = :query AND k = 3 ORDER BY rank", given).fetchall(),
                              [(f"name {id}",) for id, _ in best])
 
+    def test_bits(self):
+        printed = self.convert("bits")
+        self.assertIn("code MATCH vec_bit(:query) AND k = 10", printed)
+        with self.open() as conn:
+            self.assertEqual(conn.execute("SELECT id, code FROM bits_rows").fetchall(), [(1, b"\x55")])
+            self.assertEqual(conn.execute("SELECT id, distance FROM bits_rows_vec WHERE query = x'7f'").fetchall(), [(1, 3.0)])
+            self.assertEqual(conn.execute("SELECT metric FROM glove_indexes").fetchall(), [("hamming",)])
+
     def test_dry_run(self):
         before = self.bytes()
         planned = self.convert("full", "--dry-run")
@@ -134,7 +142,6 @@ class FromSqliteVec(unittest.TestCase):
     def test_refused(self):
         self.check_refused("the database has the vec0 tables 'bits', 'blocks', 'full', 'plain one', 'texts'; name one")
         self.check_refused("there is no vec0 table 'none'; there are 'bits'", "none")
-        self.check_refused("the column 'code' of 'bits' has bit vectors", "bits")
         self.check_refused("the column 'v' of 'blocks' has distance_metric=l1", "blocks")
         self.check_refused("'full_rowids' exists already", "full", "--into", "FULL_rowids")
         self.convert("full", "--into", "a")

@@ -9,12 +9,13 @@ const other = /^(\+?)\s*(\w+)\s+(\w+)(?:\s+(primary|partition)\s+key)?$/i;
 const types = { __proto__: null, text: 'TEXT', int: 'INTEGER', integer: 'INTEGER', float: 'REAL', double: 'REAL', bool: 'BOOLEAN', boolean: 'BOOLEAN', blob: 'BLOB' };
 
 function vectorColumn(table, [, name, element, dims, given]) {
-  const metric = (given || 'l2').toLowerCase();
-  if (!['float', 'f32'].includes(element.toLowerCase())) {
-    throw new TypeError(`the column '${name}' of '${table}' has vectors of ${element}, and only those of float can be converted here` +
+  const isBits = element.toLowerCase() === 'bit';
+  const metric = isBits ? 'hamming' : (given || 'l2').toLowerCase();
+  if (!isBits && !['float', 'f32'].includes(element.toLowerCase())) {
+    throw new TypeError(`the column '${name}' of '${table}' has vectors of ${element}, and only those of float and bit can be converted here` +
                         (/^(int8|i8)$/i.test(element) ? '; python -m sqlite_glove from-sqlite-vec converts these' : ''));
   }
-  if (metric !== 'cosine' && metric !== 'l2') {
+  if (!isBits && metric !== 'cosine' && metric !== 'l2') {
     throw new TypeError(`the column '${name}' of '${table}' has distance_metric=${given}, and a glove_index has none like it; only cosine and ` +
                         'l2 can be converted');
   }

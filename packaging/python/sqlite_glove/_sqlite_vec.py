@@ -99,9 +99,8 @@ def _vector(table: str, found: Any, number: int) -> Column:
     if element is None:
         raise ValueError(f"the column {name!r} of {table!r} has vectors of {found[2]}, of which this version knows nothing")
     if element == "bit":
-        raise ValueError(f"the column {name!r} of {table!r} has bit vectors, which glove_index cannot search; keep them in sqlite-vec, or store "
-                         "the float32 vectors that they were made of")
-    if metric not in ("cosine", "l2"):
+        metric = "hamming"  # whatever is given
+    elif metric not in ("cosine", "l2"):
         raise ValueError(f"the column {name!r} of {table!r} has distance_metric={found[4]}, and a glove_index has none like it; only cosine and "
                          "l2 can be converted")
     return Column(name, "vector", "BLOB", number, element, int(found[3]), metric)
@@ -170,9 +169,9 @@ def _blob(conn: Any, made: Plan, shadow: str, column: str, chunk: int, size: int
 
 
 def _vectors(conn: Any, made: Plan, column: Column, chunk: int, size: int) -> Callable[[int, int], Any]:
-    width = column.dims * (4 if column.element == "float32" else 1)
+    width = column.dims * {"float32": 32, "int8": 8, "bit": 1}[column.element] // 8
     data = _blob(conn, made, f"vector_chunks{column.number:02}", "vectors", chunk, size * width)
-    if column.element == "float32":
+    if column.element != "int8":
         return lambda place, _: data[place * width:(place + 1) * width]
     return lambda place, _: array.array("f", array.array("b", data[place * width:(place + 1) * width])).tobytes()
 
@@ -256,7 +255,7 @@ def queries(made: Plan) -> Iterator[Tuple[str, str, str]]:
     for vector in made.of("vector"):
         index = _shown(made.index_of(vector))
         new_key = key if made.text_key or key == "id" else f"id AS {key}"
-        given = "vec_int8(:query)" if vector.element == "int8" else ":query"
+        given = ":query" if vector.element == "float32" else f"vec_{vector.element}(:query)"
         before = f"WHERE {_shown(vector.name)} MATCH {given} AND k = 10"
         yield ("the 10 nearest rows", f"SELECT {old_key}, distance FROM {source} {before}",
                f"SELECT {new_key}, distance FROM {index} WHERE query = :query AND k = 10 ORDER BY rank")
@@ -315,8 +314,8 @@ def main(arguments: List[str]) -> int:
         prog="python -m sqlite_glove from-sqlite-vec", formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Copies a vec0 table of sqlite-vec into an ordinary table with a glove_index, and prints the queries\nbefore and after.",
         epilog="The columns keep their names: the key, partition, metadata and auxiliary columns become columns of the table,\n"
-               "and each vector column gets an index with its metric, cosine or l2. A key without a name is called id. int8\n"
-               "vectors become float32; bit vectors are refused. sqlite-vec need not be installed, and its table stays as it\n"
+               "and each vector column gets an index with its metric: cosine, l2 or, of bit vectors, hamming. A key without a\n"
+               "name is called id. int8 vectors become float32. sqlite-vec need not be installed, and its table stays as it\n"
                "was. Everything is one transaction: after an error nothing has changed.")
     parser.add_argument("database", help="the file of the database")
     parser.add_argument("table", nargs="?", help="the vec0 table; may be left out if the database has one")
