@@ -48,13 +48,6 @@ void offer_changed(const IndexState& state, const Admissible& among, const Query
                         std::span(changed.vectors).subspan(i * dims, dims), changed.norms_squared[i]));
 }
 
-// Returns what the upper bound of a row must reach if its score may reach this one.
-double bound_needed(const CodingPtr& coding, const Query& query, double score) {
-  return coding == nullptr || score == kNoScore
-             ? score
-             : bound_of_score(coding->metric, coding->shift, query.vector, score);
-}
-
 }  // namespace
 
 Result<bool> LiveRelation::read(int64_t id, std::vector<float>& vector) {
@@ -185,7 +178,7 @@ Result<int64_t> LiveRelation::score_candidates(const Query& query, std::span<con
   QuantizedQuery codes;
   int64_t gone = 0;
   for (const Neighbor& candidate : candidates) {
-    const double least = bound_needed(model.source().coding, query, std::max(best.threshold(), query.least));
+    const double least = bound_needed(model, query, std::max(best.threshold(), query.least));
     if (least > candidate.similarity) break;
     const auto row = static_cast<int32_t>(candidate.id);
     const int64_t id = state_.parts->id_of(row);
@@ -243,8 +236,6 @@ Status LiveRelation::scan_segments(std::span<const Query> queries, int64_t k, in
       asked.push_back(queries[i]);
       asked.back().excluded = state_.hidden;
       asked.back().among = among_.rows;
-      asked.back().least =
-          bound_needed(state_.parts->model().source().coding, asked.back(), asked.back().least);
     }
     SearchReport scan;
     GLOVE_ASSIGN_OR_RETURN(const auto found, candidates(asked, wanted, options, scan));

@@ -71,22 +71,6 @@ std::array<std::span<const float>, 4> numbers_of(const CodeLevel& level) {
   return {level.scales, level.residuals, level.along, level.lengths};
 }
 
-// Quantises a row; without a coding as one that is compared by cosine.
-ShiftedRow quantize_by(const CodingPtr& coding, std::span<const float> vector, double norm_squared,
-                       int8_t* codes, int64_t stride) {
-  const auto dims = std::ssize(vector);
-  if (metric_of(coding) == RowMetric::kHamming) {
-    for (int64_t j = 0; j < dims; ++j)
-      codes[j / kTileComponents * stride + j % kTileComponents] =
-          static_cast<int8_t>(static_cast<int32_t>(vector[static_cast<size_t>(j)]));
-    return {};
-  }
-  if (coding != nullptr) return quantize_shifted_row(coding->shift, vector.data(), dims, codes, stride);
-  ShiftedRow row;
-  quantize_row(vector.data(), norm_squared, dims, codes, stride, row.scale, row.residual);
-  return row;
-}
-
 Error wrong_length(const std::string& name, size_t bytes, int64_t rows, int64_t expected) {
   return corrupt(name, "has " + std::to_string(bytes) + " bytes, but " + std::to_string(rows) +
                            " rows take " + std::to_string(expected));
@@ -223,7 +207,8 @@ bool Segment::has_codes_of(int64_t row, std::span<const float> vector) const {
   // A component may be NaN or infinite.
   if (!std::isfinite(norm_squared) || (coding_ == nullptr && !(norm_squared > 0))) return false;
   std::vector<int8_t> codes(static_cast<size_t>(component_groups(dims_) * kTileComponents));
-  const ShiftedRow expected = quantize_by(coding_, vector, norm_squared, codes.data(), kTileComponents);
+  const ShiftedRow expected =
+      quantize_row_by(coding_, vector.data(), norm_squared, dims_, codes.data(), kTileComponents);
   for (int64_t group = 0; group < component_groups(dims_); ++group)
     if (std::memcmp(codes.data() + group * kTileComponents,
                     level_.codes.data() + code_index(row, group * kTileComponents, dims_),
@@ -273,7 +258,8 @@ void SegmentBuilder::encode(int64_t row, std::span<const float> vector, double n
   // The quantiser leaves what follows the last component as it is.
   std::memset(place + (component_groups(dims_) - 1) * kGroupStride, 0, kTileComponents);
   // Not through [], which may look at the sizes that append() changes.
-  const auto coded = numbers_of(quantize_by(coding_, vector, norm_squared, place, kGroupStride));
+  const auto coded =
+      numbers_of(quantize_row_by(coding_, vector.data(), norm_squared, dims_, place, kGroupStride));
   for (size_t i = 0; i < numbers_.size(); ++i) *(numbers_[i].data() + row) = coded[i];
 }
 

@@ -9,6 +9,7 @@
 #include "model/exact_dot.h"
 #include "model/limits.h"
 #include "model/mapped_file.h"
+#include "model/shifted_codes.h"
 
 namespace glove {
 namespace {
@@ -31,6 +32,10 @@ Model::Model(std::vector<ModelPart> parts, const Vocabulary& vocabulary, Source 
 const ModelPart& Model::later_part_of(int64_t row) const {
   const auto after = std::ranges::upper_bound(parts_, row, {}, &ModelPart::first_row);
   return *(after - 1);
+}
+
+RowMetric Model::metric() const {
+  return metric_of(source_.coding);
 }
 
 std::optional<FilePlace> Model::place_in_file(std::span<const std::byte> bytes) const {

@@ -13,6 +13,7 @@
 #include "base/cancel.h"
 #include "base/require.h"
 #include "base/status.h"
+#include "model/metric.h"
 #include "model/model_part.h"
 #include "model/row_map.h"
 #include "model/stored_tokenizer.h"
@@ -85,6 +86,8 @@ class Model {
   const Source& source() const { return source_; }
   // Whether the codes are shifted (model/shifted_codes.h). No other copies than those of 8 bits are then.
   bool is_shifted() const { return source_.coding != nullptr; }
+  // How the rows are compared.
+  RowMetric metric() const;
   const std::string& path() const { return source_.path; }
   // Returns the map from vectors of the model that this one was derived from, or nullptr if it was not.
   const RowMap* derivation() const { return source_.derivation.get(); }

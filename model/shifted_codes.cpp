@@ -38,6 +38,11 @@ double direction_squared(const Shift& shift) {
   return sum;
 }
 
+// Where a row has the code of a component.
+int64_t code_place(int64_t j, int64_t stride) {
+  return j / kTileComponents * stride + j % kTileComponents;
+}
+
 ShiftedRow unbounded() {
   ShiftedRow row;
   row.residual = std::numeric_limits<float>::quiet_NaN();
@@ -79,14 +84,17 @@ Shift shift_of(std::span<const float> rows, int64_t dims) {
   return shift;
 }
 
+CodingPtr coding_of(RowMetric metric, std::span<const float> rows, int64_t dims) {
+  const ScopedFloatEnvironment environment;
+  return metric == RowMetric::kCosine ? CodingPtr()
+                                      : std::make_shared<const Coding>(Coding{metric, shift_of(rows, dims)});
+}
+
 ShiftedRow quantize_shifted_row(const Shift& shift, const float* x, int64_t dims, int8_t* codes,
                                 int64_t stride) {
   GLOVE_REQUIRE(ScopedFloatEnvironment::is_set() && shift.dims() == dims);
   const std::span<const float> vector(x, static_cast<size_t>(dims));
-  const auto place = [&](size_t j) -> int8_t& {
-    return codes[static_cast<int64_t>(j) / kTileComponents * stride +
-                 static_cast<int64_t>(j) % kTileComponents];
-  };
+  const auto place = [&](size_t j) -> int8_t& { return codes[code_place(static_cast<int64_t>(j), stride)]; };
   const double h_squared = direction_squared(shift);
   double along = 0, squares = 0;
   for (size_t j = 0; j < vector.size(); ++j) {
@@ -129,6 +137,42 @@ ShiftedRow quantize_shifted_row(const Shift& shift, const float* x, int64_t dims
                 std::sqrt(coded_squares) - longest, std::fabs(static_cast<double>(row.along)) - longest});
   row.residual = round_up_to_float(std::max(residual, 0.0) + length * 0x1p-40 + kTiny);
   return row;
+}
+
+ShiftedRow quantize_row_by(const CodingPtr& coding, const float* x, double norm_squared, int64_t dims,
+                           int8_t* codes, int64_t stride) {
+  if (metric_of(coding) == RowMetric::kHamming) {
+    for (int64_t j = 0; j < dims; ++j)
+      codes[code_place(j, stride)] = static_cast<int8_t>(static_cast<int32_t>(x[j]));
+    return {};
+  }
+  if (coding != nullptr) return quantize_shifted_row(coding->shift, x, dims, codes, stride);
+  ShiftedRow row;
+  quantize_row(x, norm_squared, dims, codes, stride, row.scale, row.residual);
+  return row;
+}
+
+bool bounds_hold(const Shift& shift, const float* x, int64_t dims, const int8_t* codes, int64_t stride,
+                 const ShiftedRow& row) {
+  if (std::isnan(row.residual)) return true;
+  const std::span<const float> vector(x, static_cast<size_t>(dims));
+  double squares = 0, coded_squares = 0, missed = 0, missed_along = 0;
+  for (size_t j = 0; j < vector.size(); ++j) {
+    const auto at = static_cast<int64_t>(j);
+    const double rest = difference(shift, vector, j), h = static_cast<double>(shift.direction[j]);
+    const int8_t code = codes[code_place(at, stride)];
+    if (code == -128) return false;
+    const double coded = static_cast<double>(row.scale) * code;
+    const double miss = rest - coded - static_cast<double>(row.along) * h;
+    squares += rest * rest;
+    coded_squares += coded * coded;
+    missed += miss * miss;
+    missed_along += miss * h;
+  }
+  const auto length = static_cast<double>(row.length), residual = static_cast<double>(row.residual);
+  return std::sqrt(squares) <= length && std::isfinite(length) && std::sqrt(missed) <= residual &&
+         std::fabs(missed_along) <= kAlongShare * residual && std::sqrt(coded_squares) <= length + residual &&
+         std::fabs(static_cast<double>(row.along)) <= length + residual;
 }
 
 QuantizedQuery quantize_shifted_query(RowMetric metric, const Shift& shift, std::span<const float> query,

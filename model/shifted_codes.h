@@ -33,6 +33,7 @@ std::string fault_of_shift(const Shift& shift, int64_t dims);
 struct Coding {
   RowMetric metric = RowMetric::kL2;
   Shift shift;  // empty for kHamming, whose codes are the components
+  bool operator==(const Coding&) const = default;
 };
 using CodingPtr = std::shared_ptr<const Coding>;  // null: by cosine, of unit vectors
 
@@ -44,6 +45,9 @@ inline RowMetric metric_of(const CodingPtr& coding) {
 // Returns the shift whose m is the mean of rows, and h its direction, or the first axis if that is 0.
 // `rows` is [count, dims], finite. REQUIRES: the float environment, count >= 1.
 Shift shift_of(std::span<const float> rows, int64_t dims);
+
+// Returns the coding of such rows by a metric. Sets its own float environment.
+CodingPtr coding_of(RowMetric metric, std::span<const float> rows, int64_t dims);
 
 // What a row has beside its codes. A row that is too long for float32 has a residual of NaN, which no scan
 // rules out.
@@ -59,6 +63,14 @@ struct ShiftedRow {
 // the residual along h. REQUIRES: the float environment; x[dims] is finite.
 ShiftedRow quantize_shifted_row(const Shift& shift, const float* x, int64_t dims, int8_t* codes,
                                 int64_t stride);
+
+// The same by any coding: without one as quantize_row() does, with neither `along` nor `length`.
+ShiftedRow quantize_row_by(const CodingPtr& coding, const float* x, double norm_squared, int64_t dims,
+                           int8_t* codes, int64_t stride);
+
+// Whether codes that are laid out so, perhaps by another writer, have these guarantees.
+bool bounds_hold(const Shift& shift, const float* x, int64_t dims, const int8_t* codes, int64_t stride,
+                 const ShiftedRow& row);
 
 // The codes of a query and its bound (ShiftBound): estimate and error are of the inner product, or for kL2
 // of |q - m|^2 minus the square of the distance. REQUIRES: as for quantize_query(), but that the vector may

@@ -42,7 +42,7 @@ Result<MaybeQuery> query_from_terms(const Model& model, std::span<const Term> te
                               " of its vector overflows float32; use smaller weights");
     vector[j] = static_cast<float>(sum[j]);
   }
-  MaybeQuery query = make_query(std::move(vector), std::move(ids));
+  MaybeQuery query = make_query(std::move(vector), std::move(ids), model.metric());
   if (query) query->known = known;
   return query;
 }
@@ -59,6 +59,13 @@ QuantizedQuery query_codes(const Model& model, const Query& query, int32_t max_c
   }
   return coding != nullptr ? quantize_shifted_query(coding->metric, coding->shift, query.vector, max_code)
                            : quantize_query(query.vector, query.norm_squared, max_code);
+}
+
+double bound_needed(const Model& model, const Query& query, double score) {
+  const CodingPtr& coding = model.source().coding;
+  return coding == nullptr || score == kNoScore
+             ? score
+             : bound_of_score(coding->metric, coding->shift, query.vector, score);
 }
 
 MaybeQuery make_query(std::vector<float> vector, std::vector<int32_t> excluded, RowMetric metric) {
@@ -88,7 +95,7 @@ MaybeQuery query_for_word(const Model& model, std::string_view word) {
     vector.assign(found.vector, found.vector + model.dims());
     excluded = {*found.id};
   }
-  MaybeQuery query = make_query(std::move(vector), std::move(excluded));
+  MaybeQuery query = make_query(std::move(vector), std::move(excluded), model.metric());
   if (query) query->known = found.id.has_value();
   return query;
 }
@@ -117,7 +124,7 @@ Result<MaybeQuery> query_for_vector(const Model& model, std::vector<float> vecto
     return invalid_argument("the vector has ", vector.size(),
                             vector.size() == 1 ? " component" : " components", ", but the model has ",
                             model.dims(), " dimensions");
-  return make_query(std::move(vector), {});
+  return make_query(std::move(vector), {}, model.metric());
 }
 
 Result<MaybeQuery> query_for_expression(const Model& model, std::string_view expression,

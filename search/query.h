@@ -43,6 +43,10 @@ struct Query {
 // REQUIRES: as for quantize_query().
 QuantizedQuery query_codes(const Model& model, const Query& query, int32_t max_code);
 
+// Returns a number that the upper bound of a row by those codes must reach if its score may be at least
+// `score`: the score itself for cosine.
+double bound_needed(const Model& model, const Query& query, double score);
+
 // nullopt if the query has no rows, because of an unknown word or a zero vector.
 using MaybeQuery = std::optional<Query>;
 
@@ -53,6 +57,8 @@ MaybeQuery make_query(std::vector<float> vector, std::vector<int32_t> excluded =
 
 // An error names the first component of the vector, called `what`, that is NaN or infinite.
 Status check_finite(std::span<const float> vector, std::string_view what);
+
+// The queries below are those of a model by its metric.
 
 // word = 'king': one literal word, which is never parsed. Uses its vector (find_word()) unchanged.
 MaybeQuery query_for_word(const Model& model, std::string_view word);

@@ -2,11 +2,19 @@
 
 #include <optional>
 
+#include "base/concat.h"
 #include "base/utf8.h"
+#include "search/candidates.h"
 #include "search/engine.h"
 
 namespace glove {
 namespace {
+
+// Whether only the CPU searches the model. A GPU takes codes that are shifted from live indexes alone, whose
+// vectors are in a table, and no bits.
+bool is_for_cpu(const Model& model) {
+  return model.is_shifted() && (has_vectors(model) || model.source().coding->metric == RowMetric::kHamming);
+}
 
 // True for errors that every other backend would return as well.
 bool is_the_callers(const Error& error) {
@@ -22,20 +30,27 @@ std::string_view SearcherChoice::backend() const {
 // Determines which backend to begin with.
 Status SearcherChoice::choose_backend() {
   Engine& engine = searchers_.engine();
+  const auto backends = engine.backends().all();
+  const bool only_last = is_for_cpu(*searchers_.model());
   const Backend* named = nullptr;
   if (requested_.empty() || requested_ == "auto") {
     GLOVE_ASSIGN_OR_RETURN(named, engine.settings().backend());
+    if (only_last) named = nullptr;
     automatic_ = named == nullptr;
-    const size_t backends = engine.backends().all().size();
-    if (automatic_ && last_first_ && backends > 0) backend_ = backends - 1;
+    if (automatic_ && (last_first_ || only_last) && !backends.empty()) backend_ = backends.size() - 1;
   } else {
     named = engine.backends().find(requested_);
     if (named == nullptr)
       return Status(ErrorCode::kInvalidArgument, "there is no backend " + quoted_value(requested_) +
                                                      "; the backends are: " + engine.backends().choices());
+    if (only_last && named != backends.back().get())
+      return invalid_argument(
+          "a model whose metric is not 'cosine', or an index of bits, is searched by the CPU; use the backend "
+          "'auto' or '",
+          backends.back()->name(), "' instead of '", requested_, "'");
   }
   if (named != nullptr)
-    while (engine.backends().all()[backend_].get() != named) ++backend_;
+    while (backends[backend_].get() != named) ++backend_;
   chosen_ = true;
   return {};
 }
@@ -101,7 +116,8 @@ LikelyBackend likely_backend(Engine& engine, const ModelSearchers* searchers) {
     reasons += std::string(backend.name()) + ": " + reason;
   };
   const auto backends = engine.backends().all();
-  for (size_t i = 0; i < backends.size(); ++i) {
+  const bool only_last = searchers != nullptr && is_for_cpu(*searchers->model());
+  for (size_t i = only_last && !backends.empty() ? backends.size() - 1 : 0; i < backends.size(); ++i) {
     std::optional<std::string> reason;
     if (searchers != nullptr) reason = searchers->remembered_failure(i);
     if (reason) add(choice.failed, *backends[i], *reason);

@@ -72,7 +72,7 @@ CodeScan::CodeScan(const ScanContext& context, std::span<const SearchRequest> re
   for (const SearchRequest& request : requests)
     bounds_.emplace_back(std::min(request.k, context.model.words()))
         .threshold()
-        .raise(round_down_to_float(request.query->least));
+        .raise(round_down_to_float(bound_needed(context.model, *request.query, request.query->least)));
 }
 
 Status CodeScan::prepare(const InterruptCheck& interrupted) {

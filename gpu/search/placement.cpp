@@ -48,11 +48,7 @@ std::shared_ptr<Arena> Placement::find(const Model& model) {
 
 Placement::Opened Placement::open(Devices devices, const ModelPtr& model, const InterruptCheck& interrupted) {
   GLOVE_REQUIRE(!devices.empty());
-  if (metric_of(model->source().coding) == RowMetric::kHamming)
-    return make_error(ErrorCode::kUnavailable, "a GPU searches no indexes by 'hamming'");
   if (!has_vectors(*model)) return open_segments(std::move(devices), model, interrupted);
-  if (model->is_shifted())
-    return make_error(ErrorCode::kUnavailable, "of models, a GPU searches those whose metric is 'cosine'");
   if (devices.size() == 1) return open_whole(devices.front(), model, interrupted);
   sort_by_use(devices);
   const int64_t wanted = worthwhile_devices(*model, static_cast<int64_t>(devices.size()), least_slice_bytes_);

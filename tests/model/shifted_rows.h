@@ -1,6 +1,8 @@
 // Rows of every kind for which codes are shifted (model/shifted_codes.h), and their codes.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <cstdint>
 #include <random>
@@ -49,6 +51,8 @@ struct Coded {
       const ShiftedRow coded =
           quantize_shifted_row(by, rows.data() + row * dims, dims, codes.data() + code_index(row, 0, dims),
                                kTileRows * kTileComponents);
+      EXPECT_TRUE(bounds_hold(by, rows.data() + row * dims, dims, codes.data() + code_index(row, 0, dims),
+                              kTileRows * kTileComponents, coded));
       scales.push_back(coded.scale);
       residuals.push_back(coded.residual);
       along.push_back(coded.along);
