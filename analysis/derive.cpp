@@ -123,6 +123,7 @@ Result<ModelPtr> derive_model(Analysis& analysis, const PointSet& set, RowMap ma
   const int64_t step = std::min(set.rows(), std::max<int64_t>(1, kMappedAtOnce / map.dims_out));
   std::vector<float> mapped(static_cast<size_t>(step * map.dims_out));
   ModelBuilder builder(source);
+  builder.set_metric(set.model()->metric());
   for (int64_t first = 0; first < set.rows(); first += step)
     GLOVE_RETURN_IF_ERROR(add_rows(analysis, set, map, first, mapped, builder, interrupted));
   Model::Source origin;

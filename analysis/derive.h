@@ -24,7 +24,8 @@ struct DeriveOptions {
 // more components than there are.
 Result<RowMap> make_row_map(const PrincipalComponents& components, const DeriveOptions& options);
 
-// Makes a new model on the heap: the rows of the set, mapped, with their words, frequencies and type of keys.
+// Makes a new model on the heap: the rows of the set, mapped, with their words, frequencies, type of keys and
+// metric.
 // It keeps the map (Model::derivation). `source` names it in messages and becomes its path. Errors: no row; a
 // row that the map makes infinite; an interrupt. Opens its own float environment.
 Result<ModelPtr> derive_model(Analysis& analysis, const PointSet& set, RowMap map, const std::string& source,

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/float_environment.h"
 #include "base/require.h"
 #include "model/quantize.h"
 
@@ -29,7 +30,7 @@ PointSet PointSet::chosen_rows(ModelPtr model, std::vector<int32_t> ids) {
 
 Result<PointSet> PointSet::first_rows(ModelPtr model, int64_t rows, const InterruptCheck& interrupted) {
   GLOVE_REQUIRE(rows >= 0 && rows <= model->words());
-  if (rows > model->parts().front().rows) {
+  if (rows > model->parts().front().rows || model->is_shifted()) {
     std::vector<int32_t> ids(static_cast<size_t>(rows));
     std::iota(ids.begin(), ids.end(), 0);
     return chosen_rows(std::move(model), std::move(ids), interrupted);
@@ -66,6 +67,7 @@ Result<PointSet> PointSet::chosen_rows(ModelPtr model, std::vector<int32_t> ids,
 
 // Copies the rows of ids_. The arrays grow row by row, because filling large ones with zeros takes long.
 Status PointSet::copy_rows(const InterruptCheck& interrupted) {
+  const ScopedFloatEnvironment environment;
   const int64_t dims = model_->dims();
   vectors_.reserve(ids_.size() * static_cast<size_t>(dims));
   norms_squared_.reserve(ids_.size());
@@ -84,7 +86,12 @@ Status PointSet::copy_rows(const InterruptCheck& interrupted) {
     scales_.push_back(level.scales[static_cast<size_t>(row)]);
     residuals_.push_back(level.residuals[static_cast<size_t>(row)]);
     codes_.resize(static_cast<size_t>(code_bytes(copied + 1, dims)));
-    copy_codes(level.codes.data(), row, codes_.data(), copied, dims);
+    if (model_->is_shifted())
+      quantize_row(part.vector(row), part.norm_squared(row), dims,
+                   codes_.data() + code_index(copied, 0, dims), kTileRows * kTileComponents, scales_.back(),
+                   residuals_.back());
+    else
+      copy_codes(level.codes.data(), row, codes_.data(), copied, dims);
   }
   return {};
 }

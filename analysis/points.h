@@ -29,8 +29,8 @@ struct Points {
 // Owns a selection of a model's rows and keeps the model alive. Immutable; any thread may read it.
 class PointSet {
  public:
-  // The first `rows` rows of the model, without copying them if they lie in one part. REQUIRES: 0 <= rows <=
-  // model->words().
+  // The first `rows` rows of the model, without copying them if they lie in one part and their codes are
+  // those of unit vectors, as the copies' are. REQUIRES: 0 <= rows <= model->words().
   static PointSet first_rows(ModelPtr model, int64_t rows);
   // Copies of the rows with these ids, in their order. REQUIRES: every id is a row of the model.
   static PointSet chosen_rows(ModelPtr model, std::vector<int32_t> ids);

@@ -17,6 +17,7 @@
 #include "loader/save_model.h"
 #include "loader/word_list.h"
 #include "model/limits.h"
+#include "model/shifted_codes.h"
 #include "search/backend.h"
 #include "search/recall_calibration.h"
 #include "text/common_components.h"
@@ -87,36 +88,58 @@ Result<ModelPtr> calibrated(const ModelPtr& model, const ConvertOptions& options
   return with_recall(model, std::move(arrays));
 }
 
-// Writes the rows of a complete writer in lists, and returns the size of the file.
-Result<int64_t> write_lists(ModelWriter& writer, const std::string& path, const ConvertOptions& options) {
-  GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, open_written(writer, path, options));
-  GLOVE_ASSIGN_OR_RETURN(const ModelPtr listed, with_lists(*options.analysis, model, options.lists,
-                                                           options.threads, options.interrupted));
-  GLOVE_ASSIGN_OR_RETURN(const ModelPtr complete, calibrated(listed, options));
-  GLOVE_RETURN_IF_ERROR(save_model(*complete, path, options.threads, options.interrupted));
-  GLOVE_ASSIGN_OR_RETURN(const File file, File::open_for_reading(path));
-  return file.size();
+// Returns the model as what its file is to be made of: compared by the metric, and without codes unless that
+// is cosine; or in lists.
+Result<ModelPtr> complete(ModelPtr model, RowMetric metric, const ConvertOptions& options) {
+  if (metric != RowMetric::kCosine) {
+    Model::Source source = model->source();
+    source.coding = coding_of(metric, model->parts().front().vectors, model->dims());
+    ModelPart rows = model->parts().front();
+    rows.levels.clear();
+    return ModelPtr(
+        std::make_shared<const Model>(std::vector{rows}, model->vocabulary(), std::move(source), model));
+  }
+  if (options.lists == 0 || options.shards > 0) return model;
+  GLOVE_ASSIGN_OR_RETURN(
+      model, with_lists(*options.analysis, model, options.lists, options.threads, options.interrupted));
+  return calibrated(model, options);
 }
 
 // Writes the output of a conversion, and sets its path and size in the report.
-Status write_output(ModelWriter& writer, const std::string& path, const ConvertOptions& options,
-                    ConvertReport& report) {
+Status write_output(ModelWriter& writer, const std::string& path, RowMetric metric,
+                    const ConvertOptions& options, ConvertReport& report) {
+  report.path = path;
+  if (options.shards == 0 && options.lists == 0 && metric == RowMetric::kCosine) {
+    GLOVE_RETURN_IF_ERROR(writer.commit(options.threads, options.interrupted));
+    report.bytes = writer.bytes_written();
+    return {};
+  }
+  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, open_written(writer, path, options));
+  GLOVE_ASSIGN_OR_RETURN(model, complete(model, metric, options));
   if (options.shards > 0) {
-    GLOVE_ASSIGN_OR_RETURN(const ModelPtr model, open_written(writer, path, options));
     GLOVE_ASSIGN_OR_RETURN(const ShardFiles files,
                            save_shards(*model, path, options.shards, options.threads, options.interrupted));
     report.path = files.index_path;
     report.bytes = files.bytes;
     return {};
   }
-  report.path = path;
-  if (options.lists != 0) {
-    GLOVE_ASSIGN_OR_RETURN(report.bytes, write_lists(writer, path, options));
-    return {};
-  }
-  GLOVE_RETURN_IF_ERROR(writer.commit(options.threads, options.interrupted));
-  report.bytes = writer.bytes_written();
+  GLOVE_RETURN_IF_ERROR(save_model(*model, path, options.threads, options.interrupted));
+  GLOVE_ASSIGN_OR_RETURN(const File file, File::open_for_reading(path));
+  GLOVE_ASSIGN_OR_RETURN(report.bytes, file.size());
   return {};
+}
+
+// Returns by what the rows of the output are compared.
+Result<RowMetric> metric_of_output(const RowReader& reader, const ConvertOptions& options) {
+  const RowMetric metric = options.metric.value_or(reader.metric());
+  if (metric == RowMetric::kCosine) return metric;
+  if (options.lists != 0)
+    return invalid_argument("lists are of rows that are compared by 'cosine', not by '", metric_name(metric),
+                            "'; leave lists out");
+  if (reader.tokenizer() != nullptr)
+    return invalid_argument("tokens are compared by 'cosine', not by '", metric_name(metric),
+                            "'; leave metric out");
+  return metric;
 }
 
 void note_missing(int64_t words, ConvertReport& report) {
@@ -157,7 +180,8 @@ Result<ConvertReport> convert(const std::string& input_path, const std::string& 
   const int64_t max_rows = options.top > 0 ? options.top : kMaxRows + 1;
   ModelAssembler& assembler = writer->assembler();
   writer->description().key_type = reader->key_type();
-  if (options.lists != 0 && options.shards == 0) {  // the file is written again (write_lists)
+  GLOVE_ASSIGN_OR_RETURN(const RowMetric metric, metric_of_output(*reader, options));
+  if ((options.lists != 0 && options.shards == 0) || metric != RowMetric::kCosine) {  // it is written again
     assembler.omit_level4();
     pipeline.transform.omit_level4 = true;
   }
@@ -177,11 +201,12 @@ Result<ConvertReport> convert(const std::string& input_path, const std::string& 
   if (options.analysis != nullptr && reader->tokenizer() == nullptr)
     GLOVE_RETURN_IF_ERROR(add_components(*writer, options));
   ConvertReport report;
-  GLOVE_RETURN_IF_ERROR(write_output(*writer, output_path, options, report));
+  GLOVE_RETURN_IF_ERROR(write_output(*writer, output_path, metric, options, report));
   report.format = format->name;
   report.rows = assembler.rows();
   report.dims = assembler.dims();
   report.counts = assembler.counts();
+  if (metric != RowMetric::kCosine) report.counts.zero_rows = 0;  // which no note says are never found
   report.notes = describe_rows(reader->warning(), left_out, report.counts, options.read.invalid_utf8, "\n");
   if (!options.subset_path.empty() && options.top == 0) note_missing(subset.size() - report.rows, report);
   return report;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/cancel.h"
@@ -22,7 +23,8 @@ struct ConvertOptions {
   std::string subset_path;
   bool lower = false;      // converts A-Z in words to a-z; of words that become equal, the first is kept
   bool normalize = false;  // divides each vector by its length
-  int64_t shards = 0;      // writes this many shards and their index instead of one file; 0 = one file
+  std::optional<RowMetric> metric = {};  // by which the rows are compared; nullopt: that of the input
+  int64_t shards = 0;  // writes this many shards and their index instead of one file; 0 = one file
   // Puts the rows into this many lists, or kAutoLists (convert/lists.h); 0 = none. Requires `analysis`.
   int64_t lists = 0;
   // Answers the queries by which a model with lists is calibrated for approximate searches. Null: its file is
@@ -50,8 +52,8 @@ struct ConvertReport {
 
 // Reads `input_path` once, in a bounded window of memory (in addition to the words and about 100 bytes per
 // row), and writes `output_path`, which appears or changes only after everything has been written and flushed
-// to disk. With shards or lists, the whole model is first written to an unnamed file beside them, so the disk
-// must have room for it twice; then all of them appear, as save_shards() says.
+// to disk. With shards, lists or a metric other than cosine, the whole model is first written to an unnamed
+// file beside them, so the disk must have room for it twice; then all of them appear, as save_shards() says.
 Result<ConvertReport> convert(const std::string& input_path, const std::string& output_path,
                               const ConvertOptions& options);
 

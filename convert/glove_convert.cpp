@@ -40,6 +40,7 @@ struct Arguments {
   std::string tensor;
   std::string only_words;
   std::string encoding;
+  std::string metric;
   bool quiet = false;
   bool verify = false;
   bool info = false;
@@ -157,6 +158,12 @@ void describe_arguments(CLI::App& app, Arguments& arguments) {
                "Change A-Z in words to a-z; of words that become equal, keep the first")
       ->needs(output);
   app.add_flag("--normalize", arguments.task.normalize, "Divide each vector by its length")->needs(output);
+  app.add_option(
+         "--metric", arguments.metric,
+         "Compare the words by angles, inner products or Euclidean distances; default: as IN does, or cosine")
+      ->type_name("cosine|dot|l2")
+      ->check(CLI::IsMember({"cosine", "dot", "l2"}))
+      ->needs(output);
   app.add_option("--shards", arguments.task.shards,
                  "Write N files OUT-00001-of-0000N.safetensors with a part of the words each, and the index "
                  "OUT.safetensors.index.json, which opens as one model")
@@ -243,6 +250,8 @@ int info(const Arguments& arguments) {
         numbers.dims, "\nfile        ", glove::format_bytes(numbers.bytes), " (", numbers.bytes,
         " bytes)\nfirst word  ", printable(told.text(Text::kFirstWord)), "\nlast word   ",
         printable(told.text(Text::kLastWord)), "\nzero rows   ", numbers.zero_rows, "\n");
+  if (const std::string& metric = told.text(Text::kMetric); metric != "cosine")
+    print(stdout, "metric      ", metric, "\n");
   if (numbers.ngram_rows > 0) print(stdout, "n-grams     ", numbers.ngram_rows, " rows\n");
   return kSuccess;
 }
@@ -264,6 +273,7 @@ int convert(const Arguments& arguments) {
   ConvertTask task = task_for_input(arguments, ConvertTask::Work::kConvert);
   task.output = arguments.output.c_str();
   task.only_words = arguments.only_words.c_str();
+  task.metric = arguments.metric.c_str();
   Told told;
   if (!perform(arguments, "reading " + file_name(arguments.input), task, told))
     return fail(told.text(Text::kError));

@@ -59,6 +59,7 @@ Status open(const ConvertTask& task) {
     numbers.zero_rows += std::count(part.norms_squared.begin(), part.norms_squared.end(), 0.0);
   tell(task, Text::kFormat, model->source().format);
   tell(task, Text::kPath, task.input);
+  tell(task, Text::kMetric, metric_name(model->metric()));
   tell(task, Text::kFirstWord, model->vocabulary().word(0));
   tell(task, Text::kLastWord, model->vocabulary().word(model->words() - 1));
   return {};
@@ -76,6 +77,7 @@ Status convert(const ConvertTask& task) {
   options.subset_path = task.only_words;
   options.lower = task.lower;
   options.normalize = task.normalize;
+  options.metric = metric_named(task.metric);
   options.shards = task.shards;
   options.lists = task.lists;
   options.backend = searches.get();

@@ -24,9 +24,10 @@ struct TaskNumbers {
 struct ConvertTask {
   enum class Work : int32_t { kConvert, kVerify, kInfo, kListFormats };
   // What `text` receives: the error; the input's format, and the path that was written or read; of kInfo the
-  // words; of kListFormats each format followed by its description; and of kConvert lines on the rows.
-  enum class Text : int32_t { kError, kFormat, kPath, kFirstWord, kLastWord, kDescription, kNotes };
-  static constexpr size_t kTexts = 7;
+  // words and the metric; of kListFormats each format followed by its description; and of kConvert lines on
+  // the rows.
+  enum class Text : int32_t { kError, kFormat, kPath, kFirstWord, kLastWord, kDescription, kNotes, kMetric };
+  static constexpr size_t kTexts = 8;
 
   Work work = Work::kConvert;
   int32_t threads = 0;
@@ -38,6 +39,7 @@ struct ConvertTask {
   const char* tensor = "";
   const char* only_words = "";
   const char* encoding = "";
+  const char* metric = "";
   InvalidUtf8 invalid_utf8 = InvalidUtf8::kReplace;
   int64_t top = 0;
   int64_t shards = 0;

@@ -17,6 +17,7 @@
 #include "model/limits.h"
 #include "model/mapped_file.h"
 #include "model/nibbles.h"
+#include "model/shifted_codes.h"
 #include "model/word_set.h"
 
 namespace glove {
@@ -40,17 +41,28 @@ class ModelFileReader {
   ModelFileReader(std::string path, const SafetensorsHeader& header, std::shared_ptr<MappedArrays> owner)
       : path_(std::move(path)), header_(header), owner_(std::move(owner)) {}
 
-  Result<ModelPtr> read(bool has_tokenizer, int threads, const InterruptCheck& interrupted) {
+  Result<ModelPtr> read(FormatKind kind, int threads, const InterruptCheck& interrupted) {
     GLOVE_RETURN_IF_ERROR(read_shape());
     GLOVE_RETURN_IF_ERROR(check_types());
+    Model::Source source;
+    if (kind == FormatKind::kMetric) {
+      GLOVE_ASSIGN_OR_RETURN(source.coding, read_coding());
+    }
+    owner_->derived.set_coding(source.coding);
+    const bool is_shifted = source.coding != nullptr;
     take(kVectors, part_.vectors);
     const bool has_norms = take(kNormsSquared, part_.norms_squared);
-    // Codes, scales and residuals belong together: they are all read from the file or all computed.
-    if (header_.find(kCodes4) && header_.find(kScales4) && header_.find(kResiduals4))
+    // Codes and what belongs to them are all read from the file or all computed.
+    if (!is_shifted && header_.find(kCodes4) && header_.find(kScales4) && header_.find(kResiduals4))
       take_level(4, kCodes4, kScales4, kResiduals4);
-    const bool has_codes = header_.find(kCodes) && header_.find(kScales) && header_.find(kResiduals);
+    const bool has_codes = header_.find(kCodes) && header_.find(kScales) && header_.find(kResiduals) &&
+                           (!is_shifted || (header_.find(kAlong) && header_.find(kLengths)));
     if (has_codes) take_level(8, kCodes, kScales, kResiduals);
-    GLOVE_RETURN_IF_ERROR(take_planes());
+    if (has_codes && is_shifted) {
+      take(kAlong, part_.levels.back().along);
+      take(kLengths, part_.levels.back().lengths);
+    }
+    if (!is_shifted) GLOVE_RETURN_IF_ERROR(take_planes());
     std::span<const char> word_bytes;
     std::span<const int64_t> word_offsets;
     std::span<const int32_t> sorted_ids;
@@ -65,12 +77,11 @@ class ModelFileReader {
       sorted_ids = owner_->sorted_ids;
     }
     GLOVE_ASSIGN_OR_RETURN(const KeyType key_type, read_key_type());
-    Model::Source source;
     GLOVE_ASSIGN_OR_RETURN(source.derivation, read_derivation());
     GLOVE_ASSIGN_OR_RETURN(source.components, read_components());
     GLOVE_ASSIGN_OR_RETURN(source.counts, read_counts());
     GLOVE_ASSIGN_OR_RETURN(source.subwords, read_subwords());
-    if (has_tokenizer) {
+    if (kind == FormatKind::kTokenizer) {
       GLOVE_ASSIGN_OR_RETURN(source.tokenizer, read_tokenizer());
     }
     source.path = path_;
@@ -110,6 +121,8 @@ class ModelFileReader {
         {kCodes, "I8", {tile_count(n), component_groups(d), kTileRows, kTileComponents}},
         {kScales, "F32", {n}},
         {kResiduals, "F32", {n}},
+        {kAlong, "F32", {n}},
+        {kLengths, "F32", {n}},
         {kCodes4, "U8", {tile_count(n), nibble_words(d), kTileRows, kNibbleWordBytes}},
         {kScales4, "F32", {n}},
         {kResiduals4, "F32", {n}},
@@ -136,6 +149,20 @@ class ModelFileReader {
       return corrupt_file(path_, "the tensor '", name, "' begins at offset ", tensor->offset,
                           ", which its type cannot; write the file again with glove-convert");
     return {};
+  }
+
+  Result<CodingPtr> read_coding() const {
+    const std::string_view name = header_.metadata_value(kMetricKey);
+    const std::optional<RowMetric> metric = metric_named(name);
+    if (metric != RowMetric::kDot && metric != RowMetric::kL2)
+      return corrupt_file(path_, "the metadata key '", kMetricKey, "' is '", escaped(name),
+                          "', but must be 'dot' or 'l2'");
+    Coding coding{*metric, {}};
+    GLOVE_RETURN_IF_ERROR(copy(kShiftMean, {part_.dims}, coding.shift.mean));
+    GLOVE_RETURN_IF_ERROR(copy(kShiftDirection, {part_.dims}, coding.shift.direction));
+    if (const std::string fault = fault_of_shift(coding.shift, part_.dims); !fault.empty())
+      return corrupt_file(path_, "the mean of its rows ", fault);
+    return CodingPtr(std::make_shared<const Coding>(std::move(coding)));
   }
 
   Result<KeyType> read_key_type() const {
@@ -273,7 +300,7 @@ class ModelFileReader {
   Status copy(std::string_view name, const std::vector<int64_t>& shape, std::vector<float>& values) const {
     GLOVE_RETURN_IF_ERROR(check_type(name, "F32", shape));
     std::span<const float> view;
-    if (!take(name, view)) return corrupt_file(path_, "the tensor '", name, "' of its derivation is missing");
+    if (!take(name, view)) return corrupt_file(path_, "the tensor '", name, "' is missing");
     values.assign(view.begin(), view.end());
     return {};
   }
@@ -287,13 +314,10 @@ class ModelFileReader {
     if (has_codes) return {};
     // Both levels of a file without codes are derived. A level of 4 bits that the file has may stay: it need
     // not be this version's.
-    if (!part_.has_level(4)) add_derived_level(4, owner_->codes4, derived.level4());
-    add_derived_level(8, owner_->codes8, derived.level8());
+    if (!part_.has_level(4) && derived.level4().rows() > 0)
+      part_.levels.push_back(derived.level4().level(4, owner_->codes4));
+    part_.levels.push_back(derived.level8().level(8, owner_->codes8));
     return {};
-  }
-
-  void add_derived_level(int bits, const MemorySink& codes, const LevelArrays& arrays) {
-    part_.levels.push_back({bits, codes.view<int8_t>(), arrays.scales(), arrays.residuals()});
   }
 
   void take_level(int bits, std::string_view codes, std::string_view scales, std::string_view residuals) {
@@ -357,19 +381,6 @@ class ModelFileReader {
   ModelPart part_;
 };
 
-// Checks the version and the checksum of the header before anything in it is used. Returns whether the model
-// has a tokenizer.
-Result<bool> check_header(const std::string& path, const SafetensorsHeader& header, const std::string& raw) {
-  GLOVE_ASSIGN_OR_RETURN(const bool has_tokenizer,
-                         has_tokenizer_version(path, header.metadata_value(kVersionKey)));
-  const std::string_view stored = header.metadata_value(kHeaderChecksumKey);
-  const std::string computed = header_checksum(raw);
-  if (stored.empty() || stored != computed)
-    return corrupt_file(path, "the header's checksum is ", computed, ", but the header says '",
-                        escaped(stored), "'; the file is damaged");
-  return has_tokenizer;
-}
-
 // Returns the header and every used tensor with its checksum; returns nothing if one of them has no checksum.
 std::vector<MappedFile::Content> known_content(const SafetensorsHeader& header, const std::string& raw) {
   std::vector<MappedFile::Content> content = {{0, static_cast<int64_t>(raw.size()), crc32_continue(0, raw)}};
@@ -388,10 +399,6 @@ std::vector<MappedFile::Content> known_content(const SafetensorsHeader& header, 
 
 }  // namespace
 
-bool is_model_file(const SafetensorsHeader& header) {
-  return header.find(kVectors) && header.find(kWordBytes) && header.find(kWordOffsets);
-}
-
 Result<ModelPtr> open_model_file(const std::string& path, const std::shared_ptr<const File>& file,
                                  int threads, const InterruptCheck& interrupted) {
   // The file is mapped first, so that later writes to the file are noticed.
@@ -400,13 +407,13 @@ Result<ModelPtr> open_model_file(const std::string& path, const std::shared_ptr<
   GLOVE_ASSIGN_OR_RETURN(const SafetensorsHeader header, read_safetensors_header(path, *file, &raw));
   if (!is_model_file(header))
     return corrupt_file(path, "this safetensors file is not a model file: it lacks vectors or words");
-  GLOVE_ASSIGN_OR_RETURN(const bool has_tokenizer, check_header(path, header, raw));
+  GLOVE_ASSIGN_OR_RETURN(const FormatKind kind, check_header(path, header, raw));
   auto owner = std::make_shared<MappedArrays>();
   if (static_cast<int64_t>(map->bytes().size()) != header.end)
     return make_error(ErrorCode::kIo, path, ": the file changed its size while it was opened");
   map->know_content(known_content(header, raw));
   owner->map = map;
-  return ModelFileReader(path, header, std::move(owner)).read(has_tokenizer, threads, interrupted);
+  return ModelFileReader(path, header, std::move(owner)).read(kind, threads, interrupted);
 }
 
 }  // namespace glove

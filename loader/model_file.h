@@ -8,16 +8,12 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "loader/read_options.h"
-#include "loader/safetensors.h"
 #include "model/model.h"
 
 namespace glove {
 
 class Input;         // loader/input.h
 struct OpenOptions;  // loader/open.h
-
-// Whether a safetensors header belongs to a model file: it has vectors and words under our names.
-bool is_model_file(const SafetensorsHeader& header);
 
 // Maps a model file. Reads the header and checks its checksum and every tensor's type and shape, but does not
 // read the data unless derivable tensors are missing: those are then computed on the heap, on up to `threads`

@@ -10,24 +10,25 @@
 
 namespace glove {
 
-std::string format_version(bool has_tokenizer, bool has_lists, bool has_subwords) {
-  const int minor = (has_tokenizer ? kTokenizerFormatMinor : kWordFormatMinor) + (has_subwords ? 2
-                                                                                  : has_lists  ? 1
-                                                                                               : 0);
-  return std::to_string(has_tokenizer ? kTokenizerFormatMajor : kWordFormatMajor) + "." +
-         std::to_string(minor);
+FormatKind format_kind(bool has_tokenizer, bool is_shifted) {
+  return has_tokenizer ? FormatKind::kTokenizer : is_shifted ? FormatKind::kMetric : FormatKind::kWords;
 }
 
-Result<bool> has_tokenizer_version(const std::string& source, std::string_view version) {
+std::string format_version(FormatKind kind, bool has_lists, bool has_subwords) {
+  const int minor = (kind == FormatKind::kWords ? 3 : 0) + (has_subwords ? 2 : has_lists ? 1 : 0);
+  return std::to_string(static_cast<int>(kind)) + "." + std::to_string(minor);
+}
+
+Result<FormatKind> kind_of_version(const std::string& source, std::string_view version) {
   int major = 0;
   const auto [rest, error] = std::from_chars(version.data(), version.data() + version.size(), major);
   if (error != std::errc() || (rest != version.data() + version.size() && *rest != '.'))
     return corrupt_file(source, "the metadata key '", kVersionKey, "' is missing or no version");
-  if (major != kWordFormatMajor && major != kTokenizerFormatMajor)
-    return corrupt_file(source, "the file has format version ", escaped(version),
-                        ", but this build reads the versions ", kWordFormatMajor, " and ",
-                        kTokenizerFormatMajor, "; convert the original again, or use a newer build");
-  return major == kTokenizerFormatMajor;
+  if (major < 1 || major > 3)
+    return corrupt_file(
+        source, "the file has format version ", escaped(version),
+        ", but this build reads the versions 1 to 3; convert the original again, or use a newer build");
+  return static_cast<FormatKind>(major);
 }
 
 std::string derivation_text(bool center, bool matrix, bool normalize) {
@@ -56,6 +57,21 @@ std::string header_checksum(std::string header) {
   if (place == std::string::npos || header.size() - place < key.size() + 8) return {};
   header.replace(place + key.size(), 8, 8, '0');
   return checksum_text(crc32_continue(0, header));
+}
+
+bool is_model_file(const SafetensorsHeader& header) {
+  return header.find(kVectors) && header.find(kWordBytes) && header.find(kWordOffsets);
+}
+
+Result<FormatKind> check_header(const std::string& path, const SafetensorsHeader& header,
+                                const std::string& raw) {
+  GLOVE_ASSIGN_OR_RETURN(const FormatKind kind, kind_of_version(path, header.metadata_value(kVersionKey)));
+  const std::string_view stored = header.metadata_value(kHeaderChecksumKey);
+  const std::string computed = header_checksum(raw);
+  if (stored.empty() || stored != computed)
+    return corrupt_file(path, "the header's checksum is ", computed, ", but the header says '",
+                        escaped(stored), "'; the file is damaged");
+  return kind;
 }
 
 }  // namespace glove

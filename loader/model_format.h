@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "loader/safetensors.h"
 #include "model/stored_tokenizer.h"
 
 namespace glove {
@@ -15,20 +16,19 @@ namespace glove {
 // Tensors are used directly from the file.
 static_assert(std::endian::native == std::endian::little, "model files are little-endian");
 
-// The versions of the files of word models and of models with a tokenizer, which older readers reject,
-// because they would encode texts by other rules. A minor version adds only what older readers may ignore;
-// the one of a file with lists is higher by one, and the one of a file with n-grams by two.
-constexpr int kWordFormatMajor = 1;
-constexpr int kWordFormatMinor = 3;
-constexpr int kTokenizerFormatMajor = 2;
-constexpr int kTokenizerFormatMinor = 0;
+// What a file is of, which is its major version: a word model, a model with a tokenizer, or a word model that
+// is not compared by cosine. Older readers reject the last two, because they would encode texts or rank rows
+// by other rules. A minor version adds only what older readers may ignore; the one of a file with lists is
+// higher by one, and the one of a file with n-grams by two.
+enum class FormatKind : int { kWords = 1, kTokenizer = 2, kMetric = 3 };
+FormatKind format_kind(bool has_tokenizer, bool is_shifted);
 
 // Returns the version that is written, "MAJOR.MINOR".
-std::string format_version(bool has_tokenizer, bool has_lists = false, bool has_subwords = false);
+std::string format_version(FormatKind kind, bool has_lists = false, bool has_subwords = false);
 
-// Returns whether a model file or an index of shards with this version, "MAJOR.MINOR", is of a model with a
-// tokenizer. It is an error if this build does not read the version. `source`, the path, begins the message.
-Result<bool> has_tokenizer_version(const std::string& source, std::string_view version);
+// Returns what a model file or an index of shards with this version, "MAJOR.MINOR", is of. It is an error if
+// this build does not read the version. `source`, the path, begins the message.
+Result<FormatKind> kind_of_version(const std::string& source, std::string_view version);
 
 constexpr int64_t kModelHeaderBytes = 4096;  // as written; the reader accepts any length
 constexpr int64_t kTensorAlignment = 64;
@@ -51,6 +51,7 @@ constexpr std::string_view kComponentsWordsKey = "glove.components.words";
 
 constexpr std::string_view kEncodingKey = "glove.encoding";  // the value is an encoding_text()
 constexpr std::string_view kPlanesMostKKey = "glove.planes.most_k";
+constexpr std::string_view kMetricKey = "glove.metric";  // a metric_name() other than "cosine"
 constexpr std::string_view kTokensKey = "glove.tokens";
 constexpr std::string_view kMinnKey = "glove.subwords.minn";
 constexpr std::string_view kMaxnKey = "glove.subwords.maxn";
@@ -60,6 +61,10 @@ constexpr std::string_view kNormsSquared = "norms_squared";
 constexpr std::string_view kCodes = "codes";
 constexpr std::string_view kScales = "scales";
 constexpr std::string_view kResiduals = "residuals";
+constexpr std::string_view kAlong = "along";
+constexpr std::string_view kLengths = "lengths";
+constexpr std::string_view kShiftMean = "shift_mean";
+constexpr std::string_view kShiftDirection = "shift_direction";
 constexpr std::string_view kCodes4 = "codes4";
 constexpr std::string_view kScales4 = "scales4";
 constexpr std::string_view kResiduals4 = "residuals4";
@@ -89,7 +94,7 @@ inline constexpr std::array kTensorNames = {
     kScales,           kResiduals,        kWordBytes,  kWordOffsets,  kSortedIds,    kDerivationMean,
     kDerivationMatrix, kCommonComponents, kWordCounts, kTokenizer,    kTokenWeights, kListCentroids,
     kListOffsets,      kListRows,         kPlane1,     kPlane1Bounds, kPlane2,       kRecallClasses,
-    kRecallTrials,     kSubwordBuckets};
+    kRecallTrials,     kSubwordBuckets,   kAlong,      kLengths,      kShiftMean,    kShiftDirection};
 
 // Spells the steps of a map, such as "center,matrix,normalize"; "identity" if it has none.
 std::string derivation_text(bool center, bool matrix, bool normalize);
@@ -97,6 +102,14 @@ std::string derivation_text(bool center, bool matrix, bool normalize);
 // Spells how texts are encoded: "model2vec" or "static-embedding", and ",normalize" if vectors get the length
 // 1.
 std::string encoding_text(EncodingRules rules, bool normalize);
+
+// Whether a safetensors header belongs to a model file: it has vectors and words under our names.
+bool is_model_file(const SafetensorsHeader& header);
+
+// Checks the version and the checksum of a model file's header before anything in it is used. `raw`: as of
+// header_checksum().
+Result<FormatKind> check_header(const std::string& path, const SafetensorsHeader& header,
+                                const std::string& raw);
 
 // Returns a CRC-32 as eight lower-case hexadecimal digits.
 std::string checksum_text(uint32_t crc);

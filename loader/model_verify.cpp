@@ -17,6 +17,7 @@
 #include "model/limits.h"
 #include "model/mapped_file.h"
 #include "model/nibbles.h"
+#include "model/shifted_codes.h"
 
 namespace glove {
 namespace {
@@ -164,6 +165,14 @@ class Verifier {
     const float scale = level.scales[i];
     const float residual = level.residuals[i];
     const LevelNames& names = names_of(level);
+    if (model_.is_shifted()) {
+      const int8_t* const codes = level.codes.data() + code_index(row, 0, part_.dims);
+      if (bounds_hold(model_.source().coding->shift, x, part_.dims, codes, kTileRows * kTileComponents,
+                      {scale, residual, level.along[i], level.lengths[i]}))
+        return {};
+      return corrupt_row(names.residuals, row,
+                         "and what belongs to it is no bound of the vector and its codes");
+    }
     if (norm_squared == 0.0) {
       if (scale != 0.0f) return corrupt_row(names.scales, row, "is not 0, but the vector is zero");
       if (!(std::isinf(residual) && residual > 0))

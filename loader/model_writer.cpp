@@ -130,6 +130,7 @@ struct ModelWriter::State : ModelDescription {
   InterruptCheck interrupted;  // passed to finish()
   std::optional<ShardPlace> shard;
   std::optional<PlaneLevel> planes;
+  CodingPtr coding;
 
   // REQUIRES: the spill files are open if `expected_rows` is negative.
   State(ReplacementFile replacement, File codes8_file, File codes4_file, int64_t expected_rows, int64_t dims)
@@ -271,9 +272,21 @@ struct ModelWriter::State : ModelDescription {
           add_codes(kCodes4, "U8", {tiles, nibble_words(dims), kTileRows, kNibbleWordBytes}, codes4, spill4));
     GLOVE_RETURN_IF_ERROR(add_tensor(kScales, "F32", {rows}, bytes_of(derived.level8().scales())));
     GLOVE_RETURN_IF_ERROR(add_tensor(kResiduals, "F32", {rows}, bytes_of(derived.level8().residuals())));
+    if (coding != nullptr) return add_coding(rows, dims);
     if (!has_level4) return {};
     GLOVE_RETURN_IF_ERROR(add_tensor(kScales4, "F32", {rows}, bytes_of(derived.level4().scales())));
     return add_tensor(kResiduals4, "F32", {rows}, bytes_of(derived.level4().residuals()));
+  }
+
+  Status add_coding(int64_t rows, int64_t dims) {
+    const LevelArrays& level = assembler.derived().level8();
+    layout.add_metadata(kMetricKey, metric_name(coding->metric));
+    GLOVE_RETURN_IF_ERROR(add_tensor(kAlong, "F32", {rows}, bytes_of(level.along())));
+    GLOVE_RETURN_IF_ERROR(add_tensor(kLengths, "F32", {rows}, bytes_of(level.lengths())));
+    for (const auto& [name, values] :
+         {std::pair(kShiftMean, &coding->shift.mean), std::pair(kShiftDirection, &coding->shift.direction)})
+      GLOVE_RETURN_IF_ERROR(add_tensor(name, "F32", {dims}, bytes_of(std::span<const float>(*values))));
+    return {};
   }
 };
 
@@ -305,6 +318,11 @@ ModelAssembler& ModelWriter::assembler() {
 void ModelWriter::set_planes(const PlaneLevel& planes) {
   state_->planes = planes;
   state_->assembler.omit_level4();
+}
+
+void ModelWriter::set_coding(CodingPtr coding) {
+  state_->coding = coding;
+  state_->assembler.set_coding(std::move(coding));
 }
 
 Status ModelWriter::read_vectors(int64_t first, int64_t count, Buffer<float>& vectors) {
@@ -358,8 +376,9 @@ Result<ReplacementFile> ModelWriter::finish(int threads, const InterruptCheck& i
   GLOVE_RETURN_IF_ERROR(state.writer.drain());
   GLOVE_ASSIGN_OR_RETURN(
       const std::string header,
-      state.layout.header(state.path, format_version(state.tokenizer != nullptr, state.planes.has_value(),
-                                                     state.subwords != nullptr)));
+      state.layout.header(state.path,
+                          format_version(format_kind(state.tokenizer != nullptr, state.coding != nullptr),
+                                         state.planes.has_value(), state.subwords != nullptr)));
   GLOVE_RETURN_IF_ERROR(state.file.write_at(0, header));
   // Removes space that was announced but not written.
   GLOVE_RETURN_IF_ERROR(state.file.resize(state.layout.end()));

@@ -15,6 +15,7 @@
 #include "model/model_assembler.h"
 #include "model/model_part.h"
 #include "model/row_map.h"
+#include "model/shifted_codes.h"
 #include "model/stored_tokenizer.h"
 #include "model/vocabulary.h"
 
@@ -53,6 +54,9 @@ class ModelWriter {
   // Writes the rows' lists and planes, and no codes of 4 bits. The arrays outlive finish(), and have one
   // entry for each row. REQUIRES: no row was appended yet.
   void set_planes(const PlaneLevel& planes);
+  // Writes shifted codes by this coding, unless it is null, and none of 4 bits. REQUIRES: append() of the
+  // assembler is not called.
+  void set_coding(CodingPtr coding);
   // Makes the file a shard. Without a call it is a whole model.
   void set_shard(ShardPlace place);
 

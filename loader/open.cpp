@@ -31,6 +31,9 @@ Result<ModelPtr> read_to_heap(const Input& input, const Format& format, const Op
                           : ": only a model file can be verified, and this is " + std::string(format.name) +
                                 "; make a model file of it with glove-convert first");
   GLOVE_ASSIGN_OR_RETURN(const std::unique_ptr<RowReader> reader, format.open(input, options.read));
+  if (reader->metric() != RowMetric::kCosine)
+    return invalid_argument(input.path(), ": a compressed model file that is compared by '",
+                            metric_name(reader->metric()), "' cannot be opened; decompress it first");
   PipelineOptions pipeline;
   pipeline.threads = options.threads;
   pipeline.progress = options.progress;

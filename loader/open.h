@@ -18,7 +18,8 @@ struct OpenOptions : EncoderOptions {
   ProgressCallback progress;   // may be empty
   InterruptCheck interrupted;  // may be empty
   int64_t top = 0;             // keeps the first `top` words; 0 = all; an error for a model file
-  std::string counts_path;     // of a file for read_word_counts(); empty: no counts
+  RowMetric metric = RowMetric::kCosine;  // of glove_load_table; open_model() does not use it
+  std::string counts_path;                // of a file for read_word_counts(); empty: no counts
   ReadOptions read;
 };
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "model/metric.h"
 #include "model/row_block.h"
 #include "model/stored_tokenizer.h"
 #include "model/vocabulary.h"
@@ -31,6 +32,9 @@ class RowReader {
 
   // Returns the n-grams of the model, and nullptr if it has none.
   virtual SubwordsPtr subwords() const { return nullptr; }
+
+  // Returns how the rows are compared.
+  virtual RowMetric metric() const { return RowMetric::kCosine; }
 
   // Returns what the words are.
   virtual KeyType key_type() const { return KeyType::kText; }

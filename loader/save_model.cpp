@@ -72,6 +72,7 @@ Result<std::unique_ptr<ModelWriter>> write_rows(const Model& model, int64_t begi
   if (model.source().tokenizer != nullptr) writer->assembler().keep_every_row();
   if (const ModelPart& part = model.parts().front(); part.planes != nullptr && part.rows == end - begin)
     writer->set_planes(*part.planes);
+  writer->set_coding(model.source().coding);
   for (const ModelPart& part : model.parts()) {
     const int64_t first = std::max(begin, part.first_row);
     const int64_t last = std::min(end, part.first_row + part.rows);
@@ -199,7 +200,7 @@ Result<ShardFiles> save_shards(const Model& model, const std::string& path, int6
   ShardIndex index;
   GLOVE_ASSIGN_OR_RETURN(index.set, set_name(model, shards, interrupted));
   index.rows_total = model.words();
-  index.has_tokenizer = model.source().tokenizer != nullptr;
+  index.kind = format_kind(model.source().tokenizer != nullptr, model.is_shifted());
   std::vector<ReplacementFile> files;
   for (int64_t number = 0; number < shards; ++number) {
     const int64_t begin = first_row_of(number, shards, model.words());

@@ -107,8 +107,7 @@ Result<ShardIndex> parse_shard_index(const std::string& source, std::string_view
   if (text_of(document.metadata, kSetKey).empty())
     return corrupt("this index is not one of glove-convert: its metadata has no '", kSetKey, "'");
   ShardIndex index;
-  GLOVE_ASSIGN_OR_RETURN(index.has_tokenizer,
-                         has_tokenizer_version(source, text_of(document.metadata, kVersionKey)));
+  GLOVE_ASSIGN_OR_RETURN(index.kind, kind_of_version(source, text_of(document.metadata, kVersionKey)));
   index.set = text_of(document.metadata, kSetKey);
   const auto rows_total = parse_count(text_of(document.metadata, kRowsTotalKey));
   if (!rows_total) return corrupt("the metadata key '", kRowsTotalKey, "' must be a count of rows");
@@ -139,7 +138,7 @@ std::string shard_index_text(const ShardIndex& index) {
   for (size_t i = 0; i < index.files.size(); ++i)
     files += (i > 0 ? ",\n" : "") + line(weight_name(i + 1), json_text(index.files[i]));
   return "{\n  \"" + std::string(kShardMetadata) + "\": {\n" +
-         line(kVersionKey, json_text(format_version(index.has_tokenizer))) + ",\n" +
+         line(kVersionKey, json_text(format_version(index.kind))) + ",\n" +
          line(kSetKey, json_text(index.set)) + ",\n" +
          line(kRowsTotalKey, json_text(std::to_string(index.rows_total))) + ",\n" +
          line(kTotalSize, std::to_string(index.total_bytes)) + "\n  },\n  \"" + std::string(kWeightMap) +

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "loader/model_format.h"
 #include "loader/safetensors.h"
 
 namespace glove {
@@ -36,7 +37,7 @@ Result<std::optional<ShardPlace>> read_shard_place(const std::string& source,
 struct ShardIndex {
   std::string set;
   int64_t rows_total = 0;
-  bool has_tokenizer = false;
+  FormatKind kind = FormatKind::kWords;
   int64_t total_bytes = 0;         // of all shards
   std::vector<std::string> files;  // names in the directory of the index, in the order of their rows
 };

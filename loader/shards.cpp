@@ -14,6 +14,7 @@
 #include "loader/safetensors.h"
 #include "loader/shard.h"
 #include "model/mapped_file.h"
+#include "model/shifted_codes.h"
 #include "model/word_set.h"
 
 namespace glove {
@@ -75,10 +76,12 @@ Status check_shard(const std::string& index_path, const ShardIndex& index, const
   const StoredTokenizer* const tokenizer = shard.model->source().tokenizer.get();
   if (shard.model->dims() != first.dims() ||
       shard.model->vocabulary().key_type() != first.vocabulary().key_type() ||
-      index.has_tokenizer != (tokenizer != nullptr) ||
+      index.kind != format_kind(tokenizer != nullptr, shard.model->is_shifted()) ||
+      (first.is_shifted() && !(*first.source().coding == *shard.model->source().coding)) ||
       (tokenizer != nullptr && tokenizer->tokens != index.rows_total))
     return corrupt(
-        "this shard has other dimensions, keys or tokens than the first one; use the files of one "
+        "this shard has other dimensions, keys, tokens or another metric than the first one; use the files "
+        "of one "
         "conversion");
   return {};
 }
@@ -170,7 +173,7 @@ Result<ModelPtr> open_shards(const Input& input, const OpenOptions& options) {
     return corrupt_file(input.path(), "the shards have ", rows, " rows, but the index says ",
                         index.rows_total, "; it does not name all shards");
   GLOVE_ASSIGN_OR_RETURN(ModelPtr model, join(input.path(), std::move(joined), options));
-  if (options.verify && !index.has_tokenizer)
+  if (options.verify && index.kind != FormatKind::kTokenizer)
     GLOVE_RETURN_IF_ERROR(check_words_are_distinct(input.path(), model->vocabulary()));
   return model;
 }

@@ -23,8 +23,13 @@ void LevelArrays::reserve(int64_t rows) {
 Status LevelArrays::append(const DerivedLevel& rows, int64_t first, int64_t last) {
   GLOVE_REQUIRE(0 <= first && first <= last && last <= static_cast<int64_t>(rows.scales.size()));
   const int64_t before = this->rows();
-  scales_.insert(scales_.end(), rows.scales.begin() + first, rows.scales.begin() + last);
-  residuals_.insert(residuals_.end(), rows.residuals.begin() + first, rows.residuals.begin() + last);
+  const auto add = [&](std::vector<float>& all, const Buffer<float>& added) {
+    if (!added.empty()) all.insert(all.end(), added.begin() + first, added.begin() + last);
+  };
+  add(scales_, rows.scales);
+  add(residuals_, rows.residuals);
+  add(along_, rows.along);
+  add(lengths_, rows.lengths);
   for (int64_t row = first; row < last; ++row)
     GLOVE_RETURN_IF_ERROR(
         append_codes(rows.codes.data() + row * rows.row_bytes, rows.row_bytes, before + row - first));
@@ -68,6 +73,7 @@ Status DerivedArrays::append_vectors(const std::string& source, std::span<const 
   const auto block_floats = static_cast<size_t>(block_rows * dims);
   DerivedRows derived;
   derived.has_level4 = has_level4_;
+  derived.coding = coding_;
   while (!vectors.empty()) {
     const auto block = vectors.first(std::min(vectors.size(), block_floats));
     GLOVE_ASSIGN_OR_RETURN(const auto fault, derive_rows(block, dims, threads, derived, interrupted));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/cancel.h"
@@ -11,6 +12,7 @@
 #include "base/status.h"
 #include "model/byte_sink.h"
 #include "model/derived_rows.h"
+#include "model/model_part.h"
 
 namespace glove {
 
@@ -30,6 +32,13 @@ class LevelArrays {
   int64_t rows() const { return static_cast<int64_t>(scales_.size()); }
   std::span<const float> scales() const { return scales_; }
   std::span<const float> residuals() const { return residuals_; }
+  // Of codes that are shifted; otherwise empty.
+  std::span<const float> along() const { return along_; }
+  std::span<const float> lengths() const { return lengths_; }
+  // Returns the level with codes that the sink has got.
+  CodeLevel level(int bits, const MemorySink& codes) const {
+    return {bits, codes.view<int8_t>(), scales_, residuals_, along_, lengths_};
+  }
 
  private:
   Status append_codes(const int8_t* row_codes, int64_t row_bytes, int64_t row);
@@ -37,6 +46,7 @@ class LevelArrays {
   ByteSink& codes_;
   std::vector<float> scales_;
   std::vector<float> residuals_;
+  std::vector<float> along_, lengths_;
   std::vector<char> tile_;  // the tile that is being filled
 };
 
@@ -51,6 +61,13 @@ class DerivedArrays {
   void omit_level4() {
     GLOVE_REQUIRE(norms_squared_.empty());
     has_level4_ = false;
+  }
+
+  // Derives shifted codes by this coding from now on, unless it is null, and then none of 4 bits. REQUIRES:
+  // as above.
+  void set_coding(CodingPtr coding) {
+    coding_ = std::move(coding);
+    if (coding_ != nullptr) omit_level4();
   }
 
   // Reserves memory for the kept arrays of this many rows.
@@ -78,6 +95,7 @@ class DerivedArrays {
   LevelArrays level8_;
   LevelArrays level4_;
   bool has_level4_ = true;
+  CodingPtr coding_;
 };
 
 }  // namespace glove

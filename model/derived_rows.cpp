@@ -17,17 +17,19 @@ int64_t padded_dims(int64_t dims) {
   return component_groups(dims) * kTileComponents;
 }
 
-void DerivedLevel::resize(int64_t rows, int64_t bytes) {
+void DerivedLevel::resize(int64_t rows, int64_t bytes, bool is_shifted) {
   const auto count = static_cast<size_t>(rows);
   row_bytes = bytes;
   scales.resize(count);
   residuals.resize(count);
+  along.resize(is_shifted ? count : 0);
+  lengths.resize(is_shifted ? count : 0);
   codes.resize(count * static_cast<size_t>(bytes));
 }
 
 void DerivedRows::resize(int64_t rows, int64_t dims) {
   norms_squared.resize(static_cast<size_t>(rows));
-  level8.resize(rows, padded_dims(dims));
+  level8.resize(rows, padded_dims(dims), coding != nullptr);
   if (has_level4) level4.resize(rows, nibble_words(dims) * kNibbleWordBytes);
 }
 
@@ -38,7 +40,13 @@ void DerivedRows::compute(int64_t row, const float* x, double norm_squared, int6
   int8_t* const bytes = level8.row_codes(row);
   std::fill(bytes + level8.row_bytes - kTileComponents, bytes + level8.row_bytes, int8_t{0});
   norms_squared[i] = norm_squared;
-  quantize_row(x, norm_squared, dims, bytes, kTileComponents, level8.scales[i], level8.residuals[i]);
+  const ShiftedRow coded = quantize_row_by(coding, x, norm_squared, dims, bytes, kTileComponents);
+  level8.scales[i] = coded.scale;
+  level8.residuals[i] = coded.residual;
+  if (coding != nullptr) {
+    level8.along[i] = coded.along;
+    level8.lengths[i] = coded.length;
+  }
   if (!has_level4) return;
   quantize_row_nibbles(x, norm_squared, dims, level4.row_codes(row), kNibbleWordBytes, level4.scales[i],
                        level4.residuals[i]);

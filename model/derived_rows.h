@@ -8,6 +8,7 @@
 #include "base/buffer.h"
 #include "base/cancel.h"
 #include "base/status.h"
+#include "model/shifted_codes.h"
 
 namespace glove {
 
@@ -15,20 +16,23 @@ namespace glove {
 struct DerivedLevel {
   Buffer<float> scales;     // [rows]
   Buffer<float> residuals;  // [rows]
+  Buffer<float> along;      // [rows] of codes that are shifted, otherwise empty
+  Buffer<float> lengths;    // the same
   Buffer<int8_t> codes;     // [rows, row_bytes]
   int64_t row_bytes = 0;
 
   // Makes room for `rows` rows of `bytes` bytes of codes. The content is undefined afterwards.
-  void resize(int64_t rows, int64_t bytes);
+  void resize(int64_t rows, int64_t bytes, bool is_shifted = false);
   int8_t* row_codes(int64_t row) { return codes.data() + row * row_bytes; }
 };
 
 // [rows] each, and two levels.
 struct DerivedRows {
   Buffer<double> norms_squared;  // D(x, x)
-  DerivedLevel level8;           // model/quantize.h; zeros past dims
+  DerivedLevel level8;           // model/quantize.h, or by the coding; zeros past dims
   DerivedLevel level4;           // model/nibbles.h; not computed without `has_level4`
   bool has_level4 = true;
+  CodingPtr coding;              // null: by cosine
   Buffer<uint32_t> word_hashes;  // WordSet::hash
   Buffer<char> word_bytes;       // the bytes that RowBlock::words refers to, one word after another
 

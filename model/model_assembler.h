@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/status.h"
 #include "model/byte_sink.h"
@@ -45,6 +46,8 @@ class ModelAssembler {
 
   // As DerivedArrays::omit_level4().
   void omit_level4() { derived_.omit_level4(); }
+  // As DerivedArrays::set_coding(). REQUIRES: append() is not called.
+  void set_coding(CodingPtr coding) { derived_.set_coding(std::move(coding)); }
 
   // Reserves memory for the kept data of this many rows.
   void reserve(int64_t rows);

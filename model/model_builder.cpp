@@ -14,6 +14,7 @@ namespace glove {
 struct ModelBuilder::State {
   int64_t calls = 0;                  // calls of add()
   KeyType key_type = KeyType::kText;  // of the rows so far; any type if there are none
+  RowMetric metric = RowMetric::kCosine;
   MemorySink vectors;
   MemorySink codes8;
   MemorySink codes4;
@@ -62,6 +63,9 @@ void ModelBuilder::keep_every_row() {
 }
 void ModelBuilder::set_invalid_utf8(InvalidUtf8 what) {
   state_->assembler.set_invalid_utf8(what);
+}
+void ModelBuilder::set_metric(RowMetric metric) {
+  state_->metric = metric;
 }
 int64_t ModelBuilder::rows() const {
   return state_->assembler.rows();
@@ -114,6 +118,10 @@ Result<ModelPtr> ModelBuilder::finish(int threads, const InterruptCheck& interru
 }
 
 Result<ModelPtr> ModelBuilder::finish(Model::Source source, int threads, const InterruptCheck& interrupted) {
+  if (state_->metric != RowMetric::kCosine && rows() > 0) {
+    source.coding = coding_of(state_->metric, state_->vectors.view<float>(), state_->assembler.dims());
+    state_->assembler.set_coding(source.coding);
+  }
   GLOVE_RETURN_IF_ERROR(derive_added_rows(threads, interrupted));
   const std::shared_ptr<State> built = std::exchange(state_, std::make_shared<State>());
   ModelAssembler& rows = built->assembler;
@@ -125,10 +133,8 @@ Result<ModelPtr> ModelBuilder::finish(Model::Source source, int threads, const I
   part.dims = rows.dims();
   part.vectors = built->vectors.view<float>();
   part.norms_squared = rows.derived().norms_squared();
-  const LevelArrays& level4 = rows.derived().level4();
-  const LevelArrays& level8 = rows.derived().level8();
-  part.levels = {{4, built->codes4.view<int8_t>(), level4.scales(), level4.residuals()},
-                 {8, built->codes8.view<int8_t>(), level8.scales(), level8.residuals()}};
+  if (source.coding == nullptr) part.levels.push_back(rows.derived().level4().level(4, built->codes4));
+  part.levels.push_back(rows.derived().level8().level(8, built->codes8));
   const Vocabulary vocabulary(rows.words().bytes(), rows.words().offsets(), built->sorted_ids,
                               built->key_type);
   return ModelPtr(std::make_shared<const Model>(std::vector{part}, vocabulary, std::move(source), built));

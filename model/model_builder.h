@@ -37,6 +37,10 @@ class ModelBuilder {
   // As ModelAssembler::set_invalid_utf8().
   void set_invalid_utf8(InvalidUtf8 what);
 
+  // The metric by which the rows are compared, which is cosine unless this is called. REQUIRES: append() is
+  // not called.
+  void set_metric(RowMetric metric);
+
   // Keeps every row, as ModelAssembler::keep_every_row() says. REQUIRES: there are no rows.
   void keep_every_row();
 

@@ -1,18 +1,16 @@
 #include "search/candidates.h"
 
-#include "model/exact_dot.h"
-
 namespace glove {
 
+double product_of(const Model& model, const Query& query, int64_t row) {
+  const float* const vector = model.vector(row);
+  return model.metric() == RowMetric::kL2 ? -exact_distance(query.vector.data(), vector, model.dims())
+                                          : exact_dot(query.vector.data(), vector, model.dims());
+}
+
 void rescore(const Model& model, const Query& query, std::vector<Neighbor>& rows) {
-  for (Neighbor& row : rows) {
-    const double norm_squared = model.norm_squared(row.id);
-    row.similarity =
-        norm_squared > 0
-            ? cosine_from_dots(exact_dot(query.vector.data(), model.vector(row.id), model.dims()),
-                               query.norm_squared, norm_squared)
-            : kNoScore;
-  }
+  for (Neighbor& row : rows)
+    row.similarity = score_of(model, query, row.id, product_of(model, query, row.id));
 }
 
 void keep_best(const Query& query, int64_t k, std::vector<Neighbor>& rows) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/require.h"
+#include "model/exact_dot.h"
 #include "model/model.h"
 #include "search/query.h"
 
@@ -18,7 +19,19 @@ inline bool has_vectors(const Model& model) {
   return !model.parts().front().vectors.empty();
 }
 
-// Sets each row's exact similarity: kNoScore for a zero row. Runs on the calling thread.
+// Returns what a row's score is computed from: D(q, x) or, for kL2, minus the distance. REQUIRES: the float
+// environment.
+double product_of(const Model& model, const Query& query, int64_t row);
+
+// Returns the exact score of a row: kNoScore for a zero row, if it would be a cosine. REQUIRES: product =
+// product_of().
+inline double score_of(const Model& model, const Query& query, int64_t row, double product) {
+  if (model.is_shifted()) return product;
+  const double norm_squared = model.norm_squared(row);
+  return norm_squared > 0 ? cosine_from_dots(product, query.norm_squared, norm_squared) : kNoScore;
+}
+
+// Sets each row's exact score. Runs on the calling thread.
 void rescore(const Model& model, const Query& query, std::vector<Neighbor>& rows);
 
 // The best k of the rows that were offered so far. One thread at a time.

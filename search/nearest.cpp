@@ -8,7 +8,6 @@
 #include "base/float_environment.h"
 #include "base/require.h"
 #include "base/timer.h"
-#include "model/exact_dot.h"
 #include "search/searcher_choice.h"
 
 namespace glove {
@@ -25,9 +24,8 @@ bool is_excluded(const Query& query, int64_t id) {
   return std::binary_search(query.excluded.begin(), query.excluded.end(), id);
 }
 
-bool is_admissible(const Model& model, const Query& query, int64_t id) {
-  return model.norm_squared(id) > 0 && !is_excluded(query, id) &&
-         (query.among == nullptr || query.among->admits(id));
+bool is_admissible(const Query& query, int64_t id) {
+  return !is_excluded(query, id) && (query.among == nullptr || query.among->admits(id));
 }
 
 // Returns how many rows an answer has at most. The queries have the same mask.
@@ -36,12 +34,12 @@ int64_t most_rows(const Model& model, std::span<const Query> queries) {
   return masked ? queries.front().among->count() : model.words();
 }
 
-// Appends the row with its similarity. A damaged model file, which nothing has read before, may contain NaN.
-// Such a row is omitted, because it cannot be ordered.
-void append_row(const Query& query, int64_t id, double dot, double norm_squared,
+// Appends the row with its score, if it has one. A damaged model file, which nothing has read before, may
+// contain NaN. Such a row is omitted, because it cannot be ordered.
+void append_row(const Model& model, const Query& query, int64_t id, double product,
                 std::vector<Neighbor>& rows) {
-  const double similarity = cosine_from_dots(dot, query.norm_squared, norm_squared);
-  if (!std::isnan(similarity)) rows.push_back({id, similarity});
+  const double score = score_of(model, query, id, product);
+  if (score > kNoScore) rows.push_back({id, score});
 }
 
 // Returns every admissible row with its similarity, by ascending id.
@@ -56,8 +54,8 @@ Result<std::vector<Neighbor>> admissible_rows(const Model& model, const Query& q
     const auto id = static_cast<int32_t>(i);
     if (excluded != query.excluded.end() && *excluded == id) {
       ++excluded;
-    } else if (model.norm_squared(id) > 0 && (query.among == nullptr || query.among->admits(id))) {
-      append_row(query, id, dots[i], model.norm_squared(id), rows);
+    } else if (query.among == nullptr || query.among->admits(id)) {
+      append_row(model, query, id, dots[i], rows);
     }
   }
   return rows;
@@ -231,9 +229,8 @@ Result<std::vector<Neighbor>> score_words(const Model& model, const Query& query
   rows.reserve(ids.size());
   for (size_t i = 0; i < ids.size(); ++i) {
     if (i % kDotsBetweenChecks == 0) GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
-    if (!is_admissible(model, query, ids[i])) continue;
-    const double dot = exact_dot(query.vector.data(), model.vector(ids[i]), model.dims());
-    append_row(query, ids[i], dot, model.norm_squared(ids[i]), rows);
+    if (is_admissible(query, ids[i]))
+      append_row(model, query, ids[i], product_of(model, query, ids[i]), rows);
   }
   GLOVE_RETURN_IF_ERROR(model.health(interrupted));
   return rows;

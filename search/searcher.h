@@ -90,8 +90,9 @@ class Searcher {
   // REQUIRES: the float environment; all queries have the same mask (Query::among), or none has one.
   virtual Status search(std::span<SearchRequest> requests) = 0;
 
-  // Sets dots[i] = D(q, x_i) for every row i, bit for bit; of a slice, for row Model::first_row() + i. For k
-  // close to the model's size. REQUIRES: the float environment; the model has vectors.
+  // Sets dots[i] = D(q, x_i) or, for kL2, minus the distance (product_of(), search/candidates.h) for every
+  // row i, bit for bit; of a slice, for row Model::first_row() + i. For k close to the model's size.
+  // REQUIRES: the float environment; the model has vectors.
   virtual Status score_all(const Query& query, std::span<double> dots, const InterruptCheck& interrupted,
                            ScanCost& cost) = 0;
 

@@ -10,7 +10,6 @@
 #include "cpu/search/search_plan.h"
 #include "lists/code_estimate.h"
 #include "lists/recall_table.h"
-#include "model/exact_dot.h"
 #include "model/prefetch.h"
 
 namespace glove::cpu {
@@ -193,6 +192,7 @@ void score_rows(const ScanContext& context, const Query& query, const double* wi
                 std::span<Neighbor> rows) {
   const Model& model = context.model;
   const int64_t dims = model.dims();
+  const bool is_l2 = model.metric() == RowMetric::kL2;
   const auto ahead = static_cast<size_t>(std::clamp<int64_t>(kFloatsAhead / dims, kRowsPerDots, 64));
   for (size_t i = 0; i < std::min(ahead, rows.size()); ++i) fetch_row(model, rows[i].id);
   for (size_t first = 0; first < rows.size(); first += kRowsPerDots) {
@@ -203,12 +203,10 @@ void score_rows(const ScanContext& context, const Query& query, const double* wi
       if (i + ahead < rows.size()) fetch_row(model, rows[i + ahead].id);
       vectors[i - first] = model.vector(rows[i].id);
     }
-    context.kernels.cached_dots(wide, vectors, static_cast<int64_t>(count), dims, dots);
+    if (!is_l2) context.kernels.cached_dots(wide, vectors, static_cast<int64_t>(count), dims, dots);
     for (size_t i = 0; i < count; ++i) {
       Neighbor& row = rows[first + i];
-      const double norm_squared = model.norm_squared(row.id);
-      row.similarity =
-          norm_squared > 0 ? cosine_from_dots(dots[i], query.norm_squared, norm_squared) : kNoScore;
+      row.similarity = score_of(model, query, row.id, is_l2 ? product_of(model, query, row.id) : dots[i]);
     }
   }
 }

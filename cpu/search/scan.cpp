@@ -163,6 +163,7 @@ Status score_all(const ScanContext& context, const Query& query, std::span<doubl
   Timer timer;
   const std::vector<double> wide = widen(query.vector);
   const int64_t dims = context.model.dims();
+  const bool is_l2 = context.model.metric() == RowMetric::kL2;
   const int64_t step =
       std::max<int64_t>(1, (kChunkBytes / (dims * static_cast<int64_t>(sizeof(float))) / kRowsPerCall)) *
       kRowsPerCall;
@@ -174,6 +175,9 @@ Status score_all(const ScanContext& context, const Query& query, std::span<doubl
     for (int64_t first = begin; first < end; first += kRowsPerCall) {
       const int64_t count = std::min(kRowsPerCall, end - first);
       for (int64_t i = 0; i < count; ++i) rows[i] = part.vector(first + i);
+      for (int64_t i = 0; is_l2 && i < count; ++i)
+        part_dots[first + i] = product_of(context.model, query, part.first_row + first + i);
+      if (is_l2) continue;
       context.kernels.exact_dots(wide.data(), rows, count, dims, part_dots + first);
     }
   };

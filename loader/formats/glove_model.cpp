@@ -6,6 +6,7 @@
 #include "loader/formats/formats.h"
 #include "loader/formats/matrix.h"
 #include "loader/model_file.h"
+#include "loader/model_format.h"
 #include "loader/open.h"
 #include "loader/safetensors.h"
 #include "loader/shard.h"
@@ -76,6 +77,7 @@ std::unique_ptr<RowReader> rows_of(const std::string& source, const ModelPtr& mo
   MatrixLayout layout;
   layout.rows = model->words();
   layout.columns = model->dims();
+  layout.metric = model->metric();
   auto vectors = std::make_unique<ModelVectors>(model);
   const Model::Source& also = model->source();
   return read_row_major(source, layout, std::move(vectors), std::make_unique<ModelWords>(model),

@@ -24,6 +24,7 @@ class MatrixReader : public RowReader {
   int64_t dims() const override { return layout_.columns - layout_.leading_columns; }
   int64_t promised_rows() const override { return layout_.rows; }
   int64_t least_row_bytes() const override { return row_bytes_; }
+  RowMetric metric() const override { return layout_.metric; }
   KeyType key_type() const override { return words_->key_type(); }
   std::string warning() const override { return words_->note(); }
 

@@ -21,6 +21,7 @@ struct MatrixLayout {
   int64_t columns = 0;
   int64_t leading_columns = 0;  // the number of first columns that are not components and are omitted
   ElementType type = ElementType::kFloat32;
+  RowMetric metric = RowMetric::kCosine;  // RowReader::metric()
   std::vector<float> scales{};  // by which rows are multiplied that are stored one by one; empty: none
 };
 

@@ -130,6 +130,12 @@ Error named_error(std::string_view object, const Error& error) {
   return {error.code, std::string(object) + ": " + error.message};
 }
 
+Error no_similarity(std::string_view object, std::string_view name, RowMetric metric,
+                    std::string_view remedy) {
+  return invalid_value(object, quoted_value(name), " is compared by '", metric_name(metric),
+                       "', which has no similarity; ", remedy);
+}
+
 Error named_argument_error(std::string_view object, const Error& error) {
   return error.code == ErrorCode::kInvalidArgument ? named_error(object, error) : error;
 }

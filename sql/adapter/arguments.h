@@ -113,6 +113,11 @@ Error named_error(std::string_view object, const Error& error);
 // The same if the error is about an argument or input; otherwise returns the error itself.
 Error named_argument_error(std::string_view object, const Error& error);
 
+// The error of an object that was asked for similarities of a model or an index of this name whose metric is
+// a distance. `remedy` says what to do.
+Error no_similarity(std::string_view object, std::string_view name, RowMetric metric,
+                    std::string_view remedy);
+
 // Registers `callback` as the function `name`, a literal, for each number of arguments from `fewest` to
 // `most`, with the connection as its client data. `flags` are those of SQLite, without the text encoding.
 // Returns an SQLite code.

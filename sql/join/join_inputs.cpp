@@ -37,11 +37,11 @@ class InputReader {
   Result<JoinTask> task(const JoinTarget& rows) const {
     JoinTask task;
     const bool by_distance = ranks_by_distance(rows.metric());
-    if (value(by_distance ? kMinSimilarity : kMaxDistance) != nullptr)
-      return invalid_value(
-          table(), quoted_value(rows.name()), " is compared by '", metric_name(rows.metric()),
-          by_distance ? "', which has no similarity; give max_distance instead of min_similarity"
-                      : "'; give min_similarity instead of max_distance");
+    if (by_distance && value(kMinSimilarity) != nullptr)
+      return no_similarity(table(), rows.name(), rows.metric(), "give max_distance instead of min_similarity");
+    if (!by_distance && value(kMaxDistance) != nullptr)
+      return invalid_value(table(), quoted_value(rows.name()), " is compared by '",
+                           metric_name(rows.metric()), "'; give min_similarity instead of max_distance");
     const JoinInput bound = by_distance ? kMaxDistance : kMinSimilarity;
     if (sqlite3_value* const given = value(bound); given != nullptr) {
       const int type = sqlite3_value_numeric_type(given);

@@ -29,7 +29,7 @@ class ModelTarget final : public JoinTarget {
 
   std::string_view name() const override { return entry_.name; }
   std::string_view identity() const override { return entry_.name; }
-  RowMetric metric() const override { return RowMetric::kCosine; }
+  RowMetric metric() const override { return model().metric(); }
   int64_t dims() const override { return model().dims(); }
   int64_t rows() const override { return among_ == nullptr ? model().words() : std::ssize(admitted_); }
   int64_t id(int64_t position) const override {
@@ -38,7 +38,7 @@ class ModelTarget final : public JoinTarget {
 
   Result<MaybeQuery> query(int64_t position) override {
     const float* const vector = model().vector(id(position));
-    return make_query({vector, vector + model().dims()});
+    return make_query({vector, vector + model().dims()}, {}, metric());
   }
   Status begin_at(int64_t position) override {
     mask_ = among_;

@@ -85,8 +85,9 @@ Result<ModelPtr> with_frequencies(ModelPtr model, std::vector<double> counts, co
 }
 
 Result<ModelPtr> model_of_rows(Connection& connection, OwnStatement& select, const std::string& source,
-                               int threads, BlobTypes& types) {
+                               const OpenOptions& options, BlobTypes& types) {
   ModelBuilder builder(source);
+  builder.set_metric(options.metric);
   WorkWatch watch(connection, source);
   const InterruptCheck interrupted = watch.interrupted();
   std::vector<float> vector;
@@ -112,7 +113,7 @@ Result<ModelPtr> model_of_rows(Connection& connection, OwnStatement& select, con
       return Error{count.error().code, concat(source, ": row ", row, " ", count.error().message)};
     counts.push_back(count.value());
   }
-  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, builder.finish(threads, interrupted));
+  GLOVE_ASSIGN_OR_RETURN(ModelPtr model, builder.finish(options.threads, interrupted));
   return with_frequencies(std::move(model), std::move(counts), source);
 }
 
@@ -137,7 +138,7 @@ Status glove_load_table(sqlite3_context* context, Arguments arguments) {
   GLOVE_RETURN_IF_ERROR(prepare_select(db, sql, select));
   const std::string source = "glove_load_table(" + quoted_value(name) + ")";
   BlobTypes types;
-  Result<ModelPtr> read = model_of_rows(connection, select, source, options.threads, types);
+  Result<ModelPtr> read = model_of_rows(connection, select, source, options, types);
   GLOVE_RETURN_IF_ERROR(types.check(source, ""));
   GLOVE_ASSIGN_OR_RETURN(ModelPtr model, std::move(read));
   connection.add(std::string(name), std::move(model));

@@ -5,12 +5,14 @@
 // `backend` is the one that holds the model or, if none does, the one that 'auto' would use; device,
 // device_bytes and state refer to that backend. `passed_over` says why 'auto' cannot use the backends before
 // it, and `notes` what is odd about the rows of its file. Reading this table loads nothing.
+#include <optional>
 #include <string>
 
 #include "search/engine.h"
 #include "search/searcher_choice.h"
 #include "sql/adapter/snapshot.h"
 #include "sql/register.h"
+#include "text/text_encoder.h"
 
 namespace glove::sql {
 namespace {
@@ -30,6 +32,9 @@ vtab::SnapshotRow row_of(const CatalogEntry& entry) {
   }
   for (const std::string& text : {choice.passed_over, model.source().notes})
     row.push_back(text.empty() ? vtab::SnapshotValue() : vtab::SnapshotValue(text));
+  const auto& encoder = model.source().encoder;
+  const auto metric = encoder == nullptr ? std::optional(model.metric()) : encoder->metric();
+  row.push_back(metric ? vtab::SnapshotValue(std::string(metric_name(*metric))) : vtab::SnapshotValue());
   return row;
 }
 
@@ -38,7 +43,7 @@ struct GloveModels {
   static constexpr const char* kSchema =
       "CREATE TABLE glove_models(name TEXT, is_default INTEGER, path TEXT, words INTEGER, dims INTEGER,"
       " file_bytes INTEGER, backend TEXT, device TEXT, device_bytes INTEGER, state TEXT,"
-      " passed_over TEXT, notes TEXT)";
+      " passed_over TEXT, notes TEXT, metric TEXT)";
 
   static Result<std::vector<vtab::SnapshotRow>> rows(Engine& engine) {
     std::vector<vtab::SnapshotRow> result;

@@ -28,6 +28,15 @@ bool take_threads(const JsonValue& value, OpenOptions& options) {
 
 constexpr JsonOption<OpenOptions> kThreads = {"threads", "an integer from 0 (all cores) to 1024",
                                               take_threads};
+constexpr JsonOption<OpenOptions> kTableOptions[] = {
+    {"metric", "cosine, dot or l2",
+     [](const JsonValue& value, OpenOptions& options) {
+       constexpr std::array<std::pair<const char*, RowMetric>, 3> kChoices = {
+           {{"cosine", RowMetric::kCosine}, {"dot", RowMetric::kDot}, {"l2", RowMetric::kL2}}};
+       return take_choice(value, kChoices, options.metric);
+     }},
+    kThreads};
+
 bool take_prompt(const JsonValue& value, std::optional<std::string>& prompt) {
   if (value.kind == JsonKind::kText) prompt = value.text;
   return value.kind == JsonKind::kText;
@@ -79,7 +88,7 @@ Result<OpenOptions> parse_load_options(std::string_view json, LoadSource source,
   constexpr std::string_view kExample = "{\"threads\":2}";
   OpenOptions options;
   const std::span<const JsonOption<OpenOptions>> known =
-      source == LoadSource::kTable ? std::span(&kThreads, 1) : kFileOptions;
+      source == LoadSource::kTable ? std::span<const JsonOption<OpenOptions>>(kTableOptions) : kFileOptions;
   GLOVE_RETURN_IF_ERROR(parse_options(json, function, kExample, known, options));
   return options;
 }

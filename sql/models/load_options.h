@@ -19,6 +19,8 @@ enum class LoadSource { kFile, kTable };
 //             encoder      a text         before each row's text, each query, or both; default: the model's
 // file        encoder      a path         the network below the folder; default: onnx/model.onnx
 // old         encoder      true, false    accepts a library whose checks of model files are weaker
+// metric      table        cosine, dot, l2
+//                                         how the rows are compared; default: cosine
 // format      file         a format name  the format of the file; default: detect it
 // frequencies file         a path         how often words occur, for the weights of texts; default: unknown
 // encoding    file         a name         of the words, which are converted to UTF-8; default: they are UTF-8

@@ -1,4 +1,4 @@
-// glove_nn: the words of a model, ranked by cosine similarity to a query.
+// glove_nn: the words of a model, ranked by cosine similarity to a query, or by the model's other metric.
 //
 //   CREATE TABLE glove_nn(neighbor TEXT, similarity REAL, rank INTEGER,
 //                         word TEXT HIDDEN, expr TEXT HIDDEN, k INTEGER HIDDEN, model TEXT HIDDEN,
@@ -65,6 +65,7 @@ class GloveNn final : public nn::RankedTable {
                 return query;
               },
               .words = std::move(entry.searchers),
+              .metric = entry.model->metric(),
               .caches = cached ? &caches_ : nullptr,
               .hints = &hints()};
     return {};

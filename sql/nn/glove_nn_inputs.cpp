@@ -256,6 +256,7 @@ class FilterCallReader {
 
   void read_range(const Argument& argument, sqlite3_value* value) {
     RowRange& range = call_.range_;
+    range.compares_similarity |= argument.column == kSimilarity;
     const int type = sqlite3_value_type(value);
     if (type == SQLITE_NULL) range.nothing = true;
     if (type != SQLITE_INTEGER && type != SQLITE_FLOAT) return;  // SQLite checks it
@@ -365,6 +366,7 @@ Result<FilterCall> FilterCall::read(const Plan& plan, Arguments values, sqlite3*
                                     LastAmong& among, const RankedColumns& columns) {
   FilterCall call;
   call.reads_rank_ = plan.reads_rank;
+  call.range_.compares_similarity = plan.sorts_by_similarity;
   const char* const table = columns.inputs.table;
   FilterCallReader reader(call, db, backends, among, columns.keys);
   for (size_t i = 0; i < plan.arguments.size() && i < values.size(); ++i)

@@ -69,6 +69,7 @@ struct RowRange {
   double nearest = -kInfinity;  // distance
   double farthest = kInfinity;
   bool nothing = false;  // some condition is never true
+  bool compares_similarity = false;
 
   bool has_last_rank() const { return last_rank != std::numeric_limits<int64_t>::max(); }
 };

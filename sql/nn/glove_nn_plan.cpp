@@ -161,6 +161,7 @@ Plan Plan::decode(int idx_num, std::string_view idx_str, const RankedColumns& co
   Plan plan;
   plan.reads_rank = (idx_num & kReadsRank) != 0;
   plan.lists = (idx_num & kLists) != 0;
+  plan.sorts_by_similarity = (idx_num & kSortsBySimilarity) != 0;
   while (!idx_str.empty()) plan.arguments.push_back(decode_argument(next_token(idx_str, ' '), columns));
   return plan;
 }

@@ -119,6 +119,7 @@ struct Argument {
 //   idxNum  idxStr
 //   0       one token per argument, in order, separated by spaces (table below)
 //   2       the same, and the statement reads rank
+//   8       of glove_nn: the same as 0, and the statement sorts by similarity; also with 2
 //   4       of an index: no query, all its rows in the order of their keys, or only those of the arguments
 //   1       the text of an error, without arguments: this plan cannot be executed
 //
@@ -137,14 +138,19 @@ struct Plan {
   static constexpr int kError = 1;
   static constexpr int kReadsRank = 2;
   static constexpr int kLists = 4;
+  static constexpr int kSortsBySimilarity = 8;
 
   std::vector<Argument> arguments;
   bool reads_rank = false;
   bool lists = false;
+  bool sorts_by_similarity = false;
 
   // Returns the idxStr.
   std::string encode(const RankedColumns& columns) const;
-  int number() const { return (reads_rank ? kReadsRank : 0) | (lists ? kLists : 0); }
+  int number() const {
+    return (reads_rank ? kReadsRank : 0) | (lists ? kLists : 0) |
+           (sorts_by_similarity ? kSortsBySimilarity : 0);
+  }
   // REQUIRES: idx_num and idx_str came from a Plan without kError, and the columns are the same.
   static Plan decode(int idx_num, std::string_view idx_str, const RankedColumns& columns);
 };

@@ -302,6 +302,7 @@ class Planner {
       }
       const int meaning = columns_.meaning_of(column);
       if (meaning == kRank) return !descending;
+      plan_.sorts_by_similarity = meaning == kSimilarity && !is_index();
       return meaning == (descending ? kSimilarity : kDistance) && only_rank_follows(i + 1);
     }
     return info_->nOrderBy > 0 && next_batch() < 0;

@@ -31,7 +31,7 @@ Status glove_vec(sqlite3_context* context, Arguments arguments) {
   GLOVE_ASSIGN_OR_RETURN(const MaybeQuery query, is_vector
                                                      ? query_for_vector(*model, std::move(vector))
                                                      : query_for_expression(*model, expression, poller));
-  if (query)
+  if (query && query->norm_squared > 0)
     sqlite3_result_blob64(context, query->vector.data(), query->vector.size() * sizeof(float),
                           SQLITE_TRANSIENT);
   return Status();

@@ -152,6 +152,7 @@ Status RankedCursor::open_scan() {
   if (at_end_) return {};
   Inputs inputs = call_->inputs_of(next_setting_++);
   GLOVE_RETURN_IF_ERROR(table_.begin_setting(models_, inputs, interrupt_check(), source_));
+  if (ranks_by_distance(source_.metric) && call_->range().compares_similarity) return similarity_error();
   SearchOptions options;
   options.interrupted = interrupt_check();
   if (inputs.recall < 1) options.may_audit = [db = table_.connection_.db()] { return !may_have_written(db); };
@@ -214,7 +215,7 @@ bool RankedCursor::column_buffered(sqlite3_context* context, int index) noexcept
     return_word(context, *scan.vocabulary(), scan.neighbor().id);
   } else if (column == kNeighbor) {
     sqlite3_result_int64(context, scan.neighbor().id);
-  } else if (column == kSimilarity) {
+  } else if (column == kSimilarity && !ranks_by_distance(source_.metric)) {
     sqlite3_result_double(context, scan.neighbor().similarity);
   } else if (column == kDistance) {
     sqlite3_result_double(context, distance_of(source_.metric, scan.neighbor().similarity));
@@ -232,10 +233,15 @@ bool RankedCursor::column_buffered(sqlite3_context* context, int index) noexcept
   return true;
 }
 
+Error RankedCursor::similarity_error() const {
+  return no_similarity(table_.columns_.inputs.table, source_.name, source_.metric, "read and compare distance instead");
+}
+
 Status RankedCursor::column(sqlite3_context* context, int index) {
   const Column column = table_.columns_.meanings[static_cast<size_t>(index)];
   if (column >= kKeyPart)
     return table_.columns_.keys->return_part(context, row_id(), static_cast<int>(column) - kKeyPart);
+  if (column == kSimilarity) return similarity_error();
   if (column != kRank && column != kKnown)
     return missing_input(scan_->inputs(), table_.columns_.inputs, index, column);
   return run([&]() -> Status {

@@ -101,8 +101,8 @@ class RankedCursor {
     return at_end_ || scan_->next_buffered();
   }
   bool at_end() const noexcept { return at_end_; }
-  // Returns every value except a rank that is not known yet and `known`, and the error for an input that was
-  // not given.
+  // Returns every value except a rank that is not known yet and `known`, and the errors for an input that was
+  // not given and for a similarity that a model does not have.
   bool column_buffered(sqlite3_context* context, int index) noexcept;
   Status column(sqlite3_context* context, int index);
   // Identifies the inputs and the row, so that a row that two branches of an OR find is one row, and rows of
@@ -119,6 +119,7 @@ class RankedCursor {
   // The id of the current row.
   int64_t row_id() const { return list_ ? list_->ids[list_->next - 1] : scan_->neighbor().id; }
   Status advance();
+  Error similarity_error() const;  // of a model that has none
 
   RankedTable& table_;
   Connection::Pin& models_;

@@ -75,6 +75,8 @@ Status glove_expand(sqlite3_context* context, Arguments arguments) {
   GLOVE_ASSIGN_OR_RETURN(const double least, similarity_argument(arguments));
   GLOVE_ASSIGN_OR_RETURN(const auto name, model_name_argument(arguments, 3, kExpand));
   GLOVE_ASSIGN_OR_RETURN(const CatalogEntry entry, connection_of(context).find(name));
+  if (least > -HUGE_VAL && entry.model->metric() == RowMetric::kL2)
+    return no_similarity(kExpand, entry.name, RowMetric::kL2, "leave min_similarity out");
   GLOVE_ASSIGN_OR_RETURN(const std::vector<Neighbor> neighbors, neighbors_of(context, entry, word, k));
   std::string query;
   append_string(query, word);

@@ -78,6 +78,10 @@ std::string vector_of(const IndexDefinition& index) {
                 index.object("_config"), " WHERE key = 'model')), nullif(?, ''))");
 }
 
+const char* score_column(RowMetric metric) {
+  return ranks_by_distance(metric) ? "-v.distance" : "v.similarity";
+}
+
 // Returns the statement of the nearest rows, but for its conditions: the score, the vector, and the key.
 std::string statement_of(const IndexDefinition& index) {
   std::string key, same;
@@ -87,9 +91,8 @@ std::string statement_of(const IndexDefinition& index) {
     key += ", " + of_index;
     same += concat(same.empty() ? " ON d." : " AND d.", name, " = ", of_index);
   }
-  return concat("SELECT ", ranks_by_distance(index.metric) ? "-v.distance, " : "v.similarity, ",
-                vector_of(index), key, " FROM ", index.table(), " v CROSS JOIN ", index.content_table(), " d",
-                same, " WHERE v.query = ? AND v.k = ?");
+  return concat("SELECT ", score_column(index.metric), ", ", vector_of(index), key, " FROM ", index.table(),
+                " v CROSS JOIN ", index.content_table(), " d", same, " WHERE v.query = ? AND v.k = ?");
 }
 
 class MmrRows {
@@ -125,13 +128,15 @@ class MmrRows {
       return invalid_value(kMmrTable, "an index and a model have the name ", shown_value(inputs[kTarget]),
                            "; load the model under another name");
     }
-    metric_ = index ? index->metric : RowMetric::kCosine;
+    metric_ = index ? index->metric : model->metric();
     type_ = index ? index->type : ElementType::kFloat32;
-    OwnQuery run(
-        db, kMmrTable,
-        (index ? statement_of(*index)
-               : "SELECT similarity, rowid & 2147483647, neighbor FROM glove_nn v WHERE expr = ? AND k = ?") +
-            (among ? " AND v.among = ?" : "") + (index ? "" : " AND model = ?") + " ORDER BY v.rank");
+    OwnQuery run(db, kMmrTable,
+                 (index ? statement_of(*index)
+                        : concat("SELECT ", score_column(metric_),
+                                 ", rowid & 2147483647, neighbor FROM glove_nn v WHERE "
+                                 "expr = ? AND k = ?")) +
+                     (among ? " AND v.among = ?" : "") + (index ? "" : " AND model = ?") +
+                     " ORDER BY v.rank");
     if (index && index->is_text)
       run.bind(std::string_view(index->model)).bind(std::string_view(index->options));
     run.bind(inputs[kQuery]).bind(fetch_);

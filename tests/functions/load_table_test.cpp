@@ -105,7 +105,7 @@ TEST_F(LoadTable, ArgumentErrors) {
   EXPECT_EQ(connection.error("SELECT glove_load_table('t', NULL)"),
             "glove_load_table: the SQL must be text, not NULL");
   EXPECT_EQ(load_error("SELECT 1, 2", ", '{\"verify\":true}'"),
-            "glove_load_table: unknown option \"verify\"; the options are: threads");
+            "glove_load_table: unknown option \"verify\"; the options are: metric, threads");
   EXPECT_EQ(connection.value("SELECT glove_load_table('t', 'SELECT ''a'', ''[1]''', '{\"threads\":1}')"),
             "t");
 }

@@ -160,7 +160,8 @@ TEST(Surface, ColumnsOfJoins) {
 TEST(Surface, ColumnsOfGloveModels) {
   EXPECT_EQ(columns_of("glove_models"),
             "name TEXT, is_default INTEGER, path TEXT, words INTEGER, dims INTEGER, file_bytes INTEGER, "
-            "backend TEXT, device TEXT, device_bytes INTEGER, state TEXT, passed_over TEXT, notes TEXT");
+            "backend TEXT, device TEXT, device_bytes INTEGER, state TEXT, passed_over TEXT, notes TEXT, "
+            "metric TEXT");
 }
 
 TEST(Surface, ColumnsOfGloveWords) {

@@ -396,8 +396,33 @@ TEST_F(MinimalModel, Versions) {
   for (const std::string version : {"1", "1.", "1.99"})
     EXPECT_EQ(error_with(sound(), {{kVersionKey, version}}), "none");
   EXPECT_EQ(error_with(sound(), {{kVersionKey, "0.9"}}),
-            "the file has format version 0.9, but this build reads the versions 1 and 2; convert the "
+            "the file has format version 0.9, but this build reads the versions 1 to 3; convert the "
             "original again, or use a newer build");
+}
+
+// Codes are derived if anything that belongs to them is missing.
+TEST_F(MinimalModel, Metrics) {
+  const auto error = [&](const std::string& metric, const std::vector<Part>& more) {
+    std::vector<Part> parts = sound();
+    parts.insert(parts.begin() + 1, more.begin(), more.end());
+    return error_with(parts, {{kVersionKey, "3.0"}, {kMetricKey, metric}});
+  };
+  const Part mean = {"shift_mean", "F32", "[2]", floats({1, 2})};
+  const Part direction = {"shift_direction", "F32", "[2]", floats({0, 1})};
+  const Part lengths = {"lengths", "F32", "[2]", floats({9, 9})};
+  EXPECT_EQ(error("dot", {mean, direction}), "none");
+  EXPECT_EQ(error("l2", {mean, direction, lengths}), "none");
+  EXPECT_EQ(error("l2", {mean}), "the tensor 'shift_direction' is missing");
+  EXPECT_EQ(error("l2", {direction}), "the tensor 'shift_mean' is missing");
+  for (const std::string metric : {"", "cosine", "hamming", "L2"})
+    EXPECT_EQ(error(metric, {mean, direction}),
+              "the metadata key 'glove.metric' is '" + metric + "', but must be 'dot' or 'l2'");
+  const std::string wrong = "' has another type or shape than a model of 2 words and 2 dimensions needs";
+  EXPECT_EQ(error("l2", {{"shift_mean", "F32", "[4]", floats({1, 2, 3, 4})}, direction}),
+            "the tensor 'shift_mean" + wrong);
+  for (const std::string name : {"lengths", "along"})
+    EXPECT_EQ(error("l2", {mean, direction, {name, "F32", "[4]", floats({1, 2, 3, 4})}}),
+              "the tensor '" + name + wrong);
 }
 
 TEST_F(MinimalModel, Derivations) {
@@ -409,7 +434,7 @@ TEST_F(MinimalModel, Derivations) {
   const Part mean = {"derivation_mean", "F32", "[2]", floats({1, 2})};
   EXPECT_EQ(error("identity", {}), "none");
   EXPECT_EQ(error("center", {mean}), "none");
-  EXPECT_EQ(error("center,matrix", {mean}), "the tensor 'derivation_matrix' of its derivation is missing");
+  EXPECT_EQ(error("center,matrix", {mean}), "the tensor 'derivation_matrix' is missing");
   EXPECT_EQ(error("matrix", {{"derivation_matrix", "F32", "[2,0]", ""}}),
             "the tensor 'derivation_matrix' has 0 columns; vectors have 1 to 65536 dimensions");
   EXPECT_EQ(error("matrix", {{"derivation_matrix", "F32", "[2,1]", floats({1, 2})}}), "none");

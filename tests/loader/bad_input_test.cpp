@@ -115,10 +115,10 @@ TEST_F(BadInput, ModelFiles) {
   EXPECT_NE(opened.error().message.find("; the file is damaged"), std::string::npos)
       << opened.error().message;
   std::string newer = good;
-  newer.replace(newer.find("\"1.3\""), 5, "\"3.5\"");
+  newer.replace(newer.find("\"1.3\""), 5, "\"4.5\"");
   expect_error(
       newer,
-      "the file has format version 3.5, but this build reads the versions 1 and 2; convert the original "
+      "the file has format version 4.5, but this build reads the versions 1 to 3; convert the original "
       "again, or use a newer build");
 }
 

@@ -48,8 +48,9 @@ class ModelLayout {
 
   // Returns the first kModelHeaderBytes of the file, with the checksums of those tensors that have one.
   std::string header(const std::map<std::string_view, uint32_t>& checksums = {}) const {
-    std::string json = "{\"__metadata__\":{\"" + std::string(kVersionKey) + "\":\"" + format_version(false) +
-                       "\",\"" + std::string(kHeaderChecksumKey) + "\":\"00000000\"";
+    std::string json = "{\"__metadata__\":{\"" + std::string(kVersionKey) + "\":\"" +
+                       format_version(FormatKind::kWords) + "\",\"" + std::string(kHeaderChecksumKey) +
+                       "\":\"00000000\"";
     for (const auto& [name, crc] : checksums)
       json += ",\"" + std::string(kTensorChecksumPrefix) + std::string(name) + "\":\"" + checksum_text(crc) +
               "\"";

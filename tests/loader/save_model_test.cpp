@@ -130,7 +130,7 @@ TEST(SaveModel, FilesWithAnImpossibleDerivationAreRefused) {
   EXPECT_EQ(error_of("center,matrix", "matrix,center"),
             "the metadata key 'glove.derivation' is 'matrix,center', which this build does not know");
   EXPECT_EQ(error_of("\"derivation_mean\"", "\"derivation_xxxx\""),
-            "the tensor 'derivation_mean' of its derivation is missing");
+            "the tensor 'derivation_mean' is missing");
   EXPECT_EQ(error_of("\"derivation_matrix\"", "\"derivation_xxxxxx\""),
             "the tensor 'derivation_mean' has another type or shape than a model of 4 words and 5 "
             "dimensions needs");

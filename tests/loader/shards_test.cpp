@@ -263,9 +263,10 @@ TEST_F(DamagedShards, OfOtherDimensions) {
   const std::string name = "wider-00002-of-00003.safetensors";
   edit_header(directory_, name, set_of(path(name)), set_of(shard(1)));
   copy(path(name), shard(2));
-  EXPECT_EQ(error_of(index_), shard(2) +
-                                  ": this shard has other dimensions, keys or tokens than the first one; use "
-                                  "the files of one conversion");
+  EXPECT_EQ(error_of(index_),
+            shard(2) +
+                ": this shard has other dimensions, keys, tokens or another metric than the "
+                "first one; use the files of one conversion");
 }
 
 // Which only a set of two conversions has, because one refuses equal words.
@@ -325,7 +326,7 @@ TEST_F(DamagedShards, Indexes) {
   EXPECT_EQ(error_with("\"glove.set\"", "\"glove.net\""),
             "this index is not one of glove-convert: its metadata has no 'glove.set'");
   EXPECT_EQ(error_with("\"glove.version\": \"1.", "\"glove.version\": \"9."),
-            "the file has format version 9.3, but this build reads the versions 1 and 2; convert the "
+            "the file has format version 9.3, but this build reads the versions 1 to 3; convert the "
             "original again, or use "
             "a newer build");
   EXPECT_EQ(error_with("glove.version", "glove.vision"),

@@ -22,8 +22,9 @@ constexpr float kNotANumber = std::numeric_limits<float>::quiet_NaN(),
                 kInfinite = std::numeric_limits<float>::infinity();
 
 // Words w00 to w39, or the integers 100 to 139; row 7 is zero.
-ModelPtr model_to_verify(KeyType keys, Model::Source source = {}) {
+ModelPtr model_to_verify(KeyType keys, Model::Source source = {}, RowMetric metric = RowMetric::kCosine) {
   ModelBuilder builder("made");
+  builder.set_metric(metric);
   for (int64_t row = 0; row < kVerifiedRows; ++row) {
     std::vector<float> vector(kVerifiedDims);
     for (int64_t j = 0; j < kVerifiedDims; ++j)
@@ -130,6 +131,57 @@ TEST_F(Verify, CodesOfBothLevels) {
   expect_error_of_verifying(named(kCodes, 3) + "holds -128");
   write_with<int8_t>(kCodes, code_index(2, kVerifiedDims, kVerifiedDims), {1});  // behind the last component
   expect_error_of_verifying(named(kCodes, 3) + "has padding that is not zero");
+}
+
+TEST_F(Verify, ShiftedCodes) {
+  OpenOptions verified;
+  verified.verify = true;
+  for (const RowMetric metric : {RowMetric::kDot, RowMetric::kL2}) {
+    save(*model_to_verify(KeyType::kText, {}, metric));
+    const auto opened = open_model(path_, verified);
+    ASSERT_TRUE(opened.ok()) << opened.error().message;
+    EXPECT_EQ(opened.value()->metric(), metric);
+    EXPECT_EQ(header_.metadata_value(kVersionKey), "3.0");
+    EXPECT_EQ(header_.find(kCodes4), nullptr);
+    const std::string row =
+        "the tensor 'residuals' at row 3 and what belongs to it is no bound of the vector and its codes";
+    const auto expect_no_bound = [&](std::string_view tensor, const std::vector<float>& values) {
+      for (const float wrong : values) {
+        write_with<float>(tensor, 2, {wrong});
+        expect_error_of_verifying(row);
+      }
+    };
+    expect_no_bound(kResiduals, {0.0f, -1.0f, value_of<float>(kResiduals, 2) * 0.5f});
+    expect_no_bound(kLengths, {0.0f, kNotANumber, kInfinite, value_of<float>(kLengths, 2) * 0.999f});
+    expect_no_bound(kScales, {0.0f, kNotANumber, value_of<float>(kScales, 2) * 1.01f});
+    expect_no_bound(kAlong, {kNotANumber, kInfinite, value_of<float>(kAlong, 2) + 0.01f});
+    const int64_t code = code_index(2, 1, kVerifiedDims);
+    for (const int wrong : {value_of<int8_t>(kCodes, code) / 2 - 20, -128}) {
+      write_with<int8_t>(kCodes, code, {static_cast<int8_t>(wrong)});
+      expect_error_of_verifying(row);
+    }
+    write_with<char>(kCodes, header_.find(kCodes)->bytes - 1, {1});
+    expect_error_of_verifying("the tensor 'codes' at row 64 has padding that is not zero");
+    write_with<float>(kResiduals, 2, {kNotANumber});  // no bound, which is none to break
+    EXPECT_TRUE(open_model(path_, verified).ok());
+  }
+}
+
+TEST_F(Verify, TheMeanIsCheckedWheneverAFileIsOpened) {
+  save(*model_to_verify(KeyType::kText, {}, RowMetric::kL2));
+  for (const float wrong : {kNotANumber, kInfinite}) {
+    write_with<float>(kShiftMean, 1, {wrong});
+    expect_error_of_opening("the mean of its rows is NaN or infinite");
+    write_with<float>(kShiftDirection, 1, {wrong});
+    expect_error_of_opening("the mean of its rows is NaN or infinite");
+  }
+  write_with<float>(kShiftDirection, 0, std::vector<float>(kVerifiedDims));
+  expect_error_of_opening("the mean of its rows has a direction of another length than 1");
+  for (const std::string name : {"l3", "\\n", "  "}) {
+    write_with_header("\"glove.metric\":\"l2\"", "\"glove.metric\":\"" + name + "\"");
+    expect_error_of_opening("the metadata key 'glove.metric' is '");
+    expect_error_of_opening("', but must be 'dot' or 'l2'");
+  }
 }
 
 TEST_F(Verify, ADerivation) {

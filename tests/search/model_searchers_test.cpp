@@ -8,7 +8,9 @@
 #include <optional>
 #include <thread>
 
+#include "model/model_builder.h"
 #include "search/nearest.h"
+#include "search/searcher_choice.h"
 #include "tests/forked_child.h"
 #include "tests/search/random_model.h"
 #include "tests/search/temporary_model.h"
@@ -121,6 +123,25 @@ TEST_F(BackendChoice, TheSettingDecidesForAuto) {
   ASSERT_TRUE(engine_.settings().set("backend", "scripted").ok());
   script_.available = Status(ErrorCode::kUnavailable, "no driver");
   EXPECT_EQ(search("auto"), "backend 'scripted' is not available: no driver") << "no silent fallback";
+}
+
+TEST_F(BackendChoice, OnlyTheLastSearchesByAnotherMetric) {
+  ModelBuilder builder("l2");
+  builder.set_metric(RowMetric::kL2);
+  for (int64_t row = 0; row < 100; ++row)
+    ASSERT_TRUE(builder.add(row, std::vector<float>{static_cast<float>(row), 1}).ok());
+  model_ = builder.finish().value();
+  searchers_ = test_.searchers(model_);
+  query_ = *query_for_word(*model_, "7");
+  EXPECT_EQ(search("auto"), "ranking");
+  EXPECT_EQ(search("ranking"), "ranking");
+  ASSERT_TRUE(engine_.settings().set("backend", "scripted").ok());
+  EXPECT_EQ(search("auto"), "ranking");
+  EXPECT_EQ(search("scripted"),
+            "a model or an index whose metric is not 'cosine' is searched by the CPU; use the backend 'auto' "
+            "or 'ranking' instead of 'scripted'");
+  EXPECT_EQ(script_.opened, 0);
+  EXPECT_EQ(likely_backend(engine_, searchers_.get()).backend->name(), "ranking");
 }
 
 TEST_F(BackendChoice, AnInterruptIsNoFailure) {

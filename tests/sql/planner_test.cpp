@@ -142,14 +142,15 @@ TEST_F(Planner, 09_ConditionsOnRows) {
 // LIMIT sizes the first piece if SQLite discards no row of glove_nn and wants its order.
 TEST_F(Planner, 10_Limits) {
   const std::pair<const char*, const char*> cases[] = {
-      {"LIMIT 3", "word= limit"},
-      {"LIMIT 3 OFFSET 4", "word= limit offset"},
-      {"ORDER BY similarity DESC LIMIT 3", "word= limit"},
-      {"ORDER BY neighbor LIMIT 3", "word="},
+      {"LIMIT 3", "0:word= limit"},
+      {"LIMIT 3 OFFSET 4", "0:word= limit offset"},
+      {"ORDER BY similarity DESC LIMIT 3", "8:word= limit"},
+      {"ORDER BY distance LIMIT 3", "0:word= limit"},
+      {"ORDER BY neighbor LIMIT 3", "0:word="},
   };
   for (const auto& [end, index] : cases) {
     const std::string text = plan("SELECT neighbor FROM glove_nn('king') " + std::string(end));
-    EXPECT_EQ(text.substr(0, text.find('\n')), std::string("SCAN glove_nn VIRTUAL TABLE INDEX 0:") + index)
+    EXPECT_EQ(text.substr(0, text.find('\n')), std::string("SCAN glove_nn VIRTUAL TABLE INDEX ") + index)
         << end;
   }
 }

@@ -456,6 +456,8 @@ class StaticModels(unittest.TestCase):
         model = self.make(weights=self.random.random(len(TOKENS)))
         file = self.path("file.safetensors")
         self.convert(model.folder, file)
+        self.assertIn("tokens are compared by 'cosine', not by 'dot'; leave metric out",
+                      self.convert(model.folder, self.path("dot"), "--metric", "dot").stderr)
         header = header_of(file)
         with open(file, "rb") as content:
             whole = content.read()
@@ -466,8 +468,8 @@ class StaticModels(unittest.TestCase):
             self.assertIn("'%s' is damaged" % tensor, self.convert("--verify", file).stderr)
         with open(file, "wb") as content:
             content.write(whole)
-        replace_bytes(file, b'"glove.version":"2.0"', b'"glove.version":"3.0"')
-        self.assertIn("this build reads the versions 1 and 2", self.error("SELECT glove_load(?)", file))
+        replace_bytes(file, b'"glove.version":"2.0"', b'"glove.version":"4.0"')
+        self.assertIn("this build reads the versions 1 to 3", self.error("SELECT glove_load(?)", file))
 
 
 if __name__ == "__main__":

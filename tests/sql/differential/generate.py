@@ -296,9 +296,10 @@ def main():
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--queries", type=int, required=True)
     parser.add_argument("--loops", action="store_true")
+    parser.add_argument("--metric", default="cosine")
     arguments = parser.parse_args()
     rng = random.Random(arguments.seed)
-    model = Model(rng)
+    model = Model(rng, arguments.metric)
     with open(arguments.model, "w", encoding="utf-8") as file:
         file.write(model.text())
     # Bound and not written as literals, which SQLite may round by a bit.
@@ -307,7 +308,8 @@ def main():
     generator = Generator(rng, model)
     cases = [generator.statement() for _ in range(arguments.queries)]
     with open(arguments.out, "w", encoding="utf-8") as file:
-        json.dump({"seed": arguments.seed, "set_up": set_up_statements, "relation": relation, "cases": cases}, file)
+        text = json.dumps({"seed": arguments.seed, "set_up": set_up_statements, "relation": relation, "cases": cases})
+        file.write(text.replace("similarity", "distance") if arguments.metric == "l2" else text)
 
 
 if __name__ == "__main__":

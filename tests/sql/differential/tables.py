@@ -1,12 +1,20 @@
 """The tables that the statements of the differential test ask, beside glove_nn."""
 
+import struct
+
 from inputs import literal
 from relation import KS, STRANGE_WORDS
 
 
 def set_up(rng, model, model_path, loops):
     """The statements that both sides start from. loops: for an SQLite that takes every IN apart."""
-    yield f"SELECT glove_load({literal(model_path)}, 'm')"
+    if model.metric == "cosine":
+        yield f"SELECT glove_load({literal(model_path)}, 'm')"
+    else:
+        yield "CREATE TABLE m(word TEXT, vector BLOB)"
+        for word, vector in zip(model.words, model.vectors):
+            yield f"INSERT INTO m VALUES({literal(word)}, {literal(struct.pack(f'<{len(vector)}f', *vector))})"
+        yield f"SELECT glove_load_table('m', 'SELECT word, vector FROM m ORDER BY rowid', '{{\"metric\":\"{model.metric}\"}}')"
     yield ("CREATE TABLE r(neighbor TEXT, similarity REAL, rank INTEGER, word TEXT, expr TEXT, k INTEGER)")
     yield ("CREATE TABLE t(id INTEGER PRIMARY KEY, tag TEXT, tag_nc TEXT COLLATE NOCASE, num INTEGER, real REAL, bin BLOB, "
            "any, k INTEGER)")
