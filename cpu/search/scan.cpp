@@ -40,6 +40,7 @@ Status search_batch(const ScanContext& context, std::span<SearchRequest> request
   cost.plan = copy == nullptr                ? SearchPlan{Level::kCodes8, plan.last}.words()
               : plan.last == Level::kVectors ? "copied 8 bits -> vectors"
                                              : "copied 8 bits";
+  if (context.model.parts().front().level(8).scales.empty()) cost.plan = "bits";  // RowMetric::kHamming
   cost.rows_scanned = answerable_rows(context.model, requests.front().query->among.get()) * count;
   cost.bytes_scanned = scan.bytes();
   cost.scan_us = timer.lap();

@@ -117,6 +117,9 @@ class HammingTest(SeededTest):
             ranks = {row[0]: place for place, row in enumerate(self.ranked(query), 1)}
             self.assertEqual(sorted(found), sorted((id, ranks[id], d) for id, d in self.ranked(query, "id IN (3, 5, 2999)")))
         self.assertEqual(self.rows("SELECT metric FROM glove_indexes"), [("hamming",)])
+        self.compare(queries[0], 5)
+        self.assertEqual(self.rows("SELECT DISTINCT plan FROM glove_stats WHERE plan NOT NULL"), [("bits",)])
+        self.expect_error("is searched by the CPU|there is no backend 'cuda'", "SELECT id FROM v WHERE query = ? AND k = 1 AND backend = 'cuda'", queries[0])
         self.assertEqual(self.rows("SELECT distance FROM v WHERE query = ? AND k = 3 AND recall = 1", queries[0]), [(row[-1],) for row in self.ranked(queries[0])[:3]])
 
     def test_a_thousand_rows_at_one_distance(self):
@@ -183,7 +186,6 @@ class HammingTest(SeededTest):
         self.expect_error(exact, ask + " AND k = 5 AND recall = 0.9", b"\1\2")
         self.expect_error(exact, "INSERT INTO v(v, query) VALUES ('calibrate', x'0102')")
         self.expect_error("no such column: similarity", "SELECT similarity FROM v WHERE query = x'0102'")
-        self.expect_error("is searched by the CPU|there is no backend 'cuda'", ask + " AND backend = 'cuda'", b"\1\2")
         for value, message in ((b"\1", "has a vector of 8 bits, but the index has 16 dimensions"), (bytes(16), "pack it, as numpy.packbits does"),
                                ("[1]", "has a vector of type TEXT; a vector must be a BLOB of bits;"), (b"", "has a vector without components")):
             self.db.execute("INSERT OR REPLACE INTO doc VALUES (7, 0, ?)", (value,))
