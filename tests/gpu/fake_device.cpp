@@ -164,14 +164,17 @@ std::vector<Neighbor> coarse_search(const gpu::DevicePart& part, const Query& qu
   return candidates;
 }
 
-std::vector<Neighbor> search(const gpu::DevicePart& part, const Query& query, int64_t top_rows) {
-  const QuantizedQuery quantized = gpu::quantize_for_device(part, query).codes;
-  std::vector<int8_t> planes(quantized.codes.size() * 2);
-  gpu::pack_planes(quantized.codes, planes.data());
+// As the scan of 8 bits or, for a query of a batch, the scan with one plane, which makes use of Query::least.
+std::vector<Neighbor> search(const gpu::DevicePart& part, const Query& query, int64_t top_rows,
+                             bool in_batch) {
+  const gpu::DeviceQuery quantized =
+      in_batch ? gpu::quantize_for_batch(part, query) : gpu::quantize_for_device(part, query);
+  std::vector<int8_t> planes(quantized.codes.codes.size() * 2);
+  gpu::pack_planes(quantized.codes.codes, planes.data());
   std::vector<Bounds> rows;
   std::vector<int64_t> counts(gpu::kBins);
   for (int64_t row = 0; row < part.rows; ++row) {
-    rows.push_back(admits(part, row) ? fine_bounds(part, row, planes, quantized) : kNoBounds);
+    rows.push_back(admits(part, row) ? fine_bounds(part, row, planes, quantized.codes) : kNoBounds);
     if (std::isfinite(rows.back().lower)) ++counts[static_cast<size_t>(gpu::bin_of(rows.back().lower))];
   }
   int bin = gpu::kBins;
@@ -180,8 +183,9 @@ std::vector<Neighbor> search(const gpu::DevicePart& part, const Query& query, in
   const uint16_t threshold = gpu::threshold_code(above < top_rows ? gpu::bin_floor(0) : gpu::bin_floor(bin));
   std::vector<Neighbor> candidates;
   for (int64_t row = 0; row < part.rows; ++row) {
-    if (gpu::upper_code(rows[static_cast<size_t>(row)].upper) < threshold) continue;
-    const uint16_t code = gpu::upper_code(rows[static_cast<size_t>(row)].upper);
+    const float upper = rows[static_cast<size_t>(row)].upper;
+    const uint16_t code = gpu::upper_code(upper);
+    if (code < threshold || (in_batch && upper < quantized.least)) continue;
     candidates.push_back({static_cast<int32_t>(row), gpu::upper_of_code(code)});
     if (part.vectors != nullptr) candidates.back().similarity = similarity_of(part, row, query);
   }
@@ -226,11 +230,12 @@ Status FakeDevice::propose(const gpu::DevicePart& part, std::span<SearchRequest>
       return {ErrorCode::kUnavailable, "fake: lost"};
     }
     const bool coarse = gpu::plan_single(part, top_rows, info_.coarse_from).bits == 4;
-    request.rows =
-        coarse ? coarse_search(part, *request.query, top_rows) : search(part, *request.query, top_rows);
+    request.rows = coarse ? coarse_search(part, *request.query, top_rows)
+                          : search(part, *request.query, top_rows, requests.size() > 1);
     if (part.vectors == nullptr && requests.size() > 1)  // as the kernels for batches
       for (Neighbor& row : request.rows) row.similarity = kNoScore;
     request.cost.rows_scanned += part.admissible_rows();
+    request.cost.candidates += std::ssize(request.rows);
     knobs_.coarse_searches += coarse ? 1 : 0;
     ++knobs_.searches;
   }

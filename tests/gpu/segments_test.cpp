@@ -49,6 +49,7 @@ class SegmentsTest : public DeviceBackendTest {
     const std::vector<Neighbor> wanted = reference_relation(whole, *request.query);
     EXPECT_TRUE(std::ranges::is_sorted(request.rows, ranks_before));
     for (size_t i = 0; i < std::min(wanted.size(), static_cast<size_t>(request.k)); ++i) {
+      if (wanted[i].similarity < request.query->least) break;
       const auto found =
           std::ranges::find_if(request.rows, [&](const Neighbor& row) { return row.id == wanted[i].id; });
       ASSERT_NE(found, request.rows.end()) << "rank " << i + 1;
@@ -71,6 +72,8 @@ class SegmentsTest : public DeviceBackendTest {
       queries.back().excluded = excluded;
       queries.back().among = among;
     }
+    if (const auto wanted = reference_relation(*whole, queries[1]); !wanted.empty())
+      queries[1].least = wanted[std::min(wanted.size(), static_cast<size_t>(k)) / 2].similarity;
     std::vector<SearchRequest> requests;
     for (const Query& each : queries) requests.push_back({&each, k, {}, {}, {}, {}});
     const auto searcher = searchers(live)->open(0, {});

@@ -21,7 +21,7 @@ class DeviceTest(unittest.TestCase):
     def setUp(self):
         self.source = random.Random(4)
         self.db = fixture.connect(":memory:", EXTENSION)
-        self.addCleanup(self.db.close)
+        self.addCleanup(lambda: self.db.close())  # which a test may have replaced
         self.addCleanup(lambda: self.db.execute("SELECT glove_config('gpu_memory', '0')"))
 
     metric = "cosine"
@@ -74,6 +74,13 @@ class DeviceTest(unittest.TestCase):
         fixture.command(self.db, "merge")
         self.expect_right("cuda")
         batch = self.db.execute("SELECT count(*) FROM doc_vec WHERE query IN (SELECT vec FROM doc WHERE id < 20) AND k = 3").fetchall()
+        bound = "max_distance = 2" if self.metric == "l2" else "min_similarity = 0.7"
+        for task in (bound, "k = 2", "pairs = 50"):
+            with self.subTest(task):
+                pairs = "SELECT a, b, rank, similarity, distance FROM glove_pairs WHERE target = 'doc_vec' AND %s AND backend = ?" % task
+                cuda, cpu = (self.db.execute(pairs, (backend,)).fetchall() for backend in ("cuda", "cpu"))
+                self.assertEqual(cuda, cpu)
+                self.assertTrue(cuda)
         self.assertEqual(batch, [(3 * len(self.db.execute("SELECT 1 FROM doc WHERE id < 20").fetchall()),)])
 
     def test_the_device_serves_other_metrics(self):
