@@ -1,6 +1,7 @@
 #include "gpu/search/segment_searcher.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/cores.h"
@@ -35,19 +36,18 @@ DeviceMask joined(const DeviceMasks::Mask& mask, std::span<const PlacedRows> pla
   return all;
 }
 
-// Looks at one row of each tile.
+// Looks at one row of each tile, but not at the longest of these: one of them, with a length far above all
+// others, would make the bounds of all others equal.
 DeviceCoding coding_of(const Model& model) {
-  DeviceCoding coding{model.source().coding, 0, 0};
-  double sum = 0;
-  for (const ModelPart& part : model.parts()) {
-    for (int64_t row = 0; row < part.rows; row += kTileRows) {
-      const float length = part.level(8).lengths[static_cast<size_t>(row)];
-      coding.longest = std::max(coding.longest, length);
-      sum += static_cast<double>(length);
-    }
-  }
-  coding.mean = static_cast<float>(sum / static_cast<double>(tiles_of_parts(model)));
-  return coding;
+  std::vector<float> lengths;
+  for (const ModelPart& part : model.parts())
+    for (int64_t row = 0; row < part.rows; row += kTileRows)
+      lengths.push_back(part.level(8).lengths[static_cast<size_t>(row)]);
+  const size_t kept = lengths.size() - (lengths.size() + 62) / 64;  // all of one
+  std::ranges::nth_element(lengths, lengths.begin() + static_cast<ptrdiff_t>(kept - 1));
+  lengths.resize(kept);
+  const double sum = std::accumulate(lengths.begin(), lengths.end(), 0.0);
+  return {model.source().coding, lengths.back(), static_cast<float>(sum / static_cast<double>(kept))};
 }
 
 }  // namespace

@@ -3,6 +3,7 @@ device is in host memory.
 
     device_test.py EXTENSION
 """
+import array
 import os
 import random
 import sqlite3
@@ -98,9 +99,19 @@ class DeviceTest(unittest.TestCase):
         number = int.from_bytes(query, "big")
         expected = [(key, float(bin(int.from_bytes(vec, "big") ^ number).count("1"))) for key, vec in self.db.execute("SELECT id, vec FROM doc ORDER BY id")]
         self.assertEqual(found, sorted(expected, key=lambda row: row[1])[:30])
-        self.assertEqual(self.index(), ("cpu", "current; cuda: a GPU searches no indexes by 'hamming'"))
-        with self.assertRaisesRegex(Exception, "a GPU searches no indexes by 'hamming'"):
+        self.assertEqual(self.index(), ("cpu", "current"))
+        with self.assertRaisesRegex(Exception, "an index of bits, is searched by the CPU; use the backend 'auto' or 'cpu' instead of 'cuda'"):
             self.db.execute(asked + " AND backend = 'cuda'", (query,)).fetchall()
+
+    def test_a_row_far_away_leaves_few_candidates(self):
+        for self.metric in ("dot", "l2"):
+            self.db.close()
+            self.db = fixture.connect(":memory:", EXTENSION)
+            self.create()
+            self.db.execute("INSERT INTO doc VALUES (?, ?)", (ROWS, array.array("f", [1e6] * DIMS).tobytes()))
+            fixture.command(self.db, "sync")
+            self.expect_right("cuda")
+            self.assertLess(self.db.execute("SELECT candidates FROM glove_stats LIMIT 1").fetchone()[0], 50)
 
     def test_connections_share_the_memory_of_the_device(self):
         path = os.path.join(os.environ.get("TMPDIR", "/tmp"), "glove-device-%d.db" % os.getpid())
