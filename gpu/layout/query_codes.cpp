@@ -29,8 +29,11 @@ float round_down(double value) {
 double unit_of(const DeviceCoding& rows, const QuantizedQuery& codes) {
   const double factor = static_cast<double>(codes.bound.inverse_scale) * codes.scale;
   double reach = factor * static_cast<double>(rows.longest);
-  if (rows.coding->metric == RowMetric::kL2)
-    reach = std::max(std::min(reach, factor * factor / 4), static_cast<double>(rows.mean) * rows.mean);
+  if (rows.coding->metric == RowMetric::kL2) {
+    // A row of the mean length has no bound much below -mean * (mean + factor).
+    const auto mean = static_cast<double>(rows.mean);
+    reach = std::max(std::min(reach, factor * factor / 4), mean * (mean + factor));
+  }
   return std::ldexp(1.0, -std::clamp(reach > 0 ? std::ilogb(reach) + 1 : 0, -100, 120));
 }
 

@@ -113,6 +113,16 @@ class DeviceTest(unittest.TestCase):
             self.expect_right("cuda")
             self.assertLess(self.db.execute("SELECT candidates FROM glove_stats LIMIT 1").fetchone()[0], 50)
 
+    def test_a_query_opposite_to_all_rows_finds_few_candidates(self):
+        self.metric = "l2"
+        self.create()  # their mean stays when they are gone
+        for key in range(ROWS, 3 * ROWS):
+            self.db.execute("INSERT INTO doc VALUES (?, ?)", (key, array.array("f", [self.source.gauss(10, 1) for _ in range(DIMS)]).tobytes()))
+        self.db.execute("DELETE FROM doc WHERE id < ?", (ROWS,))
+        fixture.command(self.db, "sync")
+        self.db.execute("SELECT id FROM doc_vec WHERE query = ? AND k = 5 AND backend = 'cuda'", (array.array("f", [-4] * DIMS).tobytes(),)).fetchall()
+        self.assertLess(self.db.execute("SELECT candidates FROM glove_stats LIMIT 1").fetchone()[0], 50)
+
     def test_connections_share_the_memory_of_the_device(self):
         path = os.path.join(os.environ.get("TMPDIR", "/tmp"), "glove-device-%d.db" % os.getpid())
         self.addCleanup(os.remove, path)
