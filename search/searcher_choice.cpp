@@ -45,7 +45,8 @@ Status SearcherChoice::choose_backend() {
                                                      "; the backends are: " + engine.backends().choices());
     if (only_last && named != backends.back().get())
       return invalid_argument(
-          "a model whose metric is not 'cosine', or an index of bits, is searched by the CPU; use the backend "
+          "a model whose metric is not 'cosine', or an index of bits, is searched by the CPU; use the "
+          "backend "
           "'auto' or '",
           backends.back()->name(), "' instead of '", requested_, "'");
   }

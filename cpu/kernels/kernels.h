@@ -169,9 +169,9 @@ struct MomentKernels {
 // The loops of one instruction set. The functions keep no state and may run on any thread.
 struct Kernels {
   std::string_view name;
-  const ScanKernel* single_query;   // bound by memory
-  const ScanKernel* batch;          // bound by arithmetic
-  const ScanKernel* bits;           // for rows of bits, one query or a batch
+  const ScanKernel* single_query;  // bound by memory
+  const ScanKernel* batch;         // bound by arithmetic
+  const ScanKernel* bits;          // for rows of bits, one query or a batch
   const CoarseKernel* coarse;
   const PlaneKernel* planes;
 

@@ -59,8 +59,9 @@ DeviceQuery quantize_for_device(const DevicePart& part, const Query& query, int3
   for (float* const term : {&bound.error_slope, &shift.length_slope, &shift.square_slope})
     if (*term > 0) *term = round_up_to_float(*term * unit);
   bound.error_offset = round_up_to_float(bound.error_offset * unit + kSlack);
-  const double least = query.least == kNoScore ? kNoScore
-                                               : bound_of_score(coding.metric, coding.shift, query.vector, query.least);
+  const double least = query.least == kNoScore
+                           ? kNoScore
+                           : bound_of_score(coding.metric, coding.shift, query.vector, query.least);
   result.least = round_down((least - base - std::fabs(base) * kSlack) * unit - kSlack);
   return result;
 }

@@ -38,7 +38,8 @@ class InputReader {
     JoinTask task;
     const bool by_distance = ranks_by_distance(rows.metric());
     if (by_distance && value(kMinSimilarity) != nullptr)
-      return no_similarity(table(), rows.name(), rows.metric(), "give max_distance instead of min_similarity");
+      return no_similarity(table(), rows.name(), rows.metric(),
+                           "give max_distance instead of min_similarity");
     if (!by_distance && value(kMaxDistance) != nullptr)
       return invalid_value(table(), quoted_value(rows.name()), " is compared by '",
                            metric_name(rows.metric()), "'; give min_similarity instead of max_distance");

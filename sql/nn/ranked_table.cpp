@@ -234,7 +234,8 @@ bool RankedCursor::column_buffered(sqlite3_context* context, int index) noexcept
 }
 
 Error RankedCursor::similarity_error() const {
-  return no_similarity(table_.columns_.inputs.table, source_.name, source_.metric, "read and compare distance instead");
+  return no_similarity(table_.columns_.inputs.table, source_.name, source_.metric,
+                       "read and compare distance instead");
 }
 
 Status RankedCursor::column(sqlite3_context* context, int index) {

@@ -98,8 +98,7 @@ inline void expect_shifted_segments(Backend& backend, std::mt19937_64& random, i
         if (i == 2) query.vector.assign(static_cast<size_t>(dims), 0.0f);
         query.norm_squared = exact_dot(query.vector.data(), query.vector.data(), dims);
         if (round % 3 == 1) query.excluded = {0, 5};
-        if (i == 3)
-          query.least = segments.score(query, half / 2);
+        if (i == 3) query.least = segments.score(query, half / 2);
         queries.push_back(std::move(query));
       }
       const RowMaskPtr among = round % 2 == 1 ? random_mask(random, *segments.model) : nullptr;
