@@ -107,7 +107,10 @@ bool SearcherChoice::settled_by(Status& status) {
 
 Error SearcherChoice::named_error(const Error& error) const {
   if (error.code == ErrorCode::kInterrupted) return error;
-  return {error.code, "backend '" + std::string(backend()) + "': " + error.message};
+  // For want of memory SQLite would roll the caller's transaction back, and what a device lacks is not that.
+  const bool full = error.code == ErrorCode::kOutOfMemory;
+  return {full ? ErrorCode::kUnavailable : error.code,
+          "backend '" + std::string(backend()) + "': " + error.message};
 }
 
 LikelyBackend likely_backend(Engine& engine, const ModelSearchers* searchers) {

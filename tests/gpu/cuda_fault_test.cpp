@@ -20,13 +20,13 @@ class CudaFaults : public CudaTest {
   void TearDown() override { static_cast<void>(engine().settings().set("devices", "all")); }
 };
 
-// 'cuda' fails with kOutOfMemory and a message with `words`; 'auto' returns the CPU's rows.
+// 'cuda' fails with kUnavailable and a message with `words`; 'auto' returns the CPU's rows.
 void expect_refused(const ModelPtr& model, const Query& query, const std::string& words) {
   SearchReport report;
   const auto named =
       nearest(searchers_of(model), std::span(&query, 1), 10, SearchOptions{"cuda", {}}, report);
   ASSERT_FALSE(named.ok());
-  EXPECT_EQ(named.error().code, ErrorCode::kOutOfMemory) << named.error().message;
+  EXPECT_EQ(named.error().code, ErrorCode::kUnavailable) << named.error().message;
   EXPECT_NE(named.error().message.find(words), std::string::npos) << named.error().message;
   const auto automatic =
       nearest(searchers_of(model), std::span(&query, 1), 10, SearchOptions{"auto", {}}, report);

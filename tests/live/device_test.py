@@ -150,11 +150,15 @@ class DeviceTest(unittest.TestCase):
         backend, state = self.index()
         self.assertEqual(backend, "cpu")
         self.assertRegex(state, "^current; cuda: a live index needs at least 1 MB of device memory, and 1 MB of fake device are there for it$")
-        with self.assertRaises(MemoryError):
+        self.db.execute("BEGIN")
+        self.insert("doc", ROWS, 1)
+        with self.assertRaisesRegex(sqlite3.OperationalError, "backend 'cuda': a live index needs at least 1 MB of device memory"):
             self.db.execute("SELECT id FROM doc_vec WHERE query = ? AND k = 3 AND backend = 'cuda'", (fixture.vector(self.source, DIMS),)).fetchall()
+        self.db.execute("COMMIT")  # which the error has not rolled back
+        self.assertEqual(self.db.execute("SELECT count(*) FROM doc WHERE id = ?", (ROWS,)).fetchone(), (1,))
         self.limit("0")
         self.expect_right("cuda")
-        self.assertEqual(self.index(), ("cuda", "current"))
+        self.assertEqual(self.index(), ("cuda", "changed"))
 
     def test_dropping_an_index_frees_the_memory(self):
         self.limit("16000")  # for one index, without room for more

@@ -138,8 +138,8 @@ TEST_F(BackendChoice, OnlyTheLastSearchesByAnotherMetric) {
   ASSERT_TRUE(engine_.settings().set("backend", "scripted").ok());
   EXPECT_EQ(search("auto"), "ranking");
   EXPECT_EQ(search("scripted"),
-            "a model or an index whose metric is not 'cosine' is searched by the CPU; use the backend 'auto' "
-            "or 'ranking' instead of 'scripted'");
+            "a model whose metric is not 'cosine', or an index of bits, is searched by the CPU; use the backend "
+            "'auto' or 'ranking' instead of 'scripted'");
   EXPECT_EQ(script_.opened, 0);
   EXPECT_EQ(likely_backend(engine_, searchers_.get()).backend->name(), "ranking");
 }
