@@ -8,6 +8,7 @@
 #include "base/float_environment.h"
 #include "base/require.h"
 #include "base/timer.h"
+#include "search/candidates.h"
 #include "search/searcher_choice.h"
 
 namespace glove {
