@@ -13,8 +13,8 @@ constexpr std::string_view kNames[] = {"cosine", "dot", "l2", "hamming"};
 
 double different_bits(const float* a, const float* b, int64_t dims) {
   int32_t count = 0;
-  for (int64_t j = 0; j < dims;
-       ++j) {  // which the compiler turns into vectors, as it would not std::popcount
+  // The compiler turns this into vectors, as it would not std::popcount.
+  for (int64_t j = 0; j < dims; ++j) {
     int32_t bits = static_cast<int32_t>(a[j]) ^ static_cast<int32_t>(b[j]);
     bits -= bits >> 1 & 0x55;
     bits = (bits & 0x33) + (bits >> 2 & 0x33);

@@ -39,8 +39,7 @@ struct SegmentRecord {
   int64_t id = 0;
   std::string uuid;
   int64_t rows = 0;
-  int64_t crc =
-      0;  // live::Segment::checksum(), plus kInLists if there are planes, and kSigned; or one of the others
+  int64_t crc = 0;  // live::Segment::checksum(), plus kInLists, and kSigned; or kShifted; or kBits
 
   static constexpr int64_t kInLists = int64_t{1} << 32;
   static constexpr int64_t kSigned = int64_t{1} << 33;
