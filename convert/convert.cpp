@@ -206,7 +206,7 @@ Result<ConvertReport> convert(const std::string& input_path, const std::string& 
   report.rows = assembler.rows();
   report.dims = assembler.dims();
   report.counts = assembler.counts();
-  if (metric != RowMetric::kCosine) report.counts.zero_rows = 0;  // which no note says are never found
+  if (metric != RowMetric::kCosine) report.counts.zero_rows = 0;  // found like other rows: nothing to note
   report.notes = describe_rows(reader->warning(), left_out, report.counts, options.read.invalid_utf8, "\n");
   if (!options.subset_path.empty() && options.top == 0) note_missing(subset.size() - report.rows, report);
   return report;

@@ -176,9 +176,11 @@ Result<int64_t> LiveRelation::score_candidates(const Query& query, std::span<con
   const Model& model = state_.parts->model();
   std::vector<float> vector;
   QuantizedQuery codes;
+  double score = kNoScore, least = kNoScore;  // what a row must have, and its bound
   int64_t gone = 0;
   for (const Neighbor& candidate : candidates) {
-    const double least = bound_needed(model, query, std::max(best.threshold(), query.least));
+    if (const double now = std::max(best.threshold(), query.least); now != score)
+      least = bound_needed(model, query, score = now);
     if (least > candidate.similarity) break;
     const auto row = static_cast<int32_t>(candidate.id);
     const int64_t id = state_.parts->id_of(row);

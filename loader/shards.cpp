@@ -81,8 +81,7 @@ Status check_shard(const std::string& index_path, const ShardIndex& index, const
       (tokenizer != nullptr && tokenizer->tokens != index.rows_total))
     return corrupt(
         "this shard has other dimensions, keys, tokens or another metric than the first one; use the files "
-        "of one "
-        "conversion");
+        "of one conversion");
   return {};
 }
 

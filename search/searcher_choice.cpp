@@ -46,8 +46,7 @@ Status SearcherChoice::choose_backend() {
     if (only_last && named != backends.back().get())
       return invalid_argument(
           "a model whose metric is not 'cosine', or an index of bits, is searched by the CPU; use the "
-          "backend "
-          "'auto' or '",
+          "backend 'auto' or '",
           backends.back()->name(), "' instead of '", requested_, "'");
   }
   if (named != nullptr)

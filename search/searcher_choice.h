@@ -15,7 +15,7 @@ namespace glove {
 // The searchers of a model that may answer a request, one after another:
 //
 //   requested = a registered name: that backend's searcher, or an error with its reason.
-//   A model that is not compared by cosine: the CPU's searcher; naming another backend is an error.
+//   A model or an index that no GPU can search: the CPU's searcher; naming another backend is an error.
 //   requested = "auto" (or empty): the searcher of the backend that the setting 'backend' names. If that is
 //   'auto' too: the searchers of all registered backends that are available and can hold the model, until
 //   one succeeds.

@@ -23,7 +23,9 @@ struct LevelSlots {
 
   DeviceLevel in(std::byte* block) const {
     DeviceLevel level{codes.in(block), scales.in(block), residuals.in(block)};
-    if (is_shifted) level.along = along.in(block), level.lengths = lengths.in(block);
+    if (!is_shifted) return level;
+    level.along = along.in(block);
+    level.lengths = lengths.in(block);
     return level;
   }
 };
