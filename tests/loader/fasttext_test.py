@@ -147,7 +147,7 @@ class FastTextTest(unittest.TestCase):
     def test_every_place_that_looks_words_up(self):
         model = self.random_model(3, 5, dims=20)
         self.load(self.converted(self.write(model))[0])
-        known = next(word.decode() for word in model.words if word.isalpha() and len(word) > 2)
+        known = next(word for word in map(bytes.decode, model.words) if word.isalpha() and len(word) > 2)
         vector = model.vector(b"unknownword")
         blob = vector.tobytes()
         nearest = "SELECT neighbor, similarity, known FROM glove_nn WHERE k = 60 AND "
