@@ -13,6 +13,7 @@
 #include "base/system_calls.h"
 #include "cpu/cpu_analysis.h"
 #include "cpu/kernels/kernels.h"
+#include "cpu/search/longest_rows.h"
 #include "cpu/search/scan.h"
 #include "model/quantize.h"
 #include "search/combining_searcher.h"
@@ -108,7 +109,8 @@ class CpuSearcher final : public Searcher {
   Status search(std::span<SearchRequest> requests) override {
     GLOVE_ASSIGN_OR_RETURN(const int threads, cpu_->options.thread_count());
     row_access_.expect(*model_, RowAccess::Pattern::kScattered);
-    return cpu::search({*cpu_->kernels.value(), *model_, threads, cpu_->options.first_level}, requests);
+    return cpu::search({*cpu_->kernels.value(), *model_, threads, cpu_->options.first_level, &longest_},
+                       requests);
   }
 
   Status score_all(const Query& query, std::span<double> dots, const InterruptCheck& interrupted,
@@ -124,6 +126,7 @@ class CpuSearcher final : public Searcher {
   const std::shared_ptr<const Cpu> cpu_;
   const ModelPtr model_;
   RowAccess row_access_;
+  cpu::LongestRows longest_;
 };
 
 class CpuBackend final : public Backend {

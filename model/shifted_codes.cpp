@@ -73,9 +73,11 @@ Shift shift_of(std::span<const float> rows, int64_t dims) {
   for (size_t i = 0; i < rows.size(); ++i) mean[i % width] += static_cast<double>(rows[i]);
   const double count = static_cast<double>(rows.size()) / static_cast<double>(width);
   Shift shift{std::vector<float>(width), std::vector<float>(width)};
+  // The differences of integers to integers are codes.
+  const bool are_integers = std::ranges::all_of(rows, [](float one) { return std::nearbyint(one) == one; });
   double squares = 0;
   for (size_t j = 0; j < width; ++j) {
-    shift.mean[j] = static_cast<float>(mean[j] / count);
+    shift.mean[j] = static_cast<float>(are_integers ? std::nearbyint(mean[j] / count) : mean[j] / count);
     squares += static_cast<double>(shift.mean[j]) * shift.mean[j];
   }
   const double length = std::sqrt(squares);
@@ -110,9 +112,15 @@ ShiftedRow quantize_shifted_row(const Shift& shift, const float* x, int64_t dims
     return difference(shift, vector, j) - along * static_cast<double>(shift.direction[j]);
   };
   double largest = 0;
-  for (size_t j = 0; j < vector.size(); ++j) largest = std::max(largest, std::fabs(without_h(j)));
+  bool are_codes = true;  // the differences themselves
+  for (size_t j = 0; j < vector.size(); ++j) {
+    largest = std::max(largest, std::fabs(without_h(j)));
+    const double rest = difference(shift, vector, j);
+    are_codes = are_codes && std::fabs(rest) <= 127 && std::nearbyint(rest) == rest;
+  }
+  if (are_codes) along = 0;
   ShiftedRow row;
-  row.scale = static_cast<float>(largest / 127);
+  row.scale = are_codes ? 1 : static_cast<float>(largest / 127);
   const auto scale = static_cast<double>(row.scale);
   double left = 0;  // of what the codes miss, along h
   double coded_squares = 0;
@@ -212,6 +220,7 @@ QuantizedQuery quantize_shifted_query(RowMetric metric, const Shift& shift, std:
   bound.along = static_cast<float>((is_l2 ? 2 : 1) * along_h);
   bound.square = is_l2 ? 1 : 0;
   bound.base = is_l2 ? 0 : static_cast<float>(base);
+  result.length = length * (1 + kSlack);
   bound.length_slope = round_up_to_float(factor * (missed + kSlack) + kTiny);
   bound.square_slope = is_l2 ? static_cast<float>(kSlack) : 0;
   result.bound.inverse_scale = static_cast<float>(std::max(factor / result.scale, kTiny));

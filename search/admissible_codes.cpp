@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "base/thread_pool.h"
 #include "model/quantize.h"
@@ -19,7 +20,8 @@ int64_t AdmissibleCodes::bytes(int64_t rows, int64_t dims) {
   return code_bytes(rows, dims) + rows * static_cast<int64_t>(sizeof(int32_t) + 2 * sizeof(float));
 }
 
-AdmissibleCodes::AdmissibleCodes(const Model& model, const RowMask& mask) : rows_(mask.rows()) {
+AdmissibleCodes::AdmissibleCodes(const Model& model, std::vector<int32_t> copied, double others)
+    : rows_(std::move(copied)), others_(others) {
   const auto rows = static_cast<int64_t>(rows_.size());
   codes_.resize(static_cast<size_t>(code_bytes(rows, model.dims())));
   const CodeLevel& level = model.parts().front().level(8);
@@ -36,9 +38,9 @@ AdmissibleCodes::AdmissibleCodes(const Model& model, const RowMask& mask) : rows
   part_.levels = {{8, codes_, scales_, residuals_, along_, lengths_}};
 }
 
-Result<AdmissibleCodesPtr> AdmissibleCodes::copy(const Model& model, const RowMask& mask, int threads,
-                                                 const InterruptCheck& interrupted) {
-  const std::shared_ptr<AdmissibleCodes> made(new AdmissibleCodes(model, mask));
+Result<AdmissibleCodesPtr> AdmissibleCodes::copy(const Model& model, std::vector<int32_t> rows, int threads,
+                                                 const InterruptCheck& interrupted, double others) {
+  const std::shared_ptr<AdmissibleCodes> made(new AdmissibleCodes(model, std::move(rows), others));
   GLOVE_RETURN_IF_ERROR(ThreadPool::for_pieces(threads, tile_count(made->part_.rows), kTilesAtOnce,
                                                interrupted, [&](int, int64_t first, int64_t last) {
                                                  for (int64_t tile = first; tile < last; ++tile)

@@ -1,4 +1,4 @@
-// The codes of the rows that a mask admits, copied into tiles of their own, so that a scan reads no others.
+// The codes of some rows, copied into tiles of their own, so that a scan reads no others.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ namespace glove {
 // Immutable; any thread may use it.
 class AdmissibleCodes {
  public:
-  // Copies the codes of 8 bits on up to `threads` threads. REQUIRES: the mask is complete, is one of this
-  // model, and admits a row. Errors: an interrupt.
-  static Result<AdmissibleCodesPtr> copy(const Model& model, const RowMask& mask, int threads,
-                                         const InterruptCheck& interrupted);
+  // Copies the codes of 8 bits of these rows, in their order, on up to `threads` threads. REQUIRES: there is
+  // a row, and none is there twice. Errors: an interrupt.
+  static Result<AdmissibleCodesPtr> copy(const Model& model, std::vector<int32_t> rows, int threads,
+                                         const InterruptCheck& interrupted, double others = kNoOthers);
   // The memory that a copy of this many rows uses.
   static int64_t bytes(int64_t rows, int64_t dims);
 
@@ -29,12 +29,19 @@ class AdmissibleCodes {
   // Has one level, that of 8 bits, and neither vectors nor norms. Its row i is row rows()[i] of the model.
   const ModelPart& part() const { return part_; }
   std::span<const int32_t> rows() const { return rows_; }
+  // Whether these are the rows with the greatest CodeLevel::lengths, by falling length. others() is the next
+  // length then. Otherwise they are all rows that may be in an answer.
+  bool is_by_length() const { return others_ != kNoOthers; }
+  double others() const { return others_; }
 
  private:
-  AdmissibleCodes(const Model& model, const RowMask& mask);
+  static constexpr double kNoOthers = -1;
+
+  AdmissibleCodes(const Model& model, std::vector<int32_t> rows, double others);
   void copy_tile(const Model& model, int64_t tile);
 
-  std::vector<int32_t> rows_;  // ascending
+  std::vector<int32_t> rows_;
+  double others_;
   HugePageBuffer<int8_t> codes_;
   std::vector<float> scales_;
   std::vector<float> residuals_;

@@ -15,15 +15,19 @@ namespace {
 // negligible, and in a batch the cost of looking at every query's threshold.
 constexpr int64_t kChunkBytes = 192 << 10;
 constexpr int64_t kBatchChunkBytes = 512 << 10;
+// The same of a scan by length, which ends within a chunk.
+constexpr int64_t kLengthChunkBytes = 16 << 10;
 // Chunks per thread of a batch, so that no thread waits long for the last one.
 constexpr int64_t kChunksPerThread = 16;
 // Queries that are quantised together.
 constexpr int64_t kQuantizedAtOnce = 16;
 
-int64_t tiles_per_chunk(const ScanContext& context, const ScanKernel& kernel, int64_t queries, int64_t rows) {
+int64_t tiles_per_chunk(const ScanContext& context, const ScanKernel& kernel, int64_t queries, int64_t rows,
+                        bool by_length) {
   const int64_t tile_bytes = component_groups(context.model.dims()) * kTileRows * kTileComponents;
   const int64_t by_products = kernel.chunk_products / (tile_bytes * queries);
-  const int64_t by_bytes = ((queries == 1 ? kChunkBytes : kBatchChunkBytes) + tile_bytes - 1) / tile_bytes;
+  const int64_t bytes = by_length ? kLengthChunkBytes : queries == 1 ? kChunkBytes : kBatchChunkBytes;
+  const int64_t by_bytes = (bytes + tile_bytes - 1) / tile_bytes;
   const int64_t by_threads =
       queries == 1 ? by_bytes : tile_count(rows) / (context.threads * kChunksPerThread);
   return std::max<int64_t>(1, std::min({by_bytes, by_products, by_threads}));
@@ -120,13 +124,34 @@ Status CodeScan::scan_part(size_t number, const InterruptCheck& interrupted) {
 Status CodeScan::scan(std::span<const ModelPart> parts, const InterruptCheck& interrupted) {
   int64_t rows = 0;
   for (const ModelPart& part : parts) rows += part.rows;
-  const int64_t tiles = tiles_per_chunk(context_, kernel_, std::ssize(requests_), rows);
+  const int64_t tiles = tiles_per_chunk(context_, kernel_, std::ssize(requests_), rows,
+                                        copy_ != nullptr && copy_->is_by_length());
   const PartChunks chunks(parts, tiles * kTileRows);
   return ThreadPool::for_each(context_.threads, chunks.count(), interrupted,
                               [&](int slot, int64_t chunk) { scan(slot, chunks[chunk]); });
 }
 
+bool CodeScan::may_reach(size_t request, double length) const {
+  const QuantizedQuery& query = queries_[request];
+  const double most = static_cast<double>(query.shift.base) + static_cast<double>(query.bound.error_offset) +
+                      query.length * length;
+  return !(most < static_cast<double>(bounds_[request].threshold().value()));
+}
+
+bool CodeScan::is_complete(size_t request) const {
+  return copy_ == nullptr || !copy_->is_by_length() || !may_reach(request, copy_->others());
+}
+
+bool CodeScan::are_too_short(const PartChunks::Chunk& chunk) const {
+  if (copy_ == nullptr || !copy_->is_by_length()) return false;
+  const auto longest = static_cast<double>(chunk.part.level(8).lengths[static_cast<size_t>(chunk.first)]);
+  for (size_t i = 0; i < requests_.size(); ++i)
+    if (may_reach(i, longest)) return false;
+  return true;
+}
+
 void CodeScan::scan(int slot, const PartChunks::Chunk& chunk) {
+  if (are_too_short(chunk)) return;
   std::vector<Collector>& collectors = collectors_of(slot);
   for (Collector& collector : collectors) collector.refresh();
   const ModelPart& part = chunk.part;

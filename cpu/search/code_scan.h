@@ -19,7 +19,8 @@ namespace glove::cpu {
 // The rows that requests with the same mask have not ruled out, and their thresholds. References outlive it.
 class CodeScan {
  public:
-  // `copy` has the codes of the admissible rows, and is scanned in place of the model's; null: there is none.
+  // `copy` has the codes of the admissible rows, or of the longest ones, and is scanned in place of the
+  // model's; null: there is none.
   CodeScan(const ScanContext& context, std::span<const SearchRequest> requests,
            const AdmissibleCodes* copy = nullptr);
 
@@ -39,6 +40,8 @@ class CodeScan {
   Collector& collector(int slot, size_t request = 0);
 
   SharedBounds& bounds(size_t request = 0) { return bounds_[request]; }
+  // Whether a request's answer is among the rows that were scanned, if those are the longest ones.
+  bool is_complete(size_t request) const;
   // What was read.
   int64_t rows() const { return rows_; }
   int64_t bytes() const { return bytes_; }
@@ -54,6 +57,10 @@ class CodeScan {
 
  private:
   Status scan(std::span<const ModelPart> parts, const InterruptCheck& interrupted);
+  // Whether a row of this length may reach the threshold of a request. REQUIRES: scores are inner products.
+  bool may_reach(size_t request, double length) const;
+  // Whether the rows of a chunk are so short that they are in no answer.
+  bool are_too_short(const PartChunks::Chunk& chunk) const;
   std::vector<Collector>& collectors_of(int slot);
   // The mask of the rows that are scanned.
   const RowMask* among() const { return copy_ ? nullptr : requests_.front().query->among.get(); }

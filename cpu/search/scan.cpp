@@ -8,6 +8,7 @@
 #include "cpu/search/coarse_search.h"
 #include "cpu/search/code_scan.h"
 #include "cpu/search/last_level.h"
+#include "cpu/search/longest_rows.h"
 #include "cpu/search/part_chunks.h"
 #include "cpu/search/probe_search.h"
 #include "cpu/search/search_plan.h"
@@ -28,6 +29,15 @@ constexpr int64_t kRowsPerCall = 64;
 // Fewer rows than this are scored before another thread could wake up.
 constexpr int64_t kRowsWorthThreads = 1024;
 
+std::string_view words_of(const SearchPlan& plan, const AdmissibleCodes* copy) {
+  const bool has_vectors = plan.last == Level::kVectors;
+  if (copy == nullptr) return SearchPlan{Level::kCodes8, plan.last}.words();
+  if (copy->is_by_length()) return has_vectors ? "8 bits by length -> vectors" : "8 bits by length";
+  return has_vectors ? "copied 8 bits -> vectors" : "copied 8 bits";
+}
+
+// Answers requests with the same mask. If `copy` has the longest rows, those that these do not answer are
+// left, without rows.
 Status search_batch(const ScanContext& context, std::span<SearchRequest> requests, const SearchPlan& plan,
                     const AdmissibleCodes* copy) {
   const SharedInterrupt shared(requests);
@@ -37,11 +47,11 @@ Status search_batch(const ScanContext& context, std::span<SearchRequest> request
   CodeScan scan(context, requests, copy);
   GLOVE_RETURN_IF_ERROR(scan.scan_all(interrupted));
   const int64_t count = std::ssize(requests);
-  cost.plan = copy == nullptr                ? SearchPlan{Level::kCodes8, plan.last}.words()
-              : plan.last == Level::kVectors ? "copied 8 bits -> vectors"
-                                             : "copied 8 bits";
+  cost.plan = words_of(plan, copy);
   if (context.model.parts().front().level(8).scales.empty()) cost.plan = "bits";  // RowMetric::kHamming
-  cost.rows_scanned = answerable_rows(context.model, requests.front().query->among.get()) * count;
+  cost.rows_scanned = count * (copy != nullptr && copy->is_by_length()
+                                   ? scan.rows()
+                                   : answerable_rows(context.model, requests.front().query->among.get()));
   cost.bytes_scanned = scan.bytes();
   cost.scan_us = timer.lap();
   int64_t rows_in_answers = 0;
@@ -49,6 +59,7 @@ Status search_batch(const ScanContext& context, std::span<SearchRequest> request
   const bool are_answers = plan.last == Level::kCodes8;
   const auto select = [&](int, int64_t i) {
     std::vector<Neighbor>& rows = requests[static_cast<size_t>(i)].rows;
+    if (!scan.is_complete(static_cast<size_t>(i))) return;
     rows = scan.candidates_of(static_cast<size_t>(i));
     if (are_answers) std::ranges::sort(rows, ranks_before);
   };
@@ -97,9 +108,47 @@ Result<AdmissibleCodesPtr> copy_for(const ScanContext& context, const SearchPlan
   if (copy != nullptr || among.add_missed(plan.copy_saves) < cost_of_copying(among, context.model.dims()))
     return copy;
   const SharedInterrupt shared(requests);
-  GLOVE_ASSIGN_OR_RETURN(copy, AdmissibleCodes::copy(context.model, among, context.threads, shared.check()));
+  GLOVE_ASSIGN_OR_RETURN(copy, AdmissibleCodes::copy(context.model, among.rows(), context.threads, shared.check()));
   among.keep(copy);
   return copy;
+}
+
+// As search_batch(), for any number of requests.
+Status search_batches(const ScanContext& context, std::span<SearchRequest> requests, const SearchPlan& plan,
+                      const AdmissibleCodes* copy) {
+  int64_t k = 1;
+  for (const SearchRequest& request : requests) k = std::max(k, request.k);
+  const int64_t slots = std::max<int64_t>(1, std::min(k, context.model.words()) * context.threads);
+  const auto batch = static_cast<size_t>(std::clamp<int64_t>(kBatchLowerBounds / slots, 1, kBatchQueries));
+  while (!requests.empty()) {
+    const auto together = requests.first(std::min(batch, requests.size()));
+    GLOVE_RETURN_IF_ERROR(search_batch(context, together, plan, copy));
+    requests = requests.subspan(together.size());
+  }
+  return {};
+}
+
+// Passes those requests on that are left, and puts their answers in their places.
+template <class IsLeft, class Search>
+Status search_left(std::span<SearchRequest> requests, const IsLeft& is_left, const Search& search) {
+  std::vector<SearchRequest> others;
+  for (SearchRequest& request : requests)
+    if (is_left(request)) others.push_back(std::move(request));
+  if (others.empty()) return {};
+  Status status = search(others);
+  auto next = others.begin();
+  for (SearchRequest& request : requests)
+    if (is_left(request)) request = std::move(*next++);
+  return status;
+}
+
+// Returns the model's longest rows if they are worth a scan of their own; otherwise null.
+Result<AdmissibleCodesPtr> longest_rows(const ScanContext& context, std::span<SearchRequest> requests) {
+  const SearchRequest& first = requests.front();
+  if (context.longest == nullptr || first.query->among != nullptr || first.terms.reader != nullptr)
+    return AdmissibleCodesPtr();
+  const SharedInterrupt shared(requests);
+  return context.longest->codes(context.model, context.threads, shared.check());
 }
 
 // Answers requests with the same mask exactly.
@@ -115,16 +164,12 @@ Status search_exactly(const ScanContext& context, std::span<SearchRequest> reque
     // A damaged file that nobody has verified may have lists or bounds that hide rows.
     if (plan.last != Level::kVectors || !lacks_rows(requests.front(), context.model.words())) return {};
   }
-  int64_t k = 1;
-  for (const SearchRequest& request : requests) k = std::max(k, request.k);
-  const int64_t slots = std::max<int64_t>(1, std::min(k, context.model.words()) * context.threads);
-  const auto batch = static_cast<size_t>(std::clamp<int64_t>(kBatchLowerBounds / slots, 1, kBatchQueries));
-  while (!requests.empty()) {
-    const auto together = requests.first(std::min(batch, requests.size()));
-    GLOVE_RETURN_IF_ERROR(search_batch(context, together, plan, copy.get()));
-    requests = requests.subspan(together.size());
-  }
-  return {};
+  GLOVE_ASSIGN_OR_RETURN(const AdmissibleCodesPtr longest, longest_rows(context, requests));
+  if (longest == nullptr) return search_batches(context, requests, plan, copy.get());
+  GLOVE_RETURN_IF_ERROR(search_batches(context, requests, plan, longest.get()));
+  return search_left(
+      requests, [](const SearchRequest& request) { return request.rows.empty(); },
+      [&](std::span<SearchRequest> left) { return search_batches(context, left, plan, nullptr); });
 }
 
 // Answers requests with the same mask.
@@ -132,16 +177,9 @@ Status search_alike(const ScanContext& context, std::span<SearchRequest> request
   if (std::ranges::none_of(requests, [](const SearchRequest& request) { return request.terms.recall < 1; }))
     return search_exactly(context, requests);
   GLOVE_RETURN_IF_ERROR(search_approximately(context, requests));
-  const auto is_left = [](const SearchRequest& request) { return !request.cost.approximate; };
-  std::vector<SearchRequest> others;
-  for (SearchRequest& request : requests)
-    if (is_left(request)) others.push_back(std::move(request));
-  if (others.empty()) return {};
-  Status status = search_exactly(context, others);
-  auto next = others.begin();
-  for (SearchRequest& request : requests)
-    if (is_left(request)) request = std::move(*next++);
-  return status;
+  return search_left(
+      requests, [](const SearchRequest& request) { return !request.cost.approximate; },
+      [&](std::span<SearchRequest> left) { return search_exactly(context, left); });
 }
 
 }  // namespace

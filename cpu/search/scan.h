@@ -11,12 +11,15 @@
 
 namespace glove::cpu {
 
+class LongestRows;
+
 // How and where to work. References outlive the call.
 struct ScanContext {
   const Kernels& kernels;
   const Model& model;
   int threads;  // at most, the calling one included
   FirstLevel forced = FirstLevel::kFastest;
+  LongestRows* longest = nullptr;  // of the model; null: rows are searched in their own order
 };
 
 // Searcher::search.

@@ -13,8 +13,6 @@ namespace {
 // Scoring a row takes as long as reading its vector and this many bytes of codes, by measurement: its memory
 // is not read in order.
 constexpr int64_t kScoreBytes = 4096;
-// The most memory of a copy.
-constexpr int64_t kMostCopied = int64_t{64} << 20;
 
 // The rows that a search is expected to score by measurement on word vectors: after a coarse level, and after
 // 8 bits.

@@ -15,6 +15,9 @@
 
 namespace glove::cpu {
 
+// The most memory of a copy of rows.
+constexpr int64_t kMostCopied = int64_t{64} << 20;
+
 // What decides how exact requests with the same mask are answered.
 struct PlanFacts {
   int64_t rows = 0;  // of the model

@@ -55,7 +55,7 @@ TEST(AdmissibleCodes, AreThoseOfTheRows) {
     for (const uint64_t percent : {1, 20, 100}) {
       const RowMaskPtr mask = random_mask(*model, percent, random);
       if (mask->count() == 0) continue;
-      const AdmissibleCodesPtr codes = AdmissibleCodes::copy(*model, *mask, 3, {}).value();
+      const AdmissibleCodesPtr codes = AdmissibleCodes::copy(*model, mask->rows(), 3, {}).value();
       const std::vector<int32_t> rows = mask->rows();
       ASSERT_EQ(std::vector<int32_t>(codes->rows().begin(), codes->rows().end()), rows);
       const CodeLevel& copied = codes->part().level(8);
@@ -80,7 +80,7 @@ TEST(AdmissibleCodes, AnInterruptLeavesNone) {
   std::mt19937_64 random = make_random(52);
   const ModelPtr model = make_model(gaussian(5000, 8, random));
   const RowMaskPtr mask = random_mask(*model, 50, random);
-  const auto made = AdmissibleCodes::copy(*model, *mask, 1, [] { return true; });
+  const auto made = AdmissibleCodes::copy(*model, mask->rows(), 1, [] { return true; });
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.error().code, ErrorCode::kInterrupted);
   EXPECT_EQ(mask->codes(), nullptr);

@@ -1,6 +1,6 @@
 // The bounds of shifted codes (model/shifted_codes.h), for every kernel, on rows and queries that are near,
 // far from the origin, long and short, equal, zero, and too long for float32. GLOVE_TEST_RUNS: how many times
-// 60 rows and 8 queries each; 300 are more than 10^5 pairs per metric and kernel.
+// 60 rows and 8 queries each; 3,000 are more than a million pairs per metric and kernel.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -165,6 +165,19 @@ TEST_F(Shifted, FewRowsAreLeft) {
       const Collector* const only = &collector;
       EXPECT_LE(rows_left(shared, {&only, 1}).size(), 30u) << kind << ", " << metric_name(metric);
     }
+}
+
+TEST_F(Shifted, IntegersAreTheirOwnCodes) {
+  const ScopedFloatEnvironment environment;
+  std::vector<float> rows = some_rows(kIntegers, kShiftedRows, 100, random_);
+  for (size_t i = 100; i < rows.size(); ++i) rows[i] = std::floor(rows[i] / 2);  // all but the first row
+  const Coded coded(shift_of(rows, 100), rows, 100);
+  EXPECT_NE(coded.scales.front(), 1);  // differences above 127
+  for (size_t row = 1; row < coded.scales.size(); ++row) {
+    EXPECT_EQ(coded.scales[row], 1);
+    EXPECT_EQ(coded.along[row], 0);
+    EXPECT_LT(coded.residuals[row], 1e-6f * coded.lengths[row]);
+  }
 }
 
 TEST(RowMetrics, DistancesHaveTheBitsOfEightSums) {

@@ -99,6 +99,37 @@ class MetricTest(SeededTest):
             expected = self.db.execute(f"SELECT id FROM doc WHERE id % 3 = 0 ORDER BY {SCORES[metric]} DESC, id LIMIT 9", (queries[0],))
             self.assertEqual(found, expected.fetchall())
 
+    def test_inner_products_begin_with_the_longest_rows(self):
+        dims = self.random.choice((3, 5, 9))
+        rows = self.rows("factors", dims)
+        self.db.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, embedding)")
+        self.fill(rows, 20000)
+        self.create("dot", extra=f", dims={dims}")
+        long = "(SELECT id FROM doc ORDER BY dot_product(embedding, embedding) DESC LIMIT 30)"
+        for change in ("", f"DELETE FROM doc WHERE id IN {long} AND id % 2", f"UPDATE doc SET embedding = zeroblob({4 * dims}) WHERE id IN {long}",
+                       "INSERT INTO v(v) VALUES ('merge')"):
+            self.db.execute(change)
+            plans = set()
+            for number in range(12):
+                query = next(rows) if number > 1 else [0.0] * dims
+                for k in (1, 10, 300):
+                    self.compare("dot", blob(*query), k)
+                    plans.add(self.db.execute("SELECT plan FROM glove_stats LIMIT 1").fetchone()[0])
+            self.assertEqual(plans, {"8 bits", "8 bits by length"}, change)
+        queries = [blob(*next(rows)) for _ in range(40)] + [blob(*[0.0] * dims)]
+        found = self.db.execute(f"SELECT query, id FROM v WHERE query IN ({', '.join('?' * 41)}) AND k = 20", queries).fetchall()
+        loaded = """SELECT glove_load_table('m', 'SELECT id, embedding FROM doc', '{"metric":"dot"}')"""
+        self.db.execute(loaded).fetchall()
+        plans = set()
+        for query in queries:
+            self.assertEqual([id for one, id in found if one == query],
+                             [id for id, in self.db.execute("SELECT id FROM v WHERE query = ? AND k = 20", (query,))])
+            expected = self.db.execute(f"SELECT CAST(id AS TEXT), {SHOWN['dot']} FROM doc ORDER BY {SCORES['dot']} DESC, id LIMIT 7", (query,))
+            rest = self.db.execute("SELECT neighbor, distance FROM glove_nn WHERE expr = ? AND k = 7 AND model = 'm'", (query,)).fetchall()
+            self.assertEqual([distance for _, distance in rest], [distance for _, distance in expected.fetchall()])
+            plans.add(self.db.execute("SELECT plan FROM glove_stats LIMIT 1").fetchone()[0])
+        self.assertIn("8 bits by length -> vectors", plans)
+
     def test_conditions_and_orders(self):
         self.db.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, embedding)")
         self.fill(self.rows("near", 8), 400)
@@ -138,17 +169,18 @@ class MetricTest(SeededTest):
         with self.assertRaisesRegex(Exception, "l2_distance: the arguments must have the same number of components, but have 2 and 1"):
             self.db.execute("SELECT l2_distance(?, ?)", (one, blob(1))).fetchall()
 
-    def test_a_shift_of_integers_changes_no_distance(self):
+    def test_a_shift_of_integers_padding_and_order_change_no_distance(self):
         self.db.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, embedding)")
         rows = [[float(self.random.randrange(-50, 50)) for _ in range(12)] for _ in range(1200)]
         answers = []
-        for shift in (0.0, 2.0 ** 20):
+        for shift, padding, order in ((0.0, 0, 1), (2.0 ** 20, 0, 1), (0.0, 5, 1), (0.0, 0, -1)):
             self.db.executescript("DELETE FROM doc; DROP TABLE IF EXISTS v")
-            self.fill(iter([[x + shift for x in row] for row in rows]), len(rows))
+            made = [blob(*(x + shift for x in row), *[0.0] * padding) for row in rows]
+            self.db.executemany("INSERT INTO doc VALUES (?, ?)", list(enumerate(made))[::order])
             self.create("l2")
-            query = blob(*(x + shift for x in rows[5]))
-            answers.append(self.db.execute("SELECT id, distance FROM v WHERE query = ? AND k = 30", (query,)).fetchall())
-        self.assertEqual(answers[0], answers[1])
+            answers.append(self.db.execute("SELECT id, distance FROM v WHERE query = ? AND k = 30", (made[5],)).fetchall())
+        for answer in answers:
+            self.assertEqual(answer, answers[0])
         self.assertEqual(answers[0][0][1], 0.0)
 
     def test_scores_that_only_rounding_tells_apart(self):
