@@ -32,13 +32,20 @@ inline float code_estimate(const CodeLevel& level, int64_t row, int64_t dims, co
                               level.scales[static_cast<size_t>(row)]);
 }
 
+// Leaves the estimate of the row's score and its error, also of codes that are shifted. REQUIRES: the same.
+inline void estimate_score(const CodeLevel& level, int64_t row, int64_t dims, const QuantizedQuery& query,
+                           float& estimate, float& error) {
+  const auto place = static_cast<size_t>(row);
+  estimate = code_estimate(level, row, dims, query);
+  error = query.bound.error(level.residuals[place]);
+  if (!level.along.empty()) query.shift.add(level.along[place], level.lengths[place], estimate, error);
+}
+
 // Returns an upper bound of the row's score, in the unit of Searcher::search() for a model without vectors.
 // REQUIRES: the same.
 inline double code_bound(const CodeLevel& level, int64_t row, int64_t dims, const QuantizedQuery& query) {
-  const auto place = static_cast<size_t>(row);
-  float estimate = code_estimate(level, row, dims, query);
-  float error = query.bound.error(level.residuals[place]);
-  if (!level.along.empty()) query.shift.add(level.along[place], level.lengths[place], estimate, error);
+  float estimate = 0, error = 0;
+  estimate_score(level, row, dims, query, estimate, error);
   const double upper = static_cast<double>(estimate) + static_cast<double>(error);
   return std::isnan(upper) ? std::numeric_limits<double>::infinity() : upper;
 }

@@ -2,6 +2,8 @@
 
 #include <functional>
 
+#include "lists/code_estimate.h"
+
 namespace glove::cpu {
 
 float kth_largest(std::vector<float>& values, int64_t k) {
@@ -30,11 +32,21 @@ void SharedBounds::offer(std::span<const float> lower_bounds) {
   if (lower_bounds_.size() == k_) threshold_.raise(lower_bounds_.front());
 }
 
+void FineQuery::bound(int32_t id, float& estimate, float& error) const {
+  const ModelPart& part = model.part_of(id);
+  const CodeLevel& level = part.level(8);
+  if (!level.codes.empty()) estimate_score(level, id - part.first_row, part.dims, codes, estimate, error);
+}
+
 void Collector::offer(int32_t row, float estimate, float error) {
   if (std::isinf(error)) return;  // also the padding of a tile, which has no id
   const int32_t id = ids_.empty() ? row : ids_[static_cast<size_t>(row)];
   if (among_ != nullptr && !among_->admits(id)) return;
   if (std::binary_search(excluded_.begin(), excluded_.end(), id)) return;
+  if (fine_ != nullptr) {
+    fine_->bound(id, estimate, error);
+    if (estimate + error < threshold_) return;
+  }
   const float lower = estimate - error;
   // NaN is of a damaged file, or a row that is too long for its codes.
   const float upper =

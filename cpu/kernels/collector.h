@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "model/quantized_query.h"
 #include "search/query.h"
 
 namespace glove::cpu {
@@ -67,6 +68,16 @@ class SharedBounds {
   std::vector<float> lower_bounds_ GLOVE_GUARDED_BY(mutex_);  // a min-heap of at most k elements
 };
 
+// The codes of 16 bits of a batch's query, which bound the rows that those of 8 bits leave. Any thread may
+// use it.
+struct FineQuery {
+  const Model& model;
+  QuantizedQuery codes;
+
+  // Replaces the estimate of a row's score and its error, unless its codes are not in memory.
+  void bound(int32_t id, float& estimate, float& error) const;
+};
+
 // Used by one thread at a time. Memory: about twice the candidates that remain.
 class Collector {
  public:
@@ -77,12 +88,14 @@ class Collector {
   };
 
   // excluded: ids that the answer omits, ascending. among: those that it may have, or null for all. ids:
-  // those of the rows that are offered; empty if a row's number is its id. All must outlive the collector.
+  // those of the rows that are offered; empty if a row's number is its id. fine: null if the rows' bounds are
+  // those of 16 bits. All must outlive the collector.
   Collector(std::span<const int32_t> excluded, const RowMask* among, SharedBounds& shared,
-            std::span<const int32_t> ids = {})
+            std::span<const int32_t> ids = {}, const FineQuery* fine = nullptr)
       : excluded_(excluded),
         among_(among),
         ids_(ids),
+        fine_(fine),
         shared_(&shared),
         shared_at_once_(static_cast<size_t>(std::clamp<int64_t>(shared.k() / 32, 1, 64))) {}
 
@@ -108,6 +121,7 @@ class Collector {
   std::span<const int32_t> excluded_;
   const RowMask* among_;
   std::span<const int32_t> ids_;
+  const FineQuery* fine_;
   SharedBounds* shared_;
   float threshold_ = -std::numeric_limits<float>::infinity();
   size_t shared_at_once_;  // lower bounds, so that threads do not wait for each other where k is large

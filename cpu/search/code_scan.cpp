@@ -6,6 +6,7 @@
 #include "base/require.h"
 #include "base/thread_pool.h"
 #include "cpu/search/search_plan.h"
+#include "lists/code_estimate.h"
 #include "model/shifted_codes.h"
 
 namespace glove::cpu {
@@ -80,9 +81,13 @@ CodeScan::CodeScan(const ScanContext& context, std::span<const SearchRequest> re
 }
 
 Status CodeScan::prepare(const InterruptCheck& interrupted) {
+  const bool is_coarse = kernel_.max_query_code < kEstimateQueryCode && &kernel_ != context_.kernels.bits;
+  if (is_coarse) fine_ = std::vector<FineQuery>(requests_.size(), {context_.model, {}});
   const auto quantize_some = [&](int, int64_t first, int64_t last) {
-    for (auto i = static_cast<size_t>(first); i < static_cast<size_t>(last); ++i)
+    for (auto i = static_cast<size_t>(first); i < static_cast<size_t>(last); ++i) {
       queries_[i] = query_codes(context_.model, *requests_[i].query, kernel_.max_query_code);
+      if (is_coarse) fine_[i].codes = query_codes(context_.model, *requests_[i].query, kEstimateQueryCode);
+    }
   };
   const int threads = std::ssize(requests_) <= 3 * kQuantizedAtOnce ? 1 : context_.threads;
   GLOVE_RETURN_IF_ERROR(
@@ -177,7 +182,8 @@ std::vector<Collector>& CodeScan::collectors_of(int slot) {
     fresh.reserve(requests_.size());
     for (size_t i = 0; i < requests_.size(); ++i)
       fresh.emplace_back(requests_[i].query->excluded, among(), bounds_[i],
-                         copy_ ? copy_->rows() : std::span<const int32_t>());
+                         copy_ ? copy_->rows() : std::span<const int32_t>(),
+                         fine_.empty() ? nullptr : &fine_[i]);
     collectors = std::move(fresh);
   }
   return collectors;

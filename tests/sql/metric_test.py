@@ -4,6 +4,7 @@ Each answer is compared with a brute-force query over the table itself (dot_prod
 docs/exactness.md specifies.
 """
 import math
+import os
 import struct
 import sys
 import unittest
@@ -115,7 +116,8 @@ class MetricTest(SeededTest):
                 for k in (1, 10, 300):
                     self.compare("dot", blob(*query), k)
                     plans.add(self.db.execute("SELECT plan FROM glove_stats LIMIT 1").fetchone()[0])
-            self.assertEqual(plans, {"8 bits", "8 bits by length"}, change)
+            # Without codes in memory, rows are read in their own order.
+            self.assertEqual(plans, {"8 bits"} if "GLOVE_INDEX_MEMORY" in os.environ else {"8 bits", "8 bits by length"}, change)
         queries = [blob(*next(rows)) for _ in range(40)] + [blob(*[0.0] * dims)]
         found = self.db.execute(f"SELECT query, id FROM v WHERE query IN ({', '.join('?' * 41)}) AND k = 20", queries).fetchall()
         loaded = """SELECT glove_load_table('m', 'SELECT id, embedding FROM doc', '{"metric":"dot"}')"""
