@@ -85,8 +85,8 @@ class Generator(statements.Generator):
                 body = self.command(source.choice(("sync", "merge", "integrity-check"))).replace("{s}", "")
             elif not fails and "SET" not in body:
                 continue
-            made.append("CREATE TRIGGER app%d %s %s ON %s WHEN %s.code %% 3 IS %d BEGIN %s; END" % (
-                number, time, event, quoted(self.content), row, source.randrange(3), body))
+            made.append("CREATE TRIGGER app%d %s %s ON %s WHEN %s.code %% %d IS %d BEGIN %s; END" % (
+                number, time, event, quoted(self.content), row, 30 if self.large else 3, source.randrange(3), body))
         return made
 
     # --- statements ---
@@ -154,7 +154,7 @@ class Generator(statements.Generator):
         binary = ", ".join("%s COLLATE BINARY" % quoted(name) for name, _ in self.keys)
         inner = "SELECT %s%s, v.similarity, v.rank FROM (SELECT * FROM %s ORDER BY %s) d %s %%s v ON %s AND %%s" % (
             "v.query, " if batch else "", self.key_columns("d"), self.table(), binary, self.source.choice(("LEFT JOIN", "CROSS JOIN")), self.same_key("v", "d"))
-        inner_order = " ORDER BY v.rank, %s%s" % ("v.query, " if batch else "", ", ".join("d.%s COLLATE BINARY" % quoted(name) for name, _ in self.keys))
+        inner_order = self.some("coalesce(d.code, 0)") + " ORDER BY v.rank, %s%s" % ("v.query, " if batch else "", ", ".join("d.%s COLLATE BINARY" % quoted(name) for name, _ in self.keys))
         one = columns + plain + " AND " + self.key_is("v", null=0.1)
         return (
             (inner, inner_order), (inner, inner_order), (columns + plain, order), (columns + plain, order), (columns + joined, order),
