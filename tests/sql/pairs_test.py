@@ -91,7 +91,7 @@ class PairsTest(SeededTest):
             bound = "max_distance" if metric == "l2" else "min_similarity"
             found = self.rows(f"SELECT a, b, {shown}, rank FROM glove_pairs WHERE {condition} AND {bound} = ?", *inputs,
                               -least if metric == "l2" else least)
-            self.assertEqual(sorted(found, key=str), sorted([(*row[:3], None) for row in once if row[2] >= least], key=str))
+            self.assertEqual(sorted(found), sorted((*row[:3], None) for row in once if row[2] >= least))
         for k in (1, 3, 40, 100000):
             expected, ranks = [], {}
             for row in every:
@@ -133,11 +133,11 @@ class PairsTest(SeededTest):
                     self.rows("SELECT glove_config('threads', ?)", self.random.choice((1, 2, 5)))
                     dims = self.random.choice((2, 5, 17))
                     self.create(metric, key)
-                    self.fill(self.vectors(kind, 60, dims))
+                    self.fill(self.vectors(kind, 40, dims))
                     self.compare(metric, key)  # all rows are logged
                     self.rows("INSERT INTO doc_vec(doc_vec) VALUES ('sync')")
                     self.compare(metric, key)
-                    self.fill(self.vectors(kind, 30, dims), first=1)
+                    self.fill(self.vectors(kind, 20, dims), first=1)
                     self.fill([None, [0.0] * dims], first=2001)
                     self.rows("DELETE FROM doc WHERE id % 7 = 0")
                     self.rows("UPDATE doc SET embedding = ? WHERE id % 11 = 0", blob(*[1.0] * dims))
@@ -154,7 +154,7 @@ class PairsTest(SeededTest):
                 with self.subTest(metric=metric, kind=kind):
                     self.db = connect()
                     self.create(metric)
-                    self.fill(self.vectors(kind, 700, 6))
+                    self.fill(self.vectors(kind, 300, 6))
                     self.rows("INSERT INTO doc_vec(doc_vec) VALUES ('sync')")
                     self.fill(self.vectors(kind, 50, 6), first=1)
                     self.rows("DELETE FROM doc WHERE id % 13 = 0")
@@ -213,11 +213,11 @@ class PairsTest(SeededTest):
                 self.rows("SELECT glove_unload('m')")
 
     def test_a_row_with_many_near_ones(self):
-        """So many that answers are asked for again."""
-        self.model("alike", 3000, 3)
+        """So many that answers are asked for again, and for the rows of a block in several searches."""
+        self.model("alike", 2100, 3)
         self.assertEqual(self.rows("SELECT count(*), count(DISTINCT a * 10000 + b), min(a < b), min(similarity) FROM glove_pairs "
-                                   "WHERE target = 'm' AND min_similarity = 0.5"), [(3000 * 2999 // 2, 3000 * 2999 // 2, 1, 1.0)])
-        self.assertEqual(self.rows("SELECT DISTINCT group_id, size FROM glove_groups WHERE target = 'm' AND min_similarity = 1"), [(0, 3000)])
+                                   "WHERE target = 'm' AND min_similarity = 0.5"), [(2100 * 2099 // 2, 2100 * 2099 // 2, 1, 1.0)])
+        self.assertEqual(self.rows("SELECT DISTINCT group_id, size FROM glove_groups WHERE target = 'm' AND min_similarity = 1"), [(0, 2100)])
         self.rows("SELECT glove_unload('m')")
 
     @unittest.skipIf(numpy is None, "NumPy is not installed")
@@ -261,7 +261,7 @@ class PairsTest(SeededTest):
                     with self.subTest(key=key, change=change, logged=logged):
                         self.db = connect()
                         self.create(key=key)
-                        self.fill(self.vectors("clustered", 2500, 3))
+                        self.fill(self.vectors("clustered", 1300, 3))
                         if not logged or "sync" in change:
                             self.rows("INSERT INTO doc_vec(doc_vec) VALUES ('sync')")
                         if "sync" in change:
@@ -272,7 +272,7 @@ class PairsTest(SeededTest):
                         self.rows(change)
                         with self.assertRaisesRegex(sqlite3.Error, "own connection has changed rows of 'doc'"):
                             cursor.fetchall()
-                        self.assertGreater(len(self.rows("SELECT a FROM glove_pairs WHERE target = 'doc_vec' AND k = 1")), 2400)
+                        self.assertGreater(len(self.rows("SELECT a FROM glove_pairs WHERE target = 'doc_vec' AND k = 1")), 1200)
 
     def test_rows_that_are_deleted_behind_the_cursor_end_it(self):
         self.create()
@@ -309,7 +309,7 @@ class PairsTest(SeededTest):
             cursor = self.db.execute("SELECT a, b, similarity FROM glove_pairs WHERE target = 'doc_vec' AND k = 2")
             found = [cursor.fetchone()]
             other = connect(path)
-            other.execute("UPDATE doc SET embedding = ? WHERE id > 100", (blob(1, 2, 3),))
+            other.execute("UPDATE doc SET embedding = ? WHERE id > 100 AND id % 9 = 0", (blob(1, 2, 3),))
             other.execute("INSERT INTO doc_vec(doc_vec) VALUES ('sync')")
             self.assertEqual(found + cursor.fetchall(), expected)
             self.assertNotEqual(self.rows("SELECT a, b, similarity FROM glove_pairs WHERE target = 'doc_vec' AND k = 2"), expected)
@@ -326,10 +326,10 @@ class PairsTest(SeededTest):
     def test_statements_that_change_the_content(self):
         """SQLite reads all pairs first, because the content has triggers."""
         self.create()
-        self.fill(self.vectors("clustered", 2500, 3))
+        self.fill(self.vectors("clustered", 1300, 3))
         self.rows("INSERT INTO doc_vec(doc_vec) VALUES ('sync')")
         self.rows("INSERT INTO doc SELECT 100000 + a, NULL, NULL, ? FROM glove_pairs WHERE target = 'doc_vec' AND k = 1", blob(1, 2, 3))
-        self.assertEqual(self.rows("SELECT count(*) FROM doc"), [(5000,)])
+        self.assertEqual(self.rows("SELECT count(*) FROM doc"), [(2600,)])
         self.rows("DELETE FROM doc WHERE id IN (SELECT id FROM glove_groups WHERE target = 'doc_vec' AND min_similarity = 0.99 "
                   "AND id <> group_id)")
         self.assertEqual(self.rows("SELECT max(size) FROM glove_groups WHERE target = 'doc_vec' AND min_similarity = 0.99"), [(1,)])
