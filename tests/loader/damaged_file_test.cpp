@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
@@ -73,7 +74,8 @@ std::vector<Sample> samples() {
   std::vector<Sample> all;
   for (const auto& folder : fs::directory_iterator(GLOVE_FUZZ_CORPUS)) {
     const std::string format = folder.path().filename().string();
-    if (format == "number" || format == "expression") continue;
+    const auto is_format = [&](const Format& known) { return known.name == format; };
+    if (format != "wrapped" && std::ranges::none_of(formats(), is_format)) continue;
     for (const auto& file : fs::directory_iterator(folder.path()))
       all.push_back({format == "wrapped" ? "" : format, format + "/" + file.path().filename().string(),
                      TemporaryDirectory::read(file.path().string())});
