@@ -4,6 +4,7 @@ No compiler is needed, because the sources keep to one layout (.clang-format). C
 blanked first, so that what is left is code in its old place; then every brace is matched. A brace at namespace or class scope
 opens a namespace, a type, a function or an initializer, which the text before it tells apart.
 """
+import functools
 import re
 from dataclasses import dataclass
 
@@ -65,10 +66,11 @@ def without_templates(head):
 
 
 def first_outside(head, wanted):
-    """Returns where one of the characters `wanted` first occurs in `head`, outside brackets and not as ::, ==, <=, >= or !=."""
+    """Returns where the character `wanted` first occurs in `head`, outside brackets and not as ::, ==, <=, >= or !=."""
     depth = 0
-    for at, character in enumerate(head):
-        if character in wanted and depth == 0:
+    for match in re.finditer(r"[()\[\]%s]" % wanted, head):
+        at, character = match.start(), match[0]
+        if character == wanted and depth == 0:
             pair, before = head[at:at + 2], head[at - 1:at + 1]
             if pair not in ("::", "==") and before not in ("::", "==", "<=", ">=", "!="):
                 return at
@@ -105,6 +107,7 @@ def is_data(head):
     return head != "" and not re.match(r"(?:static|using|typedef|friend|static_assert|class|struct|union|enum)\b", head)
 
 
+@functools.lru_cache(maxsize=None)
 def outline(text):
     """The declarations of a source at namespace and class scope, in order."""
     code = blank(text)
