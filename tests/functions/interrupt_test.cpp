@@ -136,7 +136,7 @@ TEST_F(LongArguments, Vectors) {
 
 // Rows of which each is near all others.
 TEST_F(LongArguments, Joins) {
-  const std::string rows = std::to_string(2000 / (test::kShare == 1 ? 1 : 4));
+  const std::string rows = std::to_string(1400 / (test::kShare == 1 ? 1 : 4));
   connection.rows(
       "CREATE TEMP TABLE alike AS WITH RECURSIVE c(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM c WHERE i < " +
       rows + ") SELECT i AS id, json_array(100 + i % 50, 100 + i / 50, 100) AS v FROM c");

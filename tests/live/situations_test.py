@@ -286,7 +286,7 @@ class Readers(Situations):
         self.expect_sound()
 
     def test_large_batches(self):
-        self.create()
+        self.create(rows=300)
         self.change(rows=60)
         self.db.execute("CREATE TEMP TABLE asked(vec)")
         self.db.executemany("INSERT INTO asked VALUES (?)", ((self.vector(),) for _ in range(1100)))

@@ -91,10 +91,10 @@ class SituationsTest(NeuralTest):
     def test_no_memory_for_a_text(self):
         code = ("import resource, sqlite3, sys\n"
                 "db = sqlite3.connect(':memory:'); db.enable_load_extension(True); db.load_extension(sys.argv[1])\n"
-                "db.execute('SELECT glove_load(?)', (sys.argv[2],)).fetchall(); text = 'cat ' * 30_000_000\n"
+                "db.execute('SELECT glove_load(?)', (sys.argv[2],)).fetchall(); text = 'cat ' * 10_000_000\n"
                 "encode = lambda text: db.execute('SELECT glove_encode(?)', (text,)).fetchall()\n"
                 "encode('cat'); pages = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
-                "for more in range(150, 700, 50):\n"
+                "for more in range(50, 233, 17):\n"
                 "    resource.setrlimit(resource.RLIMIT_AS, (pages + (more << 20), -1))\n"
                 "    try: encode(text)\n"
                 "    except (MemoryError, sqlite3.Error) as error: print(type(error).__name__)\n"

@@ -104,7 +104,7 @@ class VectorTypesTest(SeededTest):
             for metric in ("cosine", "dot", "l2"):
                 with self.subTest(type=type_name, metric=metric):
                     dims = self.random.choice((1, 5, 8, 33))
-                    self.make(type_name, dims, 1200, metric, self.random.choice(("", f", dims={dims}")))
+                    self.make(type_name, dims, 500, metric, self.random.choice(("", f", dims={dims}")))
                     self.compare(type_name, dims)
                     self.add(function, type_name, dims, 2000, 50)  # in the log
                     self.db.execute("DELETE FROM doc WHERE id % 9 = 1"), self.db.execute("DELETE FROM wide WHERE id % 9 = 1")
