@@ -248,7 +248,7 @@ def check_clusters_of(run, model, metric, rows):
         inertias.append(sum(float(row[0]) for row in found))
         close(f"{metric}: inertia", inertias[-1], len(rows) - best.sum() if unit else (rows ** 2).sum() - 2 * best.sum())
     random = numpy.random.default_rng(1)
-    others = [lloyd(rows, unit, random.choice(len(rows), count, replace=False)) for _ in range(3)]
+    others = [lloyd(rows.astype("f4"), unit, random.choice(len(rows), count, replace=False)) for _ in range(3)]
     if sum(inertias) > 1.002 * sum(others):
         sys.exit(f"{metric}: inertias {inertias}, but those of Lloyd's algorithm from random rows are {others}")
 
@@ -458,7 +458,7 @@ def clean_sample(run):
         if name not in ("whiten", "remove 3, dims 64")[SHORT:]:  # two are enough: the reference takes seconds
             continue
         # Float32 vectors may decide a tie otherwise.
-        correct = sum(answers_of(unit, ids, questions))
+        correct = sum(answers_of(unit.astype("f4"), ids, questions))
         if abs(int(found[3]) - correct) > 2:
             sys.exit(f"{name}: {found[3]} analogies, expected {correct}")
 
