@@ -5,7 +5,6 @@ Reads vec0's shadow tables, so sqlite-vec need not be installed: v_chunks has, f
 place; v_metadatatextNN has texts of more than 12 bytes, v_rowids the keys that are texts, and v_auxiliary the other columns.
 """
 import argparse
-import array
 import pathlib
 import re
 import struct
@@ -69,6 +68,8 @@ class Plan(NamedTuple):
             indexes.append(f"CREATE INDEX {_shown(name)} ON {_shown(self.target)}({', '.join(map(_shown, partitions))})")
         for vector in self.of("vector"):
             given = {"content": self.target, "rowid": _shown(self.key), "vector": vector.name, "dims": str(vector.dims), "metric": vector.metric}
+            if vector.element == "int8":
+                given["type"] = "int8"
             using = ", ".join(f"{name}={literal(value)}" for name, value in given.items())
             indexes.append(f"CREATE VIRTUAL TABLE {_shown(self.index_of(vector))} USING glove_index({using}, check='yes')")
         return [f"CREATE TABLE {_shown(self.target)}({', '.join(declared)})"], indexes
@@ -171,9 +172,7 @@ def _blob(conn: Any, made: Plan, shadow: str, column: str, chunk: int, size: int
 def _vectors(conn: Any, made: Plan, column: Column, chunk: int, size: int) -> Callable[[int, int], Any]:
     width = column.dims * {"float32": 32, "int8": 8, "bit": 1}[column.element] // 8
     data = _blob(conn, made, f"vector_chunks{column.number:02}", "vectors", chunk, size * width)
-    if column.element != "int8":
-        return lambda place, _: data[place * width:(place + 1) * width]
-    return lambda place, _: array.array("f", array.array("b", data[place * width:(place + 1) * width])).tobytes()
+    return lambda place, _: data[place * width:(place + 1) * width]
 
 
 def _metadata(conn: Any, made: Plan, column: Column, chunk: int, size: int) -> Callable[[int, int], Any]:
@@ -274,7 +273,7 @@ def queries(made: Plan) -> Iterator[Tuple[str, str, str]]:
 
 def _report(made: Plan, left_out: int) -> None:
     if any(one.element == "int8" for one in made.of("vector")):
-        print("\nThe int8 vectors become BLOBs of float32 with the same values, so queries are BLOBs of float32 too.")
+        print("\nThe int8 vectors stay as they are, and queries may be BLOBs of int8 or of float32.")
     if left_out:
         print(f"\nRows left out, because vec0 has no vectors of them: {left_out:,}. Failed INSERTs leave such rows.")
     for what, before, after in queries(made):
@@ -315,8 +314,8 @@ def main(arguments: List[str]) -> int:
         description="Copies a vec0 table of sqlite-vec into an ordinary table with a glove_index, and prints the queries\nbefore and after.",
         epilog="The columns keep their names: the key, partition, metadata and auxiliary columns become columns of the table,\n"
                "and each vector column gets an index with its metric: cosine, l2 or, of bit vectors, hamming. A key without a\n"
-               "name is called id. int8 vectors become float32. sqlite-vec need not be installed, and its table stays as it\n"
-               "was. Everything is one transaction: after an error nothing has changed.")
+               "name is called id. Vectors of int8 stay as they are. sqlite-vec need not be installed, and its table stays as\n"
+               "it was. Everything is one transaction: after an error nothing has changed.")
     parser.add_argument("database", help="the file of the database")
     parser.add_argument("table", nargs="?", help="the vec0 table; may be left out if the database has one")
     parser.add_argument("--into", metavar="NAME", help="the table to make, by default TABLE_rows; its index is NAME_vec")
