@@ -270,9 +270,17 @@ class LiveIndex final : public nn::RankedTable, private nn::RowKeys {
   }
   Result<std::vector<int64_t>> find_set(sqlite3_value* among, const InterruptCheck& interrupted) override {
     return own_work(connection(), index_, [&]() -> Result<std::vector<int64_t>> {
+      found_in_.reset();
       if (!check_schema().ok()) return std::vector<int64_t>();
+      found_in_ = store_.seen(statement());
       return keys_.find_set(among, interrupted);
     });
+  }
+  bool has_same_rows() override {
+    const Result<bool> same = own_work(connection(), index_, [&]() -> Result<bool> {
+      return check_schema().ok() && found_in_ && store_.sees_still(*found_in_, statement());
+    });
+    return same.ok() && same.value();
   }
   Status return_part(sqlite3_context* context, int64_t id, int part) override {
     return own_work(connection(), index_, [&] { return keys_.return_part(context, id, part); });
@@ -328,7 +336,10 @@ class LiveIndex final : public nn::RankedTable, private nn::RowKeys {
   Status check_schema() {
     GLOVE_ASSIGN_OR_RETURN(const int64_t version, store_.schema_version());
     const bool is_other = store_.forget_other_file();
-    if (is_other) ranked_.reset();
+    if (is_other) {
+      ranked_.reset();
+      found_in_.reset();
+    }
     if (!is_other && checked_version_ == version) return {};
     GLOVE_RETURN_IF_ERROR(check_index(connection().db(), index_));
     GLOVE_ASSIGN_OR_RETURN(const bool former, has_former_triggers(connection().db(), index_));
@@ -398,7 +409,8 @@ class LiveIndex final : public nn::RankedTable, private nn::RowKeys {
   VectorStore vectors_;
   ContentRows rows_;
   RankCache ranks_;
-  std::optional<SeenState> ranked_;  // what ranks_ are of
+  std::optional<SeenState> ranked_;    // what ranks_ are of
+  std::optional<SeenState> found_in_;  // where find_set() has found the rows
   CodeReader codes_;
   IndexCommands commands_;
   KeyTable keys_;

@@ -206,13 +206,16 @@ void AmongValue::return_to(sqlite3_context* context) const {
 
 Result<AmongValuePtr> LastAmong::read(sqlite3_value* value, RowKeys* keys,
                                       const InterruptCheck& interrupted) {
+  AmongValuePtr last = last_.lock();
+  if (last != nullptr && last->is(value) && (keys == nullptr || keys->has_same_rows())) return last;
+  kept_.reset();
+  AmongValuePtr fresh;
   if (keys != nullptr) {
     GLOVE_ASSIGN_OR_RETURN(std::vector<int64_t> ids, keys->find_set(value, interrupted));
-    return AmongValue::of(value, std::move(ids), interrupted);
+    GLOVE_ASSIGN_OR_RETURN(fresh, AmongValue::of(value, std::move(ids), interrupted));
+  } else {
+    GLOVE_ASSIGN_OR_RETURN(fresh, AmongValue::read(value, interrupted));
   }
-  if (AmongValuePtr last = last_.lock(); last != nullptr && last->is(value)) return last;
-  kept_.reset();
-  GLOVE_ASSIGN_OR_RETURN(AmongValuePtr fresh, AmongValue::read(value, interrupted));
   last_ = fresh;
   if (fresh->bytes() <= kMostBytes) kept_ = fresh;
   return fresh;

@@ -55,7 +55,8 @@ extern const char* const kHowToAdmit;
 // it. One thread at a time.
 class LastAmong {
  public:
-  // As AmongValue::read(), or the rows that have the keys. Which rows these are is looked up each time.
+  // As AmongValue::read(), or the rows that have the keys, which are looked up again once rows may have
+  // changed.
   Result<AmongValuePtr> read(sqlite3_value* value, RowKeys* keys, const InterruptCheck& interrupted);
 
  private:

@@ -56,6 +56,8 @@ class RowKeys {
   // Returns the ids of the rows whose keys a value of `among` has, in any order. `interrupted` as in
   // AmongValue::read().
   virtual Result<std::vector<int64_t>> find_set(sqlite3_value* among, const InterruptCheck& interrupted) = 0;
+  // Whether find_set() would return what it did last for the same value, because the rows are the same.
+  virtual bool has_same_rows() = 0;
   // Makes a column of the key of a row the result of xColumn.
   virtual Status return_part(sqlite3_context* context, int64_t id, int part) = 0;
 };

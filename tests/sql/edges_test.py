@@ -307,6 +307,27 @@ class Edges(unittest.TestCase):
             self.db.execute("DROP TABLE kept_vec")
             self.db.execute("DROP TABLE kept")
 
+    def test_a_set_of_keys_is_looked_up_again_once_rows_have_changed(self):
+        self.db.execute("CREATE TABLE named(name TEXT PRIMARY KEY, vec BLOB)")
+        self.db.execute("INSERT INTO named SELECT 'row ' || id, vec FROM doc WHERE id <= 50")
+        self.db.execute("CREATE VIRTUAL TABLE named_vec USING glove_index(content='named', rowid='name', vector='vec')")
+        names = json.dumps([f"row {i}" for i in range(40, 60)])
+
+        def check(last):
+            found = self.rows("SELECT name FROM named_vec WHERE query = ? AND k = 100 AND among = ?", self.asked, names)
+            self.assertEqual(sorted(found), [f"row {i}" for i in range(40, last + 1)])
+
+        check(50)
+        for begin, end in (("", ""), ("BEGIN", "ROLLBACK"), ("BEGIN", "COMMIT")):
+            self.db.execute(begin)
+            self.db.execute("DELETE FROM named WHERE name > 'row 49' AND name < 'row 6'")
+            check(49)
+            self.db.execute("INSERT INTO named SELECT 'row ' || id, vec FROM doc WHERE id BETWEEN 50 AND 55")
+            check(55)
+            self.db.execute(end)
+            check(50 if end == "ROLLBACK" else 55)
+            self.db.execute("DELETE FROM named WHERE name BETWEEN 'row 51' AND 'row 59'")
+
     def test_rows_and_options_that_make_no_model(self):
         self.load_model()
         table = "SELECT glove_load_table('wrong', 'SELECT {}')"
