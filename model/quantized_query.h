@@ -18,9 +18,6 @@ struct QuantizedQuery {
   double scale = 0;
   QueryBound bound;
   ShiftBound shift;  // of codes that are shifted
-  // At least the length of the vector, of codes for kDot: the score of a row of length l (ShiftedRow) is at
-  // most shift.base + bound.error_offset + length * l.
-  double length = 0;
 };
 
 // max_code is the largest magnitude that a code may have, 1..32767. |sum(c * codes)| < 2^31 for all row codes

@@ -220,7 +220,6 @@ QuantizedQuery quantize_shifted_query(RowMetric metric, const Shift& shift, std:
   bound.along = static_cast<float>((is_l2 ? 2 : 1) * along_h);
   bound.square = is_l2 ? 1 : 0;
   bound.base = is_l2 ? 0 : static_cast<float>(base);
-  result.length = length * (1 + kSlack);
   bound.length_slope = round_up_to_float(factor * (missed + kSlack) + kTiny);
   bound.square_slope = is_l2 ? static_cast<float>(kSlack) : 0;
   result.bound.inverse_scale = static_cast<float>(std::max(factor / result.scale, kTiny));

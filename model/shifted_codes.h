@@ -42,8 +42,8 @@ inline RowMetric metric_of(const CodingPtr& coding) {
   return coding == nullptr ? RowMetric::kCosine : coding->metric;
 }
 
-// Returns the shift whose m is the mean of rows, rounded if these are integers, and h its direction, or the
-// first axis if that is 0. `rows` is [count, dims], finite. REQUIRES: the float environment, count >= 1.
+// Returns the shift whose m is the mean of rows, and h its direction, or the first axis if that is 0.
+// `rows` is [count, dims], finite. REQUIRES: the float environment, count >= 1.
 Shift shift_of(std::span<const float> rows, int64_t dims);
 
 // Returns the coding of such rows by a metric. Sets its own float environment.
@@ -59,9 +59,8 @@ struct ShiftedRow {
 };
 
 // Quantises a row: writes dims codes in -127..127, in groups of four that begin `stride` bytes apart, as
-// quantize_row() does. Differences to m that are integers of that range are their own codes. Guarantees |s c|
-// <= length + residual, and that what is missed has at most 2^-12 of the residual along h. REQUIRES: the
-// float environment; x[dims] is finite.
+// quantize_row() does. Guarantees |s c| <= length + residual, and that what is missed has at most 2^-12 of
+// the residual along h. REQUIRES: the float environment; x[dims] is finite.
 ShiftedRow quantize_shifted_row(const Shift& shift, const float* x, int64_t dims, int8_t* codes,
                                 int64_t stride);
 

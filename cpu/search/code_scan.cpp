@@ -1,6 +1,7 @@
 #include "cpu/search/code_scan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/require.h"
@@ -20,6 +21,8 @@ constexpr int64_t kBatchChunkBytes = 512 << 10;
 constexpr int64_t kLengthChunkBytes = 16 << 10;
 // Chunks per thread of a batch, so that no thread waits long for the last one.
 constexpr int64_t kChunksPerThread = 16;
+// Covers all roundings where the lengths of a query and a row are multiplied.
+constexpr double kLengthSlack = 0x1p-18;
 // Queries that are quantised together.
 constexpr int64_t kQuantizedAtOnce = 16;
 
@@ -138,8 +141,9 @@ Status CodeScan::scan(std::span<const ModelPart> parts, const InterruptCheck& in
 
 bool CodeScan::may_reach(size_t request, double length) const {
   const QuantizedQuery& query = queries_[request];
+  const double longest = std::sqrt(requests_[request].query->norm_squared) * length;
   const double most = static_cast<double>(query.shift.base) + static_cast<double>(query.bound.error_offset) +
-                      query.length * length;
+                      longest * (1 + kLengthSlack);
   return !(most < static_cast<double>(bounds_[request].threshold().value()));
 }
 
