@@ -10,7 +10,6 @@
 #include "analysis/kmeans_pass.h"
 #include "analysis/moments.h"
 #include "analysis/points.h"
-#include "base/cancel.h"
 #include "base/status.h"
 #include "model/row_map.h"
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/concat.h"
-#include "base/cores.h"
 #include "base/float_environment.h"
 #include "base/require.h"
 #include "base/thread_pool.h"

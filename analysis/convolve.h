@@ -9,7 +9,6 @@
 #include <span>
 
 #include "analysis/grid.h"
-#include "base/cancel.h"
 #include "base/status.h"
 
 namespace glove {

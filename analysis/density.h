@@ -6,7 +6,6 @@
 #include <span>
 
 #include "analysis/grid.h"
-#include "base/cancel.h"
 #include "base/status.h"
 
 namespace glove {

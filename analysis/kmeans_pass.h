@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "analysis/clusters.h"
-#include "base/cancel.h"
 #include "base/status.h"
 
 namespace glove {

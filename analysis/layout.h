@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "analysis/neighbor_graph.h"
-#include "base/cancel.h"
 #include "base/status.h"
 
 namespace glove {

@@ -6,7 +6,6 @@
 #include <variant>
 #include <vector>
 
-#include "base/cancel.h"
 #include "base/status.h"
 
 namespace glove {

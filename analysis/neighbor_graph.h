@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "analysis/points.h"
-#include "base/cancel.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "search/engine.h"

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/cancel.h"
 #include "base/status.h"
 #include "model/model.h"
 

@@ -1,4 +1,4 @@
-// Text from pieces, such as the messages of errors.
+// Text from pieces, such as the messages of errors, and values as messages show them.
 #pragma once
 
 #include <cstddef>
@@ -86,5 +86,27 @@ template <class... Pieces>
 Error corrupt_file(std::string_view path, const Pieces&... pieces) {
   return make_error(ErrorCode::kCorrupt, path, ": ", pieces...);
 }
+
+// Makes untrusted bytes safe for a message on a terminal. Returns well-formed UTF-8; each byte of a control
+// character, or of a character that hides text or changes its direction, appears as \xNN. If there are more
+// than `most` bytes, returns the first ones and "...".
+std::string escaped(std::string_view bytes, size_t most = 64);
+
+// A list of names from a file for a message: the first few, escaped, and the number of the others.
+class ShortList {
+ public:
+  void add(std::string_view name);
+  // "a, b, c and 17 more"
+  std::string text() const;
+
+ private:
+  static constexpr size_t kMostShown = 10;
+  std::string shown_;
+  size_t count_ = 0;
+};
+
+// Returns a value that a user gave as messages show it: 'value', and of a long one only the beginning,
+// 'val...'. Every message that repeats such a value uses this, because a value may be a megabyte long.
+std::string quoted_value(std::string_view value, size_t most = 200);
 
 }  // namespace glove

@@ -11,7 +11,6 @@
 #include "base/concat.h"
 #include "base/file_calls.h"
 #include "base/system_calls.h"
-#include "base/utf8.h"
 
 namespace glove {
 

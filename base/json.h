@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/cancel.h"
 #include "base/status.h"
 
 namespace glove {

@@ -10,10 +10,22 @@
 #include <functional>
 #include <list>
 
-#include "base/cancel.h"
 #include "base/mutex.h"
+#include "base/status.h"
+#include "base/system_calls.h"
 
 namespace glove {
+
+// Returns the number of cores that this process may use, by its affinity and the CPU quota of its cgroup. At
+// least 1.
+inline int usable_cores() {
+  return system_calls::usable_cores();
+}
+
+// Interprets the "threads" option: `requested` if it is positive, otherwise usable_cores().
+inline int thread_count(int requested) {
+  return requested > 0 ? requested : usable_cores();
+}
 
 // There is one pool per process. It is created at the first call of instance() and never destroyed, because
 // its sleeping threads must not outlive it. A forked child gets its own pool, without threads, at its first

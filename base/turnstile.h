@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <thread>
 
-#include "base/cancel.h"
 #include "base/require.h"
 #include "base/status.h"
 #include "base/system_calls.h"

@@ -13,8 +13,8 @@
 #include <random>
 #include <string>
 
-#include "base/cores.h"
 #include "base/float_environment.h"
+#include "base/thread_pool.h"
 #include "bench/read_bytes.h"
 #include "cpu/cpu_backend.h"
 #include "loader/open.h"

@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 
-#include "base/cancel.h"
 #include "base/status.h"
 #include "loader/open.h"
 #include "model/model_assembler.h"

@@ -16,7 +16,6 @@
 #include "base/file.h"
 #include "base/system_calls.h"
 #include "base/timer.h"
-#include "base/utf8.h"
 #include "convert/lists.h"
 #include "convert/progress_display.h"
 #include "convert/task.h"

@@ -9,8 +9,8 @@
 #include <cstring>
 #include <utility>
 
-#include "base/cores.h"
 #include "base/system_calls.h"
+#include "base/thread_pool.h"
 #include "cpu/cpu_analysis.h"
 #include "cpu/kernels/kernels.h"
 #include "cpu/search/longest_rows.h"

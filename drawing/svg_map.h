@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "base/cancel.h"
 #include "base/status.h"
 
 namespace glove {

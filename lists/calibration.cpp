@@ -6,7 +6,6 @@
 #include <numeric>
 #include <span>
 
-#include "base/cores.h"
 #include "base/float_environment.h"
 #include "base/require.h"
 #include "base/thread_pool.h"

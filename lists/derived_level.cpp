@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/cores.h"
 #include "base/float_environment.h"
 #include "base/thread_pool.h"
 #include "model/nibbles.h"

@@ -3,7 +3,6 @@
 
 #include <vector>
 
-#include "base/cancel.h"
 #include "base/huge_pages.h"
 #include "base/status.h"
 #include "model/model_part.h"

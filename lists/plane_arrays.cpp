@@ -5,7 +5,6 @@
 #include <memory>
 #include <utility>
 
-#include "base/cores.h"
 #include "base/float_environment.h"
 #include "base/require.h"
 #include "base/thread_pool.h"

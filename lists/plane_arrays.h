@@ -6,7 +6,6 @@
 #include <span>
 #include <vector>
 
-#include "base/cancel.h"
 #include "base/status.h"
 #include "model/model.h"
 #include "model/model_part.h"

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/cores.h"
 #include "base/crc32.h"
 #include "base/float_environment.h"
 #include "base/mutex.h"

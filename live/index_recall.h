@@ -6,7 +6,6 @@
 #include <span>
 #include <string>
 
-#include "base/cancel.h"
 #include "base/huge_pages.h"
 #include "base/status.h"
 #include "lists/recall_audit.h"

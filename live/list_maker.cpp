@@ -9,7 +9,6 @@
 
 #include "analysis/kmeans.h"
 #include "analysis/kmeans_pass.h"
-#include "base/cores.h"
 #include "base/float_environment.h"
 #include "base/require.h"
 #include "base/thread_pool.h"

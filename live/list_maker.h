@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "analysis/analysis.h"
-#include "base/cancel.h"
 #include "base/status.h"
 #include "lists/planes.h"
 #include "live/segment.h"

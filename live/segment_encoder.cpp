@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/cores.h"
 #include "base/require.h"
 #include "model/quantize.h"
 

@@ -5,7 +5,6 @@
 #include <iterator>
 
 #include "base/concat.h"
-#include "base/utf8.h"
 #include "loader/formats/formats.h"
 #include "loader/formats/text.h"
 

@@ -7,7 +7,6 @@
 
 #include "base/concat.h"
 #include "base/file_calls.h"
-#include "base/utf8.h"
 #include "loader/static_model.h"
 
 namespace glove {

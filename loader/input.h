@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/cancel.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "loader/byte_stream.h"

@@ -9,7 +9,6 @@
 #include "base/concat.h"
 #include "base/crc32.h"
 #include "base/float_from_chars.h"
-#include "base/utf8.h"
 #include "lists/planes.h"
 #include "loader/model_format.h"
 #include "loader/stored_recall.h"

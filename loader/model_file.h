@@ -4,7 +4,6 @@
 #include <memory>
 #include <string>
 
-#include "base/cancel.h"
 #include "base/file.h"
 #include "base/status.h"
 #include "loader/read_options.h"

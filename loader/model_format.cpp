@@ -6,7 +6,6 @@
 
 #include "base/concat.h"
 #include "base/crc32.h"
-#include "base/utf8.h"
 
 namespace glove {
 

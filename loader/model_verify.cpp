@@ -7,7 +7,6 @@
 #include "base/concat.h"
 #include "base/crc32.h"
 #include "base/float_environment.h"
-#include "base/utf8.h"
 #include "lists/half.h"
 #include "lists/planes.h"
 #include "lists/recall_table.h"

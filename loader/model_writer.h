@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/buffer.h"
-#include "base/cancel.h"
 #include "base/replacement_file.h"
 #include "base/status.h"
 #include "loader/shard.h"

@@ -10,7 +10,6 @@
 #include "base/concat.h"
 #include "base/float_environment.h"
 #include "base/float_from_chars.h"
-#include "base/utf8.h"
 #include "loader/format.h"
 #include "loader/model_file.h"
 #include "loader/row_pipeline.h"

@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "base/cancel.h"
 #include "base/status.h"
 #include "loader/read_options.h"
 #include "model/model.h"

@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 
-#include "base/cancel.h"
 #include "base/status.h"
 #include "model/model_assembler.h"
 #include "model/stored_tokenizer.h"

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/concat.h"
-#include "base/cores.h"
 #include "base/float_environment.h"
 #include "base/mutex.h"
 #include "base/require.h"

@@ -5,7 +5,6 @@
 #include <functional>
 #include <string>
 
-#include "base/cancel.h"
 #include "base/status.h"
 #include "loader/read_options.h"
 #include "loader/row_reader.h"

@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "base/cancel.h"
 #include "base/status.h"
 #include "model/model.h"
 

@@ -8,7 +8,6 @@
 #include "base/concat.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/utf8.h"
 #include "loader/model_format.h"
 #include "model/limits.h"
 

@@ -7,7 +7,6 @@
 
 #include "base/concat.h"
 #include "base/file.h"
-#include "base/utf8.h"
 #include "loader/input.h"
 #include "loader/model_format.h"
 #include "loader/open.h"

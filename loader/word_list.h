@@ -6,7 +6,6 @@
 #include <memory>
 #include <string>
 
-#include "base/cancel.h"
 #include "base/status.h"
 #include "model/row_block.h"
 #include "model/vocabulary.h"

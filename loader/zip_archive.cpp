@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "base/concat.h"
-#include "base/utf8.h"
 
 namespace glove {
 namespace {

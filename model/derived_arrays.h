@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/cancel.h"
 #include "base/require.h"
 #include "base/status.h"
 #include "model/byte_sink.h"

@@ -6,7 +6,6 @@
 #include <span>
 
 #include "base/buffer.h"
-#include "base/cancel.h"
 #include "base/status.h"
 #include "model/shifted_codes.h"
 

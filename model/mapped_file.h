@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/cancel.h"
 #include "base/file.h"
 #include "base/file_calls.h"
 #include "base/status.h"

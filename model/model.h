@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/cancel.h"
 #include "base/require.h"
 #include "base/status.h"
 #include "model/metric.h"

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "base/concat.h"
-#include "base/utf8.h"
 #include "model/byte_sink.h"
 #include "model/limits.h"
 

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include "base/cores.h"
 #include "base/thread_pool.h"
 #include "model/vocabulary.h"
 

@@ -5,7 +5,6 @@
 #include <span>
 #include <vector>
 
-#include "base/cancel.h"
 #include "base/huge_pages.h"
 #include "base/status.h"
 #include "model/model.h"

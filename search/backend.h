@@ -4,7 +4,6 @@
 #include <memory>
 #include <string_view>
 
-#include "base/cancel.h"
 #include "base/status.h"
 #include "model/model.h"
 #include "search/searcher.h"

@@ -6,7 +6,6 @@
 #include "base/file.h"
 #include "base/file_calls.h"
 #include "base/scope_exit.h"
-#include "base/utf8.h"
 #include "loader/byte_stream.h"
 #include "loader/shard.h"
 #include "search/engine.h"

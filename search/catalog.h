@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/cancel.h"
 #include "base/mutex.h"
 #include "base/status.h"
 #include "base/turnstile.h"

@@ -9,7 +9,6 @@
 
 #include "base/concat.h"
 #include "base/float_from_chars.h"
-#include "base/utf8.h"
 
 namespace glove {
 namespace {

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/cores.h"
 #include "base/thread_pool.h"
 #include "lists/calibration.h"
 #include "lists/calibration_queries.h"

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <span>
 
-#include "base/cancel.h"
 #include "base/status.h"
 #include "lists/recall_table.h"
 #include "model/model.h"

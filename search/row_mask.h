@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/cancel.h"
 #include "base/mutex.h"
 #include "base/require.h"
 #include "base/status.h"

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/cancel.h"
 #include "base/status.h"
 #include "search/part_reader.h"
 #include "search/query.h"

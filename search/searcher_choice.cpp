@@ -3,7 +3,6 @@
 #include <optional>
 
 #include "base/concat.h"
-#include "base/utf8.h"
 #include "search/candidates.h"
 #include "search/engine.h"
 

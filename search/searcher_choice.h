@@ -5,7 +5,6 @@
 #include <string>
 #include <string_view>
 
-#include "base/cancel.h"
 #include "base/status.h"
 #include "search/backend.h"
 #include "search/model_searchers.h"

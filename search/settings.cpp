@@ -1,7 +1,6 @@
 #include "search/settings.h"
 #include "base/concat.h"
 #include "base/file_calls.h"
-#include "base/utf8.h"
 
 #include <charconv>
 #include <cstdlib>

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "analysis/analysis.h"
-#include "base/cancel.h"
 #include "base/status.h"
 #include "model/model.h"
 #include "text/word_weights.h"

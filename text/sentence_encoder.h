@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/cancel.h"
 #include "base/status.h"
 #include "model/model.h"
 #include "text/common_components.h"

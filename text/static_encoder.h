@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/cancel.h"
 #include "base/status.h"
 #include "model/model.h"
 #include "model/stored_tokenizer.h"

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "base/cancel.h"
+#include "base/status.h"
 
 namespace glove {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/cancel.h"
+#include "base/status.h"
 #include "model/vocabulary.h"
 #include "text/text_encoder.h"
 #include "text/tokenizer.h"

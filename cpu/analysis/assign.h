@@ -8,7 +8,6 @@
 
 #include "analysis/clusters.h"
 #include "analysis/points.h"
-#include "base/cancel.h"
 #include "base/status.h"
 #include "cpu/kernels/kernels.h"
 

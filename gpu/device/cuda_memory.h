@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <thread>
 
-#include "base/cancel.h"
 #include "base/status.h"
 #include "base/timer.h"
 #include "gpu/device/cuda_error.h"

@@ -10,8 +10,8 @@
 #include <system_error>
 #include <utility>
 
-#include "base/cores.h"
 #include "base/require.h"
+#include "base/thread_pool.h"
 
 namespace glove::gpu {
 namespace {

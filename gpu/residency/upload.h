@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "base/cancel.h"
 #include "base/io_thread.h"
 #include "base/mutex.h"
 #include "base/status.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/cores.h"
 #include "base/require.h"
 #include "base/thread_pool.h"
 #include "base/timer.h"

@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/cores.h"
 #include "base/thread_pool.h"
 #include "base/timer.h"
 #include "model/exact_dot.h"

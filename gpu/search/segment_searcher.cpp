@@ -4,7 +4,6 @@
 #include <numeric>
 #include <utility>
 
-#include "base/cores.h"
 #include "base/thread_pool.h"
 #include "base/timer.h"
 #include "gpu/layout/query_codes.h"

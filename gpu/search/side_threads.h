@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <functional>
 
-#include "base/cancel.h"
+#include "base/status.h"
 #include "gpu/device/pool.h"
 
 namespace glove::gpu {

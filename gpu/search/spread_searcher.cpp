@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/cores.h"
+#include "base/thread_pool.h"
 #include "gpu/residency/shared_device.h"
 #include "gpu/search/spread_plan.h"
 #include "search/backend.h"

@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "base/concat.h"
-#include "base/utf8.h"
 #include "loader/formats/formats.h"
 #include "loader/formats/matrix.h"
 

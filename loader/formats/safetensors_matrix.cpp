@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/concat.h"
-#include "base/utf8.h"
 #include "loader/formats/formats.h"
 #include "loader/formats/matrix.h"
 #include "loader/safetensors.h"

@@ -11,7 +11,6 @@
 #include "base/concat.h"
 #include "base/file_calls.h"
 #include "base/json.h"
-#include "base/utf8.h"
 #include "loader/formats/formats.h"
 #include "loader/formats/matrix.h"
 #include "loader/safetensors.h"

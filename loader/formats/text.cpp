@@ -7,7 +7,6 @@
 
 #include "base/concat.h"
 #include "base/number.h"
-#include "base/utf8.h"
 #include "loader/formats/formats.h"
 #include "loader/row_transform.h"
 #include "model/limits.h"

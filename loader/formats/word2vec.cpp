@@ -15,7 +15,6 @@
 #include <utility>
 
 #include "base/concat.h"
-#include "base/utf8.h"
 #include "loader/formats/formats.h"
 #include "loader/formats/text.h"
 #include "loader/input.h"

@@ -5,7 +5,6 @@
 #include <new>
 
 #include "base/require.h"
-#include "base/utf8.h"
 
 namespace glove::sql {
 namespace {

@@ -5,7 +5,6 @@
 
 #include "base/concat.h"
 #include "base/mutex.h"
-#include "base/utf8.h"
 #include "sql/adapter/interrupt.h"
 
 namespace glove::sql {

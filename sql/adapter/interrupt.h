@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "base/cancel.h"
+#include "base/status.h"
 #include "base/timer.h"
 #include "sql/adapter/boundary.h"
 

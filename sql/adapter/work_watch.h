@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "base/cancel.h"
 #include "base/log.h"
+#include "base/status.h"
 #include "sql/adapter/connection.h"
 #include "sql/adapter/interrupt.h"
 

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <utility>
 
+#include "base/concat.h"
 #include "base/log.h"
 #include "base/timer.h"
-#include "base/utf8.h"
 #include "model/exact_dot.h"
 #include "model/limits.h"
 #include "search/query.h"

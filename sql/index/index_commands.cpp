@@ -6,8 +6,8 @@
 #include <limits>
 #include <numeric>
 
+#include "base/concat.h"
 #include "base/scope_exit.h"
-#include "base/utf8.h"
 #include "live/merge_rule.h"
 #include "sql/adapter/own_statement.h"
 #include "sql/index/content_schema.h"

@@ -4,7 +4,6 @@
 #include <charconv>
 #include <utility>
 
-#include "base/utf8.h"
 #include "live/list_maker.h"
 #include "live/segment_planes.h"
 #include "model/limits.h"

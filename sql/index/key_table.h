@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "base/cancel.h"
 #include "base/status.h"
 #include "sql/index/own_work.h"
 

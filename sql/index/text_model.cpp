@@ -5,7 +5,6 @@
 
 #include "base/concat.h"
 #include "base/crc32.h"
-#include "base/utf8.h"
 #include "model/byte_sink.h"
 #include "sql/adapter/interrupt.h"
 

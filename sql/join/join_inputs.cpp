@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/concat.h"
-#include "base/utf8.h"
 
 namespace glove::sql {
 namespace {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/concat.h"
-#include "base/utf8.h"
 #include "sql/index/code_reader.h"
 #include "sql/index/content_rows.h"
 #include "sql/index/content_schema.h"

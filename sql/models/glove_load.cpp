@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/utf8.h"
+#include "base/concat.h"
 #include "sql/adapter/direct_call.h"
 #include "sql/adapter/work_watch.h"
 #include "sql/models/load_options.h"

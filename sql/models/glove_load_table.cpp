@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/cancel.h"
+#include "base/concat.h"
 #include "base/scope_exit.h"
-#include "base/utf8.h"
+#include "base/status.h"
 #include "model/model_builder.h"
 #include "search/engine.h"
 #include "sql/adapter/direct_call.h"

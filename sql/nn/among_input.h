@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/cancel.h"
 #include "base/concat.h"
 #include "base/status.h"
 #include "search/row_mask.h"

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/concat.h"
 #include "base/json.h"
 #include "base/require.h"
-#include "base/utf8.h"
 #include "search/backend.h"
 #include "search/expression.h"
 #include "sql/adapter/input_numbers.h"

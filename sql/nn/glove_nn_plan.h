@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/cancel.h"
+#include "base/status.h"
 #include "search/catalog.h"
 #include "sql/adapter/inputs.h"
 

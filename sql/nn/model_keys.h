@@ -1,7 +1,6 @@
 // The keys of a model whose words are integers.
 #pragma once
 
-#include "base/cancel.h"
 #include "base/status.h"
 #include "model/model.h"
 #include "search/engine.h"

@@ -4,10 +4,9 @@
 #include <new>
 #include <utility>
 
-#include "base/cores.h"
+#include "base/concat.h"
 #include "base/thread_pool.h"
 #include "base/timer.h"
-#include "base/utf8.h"
 #include "search/expression.h"
 #include "sql/values/edit_distance.h"
 

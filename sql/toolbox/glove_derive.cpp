@@ -20,7 +20,7 @@
 #include <utility>
 
 #include "analysis/derive.h"
-#include "base/utf8.h"
+#include "base/concat.h"
 #include "sql/adapter/direct_call.h"
 #include "sql/adapter/work_watch.h"
 #include "sql/register.h"

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/utf8.h"
+#include "base/concat.h"
 #include "model/row_map.h"
 #include "sql/adapter/arguments.h"
 #include "sql/register.h"

@@ -22,7 +22,6 @@
 #include "base/concat.h"
 #include "base/json.h"
 #include "base/timer.h"
-#include "base/utf8.h"
 #include "sql/adapter/aggregate.h"
 #include "sql/adapter/direct_call.h"
 #include "sql/adapter/own_statement.h"

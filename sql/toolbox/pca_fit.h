@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "analysis/principal.h"
-#include "base/cancel.h"
 #include "base/status.h"
 #include "search/engine.h"
 #include "sql/values/toolbox_inputs.h"

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/cancel.h"
 #include "base/status.h"
 #include "model/vocabulary.h"
 

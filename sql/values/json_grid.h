@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "analysis/grid.h"
-#include "base/cancel.h"
 #include "base/status.h"
 #include "sql/adapter/boundary.h"
 

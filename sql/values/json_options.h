@@ -11,7 +11,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/cancel.h"
 #include "base/json.h"
 #include "base/status.h"
 #include "sql/adapter/boundary.h"

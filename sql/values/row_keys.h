@@ -7,7 +7,6 @@
 #include <span>
 #include <string>
 
-#include "base/cancel.h"
 #include "base/status.h"
 #include "sql/adapter/arguments.h"
 

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/cancel.h"
 #include "base/status.h"
 #include "loader/formats/elements.h"
 #include "sql/adapter/boundary.h"

@@ -11,7 +11,6 @@
 
 #include "analysis/points.h"
 #include "analysis/takeover.h"
-#include "base/cancel.h"
 #include "base/json.h"
 #include "base/status.h"
 #include "base/timer.h"

@@ -1,6 +1,7 @@
-#include "base/cancel.h"
 
 #include <gtest/gtest.h>
+
+#include "base/status.h"
 
 namespace glove {
 namespace {

@@ -1,7 +1,8 @@
-#include "base/cores.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>
+
+#include "base/thread_pool.h"
 
 namespace glove {
 namespace {

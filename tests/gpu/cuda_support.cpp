@@ -4,8 +4,8 @@
 #include <mutex>
 #include <thread>
 
-#include "base/cores.h"
 #include "base/float_environment.h"
+#include "base/thread_pool.h"
 #include "cpu/cpu_backend.h"
 #include "gpu/backend/cuda_backend.h"
 #include "gpu/backend/cuda_device.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "base/utf8.h"
+#include "base/concat.h"
 
 namespace glove {
 namespace {

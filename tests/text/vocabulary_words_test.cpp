@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/utf8.h"
 #include "model/model_builder.h"
 #include "tests/cpu/test_support.h"
 

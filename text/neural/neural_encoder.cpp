@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "base/concat.h"
-#include "base/cores.h"
 #include "base/system_calls.h"
 #include "base/thread_pool.h"
 #include "model/limits.h"

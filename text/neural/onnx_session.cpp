@@ -7,7 +7,6 @@
 
 #include "base/concat.h"
 #include "base/system_calls.h"
-#include "base/utf8.h"
 
 namespace glove::neural {
 namespace {

@@ -11,7 +11,6 @@
 #include <string>
 #include <vector>
 
-#include "base/cancel.h"
 #include "base/io_thread.h"
 #include "base/status.h"
 

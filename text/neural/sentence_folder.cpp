@@ -9,7 +9,6 @@
 #include "base/crc32.h"
 #include "base/file.h"
 #include "base/file_calls.h"
-#include "base/utf8.h"
 #include "text/tokenizers/json.h"
 
 namespace glove::neural {

@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 
-#include "base/cancel.h"
 #include "base/status.h"
 #include "model/metric.h"
 #include "model/stored_tokenizer.h"

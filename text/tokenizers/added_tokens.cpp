@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "base/utf8.h"
+#include "base/concat.h"
 
 namespace glove::tokenizers {
 

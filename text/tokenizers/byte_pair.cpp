@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "base/utf8.h"
+#include "base/concat.h"
 #include "text/tokenizers/byte_tokens.h"
 #include "text/tokenizers/model.h"
 #include "text/tokenizers/unicode.h"

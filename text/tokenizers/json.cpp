@@ -6,7 +6,6 @@
 
 #include "base/concat.h"
 #include "base/json.h"
-#include "base/utf8.h"
 
 namespace glove::tokenizers {
 namespace {

@@ -11,7 +11,6 @@
 #include <variant>
 #include <vector>
 
-#include "base/cancel.h"
 #include "base/status.h"
 
 namespace glove::tokenizers {

@@ -1,5 +1,5 @@
 // Metaspace: SentencePiece's way to keep spaces, as "▁" at the beginning of words.
-#include "base/utf8.h"
+#include "base/concat.h"
 #include "text/tokenizers/pre_tokenizers.h"
 #include "text/tokenizers/unicode.h"
 

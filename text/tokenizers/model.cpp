@@ -1,6 +1,6 @@
 #include "text/tokenizers/model.h"
 
-#include "base/utf8.h"
+#include "base/concat.h"
 
 namespace glove::tokenizers {
 

@@ -1,6 +1,6 @@
 #include "text/tokenizers/normalizers.h"
 
-#include "base/utf8.h"
+#include "base/concat.h"
 #include "text/tokenizers/charsmap.h"
 #include "text/tokenizers/pattern.h"
 

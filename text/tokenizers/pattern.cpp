@@ -3,7 +3,7 @@
 #include <charconv>
 #include <limits>
 
-#include "base/utf8.h"
+#include "base/concat.h"
 #include "text/tokenizers/unicode.h"
 
 namespace glove::tokenizers {

@@ -1,7 +1,6 @@
 #include "text/tokenizers/post_processor.h"
 
 #include "base/concat.h"
-#include "base/utf8.h"
 
 namespace glove::tokenizers {
 namespace {

@@ -3,7 +3,7 @@
 #include <iterator>
 #include <span>
 
-#include "base/utf8.h"
+#include "base/concat.h"
 #include "text/tokenizers/pattern.h"
 #include "text/tokenizers/unicode.h"
 #include "text/tokenizers/unicode_tables.h"

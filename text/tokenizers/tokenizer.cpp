@@ -7,7 +7,7 @@
 #include <span>
 #include <utility>
 
-#include "base/utf8.h"
+#include "base/concat.h"
 #include "text/tokenizers/added_tokens.h"
 #include "text/tokenizers/json.h"
 #include "text/tokenizers/model.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/cancel.h"
+#include "base/status.h"
 
 namespace glove::tokenizers {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "base/cancel.h"
+#include "base/status.h"
 
 namespace glove::tokenizers {
 

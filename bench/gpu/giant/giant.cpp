@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "base/cores.h"
 #include "base/float_environment.h"
+#include "base/thread_pool.h"
 #include "bench/gpu/giant/check.h"
 #include "bench/gpu/giant/rows.h"
 #include "bench/gpu/giant/session.h"

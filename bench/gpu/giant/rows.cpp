@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/cores.h"
 #include "base/thread_pool.h"
 #include "bench/gpu/giant/shared_array.h"
 #include "gpu/residency/model_slice.h"
