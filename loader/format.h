@@ -20,8 +20,10 @@ struct Format {
   bool takes_tensor;
   // Returns true if the input looks like this format. Called in the table's order, and the first format that
   // returns true is used. An error, such as an interrupt, means that this could not be determined.
-  Result<bool> (*sniff)(const Input& input, const ReadOptions& options);
-  Result<std::unique_ptr<RowReader>> (*open)(const Input& input, const ReadOptions& options);
+  using Sniff = Result<bool>(const Input& input, const ReadOptions& options);
+  using Open = Result<std::unique_ptr<RowReader>>(const Input& input, const ReadOptions& options);
+  Sniff* sniff;
+  Open* open;
 };
 
 // Whether a file with these first bytes is a pointer of Git LFS, and the error for one.

@@ -8,31 +8,13 @@
 
 namespace glove {
 
-// Each pair is one row of the table: Format::sniff and Format::open.
-Result<bool> sniff_glove_model(const Input& input, const ReadOptions& options);
-Result<std::unique_ptr<RowReader>> open_glove_model(const Input& input, const ReadOptions& options);
-Result<bool> sniff_glove_shards(const Input& input, const ReadOptions& options);
-Result<std::unique_ptr<RowReader>> open_glove_shards(const Input& input, const ReadOptions& options);
-Result<bool> sniff_fasttext(const Input& input, const ReadOptions& options);
-Result<std::unique_ptr<RowReader>> open_fasttext(const Input& input, const ReadOptions& options);
-Result<bool> sniff_numpy(const Input& input, const ReadOptions& options);
-Result<std::unique_ptr<RowReader>> open_numpy(const Input& input, const ReadOptions& options);
-Result<bool> sniff_safetensors(const Input& input, const ReadOptions& options);
-Result<std::unique_ptr<RowReader>> open_safetensors(const Input& input, const ReadOptions& options);
-Result<bool> sniff_static_model(const Input& input, const ReadOptions& options);
-Result<std::unique_ptr<RowReader>> open_static_model(const Input& input, const ReadOptions& options);
-Result<bool> sniff_word2vec_binary(const Input& input, const ReadOptions& options);
-Result<std::unique_ptr<RowReader>> open_word2vec_binary(const Input& input, const ReadOptions& options);
-Result<bool> sniff_word2vec_text(const Input& input, const ReadOptions& options);
-Result<std::unique_ptr<RowReader>> open_word2vec_text(const Input& input, const ReadOptions& options);
-Result<bool> sniff_text_matrix(const Input& input, const ReadOptions& options);
-Result<std::unique_ptr<RowReader>> open_text_matrix(const Input& input, const ReadOptions& options);
-Result<bool> sniff_norm_text(const Input& input, const ReadOptions& options);
-Result<std::unique_ptr<RowReader>> open_norm_text(const Input& input, const ReadOptions& options);
-Result<bool> sniff_glove_text(const Input& input, const ReadOptions& options);
-Result<std::unique_ptr<RowReader>> open_glove_text(const Input& input, const ReadOptions& options);
-Result<bool> sniff_norm_binary(const Input& input, const ReadOptions& options);
-Result<std::unique_ptr<RowReader>> open_norm_binary(const Input& input, const ReadOptions& options);
+// Each pair is one row of the table.
+Format::Sniff sniff_glove_model, sniff_glove_shards, sniff_fasttext, sniff_numpy, sniff_safetensors,
+    sniff_static_model, sniff_word2vec_binary, sniff_word2vec_text, sniff_text_matrix, sniff_norm_text,
+    sniff_glove_text, sniff_norm_binary;
+Format::Open open_glove_model, open_glove_shards, open_fasttext, open_numpy, open_safetensors,
+    open_static_model, open_word2vec_binary, open_word2vec_text, open_text_matrix, open_norm_text,
+    open_glove_text, open_norm_binary;
 
 // Returns a safetensors file for random access, unpacked as far as its header describes it.
 Result<std::shared_ptr<const File>> safetensors_file(const Input& input);
