@@ -2,6 +2,9 @@
 #pragma once
 
 #include <charconv>
+#include <optional>
+#include <string_view>
+#include <system_error>
 #include <version>
 
 #ifndef __cpp_lib_to_chars
@@ -19,5 +22,14 @@ inline std::from_chars_result from_chars(const char* begin, const char* end, dou
   return fast_float_from_chars(begin, end, value);
 }
 #endif
+
+// Returns the number that a text is, as from_chars() reads it; nullopt if more stands there, or less, or T
+// cannot hold the number.
+template <class T>
+std::optional<T> number_from(std::string_view text) {
+  T value{};
+  const auto [end, error] = from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
 
 }  // namespace glove

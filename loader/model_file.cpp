@@ -228,10 +228,8 @@ class ModelFileReader {
   template <class T>
   Status read_number(std::string_view key, T& number) const {
     const std::string_view text = header_.metadata_value(key);
-    const auto [end, error] = from_chars(text.data(), text.data() + text.size(), number);
-    if (error == std::errc() && end == text.data() + text.size() && number > 0 &&
-        std::isfinite(static_cast<double>(number)))
-      return {};
+    number = number_from<T>(text).value_or(0);
+    if (number > 0 && std::isfinite(static_cast<double>(number))) return {};
     return corrupt_file(path_, "the metadata key '", key, "' is '", escaped(text),
                         "', but must be a number above 0");
   }
@@ -353,8 +351,8 @@ class ModelFileReader {
     if (!std::ranges::all_of(planes.centroids, [](float value) { return std::isfinite(value); }))
       return corrupt_file(path_, "the tensor '", kListCentroids, "' has a component that is NaN or infinite");
     const std::string_view most_k = header_.metadata_value(kPlanesMostKKey);
-    const auto [end, error] = std::from_chars(most_k.data(), most_k.data() + most_k.size(), planes.most_k);
-    if (error != std::errc() || end != most_k.data() + most_k.size() || planes.most_k < 0)
+    planes.most_k = number_from<int64_t>(most_k).value_or(-1);
+    if (planes.most_k < 0)
       return corrupt_file(path_, "the metadata key '", kPlanesMostKKey, "' is '", escaped(most_k),
                           "', but must be a whole number of at least 0");
     part_.planes = &planes;

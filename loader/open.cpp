@@ -3,7 +3,6 @@
 #include <cmath>
 #include <memory>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -117,11 +116,8 @@ bool add_line(std::string_view line, const Vocabulary& vocabulary, std::vector<d
   if (line.empty()) return true;
   const size_t separator = line.find_last_of(" \t");
   if (separator == std::string_view::npos || separator == 0) return false;
-  const std::string_view number = line.substr(separator + 1);
-  double count = 0;
-  const auto [end, error] = from_chars(number.data(), number.data() + number.size(), count);
-  if (error != std::errc() || end != number.data() + number.size() || !std::isfinite(count) || count < 0)
-    return false;
+  const double count = number_from<double>(line.substr(separator + 1)).value_or(-1);
+  if (!std::isfinite(count) || count < 0) return false;
   const auto id = vocabulary.find_exact(line.substr(0, separator));
   if (!id || counted[static_cast<size_t>(*id)]) return true;
   counts[static_cast<size_t>(*id)] = count;

@@ -1,12 +1,12 @@
 #include "loader/shard.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <utility>
 
 #include "base/concat.h"
 #include "base/file.h"
+#include "base/float_from_chars.h"
 #include "base/json.h"
 #include "loader/model_format.h"
 #include "model/limits.h"
@@ -20,11 +20,8 @@ constexpr std::string_view kTotalSize = "total_size";
 
 // Returns a count from 0 to kMaxRows, or nullopt for any other text.
 std::optional<int64_t> parse_count(std::string_view text) {
-  int64_t count = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (error != std::errc() || stop != text.data() + text.size() || count < 0 || count > kMaxRows)
-    return std::nullopt;
-  return count;
+  const std::optional<int64_t> count = number_from<int64_t>(text);
+  return count && *count >= 0 && *count <= kMaxRows ? count : std::nullopt;
 }
 
 // The key of a shard in the weight map: the names sort in the order of the rows.

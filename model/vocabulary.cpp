@@ -1,11 +1,11 @@
 #include "model/vocabulary.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 
 #include "base/concat.h"
 #include "base/float_environment.h"
+#include "base/float_from_chars.h"
 #include "base/require.h"
 
 namespace glove {
@@ -38,13 +38,8 @@ std::string integer_word(int64_t key) {
 }
 
 std::optional<int64_t> integer_key(std::string_view word) {
-  const char* end = word.data() + word.size();
-  const char* digits = word.data() + (word.starts_with('-') ? 1 : 0);
-  int64_t key = 0;
-  const auto [stop, error] = std::from_chars(word.data(), end, key);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  if (*digits == '0' && word != "0") return std::nullopt;  // 05, 00, -0
-  return key;
+  if (word != "0" && (word.starts_with('0') || word.starts_with("-0"))) return std::nullopt;  // 05, 00, -0
+  return number_from<int64_t>(word);
 }
 
 int32_t Vocabulary::sorted_id(int64_t position) const {

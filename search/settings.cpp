@@ -1,9 +1,10 @@
 #include "search/settings.h"
+
+#include <cstdlib>
+
 #include "base/concat.h"
 #include "base/file_calls.h"
-
-#include <charconv>
-#include <cstdlib>
+#include "base/float_from_chars.h"
 
 namespace glove {
 namespace {
@@ -28,11 +29,7 @@ std::string spell_backend(int64_t value, const Backends& backends) {
 
 // Parses a non-negative integer without a sign.
 std::optional<int64_t> parse_count(std::string_view value) {
-  int64_t number = 0;
-  if (value.empty() || value[0] == '-') return std::nullopt;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (error != std::errc() || end != value.data() + value.size()) return std::nullopt;
-  return number;
+  return value.starts_with('-') ? std::nullopt : number_from<int64_t>(value);
 }
 
 // `of_zero` is what 0 means.

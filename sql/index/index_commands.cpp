@@ -1,12 +1,12 @@
 #include "sql/index/index_commands.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <limits>
 #include <numeric>
 
 #include "base/concat.h"
+#include "base/float_from_chars.h"
 #include "base/scope_exit.h"
 #include "live/merge_rule.h"
 #include "sql/adapter/own_statement.h"
@@ -103,9 +103,8 @@ Status IndexCommands::work(std::string_view command) {
   int64_t most = std::numeric_limits<int64_t>::max();
   bool is_known = merge || command == "sync";
   if (command.starts_with(kSomeRows)) {
-    const char* const end = command.data() + command.size();
-    const auto [stop, code] = std::from_chars(command.data() + kSomeRows.size(), end, most);
-    is_known = code == std::errc() && stop == end && most > 0;
+    most = number_from<int64_t>(command.substr(kSomeRows.size())).value_or(0);
+    is_known = most > 0;
   }
   if (!is_known)
     return {ErrorCode::kInvalidArgument, index_.name + ": there is no command " + quoted_value(command) +

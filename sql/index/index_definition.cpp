@@ -1,9 +1,9 @@
 #include "sql/index/index_definition.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
+#include "base/float_from_chars.h"
 #include "live/list_maker.h"
 #include "live/segment_planes.h"
 #include "model/limits.h"
@@ -53,17 +53,14 @@ constexpr const char* kExample =
     "in place of vector";
 
 Status set_dims(IndexDefinition& index, const std::string& value) {
-  const char* const end = value.data() + value.size();
-  const auto [stop, code] = std::from_chars(value.data(), end, index.dims);
-  if (code == std::errc() && stop == end && index.dims >= 1 && index.dims <= kMaxDims) return {};
+  index.dims = number_from<int64_t>(value).value_or(0);
+  if (index.dims >= 1 && index.dims <= kMaxDims) return {};
   return index_error(index, "dims must be an integer from 1 to ", kMaxDims, ", but is ", quoted_value(value));
 }
 
 Status set_lists(IndexDefinition& index, const std::string& value) {
-  const char* const end = value.data() + value.size();
-  const auto [stop, code] = std::from_chars(value.data(), end, index.lists);
-  const bool is_number = code == std::errc() && stop == end;
-  if (is_number && index.lists >= 1 && index.lists <= live::kMostLists) return {};
+  index.lists = number_from<int64_t>(value).value_or(0);
+  if (index.lists >= 1 && index.lists <= live::kMostLists) return {};
   if (value != "auto" && value != "none")
     return index_error(index, "lists must be 'auto', 'none' or an integer from 1 to ", live::kMostLists,
                        ", but is ", quoted_value(value));

@@ -15,10 +15,8 @@ namespace {
 
 // True for text such as '3' and '3.0', but not for 'inf'.
 bool is_whole_number(std::string_view text) {
-  const char* const end = text.data() + text.size();
-  double number = 0;
-  const auto [stop, error] = from_chars(text.data(), end, number);
-  return error == std::errc() && stop == end && std::isfinite(number) && number == std::floor(number);
+  const std::optional<double> number = number_from<double>(text);
+  return number && std::isfinite(*number) && *number == std::floor(*number);
 }
 
 // Returns why word and expr cannot be combined. REQUIRES: expr does not start with an operator.
