@@ -34,10 +34,7 @@ Status glove_load(sqlite3_context* context, Arguments arguments) {
   if (name && name->empty())
     return Status(ErrorCode::kInvalidArgument,
                   "glove_load: the name must not be empty; omit it or pass NULL to use the file's name");
-  OpenOptions options;
-  if (json) {
-    GLOVE_ASSIGN_OR_RETURN(options, parse_load_options(*json, LoadSource::kFile, "glove_load"));
-  }
+  GLOVE_ASSIGN_OR_RETURN(OpenOptions options, parse_load_options(json, LoadSource::kFile, "glove_load"));
   WorkWatch watch(connection_of(context), "glove_load: " + quoted_value(path));
   options.interrupted = watch.interrupted();
   options.progress = [report = watch.progress()](int64_t done, int64_t total) {

@@ -123,10 +123,7 @@ Status glove_load_table(sqlite3_context* context, Arguments arguments) {
   GLOVE_ASSIGN_OR_RETURN(const std::string_view sql, required_text(arguments, 1, kFunction, "SQL"));
   GLOVE_ASSIGN_OR_RETURN(const auto json, optional_text(arguments, 2, kFunction, "options"));
   if (name.empty()) return load_error("the name must not be empty");
-  OpenOptions options;
-  if (json) {
-    GLOVE_ASSIGN_OR_RETURN(options, parse_load_options(*json, LoadSource::kTable, kFunction));
-  }
+  GLOVE_ASSIGN_OR_RETURN(const OpenOptions options, parse_load_options(json, LoadSource::kTable, kFunction));
   if (sql.find('\0') != std::string_view::npos) return load_error("the SQL must not contain a NUL byte");
   sqlite3* db = sqlite3_context_db_handle(context);
   // The rows could call glove_load_table again, with SQL from a table, and so recurse without end; during a

@@ -31,9 +31,8 @@ Status glove_save(sqlite3_context* context, Arguments arguments) {
   GLOVE_ASSIGN_OR_RETURN(const std::string_view name, required_text(arguments, 0, kFunction, "name"));
   GLOVE_ASSIGN_OR_RETURN(const std::string_view path, required_text(arguments, 1, kFunction, "path"));
   GLOVE_ASSIGN_OR_RETURN(const auto json, optional_text(arguments, 2, kFunction, "options"));
-  SaveOptions options;
-  if (json)
-    GLOVE_RETURN_IF_ERROR(parse_options(*json, kFunction, "{\"overwrite\":true}", kSaveOptions, options));
+  GLOVE_ASSIGN_OR_RETURN(const SaveOptions options,
+                         parse_options<SaveOptions>(json, kFunction, "{\"overwrite\":true}", kSaveOptions));
   if (path.empty() || path.find('\0') != std::string_view::npos)
     return invalid_argument("glove_save: the path must not be empty or contain a NUL byte");
   GLOVE_ASSIGN_OR_RETURN(const CatalogEntry entry, connection_of(context).find(name));

@@ -1,6 +1,5 @@
 #include "sql/models/load_options.h"
 
-#include <array>
 #include <optional>
 #include <string>
 #include <utility>
@@ -28,14 +27,13 @@ bool take_threads(const JsonValue& value, OpenOptions& options) {
 
 constexpr JsonOption<OpenOptions> kThreads = {"threads", "an integer from 0 (all cores) to 1024",
                                               take_threads};
+constexpr std::pair<const char*, RowMetric> kRowMetrics[] = {
+    {"cosine", RowMetric::kCosine}, {"dot", RowMetric::kDot}, {"l2", RowMetric::kL2}};
 constexpr JsonOption<OpenOptions> kTableOptions[] = {
-    {"metric", "cosine, dot or l2",
-     [](const JsonValue& value, OpenOptions& options) {
-       constexpr std::array<std::pair<const char*, RowMetric>, 3> kChoices = {
-           {{"cosine", RowMetric::kCosine}, {"dot", RowMetric::kDot}, {"l2", RowMetric::kL2}}};
-       return take_choice(value, kChoices, options.metric);
-     }},
-    kThreads};
+    {"metric", "cosine, dot or l2", store_choice<&OpenOptions::metric, kRowMetrics>}, kThreads};
+constexpr std::pair<const char*, bool> kInvalid[] = {{"skip", true}, {"error", false}};
+constexpr std::pair<const char*, InvalidUtf8> kInvalidUtf8[] = {
+    {"replace", InvalidUtf8::kReplace}, {"skip", InvalidUtf8::kSkip}, {"keep", InvalidUtf8::kKeep}};
 
 bool take_prompt(const JsonValue& value, std::optional<std::string>& prompt) {
   if (value.kind == JsonKind::kText) prompt = value.text;
@@ -58,14 +56,11 @@ constexpr JsonOption<OpenOptions> kFileOptions[] = {
      [](const JsonValue& value, OpenOptions& options) { return take_text(value, options.counts_path); }},
     {"invalid", "skip or error",
      [](const JsonValue& value, OpenOptions& options) {
-       constexpr std::array<std::pair<const char*, bool>, 2> kChoices = {{{"skip", true}, {"error", false}}};
-       return take_choice(value, kChoices, options.read.skip_invalid);
+       return take_choice(value, kInvalid, options.read.skip_invalid);
      }},
     {"invalid_utf8", "replace, skip or keep",
      [](const JsonValue& value, OpenOptions& options) {
-       constexpr std::array<std::pair<const char*, InvalidUtf8>, 3> kChoices = {
-           {{"replace", InvalidUtf8::kReplace}, {"skip", InvalidUtf8::kSkip}, {"keep", InvalidUtf8::kKeep}}};
-       return take_choice(value, kChoices, options.read.invalid_utf8);
+       return take_choice(value, kInvalidUtf8, options.read.invalid_utf8);
      }},
     {"old", &OpenOptions::accepts_old},
     {"prompt", "a text",
@@ -84,13 +79,11 @@ constexpr JsonOption<OpenOptions> kFileOptions[] = {
 
 }  // namespace
 
-Result<OpenOptions> parse_load_options(std::string_view json, LoadSource source, std::string_view function) {
-  constexpr std::string_view kExample = "{\"threads\":2}";
-  OpenOptions options;
+Result<OpenOptions> parse_load_options(std::optional<std::string_view> json, LoadSource source,
+                                       std::string_view function) {
   const std::span<const JsonOption<OpenOptions>> known =
       source == LoadSource::kTable ? std::span<const JsonOption<OpenOptions>>(kTableOptions) : kFileOptions;
-  GLOVE_RETURN_IF_ERROR(parse_options(json, function, kExample, known, options));
-  return options;
+  return parse_options<OpenOptions>(json, function, "{\"threads\":2}", known);
 }
 
 }  // namespace glove::sql

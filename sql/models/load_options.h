@@ -1,6 +1,7 @@
 // The options argument of glove_load and glove_load_table: a JSON object.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "base/status.h"
@@ -11,7 +12,7 @@ namespace glove::sql {
 // What is loaded. Some options apply only to files.
 enum class LoadSource { kFile, kTable };
 
-// Parses the options, which are:
+// Parses the options, which have their defaults if there is no text. They are:
 //
 // option      applies to   value          meaning
 // dims        encoder      1 to 65536     the first dimensions of its vectors; default: all
@@ -35,6 +36,7 @@ enum class LoadSource { kFile, kTable };
 //
 // It is an error if `json` is not a JSON object, an option is unknown, or a value is invalid; the message
 // begins with `function`, names the offender, and lists what is allowed.
-Result<OpenOptions> parse_load_options(std::string_view json, LoadSource source, std::string_view function);
+Result<OpenOptions> parse_load_options(std::optional<std::string_view> json, LoadSource source,
+                                       std::string_view function);
 
 }  // namespace glove::sql

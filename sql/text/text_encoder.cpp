@@ -1,7 +1,6 @@
 #include "sql/text/text_encoder.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <utility>
 
@@ -20,50 +19,23 @@ namespace {
 // What a parsed tokenizer needs per byte of its JSON; an estimate for the cache.
 constexpr size_t kBytesPerJsonByte = 3;
 
-bool take_method(const JsonValue& value, TextOptions& options) {
-  using Method = TextOptions::Method;
-  constexpr std::array<std::pair<const char*, Method>, 2> kMethods = {
-      {{"words", Method::kWords}, {"tokenizer", Method::kTokenizer}}};
-  Method method{};
-  if (!take_choice(value, kMethods, method)) return false;
-  options.method = method;
-  return true;
-}
+using TextMethod = TextOptions::Method;
+constexpr std::pair<const char*, TextMethod> kTextMethods[] = {{"words", TextMethod::kWords},
+                                                               {"tokenizer", TextMethod::kTokenizer}};
+constexpr std::pair<const char*, WeightSource> kWeightSources[] = {
+    {"zipf", WeightSource::kZipf}, {"none", WeightSource::kNone}, {"model", WeightSource::kModel}};
 
 bool take_a(const JsonValue& value, TextOptions& options) {
-  options.for_words = true;
   return take_number(value, 0, 1e300, options.a) && options.a > 0;
-}
-
-bool take_components(const JsonValue& value, TextOptions& options) {
-  options.for_words = true;
-  return take_whole(value, 0, options.components) && options.components <= kMostCommonComponents;
-}
-
-bool take_weights(const JsonValue& value, TextOptions& options) {
-  options.for_words = true;
-  constexpr std::array<std::pair<const char*, WeightSource>, 3> kSources = {
-      {{"zipf", WeightSource::kZipf}, {"none", WeightSource::kNone}, {"model", WeightSource::kModel}}};
-  return take_choice(value, kSources, options.weights);
-}
-
-bool take_lower_case(const JsonValue& value, TextOptions& options) {
-  options.for_words = true;
-  return take_flag(value, options.lower_case);
-}
-
-bool take_longest_match(const JsonValue& value, TextOptions& options) {
-  options.for_words = true;
-  return take_flag(value, options.longest_match);
 }
 
 constexpr JsonOption<TextOptions> kTextOptions[] = {
     {"a", "a number above 0", take_a},
-    {"components", "an integer from 0 to 10", take_components},
-    {"weights", "\"zipf\", \"none\" or \"model\"", take_weights},
-    {"lower_case", "true or false", take_lower_case},
-    {"longest_match", "true or false", take_longest_match},
-    {"method", "\"words\" or \"tokenizer\"", take_method}};
+    {"components", &TextOptions::components, 0, kMostCommonComponents},
+    {"weights", "\"zipf\", \"none\" or \"model\"", store_choice<&TextOptions::weights, kWeightSources>},
+    {"lower_case", &TextOptions::lower_case},
+    {"longest_match", &TextOptions::longest_match},
+    {"method", "\"words\" or \"tokenizer\"", store_choice<&TextOptions::method, kTextMethods>}};
 
 Result<WordWeights> weights_of(const Model& model, const TextOptions& options, std::string_view function) {
   switch (options.weights) {
@@ -123,9 +95,8 @@ void record(Connection& connection, const Model& model, double microseconds) {
 
 // Returns whether texts are encoded by the model's tokenizer.
 Result<bool> uses_tokenizer(const Model& model, const TextOptions& options, std::string_view function) {
-  using Method = TextOptions::Method;
   const bool has_tokenizer = model.source().tokenizer != nullptr;
-  const bool uses = options.method ? *options.method == Method::kTokenizer : has_tokenizer;
+  const bool uses = options.method ? *options.method == TextMethod::kTokenizer : has_tokenizer;
   if (uses && !has_tokenizer)
     return invalid_value(function, "the model from ", model.path(),
                          " has no tokenizer for the option \"method\":\"tokenizer\"; omit it, or "
@@ -176,10 +147,7 @@ Result<std::shared_ptr<const TextEncoder>> make_encoder(Connection& connection, 
                                                         std::optional<std::string_view> options,
                                                         std::string_view function, bool for_words_only) {
   const Timer timer;
-  TextOptions parsed;
-  if (options) {
-    GLOVE_ASSIGN_OR_RETURN(parsed, parse_text_options(*options, function));
-  }
+  GLOVE_ASSIGN_OR_RETURN(const TextOptions parsed, parse_text_options(options, function));
   GLOVE_ASSIGN_OR_RETURN(const bool by_tokenizer, uses_tokenizer(*model, parsed, function));
   auto encoder = by_tokenizer ? static_encoder_of(connection, *model, function)
                               : make_word_encoder(connection, model, parsed, function, for_words_only);
@@ -203,15 +171,17 @@ Result<std::shared_ptr<const TextEncoder>> shared_encoder(Connection& connection
 
 }  // namespace
 
-Result<TextOptions> parse_text_options(std::string_view json, std::string_view function) {
-  TextOptions options;
-  GLOVE_RETURN_IF_ERROR(parse_options(json, function, "{\"components\":0}", kTextOptions, options));
+Result<TextOptions> parse_text_options(std::optional<std::string_view> json, std::string_view function) {
+  size_t given = 0;
+  GLOVE_ASSIGN_OR_RETURN(TextOptions options, parse_options<TextOptions>(json, function, "{\"components\":0}",
+                                                                         kTextOptions, {}, &given));
+  options.for_words = given > (options.method ? 1 : 0);
   return options;
 }
 
 int text_vector_version(const Model& model, std::string_view options) {
   constexpr int kOfWords = 2, kOther = 1;
-  const auto parsed = options.empty() ? Result<TextOptions>(TextOptions()) : parse_text_options(options, {});
+  const auto parsed = parse_text_options(options.empty() ? "{}" : options, {});
   if (model.source().encoder != nullptr || !parsed.ok() || !parsed.value().longest_match) return kOther;
   const auto by_tokenizer = uses_tokenizer(model, parsed.value(), {});
   return by_tokenizer.ok() && !by_tokenizer.value() ? kOfWords : kOther;

@@ -38,9 +38,10 @@ struct TextOptions {
 // lower_case  true, false               whether words are looked up in lower case (default true)
 // longest_match  true, false            whether several words become one that the model has (default true)
 //
-// It is an error if `json` is not a JSON object, an option is unknown, or a value is invalid; the message
-// begins with `function`, names the offender, and lists what is allowed.
-Result<TextOptions> parse_text_options(std::string_view json, std::string_view function);
+// Without a text all have their defaults. It is an error if `json` is not a JSON object, an option is
+// unknown, or a value is invalid; the message begins with `function`, names the offender, and lists what is
+// allowed.
+Result<TextOptions> parse_text_options(std::optional<std::string_view> json, std::string_view function);
 
 // Returns the version of the vectors that a model makes of texts with these options, which must be valid.
 int text_vector_version(const Model& model, std::string_view options);

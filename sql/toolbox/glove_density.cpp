@@ -49,8 +49,10 @@ struct DensityRows {
 };
 
 Status DensityRows::step(sqlite3_context*, Arguments row) {
-  if (!has_options && row.size() > 2)
-    GLOVE_RETURN_IF_ERROR(read_options(row[2], kDensity, "{\"width\":100}", kDensityOptions, options));
+  if (!has_options && row.size() > 2) {
+    GLOVE_ASSIGN_OR_RETURN(
+        options, read_options<DensityOptions>(row[2], kDensity, "{\"width\":100}", kDensityOptions));
+  }
   has_options = true;
   GLOVE_ASSIGN_OR_RETURN(const auto place, read_place(row, kDensity));
   if (!place) return {};

@@ -98,12 +98,12 @@ Status glove_derive(sqlite3_context* context, Arguments arguments) {
   GLOVE_ASSIGN_OR_RETURN(const std::string_view name, required_text(arguments, 0, kDerive, "name"));
   if (name.empty()) return invalid_argument("glove_derive: the name must not be empty");
   GLOVE_ASSIGN_OR_RETURN(const std::string_view json, required_text(arguments, 1, kDerive, "options"));
-  DeriveRequest request;
   Connection& connection = connection_of(context);
   WorkWatch watch(connection, concat(kDerive, ": the model ", quoted_value(name)));
   const InterruptCheck interrupted = watch.interrupted();
-  GLOVE_RETURN_IF_ERROR(
-      parse_options(json, kDerive, "{\"whiten\":true}", kDeriveOptions, request, interrupted));
+  GLOVE_ASSIGN_OR_RETURN(
+      const DeriveRequest request,
+      parse_options<DeriveRequest>(json, kDerive, "{\"whiten\":true}", kDeriveOptions, interrupted));
   GLOVE_ASSIGN_OR_RETURN(const auto of, model_name_argument(arguments, 2, kDerive));
   GLOVE_ASSIGN_OR_RETURN(CatalogEntry entry, connection.find(of));
   GLOVE_ASSIGN_OR_RETURN(ToolboxSubject subject, subject_of(engine_of(context), kDerive, std::move(entry)));

@@ -12,7 +12,6 @@
 //
 // Words without a direction are left out. Places are computed once for each set of rows and kept for the
 // process.
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -52,14 +51,11 @@ struct MapOptions {
   bool unit_rows = true;
 };
 
-bool take_method(const JsonValue& value, MapOptions& options) {
-  constexpr std::array<std::pair<const char*, MapMethod>, 3> kMethods = {
-      {{"auto", MapMethod::kAuto}, {"neighbors", MapMethod::kNeighbors}, {"pca", MapMethod::kPca}}};
-  return take_choice(value, kMethods, options.method);
-}
-
+constexpr std::pair<const char*, MapMethod> kMapMethods[] = {
+    {"auto", MapMethod::kAuto}, {"neighbors", MapMethod::kNeighbors}, {"pca", MapMethod::kPca}};
 constexpr JsonOption<MapOptions> kMapOptions[] = {
-    {"method", "\"auto\", \"neighbors\" or \"pca\"", take_method}, {"unit_rows", &MapOptions::unit_rows}};
+    {"method", "\"auto\", \"neighbors\" or \"pca\"", store_choice<&MapOptions::method, kMapMethods>},
+    {"unit_rows", &MapOptions::unit_rows}};
 
 // Moves the places, which are nearly those of the principal components, by the neighbours of each row.
 Status lay_out_neighbors(Engine& engine, const ToolboxSubject& subject, const PointSet& set,
@@ -111,8 +107,8 @@ Result<PlanePlaces> compute(Connection& connection, std::string_view table, cons
 
 // Reads the options and chooses the method; an error if the method cannot place this many words.
 Result<MapOptions> read_map_options(sqlite3_value* value, std::string_view table, int64_t words) {
-  MapOptions options;
-  GLOVE_RETURN_IF_ERROR(read_options(value, table, "{\"method\":\"pca\"}", kMapOptions, options));
+  GLOVE_ASSIGN_OR_RETURN(MapOptions options,
+                         read_options<MapOptions>(value, table, "{\"method\":\"pca\"}", kMapOptions));
   if (options.method == MapMethod::kNeighbors && words > kMostNeighborWords)
     return invalid_value(table, "the method \"neighbors\" places at most ", kMostNeighborWords,
                          " words, but there are ", words, "; name fewer words, or use the method \"pca\"");

@@ -96,8 +96,10 @@ void order_groups(SvgRows& rows) {
 }
 
 Status SvgRows::step(sqlite3_context*, Arguments row) {
-  if (!has_options && row.size() > 4)
-    GLOVE_RETURN_IF_ERROR(read_options(row[4], kSvg, "{\"width\":800}", kSvgOptions, options));
+  if (!has_options && row.size() > 4) {
+    GLOVE_ASSIGN_OR_RETURN(options,
+                           read_options<SvgMapOptions>(row[4], kSvg, "{\"width\":800}", kSvgOptions));
+  }
   has_options = true;
   GLOVE_ASSIGN_OR_RETURN(const auto place, read_place(row, kSvg));
   if (!place) return {};

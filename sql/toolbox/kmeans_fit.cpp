@@ -1,7 +1,6 @@
 #include "sql/toolbox/kmeans_fit.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <utility>
 
@@ -14,18 +13,12 @@
 namespace glove::sql {
 namespace {
 
-bool take_metric(const JsonValue& value, KMeansOptions& options) {
-  constexpr std::array<std::pair<const char*, Metric>, 2> kMetrics = {
-      {{"cosine", Metric::kCosine}, {"euclidean", Metric::kEuclidean}}};
-  return take_choice(value, kMetrics, options.metric);
-}
-
-bool take_init(const JsonValue& value, KMeansOptions& options) {
-  using Start = KMeansOptions::Start;
-  constexpr std::array<std::pair<const char*, Start>, 3> kStarts = {
-      {{"auto", Start::kAuto}, {"k-means++", Start::kSpread}, {"random", Start::kRandom}}};
-  return take_choice(value, kStarts, options.start);
-}
+constexpr std::pair<const char*, Metric> kFitMetrics[] = {{"cosine", Metric::kCosine},
+                                                          {"euclidean", Metric::kEuclidean}};
+constexpr std::pair<const char*, KMeansOptions::Start> kFitStarts[] = {
+    {"auto", KMeansOptions::Start::kAuto},
+    {"k-means++", KMeansOptions::Start::kSpread},
+    {"random", KMeansOptions::Start::kRandom}};
 
 bool take_seed(const JsonValue& value, KMeansOptions& options) {
   int64_t seed = 0;
@@ -34,9 +27,17 @@ bool take_seed(const JsonValue& value, KMeansOptions& options) {
   return true;
 }
 
+// option    value                       meaning
+// metric    "cosine", "euclidean"       how rows are compared (default "cosine")
+// init      "auto", "k-means++",        the first centroids; "auto" (default) means k-means++ up to
+//           "random"                    k = 256, and random rows above
+// seed      a non-negative integer      of the random numbers (default 0)
+// n_init    a positive integer          runs, of which the one with the least inertia is kept (default 1)
+// max_iter  a positive integer          iterations at most (default 100)
+// tol       a number from 0 to 1        stops when at most this share of the rows changes its cluster (0.001)
 constexpr JsonOption<KMeansOptions> kFitOptions[] = {
-    {"metric", "\"cosine\" or \"euclidean\"", take_metric},
-    {"init", "\"auto\", \"k-means++\" or \"random\"", take_init},
+    {"metric", "\"cosine\" or \"euclidean\"", store_choice<&KMeansOptions::metric, kFitMetrics>},
+    {"init", "\"auto\", \"k-means++\" or \"random\"", store_choice<&KMeansOptions::start, kFitStarts>},
     {"seed", "a non-negative integer", take_seed},
     {"n_init", &KMeansOptions::runs, 1},
     {"max_iter", &KMeansOptions::max_iterations, 1},
@@ -105,37 +106,6 @@ int64_t KMeansFit::bytes() const {
                               clustering.clusters.size() * sizeof(Clustering::Cluster) + sizeof(*this));
 }
 
-Result<KMeansOptions> read_kmeans_options(sqlite3_value* value, std::string_view table) {
-  KMeansOptions options;
-  GLOVE_RETURN_IF_ERROR(read_options(value, table, "{\"seed\":1}", kFitOptions, options));
-  return options;
-}
-
-Result<FoundFit> find_kmeans_fit(Connection::Pin& models, std::string_view table,
-                                 const vtab::InputValues& inputs, int first) {
-  Connection& connection = models.connection();
-  FoundFit found;
-  sqlite3_value* const count = inputs[first + kKMeansK];
-  if (count == nullptr) return invalid_value(table, "k must be the number of clusters, but is NULL");
-  const std::optional<int64_t> k = whole_number(count);
-  if (!k) return invalid_value(table, "k must be an integer, but is ", shown_value(count));
-  GLOVE_ASSIGN_OR_RETURN(const KMeansOptions options,
-                         read_kmeans_options(inputs[first + kKMeansOptions], table));
-  InterruptPoller poller(connection.db());
-  GLOVE_ASSIGN_OR_RETURN(
-      found.subject, read_subject(models, table, inputs[first + kKMeansWords], inputs[first + kKMeansModel],
-                                  inputs[first + kKMeansBackend], poller));
-  found.key = key_of(found.subject, *k, options);
-  auto fit = connection.engine().results().find_or_add<KMeansFit>(found.key, [&] {
-    WorkWatch watch(connection, concat(table, ": ", *k, " clusters of ", found.subject.count(),
-                                       " words of the model '", found.subject.entry.name, "'"));
-    return compute(connection.engine(), found.subject, *k, options, watch.interrupted());
-  });
-  if (!fit.ok()) return named_argument_error(table, fit.error());
-  found.fit = std::move(fit.value());
-  return found;
-}
-
 Status plan_kmeans(sqlite3_index_info* info, const KMeansColumns& columns) {
   GLOVE_RETURN_IF_ERROR(vtab::plan_inputs(info, columns.inputs, vtab::bit_of(columns.inputs.first + kKMeansK),
                                           kFitCost + columns.rows * kRowCost, columns.rows));
@@ -156,8 +126,28 @@ Status KMeansRows::find(Connection::Pin& models, const vtab::InputValues& inputs
                         const KMeansColumns& columns, int plan, Arguments values) {
   row_.reset();
   cluster_.reset();
-  GLOVE_ASSIGN_OR_RETURN(found_, find_kmeans_fit(models, columns.inputs.table, inputs, columns.inputs.first));
-  if ((plan & kKMeansByWord) != 0) look_up_word(models.connection().db(), values.back());
+  Connection& connection = models.connection();
+  const std::string_view table = columns.inputs.table;
+  const auto input = [&](KMeansInput which) { return inputs[columns.inputs.first + which]; };
+  if (input(kKMeansK) == nullptr)
+    return invalid_value(table, "k must be the number of clusters, but is NULL");
+  const std::optional<int64_t> k = whole_number(input(kKMeansK));
+  if (!k) return invalid_value(table, "k must be an integer, but is ", shown_value(input(kKMeansK)));
+  GLOVE_ASSIGN_OR_RETURN(
+      const KMeansOptions options,
+      read_options<KMeansOptions>(input(kKMeansOptions), table, "{\"seed\":1}", kFitOptions));
+  InterruptPoller poller(connection.db());
+  GLOVE_ASSIGN_OR_RETURN(subject_, read_subject(models, table, input(kKMeansWords), input(kKMeansModel),
+                                                input(kKMeansBackend), poller));
+  key_ = key_of(subject_, *k, options);
+  auto found = connection.engine().results().find_or_add<KMeansFit>(key_, [&] {
+    WorkWatch watch(connection, concat(table, ": ", *k, " clusters of ", subject_.count(),
+                                       " words of the model '", subject_.entry.name, "'"));
+    return compute(connection.engine(), subject_, *k, options, watch.interrupted());
+  });
+  if (!found.ok()) return named_argument_error(table, found.error());
+  fit_ = std::move(found.value());
+  if ((plan & kKMeansByWord) != 0) look_up_word(connection.db(), values.back());
   if ((plan & kKMeansByCluster) != 0 && sqlite3_value_numeric_type(values.back()) == SQLITE_INTEGER)
     cluster_ = sqlite3_value_int64(values.back()) - 1;
   return {};

@@ -35,28 +35,6 @@ struct KMeansFit {
   int64_t bytes() const;
 };
 
-// A fit and the model that its rows belong to.
-struct FoundFit {
-  ToolboxSubject subject;
-  std::string key;  // identifies everything that the fit depends on
-  std::shared_ptr<const KMeansFit> fit;
-};
-
-// Returns the fit for the inputs of a scan, of which k is the column `first`. Computes it unless the process
-// has it in its cache. Errors name the input; `table` begins the messages.
-Result<FoundFit> find_kmeans_fit(Connection::Pin& models, std::string_view table,
-                                 const vtab::InputValues& inputs, int first);
-
-// option    value                       meaning
-// metric    "cosine", "euclidean"       how rows are compared (default "cosine")
-// init      "auto", "k-means++",        the first centroids; "auto" (default) means k-means++ up to
-//           "random"                    k = 256, and random rows above
-// seed      a non-negative integer      of the random numbers (default 0)
-// n_init    a positive integer          runs, of which the one with the least inertia is kept (default 1)
-// max_iter  a positive integer          iterations at most (default 100)
-// tol       a number from 0 to 1        stops when at most this share of the rows changes its cluster (0.001)
-Result<KMeansOptions> read_kmeans_options(sqlite3_value* value, std::string_view table);
-
 // The positions of the columns in such a table. Static storage.
 struct KMeansColumns {
   vtab::InputColumns inputs;  // k, words, model, backend, options
@@ -76,16 +54,15 @@ Status plan_kmeans(sqlite3_index_info* info, const KMeansColumns& columns);
 // One scan of a fit.
 class KMeansRows {
  protected:
-  // Finds the fit, and reads the value of `word` or `cluster`, if there is one.
+  // Finds the fit for the inputs, which is computed unless the process has it in its cache, and reads the
+  // value of `word` or `cluster`, if there is one. Errors name the table and the input.
   Status find(Connection::Pin& models, const vtab::InputValues& inputs, const KMeansColumns& columns,
               int plan, Arguments values);
 
-  const KMeansFit& fit() const { return *found_.fit; }
-  const Vocabulary& words() const { return found_.subject.entry.model->vocabulary(); }
+  const KMeansFit& fit() const { return *fit_; }
+  const Vocabulary& words() const { return subject_.entry.model->vocabulary(); }
   // Of the rows [first, end) of the table, or of none.
-  FitRange range(int64_t first, int64_t end) const {
-    return {found_.key, found_.subject.entry.model, first, end};
-  }
+  FitRange range(int64_t first, int64_t end) const { return {key_, subject_.entry.model, first, end}; }
 
   // Of the requested word, or -1 if the fit lacks it; nullopt: visit all rows.
   std::optional<int64_t> row_;
@@ -95,7 +72,9 @@ class KMeansRows {
  private:
   void look_up_word(sqlite3* db, sqlite3_value* value);
 
-  FoundFit found_;
+  ToolboxSubject subject_;  // whose rows are clustered
+  std::string key_;         // identifies everything that the fit depends on
+  std::shared_ptr<const KMeansFit> fit_;
 };
 
 }  // namespace glove::sql

@@ -36,9 +36,7 @@ Result<PrincipalComponents> compute(Engine& engine, const ToolboxSubject& subjec
 }  // namespace
 
 Result<PrincipalOptions> read_pca_options(sqlite3_value* value, std::string_view table) {
-  PrincipalOptions options;
-  GLOVE_RETURN_IF_ERROR(read_options(value, table, "{\"center\":false}", kPcaOptions, options));
-  return options;
+  return read_options<PrincipalOptions>(value, table, "{\"center\":false}", kPcaOptions);
 }
 
 std::string pca_key(const ToolboxSubject& subject, const PrincipalOptions& options) {

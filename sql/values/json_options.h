@@ -1,14 +1,13 @@
 // Options that a function or table takes as a JSON object, such as those of glove_kmeans.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 
 #include "base/json.h"
@@ -24,9 +23,8 @@ constexpr int64_t kAnyWhole = std::numeric_limits<int64_t>::max();
 bool take_flag(const JsonValue& value, bool& flag);
 bool take_whole(const JsonValue& value, int64_t least, int64_t& number, int64_t most = kAnyWhole);
 bool take_number(const JsonValue& value, double least, double most, double& number);
-template <class Choice, size_t kCount>
-bool take_choice(const JsonValue& value, const std::array<std::pair<const char*, Choice>, kCount>& choices,
-                 Choice& choice) {
+template <class Choices, class Choice>
+bool take_choice(const JsonValue& value, const Choices& choices, Choice& choice) {  // pairs of a name and one
   if (value.kind != JsonKind::kText) return false;
   for (const auto& [name, meaning] : choices)
     if (value.text == name) {
@@ -34,6 +32,11 @@ bool take_choice(const JsonValue& value, const std::array<std::pair<const char*,
       return true;
     }
   return false;
+}
+// The same as a function for JsonOption, which stores the choice in a member.
+template <auto kMember, const auto& kChoices, class Options>
+bool store_choice(const JsonValue& value, Options& options) {
+  return take_choice(value, kChoices, options.*kMember);
 }
 
 // What messages call such an integer: "a positive integer", "an integer from 1 to 20".
@@ -96,13 +99,17 @@ Error unknown_option(std::string_view object, const std::string& name, const std
 Error wrong_option(std::string_view object, const std::string& name, const JsonValue& value,
                    const std::string& expects);
 
-// Sets the members of `options` that the JSON object names and does not change the others. An unknown option
-// or an invalid value is an error that lists what is allowed.
+// Returns the options with the members that the JSON object names set; without one, all have their defaults.
+// An unknown option or an invalid value is an error that lists what is allowed. `given`, unless it is null,
+// receives the number of members.
 template <class Options>
-Status parse_options(std::string_view json, std::string_view object, std::string_view example,
-                     std::type_identity_t<std::span<const JsonOption<Options>>> known, Options& options,
-                     const InterruptCheck& interrupted = {}) {
-  GLOVE_ASSIGN_OR_RETURN(const JsonMembers members, read_json_object(json, object, example, interrupted));
+Result<Options> parse_options(std::optional<std::string_view> json, std::string_view object,
+                              std::string_view example, std::span<const JsonOption<Options>> known,
+                              const InterruptCheck& interrupted = {}, size_t* given = nullptr) {
+  Options options;
+  if (!json) return options;
+  GLOVE_ASSIGN_OR_RETURN(const JsonMembers members, read_json_object(*json, object, example, interrupted));
+  if (given != nullptr) *given = members.size();
   for (const auto& [name, value] : members) {
     const JsonOption<Options>* option = nullptr;
     std::string names;
@@ -113,15 +120,15 @@ Status parse_options(std::string_view json, std::string_view object, std::string
     if (option == nullptr) return unknown_option(object, name, names);
     if (!option->take(value, options)) return wrong_option(object, name, value, option->expects());
   }
-  return {};
+  return options;
 }
 
 // The same for the text of an options input, as options_text() reads it.
 template <class Options>
-Status read_options(sqlite3_value* value, std::string_view object, std::string_view example,
-                    std::type_identity_t<std::span<const JsonOption<Options>>> known, Options& options) {
+Result<Options> read_options(sqlite3_value* value, std::string_view object, std::string_view example,
+                             std::span<const JsonOption<Options>> known) {
   GLOVE_ASSIGN_OR_RETURN(const std::string_view json, options_text(value, object));
-  return parse_options(json, object, example, known, options);
+  return parse_options<Options>(json, object, example, known);
 }
 
 }  // namespace glove::sql
