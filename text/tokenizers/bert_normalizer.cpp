@@ -1,5 +1,6 @@
 // BertNormalizer: removes control characters, sets ideographs apart, removes accents, makes lower case.
 #include <array>
+#include <memory>
 
 #include "text/tokenizers/normalizers.h"
 
@@ -14,12 +15,11 @@ bool is_ideograph(char32_t code) {
          (code >= 0xf900 && code <= 0xfaff) || (code >= 0x2f800 && code <= 0x2fa1f);
 }
 
-class BertNormalizer : public Normalizer {
+class BertNormalizer {
  public:
-  friend Result<std::unique_ptr<const Normalizer>> tokenizers::read_bert_normalizer(const JsonField& field);
+  friend Result<Normalizer> tokenizers::read_bert_normalizer(const JsonField& field);
 
-  void append(std::string_view text, NormalizerBuffers& buffers, std::string& out,
-              TextWork& work) const override {
+  void append(std::string_view text, NormalizerBuffers& buffers, std::string& out, TextWork& work) const {
     // ASCII characters do not take part in normalization forms, so what is between them can be treated by
     // itself.
     for (size_t at = 0; at < text.size() && !work.stop();) {
@@ -78,8 +78,8 @@ class BertNormalizer : public Normalizer {
 
 }  // namespace
 
-Result<std::unique_ptr<const Normalizer>> read_bert_normalizer(const JsonField& field) {
-  auto made = std::make_unique<BertNormalizer>();
+Result<Normalizer> read_bert_normalizer(const JsonField& field) {
+  const auto made = std::make_shared<BertNormalizer>();
   GLOVE_ASSIGN_OR_RETURN(made->cleans_, field.boolean("clean_text"));
   GLOVE_ASSIGN_OR_RETURN(made->separates_, field.boolean("handle_chinese_chars"));
   GLOVE_ASSIGN_OR_RETURN(made->lowers_, field.boolean("lowercase"));
@@ -92,7 +92,10 @@ Result<std::unique_ptr<const Normalizer>> read_bert_normalizer(const JsonField& 
     if (made->cleans_ && (flags & kWhite) != 0) mapped = ' ';
     made->drops_[byte] = made->cleans_ && (flags & kBertDropped) != 0;
   }
-  return std::unique_ptr<const Normalizer>(std::move(made));
+  return Normalizer{[made = std::shared_ptr<const BertNormalizer>(made)](
+                        std::string_view text, NormalizerBuffers& buffers, std::string& out, TextWork& work) {
+    made->append(text, buffers, out, work);
+  }};
 }
 
 }  // namespace glove::tokenizers

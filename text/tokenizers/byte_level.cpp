@@ -24,32 +24,6 @@ std::array<std::string, 256> alphabet() {
 constexpr std::string_view kWords =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
-class ByteLevel : public PreTokenizer {
- public:
-  friend Result<std::unique_ptr<const PreTokenizer>> tokenizers::read_byte_level(const JsonField& field);
-
-  void apply(PieceList& pieces, TextWork& work) const override {
-    pieces.rewrite(work, [&](std::string_view piece, std::string& out, const PieceSink& sink) {
-      std::string_view text = piece;
-      if (adds_space_ && !piece.starts_with(' ')) {
-        pieces.scratch.assign(1, ' ').append(piece);
-        text = pieces.scratch;
-      }
-      for (size_t begin = 0; begin < text.size() && !work.stop();) {
-        const size_t end = words_ ? words_->find(text, begin, work).end : text.size();
-        const size_t from = out.size();
-        append_spelled(text.substr(begin, end - begin), out, work);
-        sink(from, out.size());
-        begin = end;
-      }
-    });
-  }
-
- private:
-  bool adds_space_ = true;
-  std::optional<Pattern> words_;
-};
-
 }  // namespace
 
 void append_spelled(std::string_view bytes, std::string& out, TextWork& work) {
@@ -60,12 +34,26 @@ void append_spelled(std::string_view bytes, std::string& out, TextWork& work) {
   }
 }
 
-Result<std::unique_ptr<const PreTokenizer>> read_byte_level(const JsonField& field) {
-  auto made = std::make_unique<ByteLevel>();
-  GLOVE_ASSIGN_OR_RETURN(made->adds_space_, field.boolean("add_prefix_space"));
+Result<PreTokenizer> read_byte_level(const JsonField& field) {
+  GLOVE_ASSIGN_OR_RETURN(const bool adds_space, field.boolean("add_prefix_space"));
   GLOVE_ASSIGN_OR_RETURN(const bool finds_words, field.boolean("use_regex", true));
-  if (finds_words) made->words_ = Pattern::expression(kWords);
-  return std::unique_ptr<const PreTokenizer>(std::move(made));
+  const std::optional<Pattern> words = finds_words ? Pattern::expression(kWords) : std::nullopt;
+  return PreTokenizer{[=](PieceList& pieces, TextWork& work) {
+    pieces.rewrite(work, [&](std::string_view piece, std::string& out, const PieceSink& sink) {
+      std::string_view text = piece;
+      if (adds_space && !piece.starts_with(' ')) {
+        pieces.scratch.assign(1, ' ').append(piece);
+        text = pieces.scratch;
+      }
+      for (size_t begin = 0; begin < text.size() && !work.stop();) {
+        const size_t end = words ? words->find(text, begin, work).end : text.size();
+        const size_t from = out.size();
+        append_spelled(text.substr(begin, end - begin), out, work);
+        sink(from, out.size());
+        begin = end;
+      }
+    });
+  }};
 }
 
 }  // namespace glove::tokenizers

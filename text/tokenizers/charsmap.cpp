@@ -1,12 +1,31 @@
-#include "text/tokenizers/charsmap.h"
-
+// Precompiled: the table of SentencePiece's normalizer ("precompiled_charsmap").
+#include <cstdint>
 #include <cstring>
+#include <memory>
 
 #include "base/utf8.h"
-#include "text/tokenizers/unicode.h"
+#include "text/tokenizers/normalizers.h"
 
 namespace glove::tokenizers {
 namespace {
+
+// A double-array trie of strings (in the format of darts-clone) and their replacements. Immutable.
+class Charsmap {
+ public:
+  // Reads the base64 text of a charsmap.
+  static Result<Charsmap> read(const JsonField& field);
+
+  // Appends the normalized text. As in the reference, a grapheme cluster of fewer than 6 bytes is replaced as
+  // a whole by the replacement of the shortest key that begins it, and otherwise each character is.
+  void append_normalized(std::string_view text, std::string& out, TextWork& work) const;
+
+ private:
+  bool append_replacement(std::string_view key, std::string& out) const;
+
+  std::vector<uint32_t> units_;
+  std::string replacements_;    // each ends with NUL
+  bool keeps_ascii_[128] = {};  // characters that no key begins with
+};
 
 // Parts of a unit of the trie.
 bool has_leaf(uint32_t unit) {
@@ -40,28 +59,24 @@ uint32_t offset(uint32_t unit) {
   return count < 6 && (bits & ((1u << count) - 1)) == 0;
 }
 
-}  // namespace
-
-Result<Charsmap> Charsmap::read(const JsonField& field) {
+[[gnu::cold]] Result<Charsmap> Charsmap::read(const JsonField& field) {
   GLOVE_ASSIGN_OR_RETURN(const std::string text, field.string("precompiled_charsmap"));
   std::string bytes;
   if (!decode_base64(text, bytes)) return field.corrupt("has a precompiled_charsmap that is not base64");
-  const auto number = [&](size_t at) {
-    const auto byte = [&](size_t i) { return uint32_t{static_cast<unsigned char>(bytes[at + i])}; };
-    return byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24;
-  };
   Charsmap map;
-  if (bytes.size() < 4 || number(0) > bytes.size() - 4 || number(0) < 4)
+  uint32_t table_bytes = 0;
+  if (bytes.size() >= sizeof table_bytes) std::memcpy(&table_bytes, bytes.data(), sizeof table_bytes);
+  if (table_bytes < 4 || table_bytes > bytes.size() - 4)
     return field.corrupt("has a precompiled_charsmap of " + std::to_string(bytes.size()) +
                          " bytes, which is truncated");
-  const size_t units = number(0) / 4;
-  for (size_t i = 0; i < units; ++i) map.units_.push_back(number(4 + 4 * i));
-  map.replacements_ = bytes.substr(4 + 4 * units);
+  map.units_.resize(table_bytes / 4);
+  std::memcpy(map.units_.data(), bytes.data() + 4, 4 * map.units_.size());
+  map.replacements_ = bytes.substr(4 + 4 * map.units_.size());
   if (!is_valid_utf8(map.replacements_))
     return field.corrupt("has a precompiled_charsmap whose text is not UTF-8");
   for (uint32_t code = 1; code < 128; ++code) {
     const uint64_t child = offset(map.units_[0]) ^ code;
-    map.keeps_ascii_[code] = child >= units || label(map.units_[child]) != code;
+    map.keeps_ascii_[code] = child >= map.units_.size() || label(map.units_[child]) != code;
   }
   map.keeps_ascii_[0] = true;
   return map;
@@ -114,6 +129,27 @@ void Charsmap::append_normalized(std::string_view text, std::string& out, TextWo
     }
     begin = end;
   }
+}
+
+}  // namespace
+
+Result<Normalizer> read_precompiled(const JsonField& field) {
+  GLOVE_ASSIGN_OR_RETURN(Charsmap read, Charsmap::read(field));
+  const auto map = std::make_shared<const Charsmap>(std::move(read));
+  return Normalizer{[map](std::string_view text, NormalizerBuffers&, std::string& out, TextWork& work) {
+                      map->append_normalized(text, out, work);
+                    },
+                    // The reference does not account for characters that are removed at the beginning.
+                    [map](std::string_view text, size_t origin, std::string& out, TextWork& work) {
+                      out.clear();
+                      for (size_t begin = 0, end = origin;
+                           out.empty() && begin < text.size() && !work.stop();) {
+                        map->append_normalized(text.substr(begin, end - begin), out, work);
+                        begin = end;
+                        if (begin < text.size()) end += length_of(text[begin]);
+                      }
+                      return out.size();
+                    }};
 }
 
 }  // namespace glove::tokenizers

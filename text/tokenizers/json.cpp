@@ -1,10 +1,10 @@
 #include "text/tokenizers/json.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "base/concat.h"
+#include "base/float_from_chars.h"
 #include "base/json.h"
 
 namespace glove::tokenizers {
@@ -53,14 +53,11 @@ class TreeBuilder : public JsonHandler {
 
  private:
   static Json tree(JsonValue& read) {
-    uint64_t whole = 0;
-    const char* const end = read.text.data() + read.text.size();
     if (read.kind == JsonKind::kNull) return {};
     if (read.kind == JsonKind::kBoolean) return {read.flag};
     if (read.kind == JsonKind::kInteger && read.integer >= 0) return {static_cast<uint64_t>(read.integer)};
-    if (read.kind == JsonKind::kReal && !read.text.empty() &&  // an integer that only uint64_t holds
-        std::from_chars(read.text.data(), end, whole).ptr == end)
-      return {whole};
+    if (read.kind == JsonKind::kReal)  // an integer that only uint64_t holds
+      if (const auto whole = number_from<uint64_t>(read.text)) return {*whole};
     if (read.is_number()) return {read.number};
     if (read.kind == JsonKind::kText) return {std::move(read.text)};
     if (read.kind == JsonKind::kArray) return {JsonArray()};
@@ -170,6 +167,13 @@ Status JsonField::each(const std::function<Status(const JsonField&)>& use) const
     GLOVE_RETURN_IF_ERROR(use({(*array)[i], path_ + "[" + std::to_string(i) + "]", *source_}));
   }
   return {};
+}
+
+Status JsonField::each_step(const char* list, const UseStep& use) const {
+  GLOVE_ASSIGN_OR_RETURN(const std::string type, string("type"));
+  if (type != "Sequence") return use(*this, type);
+  GLOVE_ASSIGN_OR_RETURN(const JsonField steps, at(list));
+  return steps.each([&](const JsonField& step) { return step.each_step(list, use); });
 }
 
 Result<std::string> JsonField::string(const char* name) const {

@@ -74,6 +74,9 @@ class JsonField {
 
   // Calls use() with the elements of an array, until it fails or the poll stops.
   [[gnu::cold]] Status each(const std::function<Status(const JsonField&)>& use) const;
+  // Calls use() with this object and its "type", or with each object of a Sequence, which `list` names.
+  using UseStep = std::function<Status(const JsonField& step, const std::string& type)>;
+  [[gnu::cold]] Status each_step(const char* list, const UseStep& use) const;
 
   // Members of a type. With a default, they may be missing.
   [[gnu::cold]] Result<std::string> string(const char* name) const;

@@ -1,46 +1,12 @@
 #include "text/tokenizers/normalizers.h"
 
+#include <memory>
+
 #include "base/concat.h"
-#include "text/tokenizers/charsmap.h"
 #include "text/tokenizers/pattern.h"
 
 namespace glove::tokenizers {
 namespace {
-
-class FormNormalizer : public Normalizer {
- public:
-  explicit FormNormalizer(Form form) : form_(form) {}
-  void append(std::string_view text, NormalizerBuffers& buffers, std::string& out,
-              TextWork& work) const override {
-    append_normalized(text, form_, buffers.marks, out, work);
-  }
-
- private:
-  Form form_;
-};
-
-// Normalizers that look at one character at a time.
-class CharacterNormalizer : public Normalizer {
- public:
-  // Appends what a character becomes.
-  using Rule = void (*)(char32_t code, std::string& out);
-  explicit CharacterNormalizer(Rule rule) : rule_(rule) {}
-
-  void append(std::string_view text, NormalizerBuffers&, std::string& out, TextWork& work) const override {
-    for (size_t at = 0; at < text.size() && !work.stop();) rule_(next_code(text, at), out);
-  }
-
- private:
-  Rule rule_;
-};
-
-void lower(char32_t code, std::string& out) {
-  append_lower(out, code);
-}
-
-void strip_accent(char32_t code, std::string& out) {
-  if (!has(code, kMark)) append_code(out, code);
-}
 
 // SentencePiece's rules for machine translation.
 void nmt(char32_t code, std::string& out) {
@@ -53,158 +19,105 @@ void nmt(char32_t code, std::string& out) {
   append_code(out, is_space ? ' ' : code);
 }
 
-class Strip : public Normalizer {
- public:
-  Strip(bool left, bool right) : left_(left), right_(right) {}
-  void append(std::string_view text, NormalizerBuffers&, std::string& out, TextWork& work) const override {
+// Makes a normalizer that looks at one character at a time, and appends what it becomes.
+Normalizer of_characters(void (*rule)(char32_t code, std::string& out)) {
+  return {[rule](std::string_view text, NormalizerBuffers&, std::string& out, TextWork& work) {
+    for (size_t at = 0; at < text.size() && !work.stop();) rule(next_code(text, at), out);
+  }};
+}
+
+Normalizer of_form(Form form) {
+  return {[form](std::string_view text, NormalizerBuffers& buffers, std::string& out, TextWork& work) {
+    append_normalized(text, form, buffers.marks, out, work);
+  }};
+}
+
+[[gnu::cold]] Result<Normalizer> read_strip(const JsonField& field) {
+  GLOVE_ASSIGN_OR_RETURN(const bool left, field.boolean("strip_left"));
+  GLOVE_ASSIGN_OR_RETURN(const bool right, field.boolean("strip_right"));
+  return Normalizer{[=](std::string_view text, NormalizerBuffers&, std::string& out, TextWork& work) {
+    const auto is_white = [text](size_t at) { return has(next_code(text, at), kWhite); };
     size_t begin = 0, end = text.size();
-    while (left_ && begin < end && is_white(text, begin) && !work.stop()) begin += length_of(text[begin]);
-    while (right_ && begin < end && is_white(text, previous(text, end)) && !work.stop())
-      end = previous(text, end);
+    while (left && begin < end && is_white(begin) && !work.stop()) begin += length_of(text[begin]);
+    while (right && begin < end && is_white(previous(text, end)) && !work.stop()) end = previous(text, end);
     out += text.substr(begin, end - begin);
-  }
+  }};
+}
 
- private:
-  static bool is_white(std::string_view text, size_t at) { return has(next_code(text, at), kWhite); }
-
-  bool left_, right_;
-};
-
-class Replace : public Normalizer {
- public:
-  Replace(Pattern pattern, std::string content)
-      : pattern_(std::move(pattern)), content_(std::move(content)) {}
-  void append(std::string_view text, NormalizerBuffers&, std::string& out, TextWork& work) const override {
+[[gnu::cold]] Result<Normalizer> read_replace(const JsonField& field) {
+  GLOVE_ASSIGN_OR_RETURN(const JsonField given, field.at("pattern"));
+  GLOVE_ASSIGN_OR_RETURN(Pattern read, Pattern::read(given));
+  GLOVE_ASSIGN_OR_RETURN(const std::string content, field.string("content"));
+  const auto pattern = std::make_shared<const Pattern>(std::move(read));
+  const auto append_replaced = [=](std::string_view text, std::string& out, TextWork& work) {
     for (size_t at = 0; at < text.size() && !work.stop();) {
-      const Match match = pattern_.find(text, at, work);
+      const Match match = pattern->find(text, at, work);
       out += text.substr(at, match.begin - at);
       if (match.begin == text.size()) break;
-      out += content_;
+      out += content;
       if (work.is_too_large(out.size())) break;
       at = match.end;
     }
-  }
+  };
+  return Normalizer{[=](std::string_view text, NormalizerBuffers&, std::string& out, TextWork& work) {
+                      append_replaced(text, out, work);
+                    },
+                    // The reference ascribes a replacement to the last character that it replaces.
+                    [=](std::string_view text, size_t origin, std::string& out, TextWork& work) {
+                      const Match match = pattern->find(text, 0, work);
+                      if (match.begin < origin && match.end > origin) return match.begin;
+                      out.clear();
+                      append_replaced(text.substr(0, origin), out, work);
+                      return out.size();
+                    }};
+}
 
-  // The reference ascribes a replacement to the last character that it replaces.
-  size_t origin_after(std::string_view text, size_t origin, NormalizerBuffers& buffers, std::string& out,
-                      TextWork& work) const override {
-    const Match match = pattern_.find(text, 0, work);
-    if (match.begin < origin && match.end > origin) return match.begin;
-    return Normalizer::origin_after(text, origin, buffers, out, work);
-  }
-
- private:
-  Pattern pattern_;
-  std::string content_;
-};
-
-class Prepend : public Normalizer {
- public:
-  explicit Prepend(std::string prefix) : prefix_(std::move(prefix)) {}
-  void append(std::string_view text, NormalizerBuffers&, std::string& out, TextWork&) const override {
-    if (!text.empty()) out += prefix_;
+[[gnu::cold]] Result<Normalizer> read_prepend(const JsonField& field) {
+  GLOVE_ASSIGN_OR_RETURN(const std::string prefix, field.string("prepend"));
+  return Normalizer{[=](std::string_view text, NormalizerBuffers&, std::string& out, TextWork&) {
+    if (!text.empty()) out += prefix;
     out += text;
-  }
-
- private:
-  std::string prefix_;
-};
-
-class Precompiled : public Normalizer {
- public:
-  explicit Precompiled(Charsmap map) : map_(std::move(map)) {}
-  void append(std::string_view text, NormalizerBuffers&, std::string& out, TextWork& work) const override {
-    map_.append_normalized(text, out, work);
-  }
-
-  // The reference does not account for characters that are removed at the beginning.
-  size_t origin_after(std::string_view text, size_t origin, NormalizerBuffers&, std::string& out,
-                      TextWork& work) const override {
-    out.clear();
-    for (size_t begin = 0, end = origin; out.empty() && begin < text.size() && !work.stop();) {
-      map_.append_normalized(text.substr(begin, end - begin), out, work);
-      begin = end;
-      if (begin < text.size()) end += length_of(text[begin]);
-    }
-    return out.size();
-  }
-
- private:
-  Charsmap map_;
-};
-
-class ByteLevelNormalizer : public Normalizer {
- public:
-  void append(std::string_view text, NormalizerBuffers&, std::string& out, TextWork& work) const override {
-    append_spelled(text, out, work);
-  }
-};
-
-using Made = std::unique_ptr<const Normalizer>;
-
-[[gnu::cold]] Result<Made> read_strip(const JsonField& field) {
-  GLOVE_ASSIGN_OR_RETURN(const bool left, field.boolean("strip_left"));
-  GLOVE_ASSIGN_OR_RETURN(const bool right, field.boolean("strip_right"));
-  return Made(std::make_unique<Strip>(left, right));
+  }};
 }
 
-[[gnu::cold]] Result<Made> read_replace(const JsonField& field) {
-  GLOVE_ASSIGN_OR_RETURN(const JsonField given, field.at("pattern"));
-  GLOVE_ASSIGN_OR_RETURN(Pattern pattern, Pattern::read(given));
-  GLOVE_ASSIGN_OR_RETURN(std::string content, field.string("content"));
-  return Made(std::make_unique<Replace>(std::move(pattern), std::move(content)));
-}
-
-[[gnu::cold]] Status read_steps(const JsonField& field, std::vector<Made>& steps) {
-  GLOVE_ASSIGN_OR_RETURN(const std::string type, field.string("type"));
-  if (type != "Sequence") {
-    GLOVE_ASSIGN_OR_RETURN(Made step, read_normalizer(field, type));
-    steps.push_back(std::move(step));
-    return {};
-  }
-  GLOVE_ASSIGN_OR_RETURN(const JsonField list, field.at("normalizers"));
-  return list.each([&](const JsonField& element) { return read_steps(element, steps); });
-}
-
-}  // namespace
-
-Result<Made> read_normalizer(const JsonField& field, const std::string& type) {
+// Makes a step of a type other than Sequence.
+[[gnu::cold]] Result<Normalizer> read_normalizer(const JsonField& field, const std::string& type) {
   if (type == "BertNormalizer") return read_bert_normalizer(field);
-  if (type == "NFC") return Made(std::make_unique<FormNormalizer>(Form::kNfc));
-  if (type == "NFD") return Made(std::make_unique<FormNormalizer>(Form::kNfd));
-  if (type == "NFKC") return Made(std::make_unique<FormNormalizer>(Form::kNfkc));
-  if (type == "NFKD") return Made(std::make_unique<FormNormalizer>(Form::kNfkd));
-  if (type == "Lowercase") return Made(std::make_unique<CharacterNormalizer>(lower));
-  if (type == "StripAccents") return Made(std::make_unique<CharacterNormalizer>(strip_accent));
-  if (type == "Nmt") return Made(std::make_unique<CharacterNormalizer>(nmt));
+  if (type == "NFC") return of_form(Form::kNfc);
+  if (type == "NFD") return of_form(Form::kNfd);
+  if (type == "NFKC") return of_form(Form::kNfkc);
+  if (type == "NFKD") return of_form(Form::kNfkd);
+  if (type == "Lowercase")
+    return of_characters([](char32_t code, std::string& out) { append_lower(out, code); });
+  if (type == "StripAccents")
+    return of_characters([](char32_t code, std::string& out) {
+      if (!has(code, kMark)) append_code(out, code);
+    });
+  if (type == "Nmt") return of_characters(nmt);
   if (type == "Strip") return read_strip(field);
   if (type == "Replace") return read_replace(field);
-  if (type == "ByteLevel") return Made(std::make_unique<ByteLevelNormalizer>());
-  if (type == "Prepend") {
-    GLOVE_ASSIGN_OR_RETURN(std::string prefix, field.string("prepend"));
-    return Made(std::make_unique<Prepend>(std::move(prefix)));
-  }
-  if (type == "Precompiled") {
-    GLOVE_ASSIGN_OR_RETURN(Charsmap map, Charsmap::read(field));
-    return Made(std::make_unique<Precompiled>(std::move(map)));
-  }
+  if (type == "Prepend") return read_prepend(field);
+  if (type == "Precompiled") return read_precompiled(field);
+  if (type == "ByteLevel")
+    return Normalizer{[](std::string_view text, NormalizerBuffers&, std::string& out, TextWork& work) {
+      append_spelled(text, out, work);
+    }};
   return field.unsupported("has the type " + quoted_value(type) +
                            ", which is not supported: BertNormalizer, ByteLevel, Lowercase, NFC, NFD, NFKC, "
                            "NFKD, Nmt, Precompiled, "
                            "Prepend, Replace, Sequence, Strip and StripAccents are");
 }
 
+}  // namespace
+
 Result<Normalizers> Normalizers::read(const JsonField& field) {
   Normalizers normalizers;
-  GLOVE_RETURN_IF_ERROR(read_steps(field, normalizers.steps_));
+  GLOVE_RETURN_IF_ERROR(
+      field.each_step("normalizers", [&](const JsonField& step, const std::string& type) -> Status {
+        GLOVE_ASSIGN_OR_RETURN(normalizers.steps_.emplace_back(), read_normalizer(step, type));
+        return {};
+      }));
   return normalizers;
-}
-
-size_t Normalizer::origin_after(std::string_view text, size_t origin, NormalizerBuffers& buffers,
-                                std::string& out, TextWork& work) const {
-  out.clear();
-  append(text.substr(0, origin), buffers, out, work);
-  return out.size();
 }
 
 std::string_view Normalizers::apply(std::string_view text, NormalizerBuffers& buffers, size_t& origin,
@@ -212,9 +125,15 @@ std::string_view Normalizers::apply(std::string_view text, NormalizerBuffers& bu
   std::string* out = &buffers.first;
   for (const auto& step : steps_) {
     if (work.stop()) break;
-    if (origin > 0) origin = step->origin_after(text, origin, buffers, *out, work);
+    if (origin > 0 && step.origin_after != nullptr) {
+      origin = step.origin_after(text, origin, *out, work);
+    } else if (origin > 0) {
+      out->clear();
+      step.append(text.substr(0, origin), buffers, *out, work);
+      origin = out->size();
+    }
     out->clear();
-    step->append(text, buffers, *out, work);
+    step.append(text, buffers, *out, work);
     if (work.is_too_large(out->size())) break;
     text = *out;
     out = out == &buffers.first ? &buffers.second : &buffers.first;

@@ -1,7 +1,7 @@
 // The first step of a tokenizer: the text that follows looks the same however it was written.
 #pragma once
 
-#include <memory>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,18 +20,14 @@ struct NormalizerBuffers {
 };
 
 // One step. Immutable.
-class Normalizer {
- public:
-  virtual ~Normalizer() = default;
-
+struct Normalizer {
   // Appends the normalized text, which is well-formed UTF-8 as `text` is.
-  virtual void append(std::string_view text, NormalizerBuffers& buffers, std::string& out,
-                      TextWork& work) const = 0;
-
+  std::function<void(std::string_view text, NormalizerBuffers& buffers, std::string& out, TextWork& work)>
+      append;
   // Of a text whose first `origin` bytes come from the first character of the source, returns the number of
-  // bytes of the normalized text that do. Overwrites `out`.
-  virtual size_t origin_after(std::string_view text, size_t origin, NormalizerBuffers& buffers,
-                              std::string& out, TextWork& work) const;
+  // bytes of the normalized text that do. Overwrites `out`. Null: as many as these bytes alone become.
+  std::function<size_t(std::string_view text, size_t origin, std::string& out, TextWork& work)> origin_after =
+      nullptr;
 };
 
 // All steps, in order.
@@ -46,14 +42,11 @@ class Normalizers {
                          TextWork& work) const;
 
  private:
-  std::vector<std::unique_ptr<const Normalizer>> steps_;
+  std::vector<Normalizer> steps_;
 };
 
-// Makes a step of a type other than Sequence.
-[[gnu::cold]] Result<std::unique_ptr<const Normalizer>> read_normalizer(const JsonField& field,
-                                                                        const std::string& type);
-
-// The normalizer of BERT.
-[[gnu::cold]] Result<std::unique_ptr<const Normalizer>> read_bert_normalizer(const JsonField& field);
+// The normalizer of BERT, and that of SentencePiece ("Precompiled").
+[[gnu::cold]] Result<Normalizer> read_bert_normalizer(const JsonField& field);
+[[gnu::cold]] Result<Normalizer> read_precompiled(const JsonField& field);
 
 }  // namespace glove::tokenizers

@@ -11,23 +11,23 @@ constexpr size_t kMostIds = 65'536;  // around a text; the largest known file ha
 
 Result<PostProcessor> PostProcessor::read(const JsonField& root) {
   PostProcessor processor;
-  if (const auto field = root.find("post_processor")) GLOVE_RETURN_IF_ERROR(processor.read_processor(*field));
+  const auto read_step = [&](const JsonField& step, const std::string& type) {
+    return processor.read_processor(step, type);
+  };
+  if (const auto field = root.find("post_processor"))
+    GLOVE_RETURN_IF_ERROR(field->each_step("processors", read_step));
   if (const auto field = root.find("truncation")) GLOVE_RETURN_IF_ERROR(processor.read_truncation(*field));
   return processor;
 }
 
-Status PostProcessor::read_processor(const JsonField& field) {
-  GLOVE_ASSIGN_OR_RETURN(const std::string type, field.string("type"));
+Status PostProcessor::read_processor(const JsonField& field, const std::string& type) {
   if (type == "ByteLevel") return {};  // changes positions only
   if (type == "BertProcessing" || type == "RobertaProcessing") return read_around(field);
   if (type == "TemplateProcessing") return read_template(field);
-  if (type != "Sequence")
-    return field.unsupported(
-        "has the type " + quoted_value(type) +
-        ", which is not supported: BertProcessing, ByteLevel, RobertaProcessing, Sequence and "
-        "TemplateProcessing are");
-  GLOVE_ASSIGN_OR_RETURN(const JsonField list, field.at("processors"));
-  return list.each([&](const JsonField& element) { return read_processor(element); });
+  return field.unsupported(
+      "has the type " + quoted_value(type) +
+      ", which is not supported: BertProcessing, ByteLevel, RobertaProcessing, Sequence and "
+      "TemplateProcessing are");
 }
 
 // Fails unless the field may put so many more ids around a text. A small file can ask for many: each piece of

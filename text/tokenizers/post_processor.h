@@ -23,7 +23,7 @@ class PostProcessor {
   bool apply(bool add_special_tokens, size_t first, std::vector<uint32_t>& ids) const;
 
  private:
-  [[gnu::cold]] Status read_processor(const JsonField& field);
+  [[gnu::cold]] Status read_processor(const JsonField& field, const std::string& type);
   [[gnu::cold]] Status read_around(const JsonField& field);
   [[gnu::cold]] Status read_template(const JsonField& field);
   [[gnu::cold]] Status read_truncation(const JsonField& field);

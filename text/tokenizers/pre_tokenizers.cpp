@@ -80,17 +80,14 @@ class Splitter {
 };
 
 // Splits at characters with a property.
-class CharacterSplit : public PreTokenizer {
- public:
-  CharacterSplit(uint16_t flags, SplitBehavior behavior) : flags_(flags), behavior_(behavior) {}
-
-  void apply(PieceList& pieces, TextWork& work) const override {
+PreTokenizer split_at(uint16_t flags, SplitBehavior behavior) {
+  return {[=](PieceList& pieces, TextWork& work) {
     pieces.split(work, [&](std::string_view piece, const auto& sink) {
-      Splitter splitter(behavior_, sink);
+      Splitter splitter(behavior, sink);
       size_t begin = 0;  // of what is not a match
       for (size_t at = 0; at < piece.size() && !work.stop();) {
         const size_t from = at;
-        if (!has(next_code(piece, at), flags_)) continue;
+        if (!has(next_code(piece, at), flags)) continue;
         splitter.add(begin, from, false);
         splitter.add(from, at, true);
         begin = at;
@@ -98,163 +95,130 @@ class CharacterSplit : public PreTokenizer {
       splitter.add(begin, piece.size(), false);
       splitter.finish();
     });
-  }
-
- private:
-  uint16_t flags_;
-  SplitBehavior behavior_;
-};
+  }};
+}
 
 // At white space, which is dropped, and around each punctuation character, in one pass.
-class BertPreTokenizer : public PreTokenizer {
- public:
-  void apply(PieceList& pieces, TextWork& work) const override {
-    pieces.split(work, [&](std::string_view piece, const auto& sink) {
-      size_t begin = 0;
-      for (size_t at = 0; at < piece.size() && !work.stop();) {
-        const size_t from = at;
-        const uint16_t flags = character(next_code(piece, at)).flags;
-        if ((flags & (kWhite | kPunctuation)) == 0) continue;
-        sink(begin, from);
-        if ((flags & kWhite) == 0) sink(from, at);
-        begin = at;
-      }
-      sink(begin, piece.size());
-    });
-  }
-};
+void split_as_bert(PieceList& pieces, TextWork& work) {
+  pieces.split(work, [&](std::string_view piece, const auto& sink) {
+    size_t begin = 0;
+    for (size_t at = 0; at < piece.size() && !work.stop();) {
+      const size_t from = at;
+      const uint16_t flags = character(next_code(piece, at)).flags;
+      if ((flags & (kWhite | kPunctuation)) == 0) continue;
+      sink(begin, from);
+      if ((flags & kWhite) == 0) sink(from, at);
+      begin = at;
+    }
+    sink(begin, piece.size());
+  });
+}
 
 // Before each character of another script than the one before it. Characters without a script stay with
 // those before them, and are dropped at the beginning.
-class UnicodeScripts : public PreTokenizer {
- public:
-  void apply(PieceList& pieces, TextWork& work) const override {
-    pieces.split(work, [&](std::string_view piece, const auto& sink) {
-      size_t begin = piece.size();
-      uint32_t last = 0;
-      for (size_t at = 0; at < piece.size() && !work.stop();) {
-        const size_t from = at;
-        const auto range = std::ranges::upper_bound(ranges_, next_code(piece, at), {}, &ScriptRange::first);
-        const uint32_t script = std::prev(range)->script;
-        if (script == 0 || script == last) continue;
-        sink(begin, from);
-        begin = from;
-        last = script;
-      }
-      sink(begin, piece.size());
-    });
-  }
-
- private:
-  const std::span<const ScriptRange> ranges_ = script_ranges();
-};
+void split_at_scripts(PieceList& pieces, TextWork& work) {
+  pieces.split(work, [&, ranges = script_ranges()](std::string_view piece, const auto& sink) {
+    size_t begin = piece.size();
+    uint32_t last = 0;
+    for (size_t at = 0; at < piece.size() && !work.stop();) {
+      const size_t from = at;
+      const auto range = std::ranges::upper_bound(ranges, next_code(piece, at), {}, &ScriptRange::first);
+      const uint32_t script = std::prev(range)->script;
+      if (script == 0 || script == last) continue;
+      sink(begin, from);
+      begin = from;
+      last = script;
+    }
+    sink(begin, piece.size());
+  });
+}
 
 // The matches of \w+|[^\w\s]+
-class Whitespace : public PreTokenizer {
- public:
-  void apply(PieceList& pieces, TextWork& work) const override {
-    pieces.split(work, [&](std::string_view piece, const auto& sink) {
-      size_t begin = 0;
-      uint16_t kind = kWhite;  // of the characters from `begin` on
-      for (size_t at = 0; at < piece.size() && !work.stop();) {
-        const size_t from = at;
-        const uint16_t next = character(next_code(piece, at)).flags & (kWord | kWhite);
-        if (next == kind) continue;
-        if (kind != kWhite) sink(begin, from);
-        begin = from;
-        kind = next;
-      }
-      if (kind != kWhite) sink(begin, piece.size());
-    });
-  }
-};
+void split_words(PieceList& pieces, TextWork& work) {
+  pieces.split(work, [&](std::string_view piece, const auto& sink) {
+    size_t begin = 0;
+    uint16_t kind = kWhite;  // of the characters from `begin` on
+    for (size_t at = 0; at < piece.size() && !work.stop();) {
+      const size_t from = at;
+      const uint16_t next = character(next_code(piece, at)).flags & (kWord | kWhite);
+      if (next == kind) continue;
+      if (kind != kWhite) sink(begin, from);
+      begin = from;
+      kind = next;
+    }
+    if (kind != kWhite) sink(begin, piece.size());
+  });
+}
 
-class Split : public PreTokenizer {
- public:
-  Split(Pattern pattern, SplitBehavior behavior, bool inverts)
-      : pattern_(std::move(pattern)), behavior_(behavior), inverts_(inverts) {}
-
-  void apply(PieceList& pieces, TextWork& work) const override {
+// At the matches of a pattern or, if it `inverts`, at what is between them.
+PreTokenizer split_at_matches(const Pattern& pattern, SplitBehavior behavior, bool inverts) {
+  return {[=](PieceList& pieces, TextWork& work) {
     pieces.split(work, [&](std::string_view piece, const auto& sink) {
-      Splitter splitter(behavior_, sink);
+      Splitter splitter(behavior, sink);
       for (size_t at = 0; at < piece.size() && !work.stop();) {
-        const Match match = pattern_.find(piece, at, work);
-        splitter.add(at, match.begin, inverts_);
-        splitter.add(match.begin, match.end, !inverts_);
+        const Match match = pattern.find(piece, at, work);
+        splitter.add(at, match.begin, inverts);
+        splitter.add(match.begin, match.end, !inverts);
         at = match.end;
       }
       splitter.finish();
     });
-  }
-
- private:
-  Pattern pattern_;
-  SplitBehavior behavior_;
-  bool inverts_;
-};
-
-using Made = std::unique_ptr<const PreTokenizer>;
-
-[[gnu::cold]] Result<Made> read_split(const JsonField& field) {
-  GLOVE_ASSIGN_OR_RETURN(const JsonField given, field.at("pattern"));
-  GLOVE_ASSIGN_OR_RETURN(Pattern pattern, Pattern::read(given));
-  GLOVE_ASSIGN_OR_RETURN(const SplitBehavior behavior, read_behavior(field));
-  GLOVE_ASSIGN_OR_RETURN(const bool inverts, field.boolean("invert"));
-  return Made(std::make_unique<Split>(std::move(pattern), behavior, inverts));
+  }};
 }
 
-[[gnu::cold]] Result<Made> read_delimiter(const JsonField& field) {
+[[gnu::cold]] Result<PreTokenizer> read_split(const JsonField& field) {
+  GLOVE_ASSIGN_OR_RETURN(const JsonField given, field.at("pattern"));
+  GLOVE_ASSIGN_OR_RETURN(const Pattern pattern, Pattern::read(given));
+  GLOVE_ASSIGN_OR_RETURN(const SplitBehavior behavior, read_behavior(field));
+  GLOVE_ASSIGN_OR_RETURN(const bool inverts, field.boolean("invert"));
+  return split_at_matches(pattern, behavior, inverts);
+}
+
+[[gnu::cold]] Result<PreTokenizer> read_delimiter(const JsonField& field) {
   GLOVE_ASSIGN_OR_RETURN(const std::string delimiter, field.string("delimiter"));
   if (delimiter.empty() || delimiter.size() != length_of(delimiter[0]))
     return field.corrupt("must have one character as its 'delimiter'");
-  return Made(std::make_unique<Split>(Pattern(delimiter), SplitBehavior::kRemoved, false));
+  return split_at_matches(Pattern(delimiter), SplitBehavior::kRemoved, false);
 }
 
-[[gnu::cold]] Result<Made> read_digits(const JsonField& field) {
+[[gnu::cold]] Result<PreTokenizer> read_digits(const JsonField& field) {
   GLOVE_ASSIGN_OR_RETURN(const bool individual, field.boolean("individual_digits"));
-  return Made(std::make_unique<CharacterSplit>(
-      kNumeric, individual ? SplitBehavior::kIsolated : SplitBehavior::kContiguous));
+  return split_at(kNumeric, individual ? SplitBehavior::kIsolated : SplitBehavior::kContiguous);
 }
 
-[[gnu::cold]] Status read_steps(const JsonField& field, std::vector<Made>& steps) {
-  GLOVE_ASSIGN_OR_RETURN(const std::string type, field.string("type"));
-  if (type != "Sequence") {
-    GLOVE_ASSIGN_OR_RETURN(Made step, read_pre_tokenizer(field, type));
-    steps.push_back(std::move(step));
-    return {};
-  }
-  GLOVE_ASSIGN_OR_RETURN(const JsonField list, field.at("pretokenizers"));
-  return list.each([&](const JsonField& element) { return read_steps(element, steps); });
+[[gnu::cold]] Result<PreTokenizer> read_punctuation(const JsonField& field) {
+  if (!field.has("behavior")) return split_at(kPunctuation, SplitBehavior::kIsolated);
+  GLOVE_ASSIGN_OR_RETURN(const SplitBehavior behavior, read_behavior(field));
+  return split_at(kPunctuation, behavior);
 }
 
-}  // namespace
-
-Result<Made> read_pre_tokenizer(const JsonField& field, const std::string& type) {
-  if (type == "BertPreTokenizer") return Made(std::make_unique<BertPreTokenizer>());
-  if (type == "Whitespace") return Made(std::make_unique<Whitespace>());
-  if (type == "WhitespaceSplit")
-    return Made(std::make_unique<CharacterSplit>(kWhite, SplitBehavior::kRemoved));
-  if (type == "UnicodeScripts") return Made(std::make_unique<UnicodeScripts>());
+// Makes a step of a type other than Sequence.
+[[gnu::cold]] Result<PreTokenizer> read_pre_tokenizer(const JsonField& field, const std::string& type) {
+  if (type == "BertPreTokenizer") return PreTokenizer{split_as_bert};
+  if (type == "Whitespace") return PreTokenizer{split_words};
+  if (type == "WhitespaceSplit") return split_at(kWhite, SplitBehavior::kRemoved);
+  if (type == "UnicodeScripts") return PreTokenizer{split_at_scripts};
   if (type == "Digits") return read_digits(field);
   if (type == "Split") return read_split(field);
   if (type == "CharDelimiterSplit") return read_delimiter(field);
   if (type == "Metaspace") return read_metaspace(field);
   if (type == "ByteLevel") return read_byte_level(field);
-  if (type == "Punctuation") {
-    if (!field.has("behavior"))
-      return Made(std::make_unique<CharacterSplit>(kPunctuation, SplitBehavior::kIsolated));
-    GLOVE_ASSIGN_OR_RETURN(const SplitBehavior behavior, read_behavior(field));
-    return Made(std::make_unique<CharacterSplit>(kPunctuation, behavior));
-  }
+  if (type == "Punctuation") return read_punctuation(field);
   return field.unsupported(
       "has the type " + quoted_value(type) +
       ", which is not supported: BertPreTokenizer, ByteLevel, CharDelimiterSplit, Digits, Metaspace, "
       "Punctuation, Sequence, Split, UnicodeScripts, Whitespace and WhitespaceSplit are");
 }
 
+}  // namespace
+
 Result<PreTokenizers> PreTokenizers::read(const JsonField& field) {
   PreTokenizers pre_tokenizers;
-  GLOVE_RETURN_IF_ERROR(read_steps(field, pre_tokenizers.steps_));
+  GLOVE_RETURN_IF_ERROR(
+      field.each_step("pretokenizers", [&](const JsonField& step, const std::string& type) -> Status {
+        GLOVE_ASSIGN_OR_RETURN(pre_tokenizers.steps_.emplace_back(), read_pre_tokenizer(step, type));
+        return {};
+      }));
   return pre_tokenizers;
 }
 

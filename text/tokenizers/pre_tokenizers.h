@@ -2,7 +2,7 @@
 #pragma once
 
 #include <algorithm>
-#include <memory>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -97,12 +97,9 @@ class PieceList {
 };
 
 // One step. Immutable.
-class PreTokenizer {
- public:
-  virtual ~PreTokenizer() = default;
-  virtual void apply(PieceList& pieces, TextWork& work) const = 0;
-  // Whether it asks is_first().
-  virtual bool needs_origin() const { return false; }
+struct PreTokenizer {
+  std::function<void(PieceList& pieces, TextWork& work)> apply;
+  bool needs_origin = false;  // whether it asks is_first()
 };
 
 // All steps, in order.
@@ -114,24 +111,18 @@ class PreTokenizers {
   void apply(PieceList& pieces, TextWork& work) const {
     for (const auto& step : steps_) {
       if (work.stop()) return;
-      step->apply(pieces, work);
+      step.apply(pieces, work);
     }
   }
-  bool needs_origin() const {
-    return std::any_of(steps_.begin(), steps_.end(), [](const auto& step) { return step->needs_origin(); });
-  }
+  bool needs_origin() const { return std::ranges::any_of(steps_, &PreTokenizer::needs_origin); }
 
  private:
-  std::vector<std::unique_ptr<const PreTokenizer>> steps_;
+  std::vector<PreTokenizer> steps_;
 };
 
-// Makes a step of a type other than Sequence.
-[[gnu::cold]] Result<std::unique_ptr<const PreTokenizer>> read_pre_tokenizer(const JsonField& field,
-                                                                             const std::string& type);
-
 // Reads a step that spells bytes as GPT-2 does.
-[[gnu::cold]] Result<std::unique_ptr<const PreTokenizer>> read_byte_level(const JsonField& field);
+[[gnu::cold]] Result<PreTokenizer> read_byte_level(const JsonField& field);
 // Reads a step that keeps spaces as SentencePiece does.
-[[gnu::cold]] Result<std::unique_ptr<const PreTokenizer>> read_metaspace(const JsonField& field);
+[[gnu::cold]] Result<PreTokenizer> read_metaspace(const JsonField& field);
 
 }  // namespace glove::tokenizers
