@@ -1,11 +1,11 @@
-#include "gpu/search/device_searcher.h"
-
 #include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "base/thread_pool.h"
 #include "base/timer.h"
+#include "gpu/residency/device_masks.h"
+#include "gpu/search/searchers.h"
 #include "model/exact_dot.h"
 #include "search/candidates.h"
 
@@ -70,68 +70,84 @@ Status score_in_parts(Device& device, std::span<const DevicePart> parts, const Q
   return {};
 }
 
-}  // namespace
+// Searches each part of the arena's model by a launch of its own.
+class DeviceSearcher final : public Searcher {
+ public:
+  explicit DeviceSearcher(std::shared_ptr<Arena> arena)
+      : arena_(std::move(arena)), masks_(arena_->device(), placed_parts(arena_->parts())) {}
 
-DeviceSearcher::DeviceSearcher(std::shared_ptr<Arena> arena)
-    : arena_(std::move(arena)), masks_(arena_->device(), placed_parts(arena_->parts())) {}
-
-Status DeviceSearcher::search(std::span<SearchRequest> requests) {
-  const Model& model = *arena_->model();
-  // Excluded words are filtered out here, so that many more rows are requested.
-  int64_t top_rows = 0;
-  for (const SearchRequest& request : requests)
-    top_rows = std::max(top_rows, request.k + static_cast<int64_t>(request.query->excluded.size()));
-  const SharedInterrupt shared(requests);
-  DeviceMasks::MaskPtr mask;  // as long as a launch reads it
-  std::vector<DevicePart> masked;
-  std::span<const DevicePart> parts = arena_->parts();
-  if (const RowMaskPtr& among = requests.front().query->among; among != nullptr) {
-    GLOVE_ASSIGN_OR_RETURN(mask, masks_.mask_for(among, {}, 0, shared.check()));
-    masked.assign(parts.begin(), parts.end());
-    for (size_t i = 0; i < masked.size(); ++i) {
-      masked[i].mask = mask->placed[i];
-      masked[i] = from_first_admissible(masked[i]);
+  Status search(std::span<SearchRequest> requests) override {
+    const Model& model = *arena_->model();
+    // Excluded words are filtered out here, so that many more rows are requested.
+    int64_t top_rows = 0;
+    for (const SearchRequest& request : requests)
+      top_rows = std::max(top_rows, request.k + static_cast<int64_t>(request.query->excluded.size()));
+    const SharedInterrupt shared(requests);
+    DeviceMasks::MaskPtr mask;  // as long as a launch reads it
+    std::vector<DevicePart> masked;
+    std::span<const DevicePart> parts = arena_->parts();
+    if (const RowMaskPtr& among = requests.front().query->among; among != nullptr) {
+      GLOVE_ASSIGN_OR_RETURN(mask, masks_.mask_for(among, {}, 0, shared.check()));
+      masked.assign(parts.begin(), parts.end());
+      for (size_t i = 0; i < masked.size(); ++i) {
+        masked[i].mask = mask->placed[i];
+        masked[i] = from_first_admissible(masked[i]);
+      }
+      parts = masked;
     }
-    parts = masked;
-  }
-  GLOVE_RETURN_IF_ERROR(arena_->device()->run(
-      [&](Device& device) { return propose_in_parts(device, parts, requests, top_rows, shared.check()); }));
-  const bool scored = parts.front().vectors != nullptr;
-  const auto finish = [&](int, int64_t first, int64_t last) {
-    const auto own = requests.subspan(static_cast<size_t>(first), static_cast<size_t>(last - first));
-    for (SearchRequest& request : own) {
-      if (!scored) rescore(model, *request.query, request.rows);
-      keep_best(*request.query, request.k, request.rows);
-    }
-  };
-  const Timer timer;
-  const auto count = static_cast<int64_t>(requests.size());
-  const int64_t threads = std::clamp<int64_t>(count * top_rows / kRowsPerThread, 1, usable_cores());
-  const int64_t at_once = scored ? kRequestsAtOnce : 1;  // rescoring takes much longer
-  GLOVE_RETURN_IF_ERROR(
-      ThreadPool::for_pieces(static_cast<int>(threads), count, at_once, shared.check(), finish));
-  ScanCost cost;
-  cost.rescore_us = timer.microseconds();
-  charge(requests, cost);
-  arena_->upload_rest();
-  return {};
-}
-
-Status DeviceSearcher::score_all(const Query& query, std::span<double> dots,
-                                 const InterruptCheck& interrupted, ScanCost& cost) {
-  GLOVE_RETURN_IF_ERROR(arena_->device()->available());
-  const Model& model = *arena_->model();
-  const std::span<const DevicePart> parts = arena_->parts();
-  if (parts.front().vectors == nullptr) {
-    arena_->upload_rest();
+    GLOVE_RETURN_IF_ERROR(arena_->device()->run(
+        [&](Device& device) { return propose_in_parts(device, parts, requests, top_rows, shared.check()); }));
+    const bool scored = parts.front().vectors != nullptr;
+    const auto finish = [&](int, int64_t first, int64_t last) {
+      const auto own = requests.subspan(static_cast<size_t>(first), static_cast<size_t>(last - first));
+      for (SearchRequest& request : own) {
+        if (!scored) rescore(model, *request.query, request.rows);
+        keep_best(*request.query, request.k, request.rows);
+      }
+    };
     const Timer timer;
-    GLOVE_RETURN_IF_ERROR(score_on_host(model, query, dots, interrupted));
-    cost.rows_scanned += model.words();
-    cost.rescore_us += timer.microseconds();
+    const auto count = static_cast<int64_t>(requests.size());
+    const int64_t threads = std::clamp<int64_t>(count * top_rows / kRowsPerThread, 1, usable_cores());
+    const int64_t at_once = scored ? kRequestsAtOnce : 1;  // rescoring takes much longer
+    GLOVE_RETURN_IF_ERROR(
+        ThreadPool::for_pieces(static_cast<int>(threads), count, at_once, shared.check(), finish));
+    ScanCost cost;
+    cost.rescore_us = timer.microseconds();
+    charge(requests, cost);
+    arena_->upload_rest();
     return {};
   }
-  return arena_->device()->run(
-      [&](Device& device) { return score_in_parts(device, parts, query, dots, interrupted, cost); });
+
+  Status score_all(const Query& query, std::span<double> dots, const InterruptCheck& interrupted,
+                   ScanCost& cost) override {
+    GLOVE_RETURN_IF_ERROR(arena_->device()->available());
+    const Model& model = *arena_->model();
+    const std::span<const DevicePart> parts = arena_->parts();
+    if (parts.front().vectors == nullptr) {
+      arena_->upload_rest();
+      const Timer timer;
+      GLOVE_RETURN_IF_ERROR(score_on_host(model, query, dots, interrupted));
+      cost.rows_scanned += model.words();
+      cost.rescore_us += timer.microseconds();
+      return {};
+    }
+    return arena_->device()->run(
+        [&](Device& device) { return score_in_parts(device, parts, query, dots, interrupted, cost); });
+  }
+
+  SearcherInfo info() const override {
+    return arena_->device()->info(arena_->device_bytes() + masks_.bytes());
+  }
+
+ private:
+  const std::shared_ptr<Arena> arena_;
+  DeviceMasks masks_;
+};
+
+}  // namespace
+
+std::shared_ptr<Searcher> make_device_searcher(std::shared_ptr<Arena> arena) {
+  return std::make_shared<DeviceSearcher>(std::move(arena));
 }
 
 }  // namespace glove::gpu

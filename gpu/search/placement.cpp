@@ -4,10 +4,8 @@
 
 #include "base/require.h"
 #include "gpu/residency/model_slice.h"
-#include "gpu/search/device_searcher.h"
-#include "gpu/search/segment_searcher.h"
+#include "gpu/search/searchers.h"
 #include "gpu/search/spread_plan.h"
-#include "gpu/search/spread_searcher.h"
 #include "search/candidates.h"
 
 namespace glove::gpu {
@@ -62,7 +60,7 @@ Placement::Opened Placement::open(Devices devices, const ModelPtr& model, const 
 Placement::Opened Placement::open_whole(const std::shared_ptr<SharedDevice>& device, const ModelPtr& model,
                                         const InterruptCheck& interrupted) {
   GLOVE_ASSIGN_OR_RETURN(auto arena, upload(device, model, interrupted));
-  return std::shared_ptr<Searcher>(std::make_shared<DeviceSearcher>(std::move(arena)));
+  return make_device_searcher(std::move(arena));
 }
 
 // Returns null if no device has room for the model with its vectors. Opens no more devices than necessary.
@@ -153,8 +151,7 @@ Placement::Opened Placement::open_slices(const Devices& devices, const ModelPtr&
   const bool none = std::all_of(slices.begin(), slices.end(),
                                 [](const SearchedSlice& slice) { return slice.on_device == nullptr; });
   if (none) return failure.error();
-  return std::shared_ptr<Searcher>(
-      std::make_shared<SpreadSearcher>(model->path(), std::move(slices), threads_, log_));
+  return make_spread_searcher(model->path(), std::move(slices), threads_, log_);
 }
 
 // Adds the segments to an arena that suits them. Returns null if there is none.
@@ -167,7 +164,7 @@ Placement::Opened Placement::add_segments(const Devices& devices, const ModelPtr
     const auto work = [&]() -> Status {
       if (!arena->suits(*model)) return {};
       GLOVE_RETURN_IF_ERROR(arena->add(model, interrupted));
-      opened = std::make_shared<SegmentSearcher>(arena, model);
+      opened = make_segment_searcher(arena, model);
       return {};
     };
     GLOVE_RETURN_IF_ERROR(device->in_turn(interrupted, work));
@@ -184,7 +181,7 @@ Placement::Opened Placement::open_segments(Devices devices, const ModelPtr& mode
   Status first_failure;
   for (const auto& device : devices) {
     const auto made = upload(device, model, interrupted, [&](const std::shared_ptr<Arena>& arena) {
-      opened = std::make_shared<SegmentSearcher>(arena, model);
+      opened = make_segment_searcher(arena, model);
     });
     if (made.ok()) return opened;
     if (!is_device_failure(made.error())) return made.error();
