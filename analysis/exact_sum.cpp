@@ -35,24 +35,15 @@ Parts parts_of(float value) {
           bits >> 31 != 0};
 }
 
-// Adds the addend, shifted to its place, with the carry.
+// Adds the addend, shifted to its place, with the carry, or subtracts it.
+template <bool kSubtracts>
 void add_at(uint64_t* limbs, size_t count, const std::array<uint64_t, 3>& addend) {
   uint64_t carry = 0;
   for (size_t i = 0; i < count && (i < addend.size() || carry != 0); ++i) {
     const uint64_t term = i < addend.size() ? addend[i] : 0;
-    const Wide sum = Wide{limbs[i]} + term + carry;
+    const Wide sum = kSubtracts ? Wide{limbs[i]} - term - carry : Wide{limbs[i]} + term + carry;
     limbs[i] = static_cast<uint64_t>(sum);
-    carry = static_cast<uint64_t>(sum >> 64);
-  }
-}
-
-void subtract_at(uint64_t* limbs, size_t count, const std::array<uint64_t, 3>& addend) {
-  uint64_t borrow = 0;
-  for (size_t i = 0; i < count && (i < addend.size() || borrow != 0); ++i) {
-    const uint64_t term = i < addend.size() ? addend[i] : 0;
-    const Wide difference = Wide{limbs[i]} - term - borrow;
-    limbs[i] = static_cast<uint64_t>(difference);
-    borrow = difference >> 64 != 0 ? 1 : 0;
+    carry = sum >> 64 != 0 ? 1 : 0;
   }
 }
 
@@ -74,9 +65,9 @@ void ExactSums::accumulate(double weight, std::span<const float> vector, bool ne
                                             high};
     uint64_t* const limbs = limbs_.data() + j * kLimbs + shift / 64;
     if (w.negative ^ x.negative ^ negate)
-      subtract_at(limbs, kLimbs - shift / 64, addend);
+      add_at<true>(limbs, kLimbs - shift / 64, addend);
     else
-      add_at(limbs, kLimbs - shift / 64, addend);
+      add_at<false>(limbs, kLimbs - shift / 64, addend);
   }
 }
 
