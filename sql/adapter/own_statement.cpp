@@ -126,10 +126,7 @@ Result<std::string> OwnStatement::Run::next_text() {
 
 Result<std::vector<int64_t>> OwnStatement::Run::integers() {
   std::vector<int64_t> all;
-  GLOVE_RETURN_IF_ERROR(for_each([&] {
-    all.push_back(integer(0));
-    return Status();
-  }));
+  GLOVE_RETURN_IF_ERROR(for_each([&] { all.push_back(integer(0)); }));
   return all;
 }
 

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "base/require.h"
 #include "sql/adapter/arguments.h"
@@ -71,18 +72,21 @@ class OwnStatement {
 
     // Moves to the next row. Returns false after the last one. If prepare() failed, returns its error.
     Result<bool> next();
-    // Calls use(), which returns a Status, for each row that follows.
+    // Calls use(), which returns a Status or nothing, for each row that follows.
     template <class Use>
     Status for_each(const Use& use) {
       while (true) {
         GLOVE_ASSIGN_OR_RETURN(const bool more, next());
         if (!more) return {};
-        GLOVE_RETURN_IF_ERROR(use());
+        if constexpr (std::is_void_v<decltype(use())>)
+          use();
+        else
+          GLOVE_RETURN_IF_ERROR(use());
       }
     }
     // Runs the statement to its end.
     Status finish() {
-      return for_each([] { return Status(); });
+      return for_each([] {});
     }
     // Returns the first column of the next row, as SQLite converts it: 0 or empty for NULL or if there is
     // none.

@@ -18,7 +18,6 @@ Result<std::vector<ContentColumn>> content_columns(sqlite3* db, const IndexDefin
   GLOVE_RETURN_IF_ERROR(run.for_each([&] {
     columns.push_back({std::string(run.text(1)), std::string(run.text(2)), run.integer(5) > 0,
                        run.integer(6) == 2 || run.integer(6) == 3});
-    return Status();
   }));
   return columns;
 }
@@ -72,7 +71,6 @@ Result<bool> is_unique(sqlite3* db, const IndexDefinition& index, const std::vec
                                              quoted_name(run.text(1)) + ")");
                            status = info.for_each([&] {
                              names.emplace_back(info.text(2));  // empty: an expression
-                             return Status();
                            });
                            return are_key(index, names);
                          }));

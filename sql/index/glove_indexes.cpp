@@ -82,7 +82,6 @@ Result<IndexSize> size_of(sqlite3* db, const IndexDefinition& index) {
   GLOVE_RETURN_IF_ERROR(bits.for_each([&] {
     for (const std::byte byte : bits.blob(0))
       size.dead += std::popcount(std::to_integer<unsigned char>(byte));
-    return Status();
   }));
   return size;
 }

@@ -58,7 +58,6 @@ class Attaching {
     GLOVE_RETURN_IF_ERROR(tables.for_each([&] {
       names.emplace_back(
           tables.text(0).substr(0, tables.text(0).size() - std::string_view("_config").size()));
-      return Status();
     }));
     for (const std::string& name : names) {
       IndexDefinition index;
@@ -169,7 +168,6 @@ Status attach(sqlite3_context* context, Arguments arguments) {
   GLOVE_RETURN_IF_ERROR(list.for_each([&] {
     if (!schema || sqlite3_stricmp(schema->c_str(), std::string(list.text(1)).c_str()) == 0)
       schemas.emplace_back(list.text(1));
-    return Status();
   }));
   if (schema && schemas.empty())
     return invalid_value(kAttach, "there is no schema ", shown_value(arguments[0]),

@@ -56,7 +56,6 @@ Result<IndexConfig> IndexStore::config() {
     if (run.text(0) == "model") config.model = run.text(1);
     if (run.text(0) == "recall" && run.integer(1) >= 0) config.recall = static_cast<uint32_t>(run.integer(1));
     if (run.text(0) == "lists") config.lists = std::clamp(run.integer(1), kUselessLists, live::kMostLists);
-    return Status();
   }));
   const int64_t expected = format_version(index_);
   const bool may_have_lists = version == kVersionOfLists || version == kFormerVersionOfSigns;

@@ -157,10 +157,7 @@ Result<std::vector<int64_t>> KeyTable::find_set(sqlite3_value* among, const Inte
       if (part.type == SQLITE_TEXT) run.bind(std::string_view(part.bytes));
       if (part.type == SQLITE_BLOB) run.bind_blob(part.bytes);
     }
-    return run.for_each([&] {
-      ids.push_back(run.integer(0));
-      return Status();
-    });
+    return run.for_each([&] { ids.push_back(run.integer(0)); });
   };
   GLOVE_RETURN_IF_ERROR(read_keys(among, index_.key.size(), find_one, interrupted));
   return ids;

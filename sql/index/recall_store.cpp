@@ -87,14 +87,13 @@ Result<std::vector<Query>> SegmentStore::queries() {
       query("SELECT data FROM " + index_.object("_block") + " WHERE segment = ? ORDER BY number LIMIT ?",
             kQueriesNumber, static_cast<int64_t>(live::kMostOwnQueries));
   const ScopedFloatEnvironment float_environment;
-  GLOVE_RETURN_IF_ERROR(run.for_each([&]() -> Status {
+  GLOVE_RETURN_IF_ERROR(run.for_each([&] {
     const auto bytes = run.blob(0);
     std::vector<float> vector(bytes.size() / sizeof(float));
     if (!vector.empty()) std::memcpy(vector.data(), bytes.data(), vector.size() * sizeof(float));
     const bool is_finite = std::ranges::all_of(vector, [](float x) { return std::isfinite(x); });
-    if (!is_finite) return {};  // only in a database that somebody else has written to
+    if (!is_finite) return;  // only in a database that somebody else has written to
     if (MaybeQuery query = make_query(std::move(vector))) queries.push_back(std::move(*query));
-    return {};
   }));
   return queries;
 }

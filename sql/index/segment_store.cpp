@@ -278,13 +278,12 @@ Result<bool> SegmentStore::read_numbered(int64_t number, size_t most, HugePageBu
       "SELECT number, data FROM " + index_.object("_block") + " WHERE segment = ? ORDER BY number", number);
   int64_t blocks = 0;
   bool fits = true;
-  GLOVE_RETURN_IF_ERROR(run.for_each([&]() -> Status {
+  GLOVE_RETURN_IF_ERROR(run.for_each([&] {
     const auto block = run.blob(1);
     fits = fits && run.integer(0) == blocks++ && !block.empty() && bytes.size() + block.size() <= most;
-    if (!fits) return {};
+    if (!fits) return;
     const auto* const data = reinterpret_cast<const char*>(block.data());
     bytes.insert(bytes.end(), data, data + block.size());
-    return {};
   }));
   return fits;
 }

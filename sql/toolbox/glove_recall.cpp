@@ -147,11 +147,10 @@ class RecallRows {
       run.bind(text_of(query));
     }
     if (!model_.empty()) run.bind(std::string_view(model_));
-    GLOVE_RETURN_IF_ERROR(run.for_each([&]() -> Status {
+    GLOVE_RETURN_IF_ERROR(run.for_each([&] {
       answer.keys.emplace_back(run.text(0));
       answer.rows_read = run.integer(1);
       answer.proved = run.text(2) == "proof";
-      return {};
     }));
     answer.microseconds = timer.microseconds();
     std::ranges::sort(answer.keys);
