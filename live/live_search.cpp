@@ -39,12 +39,10 @@ Neighbor scored(RowMetric metric, const Query& query, int64_t id, std::span<cons
 }
 
 void offer_changed(const IndexState& state, const Admissible& among, const Query& query, BestRows& best) {
-  const ChangedRows& changed = *state.changed;
-  const size_t dims = query.vector.size();
+  const LiveRows& changed = *state.changed;
   for (size_t i = 0; i < changed.ids.size(); ++i)
     if (among.has(changed.ids[i]))
-      best.offer(scored(state.metric, query, changed.ids[i],
-                        std::span(changed.vectors).subspan(i * dims, dims), changed.norms_squared[i]));
+      best.offer(scored(state.metric, query, changed.ids[i], changed.vector(i), changed.norms_squared[i]));
 }
 
 }  // namespace
@@ -53,8 +51,8 @@ Result<bool> LiveRelation::read(int64_t id, std::vector<float>& vector) {
   const std::vector<int64_t>& changed = state_.changed->ids;
   const auto at = std::ranges::lower_bound(changed, id);
   if (at != changed.end() && *at == id) {
-    const float* const first = state_.changed->vectors.data() + (at - changed.begin()) * state_.dims;
-    vector.assign(first, first + state_.dims);
+    const auto found = state_.changed->vector(static_cast<size_t>(at - changed.begin()));
+    vector.assign(found.begin(), found.end());
     return true;
   }
   const std::optional<int32_t> row = row_of(state_, id);
@@ -88,9 +86,9 @@ Status LiveRelation::read_state(const Wanted& wanted, const InterruptCheck& inte
     GLOVE_ASSIGN_OR_RETURN(const bool found, source_.read_indexed(state_, row, vector));
     if (found) use(id, std::span<const float>(vector));
   }
-  const ChangedRows& changed = *state_.changed;
-  for (size_t i = 0, dims = static_cast<size_t>(state_.dims); i < changed.ids.size(); ++i)
-    if (wanted(changed.ids[i])) use(changed.ids[i], std::span(changed.vectors).subspan(i * dims, dims));
+  const LiveRows& changed = *state_.changed;
+  for (size_t i = 0; i < changed.ids.size(); ++i)
+    if (wanted(changed.ids[i])) use(changed.ids[i], changed.vector(i));
   return {};
 }
 

@@ -122,21 +122,15 @@ inline bool is_in_relation(RowMetric metric, double norm_squared) {
   return metric == RowMetric::kCosine ? norm_squared > 0 : norm_squared >= 0;
 }
 
-// The logged rows that are in the relation and in no segment, by ascending id.
-struct ChangedRows {
-  std::vector<int64_t> ids;
-  std::vector<float> vectors;         // [ids.size(), dims]
-  std::vector<double> norms_squared;  // [ids.size()], D(x, x)
-};
-
 // What a statement sees of an index. The statement's transaction decides, so it does not outlive it.
 struct IndexState {
   int64_t dims = 0;  // 0: the index has never had a row
   RowMetric metric = RowMetric::kCosine;
-  PartSetPtr parts;                            // null: there are no segments
-  std::vector<int64_t> segment_ids;            // by which the RowSource knows those; 0: one of the log
-  std::vector<int32_t> hidden;                 // rows of the parts that must not be returned, ascending
-  std::shared_ptr<const ChangedRows> changed;  // never null in a state that is searched
+  PartSetPtr parts;                  // null: there are no segments
+  std::vector<int64_t> segment_ids;  // by which the RowSource knows those; 0: one of the log
+  std::vector<int32_t> hidden;       // rows of the parts that must not be returned, ascending
+  // The logged rows that are in the relation and in no segment. Never null in a state that is searched.
+  std::shared_ptr<const LiveRows> changed;
   // The log, which differs between states unless both numbers are equal: one that each command changes, and
   // how often keys were logged since (-1: the log does not tell).
   int64_t log = 0;

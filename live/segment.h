@@ -109,6 +109,23 @@ int64_t segment_bytes(int64_t rows, int64_t dims, PlaneKind planes = PlaneKind::
 // Where the ids are among them: from the first byte to the second.
 std::pair<int64_t, int64_t> segment_id_bytes(int64_t rows, int64_t dims);
 
+// Rows with their vectors, by ascending id.
+struct LiveRows {
+  std::vector<int64_t> ids;
+  std::vector<float> vectors;         // [ids.size(), dims]
+  std::vector<double> norms_squared;  // [ids.size()], D(x, x)
+
+  void add(int64_t id, std::span<const float> vector, double norm_squared) {
+    ids.push_back(id);
+    vectors.insert(vectors.end(), vector.begin(), vector.end());
+    norms_squared.push_back(norm_squared);
+  }
+  std::span<const float> vector(size_t i) const {
+    const size_t dims = vectors.size() / ids.size();
+    return std::span(vectors).subspan(i * dims, dims);
+  }
+};
+
 // Makes the bytes of a segment of rows that arrive by ascending id. Used by one thread at a time, except as
 // encode() says.
 class SegmentBuilder {

@@ -26,21 +26,20 @@ SegmentEncoder::SegmentEncoder(SegmentBuilder& builder)
 
 void SegmentEncoder::add(int64_t id, std::span<const float> vector, double norm_squared) {
   GLOVE_REQUIRE(std::ssize(vector) == builder_.dims() && norm_squared >= 0);
-  GLOVE_REQUIRE(batch_->ids.empty() || id > batch_->ids.back());
-  batch_->ids.push_back(id);
-  batch_->vectors.insert(batch_->vectors.end(), vector.begin(), vector.end());
-  batch_->norms_squared.push_back(norm_squared);
-  if (batch_->ids.size() == batch_rows_) hand_over();
+  LiveRows& rows = batch_->rows;
+  GLOVE_REQUIRE(rows.ids.empty() || id > rows.ids.back());
+  rows.add(id, vector, norm_squared);
+  if (rows.ids.size() == batch_rows_) hand_over();
 }
 
 // Queues the batch, and takes another one.
 void SegmentEncoder::hand_over() {
-  if (!builder_.has_room(static_cast<int64_t>(batch_->ids.size()))) {  // so that append() moves codes
+  if (!builder_.has_room(std::ssize(batch_->rows.ids))) {  // so that append() moves codes
     while (encode_next()) {
     }
     helpers_.finish();
   }
-  batch_->first_row = builder_.append(batch_->ids);
+  batch_->first_row = builder_.append(batch_->rows.ids);
   bool too_many = false;
   {
     const Lock lock(mutex_);
@@ -65,20 +64,19 @@ bool SegmentEncoder::encode_next() {
     batch = std::move(waiting_.front());
     waiting_.pop_front();
   }
-  const auto dims = static_cast<size_t>(builder_.dims());
-  for (size_t i = 0; i < batch->ids.size(); ++i)
-    builder_.encode(batch->first_row + static_cast<int64_t>(i),
-                    std::span(batch->vectors).subspan(i * dims, dims), batch->norms_squared[i]);
-  batch->ids.clear();
-  batch->vectors.clear();
-  batch->norms_squared.clear();
+  LiveRows& rows = batch->rows;
+  for (size_t i = 0; i < rows.ids.size(); ++i)
+    builder_.encode(batch->first_row + static_cast<int64_t>(i), rows.vector(i), rows.norms_squared[i]);
+  rows.ids.clear();
+  rows.vectors.clear();
+  rows.norms_squared.clear();
   const Lock lock(mutex_);
   spare_.push_back(std::move(batch));
   return true;
 }
 
 void SegmentEncoder::finish() {
-  if (!batch_->ids.empty()) hand_over();
+  if (!batch_->rows.ids.empty()) hand_over();
   while (encode_next()) {
   }
   helpers_.finish();

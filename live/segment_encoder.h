@@ -30,9 +30,7 @@ class SegmentEncoder {
  private:
   struct Batch {
     int64_t first_row = 0;
-    std::vector<int64_t> ids;
-    std::vector<float> vectors;
-    std::vector<double> norms_squared;
+    LiveRows rows;
   };
 
   void hand_over();

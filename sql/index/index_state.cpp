@@ -40,17 +40,6 @@ void hide_dead(const StoredSegment& stored, int64_t first, std::vector<int32_t>&
       hidden.push_back(static_cast<int32_t>(first + static_cast<int64_t>(8 * byte) + std::countr_zero(bits)));
 }
 
-void append_row(live::ChangedRows& rows, int64_t id, std::span<const float> vector, double norm_squared) {
-  rows.ids.push_back(id);
-  rows.vectors.insert(rows.vectors.end(), vector.begin(), vector.end());
-  rows.norms_squared.push_back(norm_squared);
-}
-
-std::span<const float> vector_at(const live::ChangedRows& rows, size_t i) {
-  const size_t dims = rows.vectors.size() / rows.ids.size();
-  return std::span(rows.vectors).subspan(i * dims, dims);
-}
-
 }  // namespace
 
 std::vector<int64_t> all_ids(const live::IndexState& state) {
@@ -141,7 +130,7 @@ Result<std::optional<IndexStore::LogChanges>> IndexStore::changes_since(std::spa
   auto at = log.begin();
   bool ends_alike = log.empty();
   bool grew = true;
-  GLOVE_RETURN_IF_ERROR(run.for_each([&]() -> Status {
+  GLOVE_RETURN_IF_ERROR(run.for_each([&] {
     const LogEntry entry{run.integer(0), run.integer(1), run.integer(2)};
     // Those that are not returned have the number 0.
     for (; at != log.end() && at->place < entry.place; ++at) grew = grew && at->again == 0;
@@ -151,7 +140,6 @@ Result<std::optional<IndexStore::LogChanges>> IndexStore::changes_since(std::spa
     changes.count += entry.again + (known ? -at->again : 2);
     if (!known || at->again != entry.again) changes.entries.push_back(entry);
     if (known) ++at;
-    return {};
   }));
   if (!grew || !ends_alike) return std::optional<LogChanges>();
   return std::optional(std::move(changes));
@@ -164,7 +152,7 @@ Result<IndexStore::CommittedState> IndexStore::stored_state(const IndexConfig& c
   state.dims = config.dims;
   state.metric = index_.metric;
   state.log = config.log;
-  state.changed = std::make_shared<live::ChangedRows>();
+  state.changed = std::make_shared<live::LiveRows>();
   GLOVE_ASSIGN_OR_RETURN(auto stored, segments_.list(state.dims));
   for (StoredSegment& segment : stored) GLOVE_RETURN_IF_ERROR(segments_.load_for_search(segment, state.dims));
   GLOVE_RETURN_IF_ERROR(rows.begin(state.dims, config));
@@ -236,7 +224,7 @@ Result<live::IndexState> IndexStore::read_state(const IndexConfig& config, Readi
 Status IndexStore::add_changed(CommittedState& to, std::vector<int64_t> ids, const Reading& reading) {
   live::IndexState& state = to.state;
   if (ids.empty()) return {};
-  const live::ChangedRows& former = *state.changed;
+  const live::LiveRows& former = *state.changed;
   if (state.parts != nullptr) {
     const auto before = std::ssize(state.hidden);
     hide_logged(*state.parts, ids, state.hidden);
@@ -249,7 +237,7 @@ Status IndexStore::add_changed(CommittedState& to, std::vector<int64_t> ids, con
   if (counts_ && reading.version && std::ssize(all) > (index_.is_text ? kMostScoredTexts : kMostScoredRows)) {
     GLOVE_ASSIGN_OR_RETURN(const std::optional<live::SegmentPtr> segment, encode(all, reading));
     if (segment) {
-      state.changed = std::make_shared<live::ChangedRows>();
+      state.changed = std::make_shared<live::LiveRows>();
       if (*segment == nullptr) return {};
       if (state.dims == 0) GLOVE_RETURN_IF_ERROR(reading.rows.begin((*segment)->dims(), to.config));
       state.dims = (*segment)->dims();
@@ -262,21 +250,21 @@ Status IndexStore::add_changed(CommittedState& to, std::vector<int64_t> ids, con
   std::vector<int64_t> admitted = ids;
   if (reading.among != nullptr)
     std::erase_if(admitted, [&](int64_t id) { return !reading.among->contains(id); });
-  live::ChangedRows fresh;
+  live::LiveRows fresh;
   GLOVE_RETURN_IF_ERROR(reading.rows.read_rows(admitted, [&](const ContentRow& row) -> Status {
     if (row.found == RowVector::kVector && live::is_in_relation(index_.metric, row.norm_squared))
-      append_row(fresh, row.id, row.vector, row.norm_squared);
+      fresh.add(row.id, row.vector, row.norm_squared);
     return {};
   }));
-  const auto changed = std::make_shared<live::ChangedRows>();
+  const auto changed = std::make_shared<live::LiveRows>();
   for (size_t i = 0, j = 0; const int64_t id : all) {
     const bool kept = i < former.ids.size() && former.ids[i] == id;
     if (j < fresh.ids.size() && fresh.ids[j] == id) {
-      append_row(*changed, id, vector_at(fresh, j), fresh.norms_squared[j]);
+      changed->add(id, fresh.vector(j), fresh.norms_squared[j]);
       ++j;
     } else if (kept && !std::ranges::binary_search(ids, id)) {
       GLOVE_ASSIGN_OR_RETURN(const bool exists, reading.rows.exists(id));  // REPLACE deletes without a trace
-      if (exists) append_row(*changed, id, vector_at(former, i), former.norms_squared[i]);
+      if (exists) changed->add(id, former.vector(i), former.norms_squared[i]);
     }
     if (kept) ++i;
   }

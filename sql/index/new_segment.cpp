@@ -21,9 +21,7 @@ Status NewSegment::add(const ContentRows& rows, const ContentRow& row) {
     return rows.fault_of_row(
         row.id, "has no place in the index, which can have at most " + std::to_string(kMaxRows) + " rows");
   if (is_sampled) {
-    sample_.ids.push_back(row.id);
-    sample_.vectors.insert(sample_.vectors.end(), row.vector.begin(), row.vector.end());
-    sample_.norms_squared.push_back(row.norm_squared);
+    sample_.add(row.id, row.vector, row.norm_squared);
     if (sample_.ids.size() == kSampledRows) encode_sample(dims);
   } else {
     encoder_->add(row.id, row.vector, row.norm_squared);
@@ -43,10 +41,8 @@ void NewSegment::encode_sample(int64_t dims) {
   coding_ = std::make_shared<const Coding>(Coding{
       index_.metric, index_.metric == RowMetric::kHamming ? Shift() : shift_of(sample_.vectors, dims)});
   begin(dims);
-  const auto width = static_cast<size_t>(dims);
   for (size_t i = 0; i < sample_.ids.size(); ++i)
-    encoder_->add(sample_.ids[i], std::span(sample_.vectors).subspan(i * width, width),
-                  sample_.norms_squared[i]);
+    encoder_->add(sample_.ids[i], sample_.vector(i), sample_.norms_squared[i]);
   sample_ = {};
 }
 

@@ -57,14 +57,8 @@ class NewSegment {
   CodingPtr coding_;
   std::optional<live::SegmentBuilder> builder_;
   std::optional<live::SegmentEncoder> encoder_;  // for add()
-  // The first rows, which the coding of the index is made of.
-  struct Sample {
-    std::vector<int64_t> ids;
-    std::vector<float> vectors;
-    std::vector<double> norms_squared;
-  };
   static constexpr size_t kSampledRows = 1024;
-  Sample sample_;
+  live::LiveRows sample_;  // the first rows, which the coding of the index is made of
 
   VectorWriter writer_, digests_;
   std::map<int64_t, StoredTextReader> readers_;  // by the segment that copy() reads
