@@ -90,6 +90,12 @@ Engine& engine_of(sqlite3_context* context) {
   return connection_of(context).engine();
 }
 
+KeptValue copy_of(sqlite3_value* value) {
+  KeptValue copy(sqlite3_value_dup(value));
+  if (copy == nullptr) throw std::bad_alloc();
+  return copy;
+}
+
 std::string_view text_of(sqlite3_value* value) {
   GLOVE_REQUIRE(sqlite3_value_type(value) != SQLITE_NULL);
   // The order matters: sqlite3_value_bytes returns the length of the last conversion.

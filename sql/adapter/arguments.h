@@ -31,6 +31,15 @@ std::shared_ptr<void>& state_of(sqlite3_context* context);
 // The arguments of one call, in order.
 using Arguments = std::span<sqlite3_value* const>;
 
+// A copy of a value.
+struct FreeValue {
+  void operator()(sqlite3_value* value) const { sqlite3_value_free(value); }
+};
+using KeptValue = std::unique_ptr<sqlite3_value, FreeValue>;
+
+// Copies the value. Throws std::bad_alloc if SQLite is out of memory.
+KeptValue copy_of(sqlite3_value* value);
+
 // True if the value is SQL NULL.
 inline bool is_null(sqlite3_value* value) {
   return sqlite3_value_type(value) == SQLITE_NULL;

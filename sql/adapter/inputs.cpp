@@ -151,28 +151,27 @@ Status plan_inputs(sqlite3_index_info* info, const InputColumns& inputs, InputSe
 }
 
 Status InputValues::read(int plan, const char* plan_text, Arguments values) {
-  clear();
+  for (KeptValue& value : values_) value.reset();
   if (plan == kRaise) return invalid_argument(plan_text);
   size_t next = 0;
   for (size_t input = 0; input < values_.size() && next < values.size(); ++input) {
     if ((plan >> input & 1) == 0) continue;
-    values_[input] = sqlite3_value_dup(values[next++]);
-    if (values_[input] == nullptr) throw std::bad_alloc();
+    values_[input] = copy_of(values[next++]);
   }
   return {};
 }
 
 sqlite3_value* InputValues::operator[](int column) const {
-  sqlite3_value* value = values_[static_cast<size_t>(column - inputs_.first)];
+  sqlite3_value* const value = values_[static_cast<size_t>(column - inputs_.first)].get();
   return value == nullptr || is_null(value) ? nullptr : value;
 }
 
 std::string InputValues::key() const {
   std::string key;
-  for (sqlite3_value* const value : values_) {
-    const bool given = value != nullptr && !is_null(value);
-    const std::string_view text = given ? text_or_blob(value) : std::string_view();
-    key += concat(given ? sqlite3_value_type(value) : 0, ' ', text.size(), ':', text);
+  for (const KeptValue& value : values_) {
+    const bool given = value != nullptr && !is_null(value.get());
+    const std::string_view text = given ? text_or_blob(value.get()) : std::string_view();
+    key += concat(given ? sqlite3_value_type(value.get()) : 0, ' ', text.size(), ':', text);
   }
   return key;
 }
@@ -182,13 +181,6 @@ Status InputValues::return_input(sqlite3_context* context, int column) const {
   if (value == nullptr) return invalid_argument(not_given(inputs_, column));
   sqlite3_result_value(context, value);
   return {};
-}
-
-void InputValues::clear() {
-  for (sqlite3_value*& value : values_) {
-    if (value != nullptr) sqlite3_value_free(value);
-    value = nullptr;
-  }
 }
 
 }  // namespace vtab

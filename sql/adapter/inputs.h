@@ -87,9 +87,6 @@ Status plan_inputs(sqlite3_index_info* info, const InputColumns& inputs, InputSe
 class InputValues {
  public:
   explicit InputValues(const InputColumns& inputs) : inputs_(inputs), values_(inputs.names.size()) {}
-  ~InputValues() { clear(); }
-  InputValues(const InputValues&) = delete;
-  InputValues& operator=(const InputValues&) = delete;
 
   // Reads the arguments of xFilter. Returns the error of the plan if it must raise one.
   Status read(int plan, const char* plan_text, Arguments values);
@@ -104,10 +101,8 @@ class InputValues {
   Status return_input(sqlite3_context* context, int column) const;
 
  private:
-  void clear();
-
   const InputColumns& inputs_;
-  std::vector<sqlite3_value*> values_;  // owned; nullptr: not given
+  std::vector<KeptValue> values_;  // null: not given
 };
 
 // What xBestIndex can learn about a constraint.

@@ -344,11 +344,8 @@ void FilterCall::keep(const Plan& plan, Arguments values) {
     key = i;
   }
   values_.resize(key ? count : 0);
-  for (size_t i = 0; i < values_.size(); ++i) {
-    if (i == *key) continue;
-    values_[i].reset(sqlite3_value_dup(values[i]));
-    if (values_[i] == nullptr) throw std::bad_alloc();
-  }
+  for (size_t i = 0; i < values_.size(); ++i)
+    if (i != *key) values_[i] = copy_of(values[i]);
   neighbor_ = key;
 }
 

@@ -135,12 +135,9 @@ class FilterCall {
   std::array<std::optional<std::vector<std::string>>, kKeyTypes> neighbors_;  // by KeyType
   int64_t row_hint_ = 0;
   bool reads_rank_ = false;
-  struct FreeValue {
-    void operator()(sqlite3_value* value) const { sqlite3_value_free(value); }
-  };
   // For repeat(): which value is the neighbor's, and copies of the others; none if it cannot be repeated.
   std::optional<size_t> neighbor_;
-  std::vector<std::unique_ptr<sqlite3_value, FreeValue>> values_;
+  std::vector<KeptValue> values_;
 };
 
 }  // namespace glove::sql::nn

@@ -54,11 +54,6 @@ enum MmrColumn : int {
 
 constexpr const char* kMmrInputs[] = {"target", "query", "k", "lambda", "fetch", "among"};
 
-struct FreeValue {
-  void operator()(sqlite3_value* value) const { sqlite3_value_free(value); }
-};
-using KeptValue = std::unique_ptr<sqlite3_value, FreeValue>;
-
 struct MmrRow {
   std::vector<KeptValue> key;
   double score = 0;
@@ -208,11 +203,7 @@ class MmrRows {
       return invalid_value(kMmrTable, "a vector was changed while it was read; ask again");
     const auto dims = static_cast<int64_t>(row.vector.size());
     row.norm_squared = exact_dot(row.vector.data(), row.vector.data(), dims);
-    for (int part = 2; part < run.columns(); ++part) {
-      KeptValue& kept = row.key.emplace_back();
-      kept.reset(sqlite3_value_dup(run.value(part)));
-      if (kept == nullptr) throw std::bad_alloc();
-    }
+    for (int part = 2; part < run.columns(); ++part) row.key.push_back(copy_of(run.value(part)));
     rows_.push_back(std::move(row));
     return {};
   }
