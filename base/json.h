@@ -24,8 +24,8 @@ struct JsonValue {
   int64_t integer = 0;  // kInteger
   double number = 0;    // kInteger and kReal; finite
   // kText: the string. kReal: the digits of an integer that int64_t does not hold, or nothing.
-  std::string text;
-  std::vector<JsonValue> elements;  // kArray: filled in by the reader of options only, one level deep
+  std::string text = {};
+  std::vector<JsonValue> elements = {};  // kArray: filled in by the reader of options only, one level deep
 
   bool is_number() const { return kind == JsonKind::kInteger || kind == JsonKind::kReal; }
 };

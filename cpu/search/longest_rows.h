@@ -4,7 +4,6 @@
 
 #include <cstdint>
 
-#include "base/cancel.h"
 #include "base/mutex.h"
 #include "base/status.h"
 #include "model/model.h"
