@@ -111,10 +111,10 @@ def measure(connection, name, rows, options, choose):
         ways = searches(connection, rows, queries, metric, options.threads)
         times = {}
         for k in (10, 100):
-            for first in range(0, options.queries, TURN):
+            for first in range(0, min(options.queries, len(queries) - TURN), TURN):
                 answers = {}
                 for way, search in ways.items():
-                    search.one(queries[first], k)
+                    search.one(queries[first - 1], k)
                     for i in range(first, first + TURN):
                         taken, answers[way, i] = harness.timed(lambda: search.one(queries[i], k), time.perf_counter)
                         times.setdefault((way, k), []).append(taken)

@@ -7,6 +7,7 @@
 #include "base/float_environment.h"
 #include "base/require.h"
 #include "base/timer.h"
+#include "lists/code_estimate.h"
 #include "live/outline_reader.h"
 #include "model/exact_dot.h"
 #include "search/engine.h"
@@ -166,20 +167,28 @@ Result<Answers> LiveRelation::best_of_table(std::span<const Query> queries, int6
 }
 
 // Scores the candidates of one query, the best bounds first. Returns how many of them the user's table
-// lacked, which are now hidden.
+// lacked, which are now hidden. If the query is `coarse`, because a batch scans with codes of few bits, finer
+// ones spare reading most of them.
 Result<int64_t> LiveRelation::score_candidates(const Query& query, std::span<const Neighbor> candidates,
-                                               BestRows& best) {
+                                               bool coarse, BestRows& best) {
+  const Model& model = state_.parts->model();
   std::vector<float> vector;
+  QuantizedQuery codes;
   double score = kNoScore, least = kNoScore;  // what a row must have, and its bound
   int64_t gone = 0;
   for (const Neighbor& candidate : candidates) {
     if (const double now = std::max(best.threshold(), query.least); now != score)
-      least = bound_needed(state_.parts->model(), query, score = now);
+      least = bound_needed(model, query, score = now);
     if (least > candidate.similarity) break;
     const auto row = static_cast<int32_t>(candidate.id);
     const int64_t id = state_.parts->id_of(row);
-    // Many rows may have the distance of the last one.
-    if (state_.metric == RowMetric::kHamming && !best.takes({id, candidate.similarity})) continue;
+    if (state_.metric == RowMetric::kHamming) {  // many rows may have the distance of the last one
+      if (!best.takes({id, candidate.similarity})) continue;
+    } else if (coarse && least > kNoScore) {
+      if (codes.codes.empty()) codes = query_codes(model, query, kEstimateQueryCode);
+      const ModelPart& part = model.part_of(row);
+      if (least > code_bound(part.level(8), row - part.first_row, part.dims, codes)) continue;
+    }
     GLOVE_ASSIGN_OR_RETURN(const bool found, source_.read_indexed(state_, row, vector));
     if (found) {
       best.offer(scored(state_.metric, query, id, vector));
@@ -243,12 +252,13 @@ Status LiveRelation::scan_segments(std::span<const Query> queries, int64_t k, in
         report.notes[block[i]] = i < scan.notes.size()
                                      ? scan.notes[i]
                                      : AnswerNote{false, scan.cost.rows_scanned / std::ssize(block)};
+    const bool coarse = block.size() > 1 && !state_.parts->has_outlines();
     for (size_t i = 0; i < block.size(); ++i) {
       GLOVE_RETURN_IF_ERROR(check_interrupt(options.interrupted));
       const Query& query = queries[block[i]];
       BestRows best(k);
       offer_changed(state_, among_, query, best);
-      GLOVE_ASSIGN_OR_RETURN(const int64_t gone, score_candidates(query, (*found)[i], best));
+      GLOVE_ASSIGN_OR_RETURN(const int64_t gone, score_candidates(query, (*found)[i], coarse, best));
       if (gone <= wanted - k) {
         answers[block[i]] = std::move(best).take();
       } else {

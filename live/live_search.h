@@ -210,7 +210,8 @@ class LiveRelation final : public RankedRelation {
                      const std::function<void()>& begin, const Use& use);
   Result<Answers> best_of_table(std::span<const Query> queries, int64_t k, const SearchOptions& options,
                                 SearchReport& report);
-  Result<int64_t> score_candidates(const Query& query, std::span<const Neighbor> candidates, BestRows& best);
+  Result<int64_t> score_candidates(const Query& query, std::span<const Neighbor> candidates, bool coarse,
+                                   BestRows& best);
   Result<std::optional<Answers>> candidates(std::span<const Query> queries, int64_t k,
                                             const SearchOptions& options, SearchReport& report);
   Status scan_segments(std::span<const Query> queries, int64_t k, int64_t wanted,

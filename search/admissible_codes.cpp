@@ -20,8 +20,8 @@ int64_t AdmissibleCodes::bytes(int64_t rows, int64_t dims) {
   return code_bytes(rows, dims) + rows * static_cast<int64_t>(sizeof(int32_t) + 2 * sizeof(float));
 }
 
-AdmissibleCodes::AdmissibleCodes(const Model& model, std::vector<int32_t> copied, double others)
-    : rows_(std::move(copied)), others_(others) {
+AdmissibleCodes::AdmissibleCodes(const Model& model, std::vector<int32_t> copied, double next_length)
+    : rows_(std::move(copied)), next_length_(next_length) {
   const auto rows = static_cast<int64_t>(rows_.size());
   codes_.resize(static_cast<size_t>(code_bytes(rows, model.dims())));
   const CodeLevel& level = model.parts().front().level(8);
@@ -39,8 +39,8 @@ AdmissibleCodes::AdmissibleCodes(const Model& model, std::vector<int32_t> copied
 }
 
 Result<AdmissibleCodesPtr> AdmissibleCodes::copy(const Model& model, std::vector<int32_t> rows, int threads,
-                                                 const InterruptCheck& interrupted, double others) {
-  const std::shared_ptr<AdmissibleCodes> made(new AdmissibleCodes(model, std::move(rows), others));
+                                                 const InterruptCheck& interrupted, double next_length) {
+  const std::shared_ptr<AdmissibleCodes> made(new AdmissibleCodes(model, std::move(rows), next_length));
   GLOVE_RETURN_IF_ERROR(ThreadPool::for_pieces(threads, tile_count(made->part_.rows), kTilesAtOnce,
                                                interrupted, [&](int, int64_t first, int64_t last) {
                                                  for (int64_t tile = first; tile < last; ++tile)

@@ -88,8 +88,8 @@ class Collector {
   };
 
   // excluded: ids that the answer omits, ascending. among: those that it may have, or null for all. ids:
-  // those of the rows that are offered; empty if a row's number is its id. fine: null if the rows' bounds are
-  // those of 16 bits. All must outlive the collector.
+  // those of the rows that are offered; empty if a row's number is its id. fine: null if the rows keep the
+  // bounds that they are offered with. All must outlive the collector.
   Collector(std::span<const int32_t> excluded, const RowMask* among, SharedBounds& shared,
             std::span<const int32_t> ids = {}, const FineQuery* fine = nullptr)
       : excluded_(excluded),

@@ -17,7 +17,7 @@ namespace {
 // negligible, and in a batch the cost of looking at every query's threshold.
 constexpr int64_t kChunkBytes = 192 << 10;
 constexpr int64_t kBatchChunkBytes = 512 << 10;
-// The same of a scan by length, which ends within a chunk.
+// Fewer in a scan by length for one query, which stops at a chunk.
 constexpr int64_t kLengthChunkBytes = 16 << 10;
 // Chunks per thread of a batch, so that no thread waits long for the last one.
 constexpr int64_t kChunksPerThread = 16;
@@ -30,7 +30,7 @@ int64_t tiles_per_chunk(const ScanContext& context, const ScanKernel& kernel, in
                         bool by_length) {
   const int64_t tile_bytes = component_groups(context.model.dims()) * kTileRows * kTileComponents;
   const int64_t by_products = kernel.chunk_products / (tile_bytes * queries);
-  const int64_t bytes = by_length ? kLengthChunkBytes : queries == 1 ? kChunkBytes : kBatchChunkBytes;
+  const int64_t bytes = queries > 1 ? kBatchChunkBytes : by_length ? kLengthChunkBytes : kChunkBytes;
   const int64_t by_bytes = (bytes + tile_bytes - 1) / tile_bytes;
   const int64_t by_threads =
       queries == 1 ? by_bytes : tile_count(rows) / (context.threads * kChunksPerThread);
@@ -84,7 +84,9 @@ CodeScan::CodeScan(const ScanContext& context, std::span<const SearchRequest> re
 }
 
 Status CodeScan::prepare(const InterruptCheck& interrupted) {
-  const bool is_coarse = kernel_.max_query_code < kEstimateQueryCode && &kernel_ != context_.kernels.bits;
+  // By other metrics these leave so few rows that bounding them twice takes longer.
+  const bool is_coarse =
+      kernel_.max_query_code < kEstimateQueryCode && context_.model.metric() == RowMetric::kL2;
   if (is_coarse) fine_ = std::vector<FineQuery>(requests_.size(), {context_.model, {}});
   const auto quantize_some = [&](int, int64_t first, int64_t last) {
     for (auto i = static_cast<size_t>(first); i < static_cast<size_t>(last); ++i) {
@@ -148,7 +150,7 @@ bool CodeScan::may_reach(size_t request, double length) const {
 }
 
 bool CodeScan::is_complete(size_t request) const {
-  return copy_ == nullptr || !copy_->is_by_length() || !may_reach(request, copy_->others());
+  return copy_ == nullptr || !copy_->is_by_length() || !may_reach(request, copy_->next_length());
 }
 
 bool CodeScan::are_too_short(const PartChunks::Chunk& chunk) const {

@@ -71,7 +71,7 @@ class CodeScan {
   const ScanKernel& kernel_;
   const std::span<const int32_t> excluded_;  // the rows that all requests exclude, if these are the same
   std::vector<QuantizedQuery> queries_;
-  std::vector<FineQuery> fine_;  // none if `queries_` have codes of 16 bits
+  std::vector<FineQuery> fine_;  // of a batch by kL2, or none
   std::vector<int8_t> packed_;
   std::deque<SharedBounds> bounds_;                 // [request]
   std::vector<std::vector<Collector>> collectors_;  // [slot][request], made when they are first used

@@ -13,9 +13,13 @@ namespace {
 
 // Fewer rows are scanned in less time than it takes to look at their lengths.
 constexpr int64_t kLeastRows = 16384;
-// One row of so many is copied. A search of factors with log-normal lengths reads one of 20 to 100 for k
-// = 10.
+// One row of so many is copied.
 constexpr int64_t kRowsPerCopied = 4;
+// Copying takes as long as so many queries.
+constexpr int64_t kQueriesBeforeCopy = 16;
+// The balance after which a copy is dropped, and the one above which savings do not count.
+constexpr int64_t kWorstBalance = -32;
+constexpr int64_t kBestBalance = 256;
 // It pays if the 99th percentile of the lengths is at least so many times their median.
 constexpr float kLeastSpread = 2;
 
@@ -40,7 +44,7 @@ bool are_spread(std::vector<float> lengths) {
 
 }  // namespace
 
-Result<AdmissibleCodesPtr> LongestRows::codes(const Model& model, int threads,
+Result<AdmissibleCodesPtr> LongestRows::codes(const Model& model, int64_t queries, int threads,
                                               const InterruptCheck& interrupted) {
   const int64_t copied = std::min(model.words() / kRowsPerCopied,
                                   kMostCopied / AdmissibleCodes::bytes(kTileRows, model.dims()) * kTileRows);
@@ -48,7 +52,10 @@ Result<AdmissibleCodesPtr> LongestRows::codes(const Model& model, int threads,
     return AdmissibleCodesPtr();
   {
     const Lock lock(mutex_);
-    if (++searches_ != 2) return codes_;
+    const int64_t before = queries_;
+    queries_ += queries;
+    if (was_made_ || before < kQueriesBeforeCopy) return codes_;
+    was_made_ = true;
   }
   const std::vector<float> lengths = lengths_of(model);
   if (lengths.empty() || !are_spread(lengths)) return AdmissibleCodesPtr();
@@ -57,18 +64,22 @@ Result<AdmissibleCodesPtr> LongestRows::codes(const Model& model, int threads,
   const auto is_longer = [&](int32_t a, int32_t b) {
     return lengths[static_cast<size_t>(a)] > lengths[static_cast<size_t>(b)];
   };
-  std::ranges::nth_element(rows, rows.begin() + copied, is_longer);
-  const float others = lengths[static_cast<size_t>(rows[static_cast<size_t>(copied)])];
+  std::nth_element(rows.begin(), rows.begin() + copied, rows.end(), is_longer);
+  const float next = lengths[static_cast<size_t>(rows[static_cast<size_t>(copied)])];
   rows.resize(static_cast<size_t>(copied));
-  std::ranges::sort(rows, is_longer);
+  std::sort(rows.begin(), rows.end(), is_longer);
   Result<AdmissibleCodesPtr> made =
-      AdmissibleCodes::copy(model, std::move(rows), threads, interrupted, static_cast<double>(others));
+      AdmissibleCodes::copy(model, std::move(rows), threads, interrupted, static_cast<double>(next));
   const Lock lock(mutex_);
-  if (made.ok())
-    codes_ = made.value();
-  else
-    searches_ = 0;
+  if (made.ok()) codes_ = made.value();
+  was_made_ = made.ok();
   return made;
+}
+
+void LongestRows::count(int64_t answered, int64_t unanswered) {
+  const Lock lock(mutex_);
+  balance_ = std::min(balance_ + (kRowsPerCopied - 1) * answered - unanswered, kBestBalance);
+  if (balance_ < kWorstBalance) codes_.reset();
 }
 
 }  // namespace glove::cpu

@@ -59,6 +59,7 @@ Status search_batch(const ScanContext& context, std::span<SearchRequest> request
   const bool are_answers = plan.last == Level::kCodes8;
   const auto select = [&](int, int64_t i) {
     std::vector<Neighbor>& rows = requests[static_cast<size_t>(i)].rows;
+    rows.clear();
     if (!scan.is_complete(static_cast<size_t>(i))) return;
     rows = scan.candidates_of(static_cast<size_t>(i));
     if (are_answers) std::ranges::sort(rows, ranks_before);
@@ -108,7 +109,8 @@ Result<AdmissibleCodesPtr> copy_for(const ScanContext& context, const SearchPlan
   if (copy != nullptr || among.add_missed(plan.copy_saves) < cost_of_copying(among, context.model.dims()))
     return copy;
   const SharedInterrupt shared(requests);
-  GLOVE_ASSIGN_OR_RETURN(copy, AdmissibleCodes::copy(context.model, among.rows(), context.threads, shared.check()));
+  GLOVE_ASSIGN_OR_RETURN(copy,
+                         AdmissibleCodes::copy(context.model, among.rows(), context.threads, shared.check()));
   among.keep(copy);
   return copy;
 }
@@ -148,7 +150,7 @@ Result<AdmissibleCodesPtr> longest_rows(const ScanContext& context, std::span<Se
   if (context.longest == nullptr || first.query->among != nullptr || first.terms.reader != nullptr)
     return AdmissibleCodesPtr();
   const SharedInterrupt shared(requests);
-  return context.longest->codes(context.model, context.threads, shared.check());
+  return context.longest->codes(context.model, std::ssize(requests), context.threads, shared.check());
 }
 
 // Answers requests with the same mask exactly.
@@ -167,9 +169,12 @@ Status search_exactly(const ScanContext& context, std::span<SearchRequest> reque
   GLOVE_ASSIGN_OR_RETURN(const AdmissibleCodesPtr longest, longest_rows(context, requests));
   if (longest == nullptr) return search_batches(context, requests, plan, copy.get());
   GLOVE_RETURN_IF_ERROR(search_batches(context, requests, plan, longest.get()));
-  return search_left(
-      requests, [](const SearchRequest& request) { return request.rows.empty(); },
-      [&](std::span<SearchRequest> left) { return search_batches(context, left, plan, nullptr); });
+  const auto is_left = [](const SearchRequest& request) { return request.rows.empty(); };
+  const int64_t left = std::ranges::count_if(requests, is_left);
+  context.longest->count(std::ssize(requests) - left, left);
+  return search_left(requests, is_left, [&](std::span<SearchRequest> others) {
+    return search_batches(context, others, plan, nullptr);
+  });
 }
 
 // Answers requests with the same mask.

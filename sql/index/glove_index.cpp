@@ -270,17 +270,13 @@ class LiveIndex final : public nn::RankedTable, private nn::RowKeys {
   }
   Result<std::vector<int64_t>> find_set(sqlite3_value* among, const InterruptCheck& interrupted) override {
     return own_work(connection(), index_, [&]() -> Result<std::vector<int64_t>> {
-      found_in_.reset();
       if (!check_schema().ok()) return std::vector<int64_t>();
-      found_in_ = store_.seen(statement());
+      found_in_ = store_.seen(found_by_ = statement());
       return keys_.find_set(among, interrupted);
     });
   }
   bool has_same_rows() override {
-    const Result<bool> same = own_work(connection(), index_, [&]() -> Result<bool> {
-      return check_schema().ok() && found_in_ && store_.sees_still(*found_in_, statement());
-    });
-    return same.ok() && same.value();
+    return found_in_ && found_by_ == statement() && store_.still_reads(*found_in_);
   }
   Status return_part(sqlite3_context* context, int64_t id, int part) override {
     return own_work(connection(), index_, [&] { return keys_.return_part(context, id, part); });
@@ -300,14 +296,9 @@ class LiveIndex final : public nn::RankedTable, private nn::RowKeys {
   }
   Result<bool> has_row(int64_t id) override { return rows_.exists(id); }
 
-  Error no_recall() const {
-    return index_error(index_, "an index of bits has exact answers only; leave ",
-                       "recall and 'calibrate' out");
-  }
-
   // Keeps a query for the calibration that 'merge' and 'rebuild' make.
   Status calibrate(sqlite3_value* query) {
-    if (index_.type == ElementType::kBits) return no_recall();
+    if (index_.type == ElementType::kBits) return no_recall(index_);
     if (is_null(query))
       return {ErrorCode::kInvalidArgument,
               index_.name + ": the command 'calibrate' needs a query, but it is NULL; write INSERT INTO " +
@@ -336,10 +327,7 @@ class LiveIndex final : public nn::RankedTable, private nn::RowKeys {
   Status check_schema() {
     GLOVE_ASSIGN_OR_RETURN(const int64_t version, store_.schema_version());
     const bool is_other = store_.forget_other_file();
-    if (is_other) {
-      ranked_.reset();
-      found_in_.reset();
-    }
+    if (is_other) ranked_.reset();
     if (!is_other && checked_version_ == version) return {};
     GLOVE_RETURN_IF_ERROR(check_index(connection().db(), index_));
     GLOVE_ASSIGN_OR_RETURN(const bool former, has_former_triggers(connection().db(), index_));
@@ -368,7 +356,8 @@ class LiveIndex final : public nn::RankedTable, private nn::RowKeys {
     source.resolve = [this, dims = state.dims](const nn::Inputs& inputs, const InterruptCheck& stopped) {
       if (!inputs.has(nn::kExpr))
         return Result(MaybeQuery());  // NULL, as of a row without a vector in a join
-      if (index_.type == ElementType::kBits && inputs.recall < 1) return Result<MaybeQuery>(no_recall());
+      if (index_.type == ElementType::kBits && inputs.recall < 1)
+        return Result<MaybeQuery>(no_recall(index_));
       return index_query(index_, rows_, dims, inputs.expr, stopped);
     };
     live::Admissible among;
@@ -409,8 +398,8 @@ class LiveIndex final : public nn::RankedTable, private nn::RowKeys {
   VectorStore vectors_;
   ContentRows rows_;
   RankCache ranks_;
-  std::optional<SeenState> ranked_;    // what ranks_ are of
-  std::optional<SeenState> found_in_;  // where find_set() has found the rows
+  std::optional<SeenState> ranked_, found_in_;  // what ranks_ are of, and where find_set() looked,
+  int64_t found_by_ = 0;                        // for this statement
   CodeReader codes_;
   IndexCommands commands_;
   KeyTable keys_;

@@ -97,6 +97,11 @@ Error index_error(const IndexDefinition& index, const Pieces&... pieces) {
   return invalid_argument(index.name, ": ", pieces...);
 }
 
+// What an index of bits says about `recall` and calibrations, which it does not have.
+inline Error no_recall(const IndexDefinition& index) {
+  return index_error(index, "an index of bits has exact answers only; leave recall and 'calibrate' out");
+}
+
 // Returns the error of an index whose tables have something impossible. It names 'rebuild'.
 template <class... Pieces>
 Error damaged_index(const IndexDefinition& index, const Pieces&... pieces) {

@@ -87,6 +87,9 @@ class IndexStore : IndexPart {
   std::optional<SeenState> seen(int64_t statement);
   // Whether that would be returned for a cursor that has been in use since it was returned.
   bool sees_still(const SeenState& seen, int64_t statement);
+  // The same in a transaction that only reads. In one that writes, ROLLBACK TO may change rows without a
+  // trace.
+  bool still_reads(const SeenState& seen) { return seen.statement == 0 && sees_still(seen, 0); }
 
   // Removes the ids up to this one from the log.
   Status clear_log(int64_t last = std::numeric_limits<int64_t>::max());

@@ -209,6 +209,7 @@ Result<AmongValuePtr> LastAmong::read(sqlite3_value* value, RowKeys* keys,
   AmongValuePtr last = last_.lock();
   if (last != nullptr && last->is(value) && (keys == nullptr || keys->has_same_rows())) return last;
   kept_.reset();
+  last_.reset();  // of another state, if what follows fails
   AmongValuePtr fresh;
   if (keys != nullptr) {
     GLOVE_ASSIGN_OR_RETURN(std::vector<int64_t> ids, keys->find_set(value, interrupted));

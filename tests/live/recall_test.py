@@ -302,6 +302,7 @@ class Recall(unittest.TestCase):
 
     def test_audits(self):
         path = shutil.copy(self.path, self.path + ".audits")
+        self.db.close()
         self.db, other = self.connect(path), self.connect(path)
         self.addCleanup(other.close)
         self.db.execute("SELECT glove_config('audits', '1')").fetchall()

@@ -3,6 +3,7 @@
 Each case is one that a changed bound or condition of the planner, of RankedScan or of an index would answer otherwise, while all
 other tests pass (tests/mutants). Rows are compared with those of a scan.
 """
+import contextlib
 import json
 import os
 import random
@@ -318,6 +319,13 @@ class Edges(unittest.TestCase):
             self.assertEqual(sorted(found), [f"row {i}" for i in range(40, last + 1)])
 
         check(50)
+        with contextlib.closing(self.db.execute("SELECT name FROM named_vec WHERE query = ? AND k = 100 AND among = ?", (self.asked, names))) as held:
+            held.fetchone()
+            self.db.execute("INSERT INTO named SELECT 'row ' || id, vec FROM doc WHERE id = 51")
+            with self.assertRaises(sqlite3.OperationalError):  # after which the set that is still held is not that of the rows
+                self.rows("SELECT name FROM named_vec WHERE query = ? AND k = 1 AND among = ?", self.asked, '["row 1", {}]')
+            check(51)
+        self.db.execute("DELETE FROM named WHERE name = 'row 51'")
         for begin, end in (("", ""), ("BEGIN", "ROLLBACK"), ("BEGIN", "COMMIT")):
             self.db.execute(begin)
             self.db.execute("DELETE FROM named WHERE name > 'row 49' AND name < 'row 6'")

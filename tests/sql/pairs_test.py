@@ -154,7 +154,7 @@ class PairsTest(SeededTest):
                 with self.subTest(metric=metric, kind=kind):
                     self.db = connect()
                     self.create(metric)
-                    self.fill(self.vectors(kind, 300, 6))
+                    self.fill(self.vectors(kind, 700, 6))
                     self.rows("INSERT INTO doc_vec(doc_vec) VALUES ('sync')")
                     self.fill(self.vectors(kind, 50, 6), first=1)
                     self.rows("DELETE FROM doc WHERE id % 13 = 0")
