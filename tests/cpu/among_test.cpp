@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "search/admissible_codes.h"
+#include "search/copied_codes.h"
 #include "tests/cpu/test_support.h"
 #include "tests/share.h"
 
@@ -47,7 +47,7 @@ ModelPtr in_two_parts(const ModelPtr& model, bool vectors) {
                                        model);
 }
 
-TEST(AdmissibleCodes, AreThoseOfTheRows) {
+TEST(CopiedCodes, AreThoseOfTheRows) {
   SCOPED_TRACE(seed_text());
   std::mt19937_64 random = make_random(51);
   for (const int64_t dims : {1, 4, 7, 100}) {
@@ -55,7 +55,7 @@ TEST(AdmissibleCodes, AreThoseOfTheRows) {
     for (const uint64_t percent : {1, 20, 100}) {
       const RowMaskPtr mask = random_mask(*model, percent, random);
       if (mask->count() == 0) continue;
-      const AdmissibleCodesPtr codes = AdmissibleCodes::copy(*model, mask->rows(), 3, {}).value();
+      const CopiedCodesPtr codes = CopiedCodes::copy(*model, mask->rows(), 3, {}).value();
       const std::vector<int32_t> rows = mask->rows();
       ASSERT_EQ(std::vector<int32_t>(codes->rows().begin(), codes->rows().end()), rows);
       const CodeLevel& copied = codes->part().level(8);
@@ -76,18 +76,18 @@ TEST(AdmissibleCodes, AreThoseOfTheRows) {
   }
 }
 
-TEST(AdmissibleCodes, AnInterruptLeavesNone) {
+TEST(CopiedCodes, AnInterruptLeavesNone) {
   std::mt19937_64 random = make_random(52);
   const ModelPtr model = make_model(gaussian(5000, 8, random));
   const RowMaskPtr mask = random_mask(*model, 50, random);
-  const auto made = AdmissibleCodes::copy(*model, mask->rows(), 1, [] { return true; });
+  const auto made = CopiedCodes::copy(*model, mask->rows(), 1, [] { return true; });
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.error().code, ErrorCode::kInterrupted);
   EXPECT_EQ(mask->codes(), nullptr);
 }
 
 // The answers before and after the copy is made are those of the definition, for one query and for a batch.
-TEST(AdmissibleCodes, AreScannedWithTheSameRows) {
+TEST(CopiedCodes, AreScannedWithTheSameRows) {
   SCOPED_TRACE(seed_text());
   std::mt19937_64 random = make_random(53);
   const Matrix matrix = clustered(3000, 40, random);
@@ -120,7 +120,7 @@ TEST(AdmissibleCodes, AreScannedWithTheSameRows) {
 }
 
 // An index has no vectors: a search returns what may be in the answer.
-TEST(AdmissibleCodes, AreMadeOnceAndOnlyIfTheyPay) {
+TEST(CopiedCodes, AreMadeOnceAndOnlyIfTheyPay) {
   std::mt19937_64 random = make_random(54);
   const Matrix matrix = clustered(3000, 40, random);
   const ModelPtr model = in_two_parts(make_model(matrix), false);
@@ -131,7 +131,7 @@ TEST(AdmissibleCodes, AreMadeOnceAndOnlyIfTheyPay) {
     const RowMaskPtr mask = random_mask(*model, percent, random);
     Query query = row_query(matrix, 7);
     query.among = mask;
-    AdmissibleCodesPtr made;
+    CopiedCodesPtr made;
     for (int round = 0; round < 20; ++round) {
       std::vector<SearchRequest> requests;
       ASSERT_TRUE(search(*backend, model, {&query, 1}, 10, {}, requests).ok());

@@ -365,7 +365,7 @@ class Generator:
         )
 
     def some(self, number):
-        """Of many rows, an eighth for the outer loop of a join: the index reads the set of `among` again for each of them."""
+        """Of many rows, an eighth for the outer loop of a join: where rows may change, the index reads the set of `among` again for each."""
         return " WHERE %s %% 8 = %d" % (number, self.source.randrange(8)) if self.large else ""
 
     def full_scan(self, queries, table, among=""):

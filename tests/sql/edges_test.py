@@ -336,6 +336,27 @@ class Edges(unittest.TestCase):
             check(50 if end == "ROLLBACK" else 55)
             self.db.execute("DELETE FROM named WHERE name BETWEEN 'row 51' AND 'row 59'")
 
+    def test_a_join_looks_a_set_of_keys_up_once(self):
+        self.db.execute("CREATE TABLE named(name TEXT PRIMARY KEY, vec BLOB)")
+        self.db.execute("INSERT INTO named SELECT 'row ' || id, vec FROM doc WHERE id <= 200")
+        self.db.execute("CREATE VIRTUAL TABLE named_vec USING glove_index(content='named', rowid='name', vector='vec')")
+        join = ("SELECT count(*) FROM named d CROSS JOIN named_vec v ON v.query = d.vec AND v.k = 1 "
+                "AND v.among = (SELECT glove_keys(name) FROM named WHERE name > 'row 1')")
+
+        def steps():
+            """Of SQLite's machine, in hundreds, those of the index's own statements included."""
+            count = [0]
+            self.db.set_progress_handler(lambda: count.__setitem__(0, count[0] + 1), 100)
+            self.assertEqual(self.rows(join), [200])
+            self.db.set_progress_handler(None, 0)
+            return count[0]
+
+        once = steps()
+        self.db.execute("BEGIN IMMEDIATE")
+        self.db.execute("UPDATE doc SET least = least WHERE id = 1")  # from here on, for each row of the outer table
+        self.assertLess(once, steps() / 10)
+        self.db.execute("ROLLBACK")
+
     def test_rows_and_options_that_make_no_model(self):
         self.load_model()
         table = "SELECT glove_load_table('wrong', 'SELECT {}')"

@@ -132,6 +132,36 @@ class MetricTest(SeededTest):
             plans.add(self.db.execute("SELECT plan FROM glove_stats LIMIT 1").fetchone()[0])
         self.assertIn("8 bits by length -> vectors", plans)
 
+    @unittest.skipIf("GLOVE_INDEX_MEMORY" in os.environ, "no rows are copied")
+    def test_a_copy_of_the_longest_rows_that_does_not_pay_goes(self):
+        self.db.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, embedding)")
+        gauss = self.random.gauss
+        self.fill(iter(lambda: [f * gauss(0, 1) for f in [math.exp(gauss(0, 0.5))] for _ in range(32)], None), 17000)
+        self.create("dot")
+        scanned = []
+        for _ in range(70):
+            self.compare("dot", blob(*(gauss(0, 1) for _ in range(32))), 100)
+            scanned += self.db.execute("SELECT rows_scanned FROM glove_stats LIMIT 1").fetchone()
+        self.assertEqual(scanned[0], 17000)
+        self.assertGreater(max(scanned), 20000)  # with the copy
+        self.assertEqual(scanned[-1], 17000)
+
+    @unittest.skipIf("GLOVE_INDEX_MEMORY" in os.environ, "codes that are not in memory bound no row again")
+    def test_a_batch_by_l2_leaves_few_rows(self):
+        gauss = self.random.gauss
+        means = [[gauss(0, 3) for _ in range(64)] for _ in range(20)]
+        rows = iter(lambda: [m + gauss(0, 1) for m in self.random.choice(means)], None)
+        self.db.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, embedding)")
+        self.fill(rows, 3000)
+        self.create("l2")
+        candidates = "SELECT candidates FROM glove_stats LIMIT 1"
+        queries, single = [blob(*next(rows)) for _ in range(64)], 0
+        for query in queries:
+            self.db.execute("SELECT id FROM v WHERE query = ? AND k = 10", (query,)).fetchall()
+            single += self.db.execute(candidates).fetchone()[0]
+        self.db.execute(f"SELECT id FROM v WHERE query IN ({', '.join('?' * 64)}) AND k = 10", queries).fetchall()
+        self.assertLess(self.db.execute(candidates).fetchone()[0], 1.2 * single)  # by codes of 8 bits alone about twice as many
+
     def test_conditions_and_orders(self):
         self.db.execute("CREATE TABLE doc(id INTEGER PRIMARY KEY, embedding)")
         self.fill(self.rows("near", 8), 400)
