@@ -13,7 +13,6 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "lists/planes.h"
-#include "loader/file_sink.h"
 #include "loader/model_format.h"
 #include "loader/stored_recall.h"
 #include "loader/write_behind.h"

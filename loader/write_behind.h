@@ -1,8 +1,12 @@
-// Writes files on a background thread while the caller computes the next data.
+// Writes files on a background thread while the caller computes the next data, and a destination for bytes in
+// such a file.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <deque>
+#include <span>
 #include <vector>
 
 #include "base/buffer.h"
@@ -10,6 +14,7 @@
 #include "base/io_thread.h"
 #include "base/mutex.h"
 #include "base/status.h"
+#include "model/byte_sink.h"
 
 namespace glove {
 
@@ -47,6 +52,67 @@ class WriteBehind {
   Status status_ GLOVE_GUARDED_BY(mutex_);
   bool stopping_ GLOVE_GUARDED_BY(mutex_) = false;
   IoThread thread_;  // not started if the system has no more threads; the caller then writes
+};
+
+// A range of a file that grows at its end, with its checksum.
+class FileSink final : public ByteSink {
+ public:
+  // `expected_bytes`: the final size, or -1 if it is unknown. `keep`: the bytes are permanent, so they may be
+  // flushed to the disk early.
+  FileSink(WriteBehind& writer, File& file, int64_t begin, int64_t expected_bytes, bool keep = true)
+      : writer_(writer),
+        file_(file),
+        keep_(keep),
+        announcement_(expected_bytes),
+        begin_(begin),
+        end_(begin),
+        announced_(begin) {}
+
+  Status append(std::span<const char> bytes) override {
+    while (!bytes.empty()) {
+      const auto piece = bytes.first(std::min(bytes.size(), kBufferBytes - buffer_.size()));
+      const size_t filled = buffer_.size();
+      buffer_.resize(filled + piece.size());
+      std::memcpy(buffer_.data() + filled, piece.data(), piece.size());
+      bytes = bytes.subspan(piece.size());
+      if (buffer_.size() == kBufferBytes) GLOVE_RETURN_IF_ERROR(flush());
+    }
+    return {};
+  }
+  // Passes the remaining bytes to the writer.
+  Status flush() {
+    if (buffer_.empty()) return {};
+    const auto count = static_cast<int64_t>(buffer_.size());
+    if (keep_ && end_ + count > announced_) {
+      // If the final size is unknown, announces as many bytes as there are already.
+      const int64_t more = announcement_ >= 0 ? announcement_ : std::min(end_ - begin_, kMostAnnouncedBytes);
+      const int64_t bytes = std::max(more, end_ + count - announced_);
+      file_.announce(announced_, bytes);
+      announced_ += bytes;
+    }
+    GLOVE_RETURN_IF_ERROR(writer_.write(file_, end_, buffer_, crc_, keep_));
+    end_ += count;
+    buffer_.reserve(kBufferBytes);
+    return {};
+  }
+
+  int64_t begin() const { return begin_; }
+  int64_t bytes() const { return end_ + static_cast<int64_t>(buffer_.size()) - begin_; }
+  // REQUIRES: flush() was called, and the writer is drained.
+  uint32_t crc() const { return crc_; }
+
+ private:
+  static constexpr size_t kBufferBytes = size_t{1} << 20;
+  static constexpr int64_t kMostAnnouncedBytes = int64_t{32} << 20;
+  WriteBehind& writer_;
+  File& file_;
+  bool keep_;
+  int64_t announcement_;  // the expected number of bytes, or -1
+  int64_t begin_;
+  int64_t end_;
+  int64_t announced_;  // the end of the announced range
+  uint32_t crc_ = 0;
+  Buffer<char> buffer_;
 };
 
 }  // namespace glove

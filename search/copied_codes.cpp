@@ -1,4 +1,4 @@
-#include "search/admissible_codes.h"
+#include "search/copied_codes.h"
 
 #include <algorithm>
 #include <array>
@@ -16,11 +16,11 @@ constexpr int64_t kTilesAtOnce = 32;
 
 }  // namespace
 
-int64_t AdmissibleCodes::bytes(int64_t rows, int64_t dims) {
+int64_t CopiedCodes::bytes(int64_t rows, int64_t dims) {
   return code_bytes(rows, dims) + rows * static_cast<int64_t>(sizeof(int32_t) + 2 * sizeof(float));
 }
 
-AdmissibleCodes::AdmissibleCodes(const Model& model, std::vector<int32_t> copied, double next_length)
+CopiedCodes::CopiedCodes(const Model& model, std::vector<int32_t> copied, double next_length)
     : rows_(std::move(copied)), next_length_(next_length) {
   const auto rows = static_cast<int64_t>(rows_.size());
   codes_.resize(static_cast<size_t>(code_bytes(rows, model.dims())));
@@ -38,19 +38,19 @@ AdmissibleCodes::AdmissibleCodes(const Model& model, std::vector<int32_t> copied
   part_.levels = {{8, codes_, scales_, residuals_, along_, lengths_}};
 }
 
-Result<AdmissibleCodesPtr> AdmissibleCodes::copy(const Model& model, std::vector<int32_t> rows, int threads,
-                                                 const InterruptCheck& interrupted, double next_length) {
-  const std::shared_ptr<AdmissibleCodes> made(new AdmissibleCodes(model, std::move(rows), next_length));
+Result<CopiedCodesPtr> CopiedCodes::copy(const Model& model, std::vector<int32_t> rows, int threads,
+                                         const InterruptCheck& interrupted, double next_length) {
+  const std::shared_ptr<CopiedCodes> made(new CopiedCodes(model, std::move(rows), next_length));
   GLOVE_RETURN_IF_ERROR(ThreadPool::for_pieces(threads, tile_count(made->part_.rows), kTilesAtOnce,
                                                interrupted, [&](int, int64_t first, int64_t last) {
                                                  for (int64_t tile = first; tile < last; ++tile)
                                                    made->copy_tile(model, tile);
                                                }));
-  return AdmissibleCodesPtr(made);
+  return CopiedCodesPtr(made);
 }
 
 // The rows' words are copied group by group, because a processor then waits for all rows at the same time.
-void AdmissibleCodes::copy_tile(const Model& model, int64_t tile) {
+void CopiedCodes::copy_tile(const Model& model, int64_t tile) {
   constexpr auto kGroupBytes = static_cast<size_t>(kTileRows * kTileComponents);
   std::array<const int8_t*, kTileRows> from{};
   const auto first = static_cast<size_t>(tile * kTileRows);

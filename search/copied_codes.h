@@ -13,17 +13,17 @@
 namespace glove {
 
 // Immutable; any thread may use it.
-class AdmissibleCodes {
+class CopiedCodes {
  public:
   // Copies the codes of 8 bits of these rows, in their order, on up to `threads` threads. REQUIRES: there is
   // a row, and none is there twice. Errors: an interrupt.
-  static Result<AdmissibleCodesPtr> copy(const Model& model, std::vector<int32_t> rows, int threads,
-                                         const InterruptCheck& interrupted, double next_length = kNoLength);
+  static Result<CopiedCodesPtr> copy(const Model& model, std::vector<int32_t> rows, int threads,
+                                     const InterruptCheck& interrupted, double next_length = kNoLength);
   // The memory that a copy of this many rows uses.
   static int64_t bytes(int64_t rows, int64_t dims);
 
-  AdmissibleCodes(const AdmissibleCodes&) = delete;
-  AdmissibleCodes& operator=(const AdmissibleCodes&) = delete;
+  CopiedCodes(const CopiedCodes&) = delete;
+  CopiedCodes& operator=(const CopiedCodes&) = delete;
 
   // Has one level, that of 8 bits, and neither vectors nor norms. Its row i is row rows()[i] of the model.
   const ModelPart& part() const { return part_; }
@@ -36,7 +36,7 @@ class AdmissibleCodes {
  private:
   static constexpr double kNoLength = -1;
 
-  AdmissibleCodes(const Model& model, std::vector<int32_t> rows, double next_length);
+  CopiedCodes(const Model& model, std::vector<int32_t> rows, double next_length);
   void copy_tile(const Model& model, int64_t tile);
 
   std::vector<int32_t> rows_;

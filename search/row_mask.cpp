@@ -100,12 +100,12 @@ std::vector<int32_t> RowMask::rows() const {
   return rows;
 }
 
-AdmissibleCodesPtr RowMask::codes() const {
+CopiedCodesPtr RowMask::codes() const {
   const Lock lock(mutex_);
   return codes_;
 }
 
-void RowMask::keep(AdmissibleCodesPtr codes) const {
+void RowMask::keep(CopiedCodesPtr codes) const {
   const Lock lock(mutex_);
   std::swap(codes_, codes);  // frees the former one without the lock
 }

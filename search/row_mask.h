@@ -15,8 +15,8 @@
 
 namespace glove {
 
-class AdmissibleCodes;
-using AdmissibleCodesPtr = std::shared_ptr<const AdmissibleCodes>;
+class CopiedCodes;
+using CopiedCodesPtr = std::shared_ptr<const CopiedCodes>;
 
 // Keys of an application's rows. Immutable; any thread may use it.
 class KeySet {
@@ -77,10 +77,10 @@ class RowMask {
   // Returns the admissible rows, ascending.
   std::vector<int32_t> rows() const;
 
-  // The copy of these rows' codes (search/admissible_codes.h) that a search has left for the next ones; null
+  // The copy of these rows' codes (search/copied_codes.h) that a search has left for the next ones; null
   // if there is none.
-  AdmissibleCodesPtr codes() const;
-  void keep(AdmissibleCodesPtr codes) const;
+  CopiedCodesPtr codes() const;
+  void keep(CopiedCodesPtr codes) const;
   // Adds the cost that a search would have saved by such a copy, and returns the sum of those of all
   // searches.
   int64_t add_missed(int64_t cost) const;
@@ -100,7 +100,7 @@ class RowMask {
   int64_t count_ = 0;
   int64_t rows_of_tiles_ = 0;
   mutable ForkSafeMutex mutex_;
-  mutable AdmissibleCodesPtr codes_ GLOVE_GUARDED_BY(mutex_);
+  mutable CopiedCodesPtr codes_ GLOVE_GUARDED_BY(mutex_);
   mutable int64_t missed_ GLOVE_GUARDED_BY(mutex_) = 0;
 };
 using RowMaskPtr = std::shared_ptr<const RowMask>;

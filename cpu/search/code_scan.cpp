@@ -69,7 +69,7 @@ ModelPart piece_of(const ModelPart& part, int64_t first, int64_t last, std::span
 }  // namespace
 
 CodeScan::CodeScan(const ScanContext& context, std::span<const SearchRequest> requests,
-                   const AdmissibleCodes* copy)
+                   const CopiedCodes* copy)
     : context_(context),
       requests_(requests),
       copy_(copy),

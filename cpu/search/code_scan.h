@@ -11,7 +11,7 @@
 #include "cpu/kernels/kernels.h"
 #include "cpu/search/part_chunks.h"
 #include "cpu/search/scan.h"
-#include "search/admissible_codes.h"
+#include "search/copied_codes.h"
 #include "search/searcher.h"
 
 namespace glove::cpu {
@@ -22,7 +22,7 @@ class CodeScan {
   // `copy` has the codes of the admissible rows, or of the longest ones, and is scanned in place of the
   // model's; null: there is none.
   CodeScan(const ScanContext& context, std::span<const SearchRequest> requests,
-           const AdmissibleCodes* copy = nullptr);
+           const CopiedCodes* copy = nullptr);
 
   // Makes the queries' codes. Must come before scan(). Errors: an interrupt.
   Status prepare(const InterruptCheck& interrupted);
@@ -67,7 +67,7 @@ class CodeScan {
 
   const ScanContext& context_;
   const std::span<const SearchRequest> requests_;
-  const AdmissibleCodes* const copy_;
+  const CopiedCodes* const copy_;
   const ScanKernel& kernel_;
   const std::span<const int32_t> excluded_;  // the rows that all requests exclude, if these are the same
   std::vector<QuantizedQuery> queries_;

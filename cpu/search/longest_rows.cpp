@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cpu/search/search_plan.h"
-#include "search/admissible_codes.h"
+#include "search/copied_codes.h"
 
 namespace glove::cpu {
 namespace {
@@ -44,12 +44,11 @@ bool are_spread(std::vector<float> lengths) {
 
 }  // namespace
 
-Result<AdmissibleCodesPtr> LongestRows::codes(const Model& model, int64_t queries, int threads,
-                                              const InterruptCheck& interrupted) {
+Result<CopiedCodesPtr> LongestRows::codes(const Model& model, int64_t queries, int threads,
+                                          const InterruptCheck& interrupted) {
   const int64_t copied = std::min(model.words() / kRowsPerCopied,
-                                  kMostCopied / AdmissibleCodes::bytes(kTileRows, model.dims()) * kTileRows);
-  if (model.metric() != RowMetric::kDot || model.words() < kLeastRows || copied == 0)
-    return AdmissibleCodesPtr();
+                                  kMostCopied / CopiedCodes::bytes(kTileRows, model.dims()) * kTileRows);
+  if (model.metric() != RowMetric::kDot || model.words() < kLeastRows || copied == 0) return CopiedCodesPtr();
   {
     const Lock lock(mutex_);
     const int64_t before = queries_;
@@ -58,7 +57,7 @@ Result<AdmissibleCodesPtr> LongestRows::codes(const Model& model, int64_t querie
     was_made_ = true;
   }
   const std::vector<float> lengths = lengths_of(model);
-  if (lengths.empty() || !are_spread(lengths)) return AdmissibleCodesPtr();
+  if (lengths.empty() || !are_spread(lengths)) return CopiedCodesPtr();
   std::vector<int32_t> rows(lengths.size());
   std::iota(rows.begin(), rows.end(), 0);
   const auto is_longer = [&](int32_t a, int32_t b) {
@@ -68,8 +67,8 @@ Result<AdmissibleCodesPtr> LongestRows::codes(const Model& model, int64_t querie
   const float next = lengths[static_cast<size_t>(rows[static_cast<size_t>(copied)])];
   rows.resize(static_cast<size_t>(copied));
   std::sort(rows.begin(), rows.end(), is_longer);
-  Result<AdmissibleCodesPtr> made =
-      AdmissibleCodes::copy(model, std::move(rows), threads, interrupted, static_cast<double>(next));
+  Result<CopiedCodesPtr> made =
+      CopiedCodes::copy(model, std::move(rows), threads, interrupted, static_cast<double>(next));
   const Lock lock(mutex_);
   if (made.ok()) codes_ = made.value();
   was_made_ = made.ok();

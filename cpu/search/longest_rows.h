@@ -18,8 +18,8 @@ class LongestRows {
   // model is small, ranks by something else than inner products, has lengths that differ too little or rows
   // without a bound, or because too few queries came before, or the copy has not paid. REQUIRES: always the
   // same model. Errors: an interrupt.
-  Result<AdmissibleCodesPtr> codes(const Model& model, int64_t queries, int threads,
-                                   const InterruptCheck& interrupted);
+  Result<CopiedCodesPtr> codes(const Model& model, int64_t queries, int threads,
+                               const InterruptCheck& interrupted);
   // How many queries of a search the copy has answered, and how many it has not. Once it has cost more than
   // it saved, it is dropped.
   void count(int64_t answered, int64_t unanswered);
@@ -29,7 +29,7 @@ class LongestRows {
   int64_t queries_ GLOVE_GUARDED_BY(mutex_) = 0;
   bool was_made_ GLOVE_GUARDED_BY(mutex_) = false;
   int64_t balance_ GLOVE_GUARDED_BY(mutex_) = 0;  // of scans of as many rows as the copy has
-  AdmissibleCodesPtr codes_ GLOVE_GUARDED_BY(mutex_);
+  CopiedCodesPtr codes_ GLOVE_GUARDED_BY(mutex_);
 };
 
 }  // namespace glove::cpu

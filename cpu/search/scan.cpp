@@ -12,8 +12,8 @@
 #include "cpu/search/part_chunks.h"
 #include "cpu/search/probe_search.h"
 #include "cpu/search/search_plan.h"
-#include "search/admissible_codes.h"
 #include "search/candidates.h"
+#include "search/copied_codes.h"
 
 namespace glove::cpu {
 namespace {
@@ -29,7 +29,7 @@ constexpr int64_t kRowsPerCall = 64;
 // Fewer rows than this are scored before another thread could wake up.
 constexpr int64_t kRowsWorthThreads = 1024;
 
-std::string_view words_of(const SearchPlan& plan, const AdmissibleCodes* copy) {
+std::string_view words_of(const SearchPlan& plan, const CopiedCodes* copy) {
   const bool has_vectors = plan.last == Level::kVectors;
   if (copy == nullptr) return SearchPlan{Level::kCodes8, plan.last}.words();
   if (copy->is_by_length()) return has_vectors ? "8 bits by length -> vectors" : "8 bits by length";
@@ -39,7 +39,7 @@ std::string_view words_of(const SearchPlan& plan, const AdmissibleCodes* copy) {
 // Answers requests with the same mask. If `copy` has the longest rows, those that these do not answer are
 // left, without rows.
 Status search_batch(const ScanContext& context, std::span<SearchRequest> requests, const SearchPlan& plan,
-                    const AdmissibleCodes* copy) {
+                    const CopiedCodes* copy) {
   const SharedInterrupt shared(requests);
   const InterruptCheck& interrupted = shared.check();
   ScanCost cost;
@@ -101,23 +101,23 @@ Status score_admissible(const ScanContext& context, SearchRequest& request) {
 
 // Returns the copy that the plan asks for, if there is one, or if this search and the earlier ones with the
 // mask would have saved what copying costs. Errors: an interrupt.
-Result<AdmissibleCodesPtr> copy_for(const ScanContext& context, const SearchPlan& plan,
-                                    std::span<SearchRequest> requests) {
-  if (plan.copy_saves == 0) return AdmissibleCodesPtr();
+Result<CopiedCodesPtr> copy_for(const ScanContext& context, const SearchPlan& plan,
+                                std::span<SearchRequest> requests) {
+  if (plan.copy_saves == 0) return CopiedCodesPtr();
   const RowMask& among = *requests.front().query->among;
-  AdmissibleCodesPtr copy = among.codes();
+  CopiedCodesPtr copy = among.codes();
   if (copy != nullptr || among.add_missed(plan.copy_saves) < cost_of_copying(among, context.model.dims()))
     return copy;
   const SharedInterrupt shared(requests);
   GLOVE_ASSIGN_OR_RETURN(copy,
-                         AdmissibleCodes::copy(context.model, among.rows(), context.threads, shared.check()));
+                         CopiedCodes::copy(context.model, among.rows(), context.threads, shared.check()));
   among.keep(copy);
   return copy;
 }
 
 // As search_batch(), for any number of requests.
 Status search_batches(const ScanContext& context, std::span<SearchRequest> requests, const SearchPlan& plan,
-                      const AdmissibleCodes* copy) {
+                      const CopiedCodes* copy) {
   int64_t k = 1;
   for (const SearchRequest& request : requests) k = std::max(k, request.k);
   const int64_t slots = std::max<int64_t>(1, std::min(k, context.model.words()) * context.threads);
@@ -145,10 +145,10 @@ Status search_left(std::span<SearchRequest> requests, const IsLeft& is_left, con
 }
 
 // Returns the model's longest rows if they are worth a scan of their own; otherwise null.
-Result<AdmissibleCodesPtr> longest_rows(const ScanContext& context, std::span<SearchRequest> requests) {
+Result<CopiedCodesPtr> longest_rows(const ScanContext& context, std::span<SearchRequest> requests) {
   const SearchRequest& first = requests.front();
   if (context.longest == nullptr || first.query->among != nullptr || first.terms.reader != nullptr)
-    return AdmissibleCodesPtr();
+    return CopiedCodesPtr();
   const SharedInterrupt shared(requests);
   return context.longest->codes(context.model, std::ssize(requests), context.threads, shared.check());
 }
@@ -156,7 +156,7 @@ Result<AdmissibleCodesPtr> longest_rows(const ScanContext& context, std::span<Se
 // Answers requests with the same mask exactly.
 Status search_exactly(const ScanContext& context, std::span<SearchRequest> requests) {
   const SearchPlan plan = plan_search(facts_of(context.model, requests), context.forced);
-  GLOVE_ASSIGN_OR_RETURN(const AdmissibleCodesPtr copy, copy_for(context, plan, requests));
+  GLOVE_ASSIGN_OR_RETURN(const CopiedCodesPtr copy, copy_for(context, plan, requests));
   if (copy == nullptr && plan.first == Level::kVectors) {
     for (SearchRequest& request : requests) GLOVE_RETURN_IF_ERROR(score_admissible(context, request));
     return {};
@@ -166,7 +166,7 @@ Status search_exactly(const ScanContext& context, std::span<SearchRequest> reque
     // A damaged file that nobody has verified may have lists or bounds that hide rows.
     if (plan.last != Level::kVectors || !lacks_rows(requests.front(), context.model.words())) return {};
   }
-  GLOVE_ASSIGN_OR_RETURN(const AdmissibleCodesPtr longest, longest_rows(context, requests));
+  GLOVE_ASSIGN_OR_RETURN(const CopiedCodesPtr longest, longest_rows(context, requests));
   if (longest == nullptr) return search_batches(context, requests, plan, copy.get());
   GLOVE_RETURN_IF_ERROR(search_batches(context, requests, plan, longest.get()));
   const auto is_left = [](const SearchRequest& request) { return request.rows.empty(); };

@@ -4,8 +4,8 @@
 
 #include "lists/planes.h"
 #include "model/nibbles.h"
-#include "search/admissible_codes.h"
 #include "search/candidates.h"
+#include "search/copied_codes.h"
 
 namespace glove::cpu {
 namespace {
@@ -87,7 +87,7 @@ SearchPlan plan_search(const PlanFacts& facts, FirstLevel forced) {
   }
   // A copy of nearly all rows would use memory for little, and one has no codes of 4 bits.
   if (saved > tiles / 8 && forced != FirstLevel::kCoarsest &&
-      AdmissibleCodes::bytes(facts.admissible, facts.dims) <= kMostCopied)
+      CopiedCodes::bytes(facts.admissible, facts.dims) <= kMostCopied)
     plan.copy_saves = saved;
   return plan;
 }
