@@ -3,16 +3,14 @@
 #include <optional>
 
 #include "base/concat.h"
-#include "search/candidates.h"
 #include "search/engine.h"
 
 namespace glove {
 namespace {
 
-// Whether only the CPU searches the model. A GPU takes codes that are shifted from live indexes alone, whose
-// vectors are in a table, and no bits.
+// Whether only the CPU searches the model.
 bool is_for_cpu(const Model& model) {
-  return model.is_shifted() && (has_vectors(model) || model.source().coding->metric == RowMetric::kHamming);
+  return model.metric() == RowMetric::kHamming;
 }
 
 // True for errors that every other backend would return as well.
@@ -43,10 +41,8 @@ Status SearcherChoice::choose_backend() {
       return Status(ErrorCode::kInvalidArgument, "there is no backend " + quoted_value(requested_) +
                                                      "; the backends are: " + engine.backends().choices());
     if (only_last && named != backends.back().get())
-      return invalid_argument(
-          "a model whose metric is not 'cosine', or an index of bits, is searched by the CPU; use the "
-          "backend 'auto' or '",
-          backends.back()->name(), "' instead of '", requested_, "'");
+      return invalid_argument("an index of bits is searched by the CPU; use the backend 'auto' or '",
+                              backends.back()->name(), "' instead of '", requested_, "'");
   }
   if (named != nullptr)
     while (backends[backend_].get() != named) ++backend_;

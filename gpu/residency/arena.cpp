@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/require.h"
+#include "gpu/residency/model_slice.h"
 #include "lists/derived_level.h"
 #include "model/quantize.h"
 #include "search/candidates.h"
@@ -254,6 +255,7 @@ DevicePart Arena::part_of(const Stretch& stretch, int64_t rows) const {
 
 // Decides what upload_rest() copies, and counts it. REQUIRES: the parts are here.
 void Arena::plan_rest(int64_t room) {
+  if (model()->is_shifted()) coding_ = device_coding(*model());
   room -= scan_bytes_;
   int64_t exact_bytes = 0;
   int64_t coarse_bytes = 0;
@@ -262,13 +264,14 @@ void Arena::plan_rest(int64_t room) {
   for (const ModelPart& part : model()->parts()) {
     scan_parts_.push_back(part_of(stretches_[scan_parts_.size()], part.rows));
     scan_parts_.back().first_row = part.first_row;
+    if (model()->is_shifted()) scan_parts_.back().coding = &coding_;
     const MemoryPlan plan = plan_memory(part.rows, part.dims);
     exact_bytes += plan.exact_bytes;
     coarse_bytes += plan.coarse_bytes;
     uses_nibbles = uses_nibbles && (part.has_level(4) || part.derives_level4) &&
                    coarse_worthwhile(part.rows, part.dims, 1, coarse_from);
   }
-  if (exact_bytes > room) return;
+  if (exact_bytes > room || model()->is_shifted()) return;
   with_coarse_ = uses_nibbles && exact_bytes + coarse_bytes <= room;
   exact_bytes_ = exact_bytes + (with_coarse_ ? coarse_bytes : 0);
   device_->count_bytes(exact_bytes_);

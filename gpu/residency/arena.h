@@ -14,6 +14,7 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "gpu/layout/plan.h"
+#include "gpu/layout/query_codes.h"
 #include "gpu/residency/shared_device.h"
 #include "gpu/residency/upload.h"
 #include "model/model.h"
@@ -61,10 +62,10 @@ class Arena {
  public:
   // Copies the parts' 8-bit codes, scales and residuals. If the vectors and norms fit into `room` (bytes) as
   // well, upload_rest() will copy them, and with them the 4-bit codes if the model has such codes and they
-  // and the packed rows fit too. Without vectors, the arena has room for a quarter more if that fits. Returns
-  // kOutOfMemory, with the numbers in the message, if the device or `room` is too small, and kInterrupted if
-  // `interrupted` stopped it. After an error no device memory stays allocated. REQUIRES: the caller is within
-  // device->in_turn().
+  // and the packed rows fit too; not if the codes are shifted, because devices compute cosines only. Without
+  // vectors, the arena has room for a quarter more if that fits. Returns kOutOfMemory, with the numbers in
+  // the message, if the device or `room` is too small, and kInterrupted if `interrupted` stopped it. After an
+  // error no device memory stays allocated. REQUIRES: the caller is within device->in_turn().
   static Result<std::shared_ptr<Arena>> make(const std::shared_ptr<SharedDevice>& device,
                                              const ModelPtr& model, int64_t room,
                                              const InterruptCheck& interrupted);
@@ -140,6 +141,7 @@ class Arena {
   std::vector<Stretch> stretches_;
   std::vector<Place> places_;
   std::vector<ModelPtr> models_;        // keep the codes' addresses from being used for anything else
+  DeviceCoding coding_;                 // of a model with vectors, if its codes are shifted
   std::vector<DevicePart> scan_parts_;  // without vectors
   // These belong to the background upload until exact_ready_ is set.
   bool with_coarse_ = false;  // whether exact_block_ includes the 4-bit codes and the packed rows

@@ -1,6 +1,7 @@
 #include "gpu/residency/model_slice.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -25,13 +26,31 @@ ModelPart part_between(const ModelPart& whole, int64_t first, int64_t last) {
   part.norms_squared = whole.norms_squared.subspan(from, rows);
   for (const CodeLevel& level : whole.levels) {
     const size_t tile_bytes = level.codes.size() / static_cast<size_t>(tile_count(whole.rows));
+    const auto of_rows = [&](std::span<const float> each) {
+      return each.empty() ? each : each.subspan(from, rows);
+    };
     part.levels.push_back({level.bits, level.codes.subspan(first_tile * tile_bytes, tiles * tile_bytes),
-                           level.scales.subspan(from, rows), level.residuals.subspan(from, rows)});
+                           of_rows(level.scales), of_rows(level.residuals), of_rows(level.along),
+                           of_rows(level.lengths)});
   }
   return part;
 }
 
 }  // namespace
+
+// Looks at one row of each tile, but not at the longest of these: one of them, with a length far above all
+// others, would make the bounds of all others equal.
+DeviceCoding device_coding(const Model& model) {
+  std::vector<float> lengths;
+  for (const ModelPart& part : model.parts())
+    for (int64_t row = 0; row < part.rows; row += kTileRows)
+      lengths.push_back(part.level(8).lengths[static_cast<size_t>(row)]);
+  const size_t kept = lengths.size() - (lengths.size() + 62) / 64;  // all of one
+  std::ranges::nth_element(lengths, lengths.begin() + static_cast<ptrdiff_t>(kept - 1));
+  lengths.resize(kept);
+  const double sum = std::accumulate(lengths.begin(), lengths.end(), 0.0);
+  return {model.source().coding, lengths.back(), static_cast<float>(sum / static_cast<double>(kept))};
+}
 
 int64_t tile_start(const Model& model, int64_t row) {
   GLOVE_REQUIRE(0 <= row && row <= model.words());
@@ -53,6 +72,7 @@ ModelPtr slice_of(const ModelPtr& model, int64_t first, int64_t last) {
   Model::Source source;
   source.path = model->path();
   source.maps = model->source().maps;
+  source.coding = model->source().coding;
   return std::make_shared<const Model>(std::move(parts), Vocabulary({}, {}, {}), std::move(source), model);
 }
 

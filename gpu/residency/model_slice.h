@@ -3,9 +3,14 @@
 
 #include <cstdint>
 
+#include "gpu/layout/query_codes.h"
 #include "model/model.h"
 
 namespace glove::gpu {
+
+// Returns how a device is to take the codes of a model. They lie in the model's coding, and around what is
+// usual for its rows. REQUIRES: model.is_shifted().
+DeviceCoding device_coding(const Model& model);
 
 // Returns the first row of the tile that contains a row, or words() for words(). REQUIRES: 0 <= row <=
 // words().

@@ -6,7 +6,6 @@
 #include "base/timer.h"
 #include "gpu/residency/device_masks.h"
 #include "gpu/search/searchers.h"
-#include "model/exact_dot.h"
 #include "search/candidates.h"
 
 namespace glove::gpu {
@@ -16,14 +15,13 @@ namespace {
 constexpr int64_t kRowsPerThread = 2048;
 constexpr int64_t kRequestsAtOnce = 32;
 
-// Computes D for every row on the host, for models whose vectors did not fit on the device.
+// Computes product_of() every row on the host, for models whose vectors are not on the device.
 Status score_on_host(const Model& model, const Query& query, std::span<double> dots,
                      const InterruptCheck& interrupted) {
   constexpr int64_t kChunkRows = 4096;
   const auto work = [&](int, int64_t first, int64_t end) {
     for (int64_t i = first; i < end; ++i)
-      dots[static_cast<size_t>(i)] =
-          exact_dot(query.vector.data(), model.vector(model.first_row() + i), model.dims());
+      dots[static_cast<size_t>(i)] = product_of(model, query, model.first_row() + i);
   };
   return ThreadPool::for_pieces(usable_cores(), model.words(), kChunkRows, interrupted, work);
 }

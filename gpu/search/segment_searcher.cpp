@@ -1,13 +1,12 @@
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/thread_pool.h"
 #include "base/timer.h"
-#include "gpu/layout/query_codes.h"
 #include "gpu/residency/device_masks.h"
+#include "gpu/residency/model_slice.h"
 #include "gpu/search/searchers.h"
 #include "lists/code_estimate.h"
 #include "model/quantize.h"
@@ -37,20 +36,6 @@ DeviceMask joined(const DeviceMasks::Mask& mask, std::span<const PlacedRows> pla
   return all;
 }
 
-// Looks at one row of each tile, but not at the longest of these: one of them, with a length far above all
-// others, would make the bounds of all others equal.
-DeviceCoding coding_of(const Model& model) {
-  std::vector<float> lengths;
-  for (const ModelPart& part : model.parts())
-    for (int64_t row = 0; row < part.rows; row += kTileRows)
-      lengths.push_back(part.level(8).lengths[static_cast<size_t>(row)]);
-  const size_t kept = lengths.size() - (lengths.size() + 62) / 64;  // all of one
-  std::ranges::nth_element(lengths, lengths.begin() + static_cast<ptrdiff_t>(kept - 1));
-  lengths.resize(kept);
-  const double sum = std::accumulate(lengths.begin(), lengths.end(), 0.0);
-  return {model.source().coding, lengths.back(), static_cast<float>(sum / static_cast<double>(kept))};
-}
-
 // One launch reads all segments. Rows that a query excludes, of which a live index may have many, are hidden
 // by a mask; each excluded row that the last mask lacks costs one more candidate.
 class SegmentSearcher final : public Searcher {
@@ -69,7 +54,7 @@ class SegmentSearcher final : public Searcher {
     const int64_t tiles = placed.back().first_tile + tile_count(placed.back().rows);
     part_ = arena_->first_tiles(tiles);
     if (model_->is_shifted()) {
-      coding_ = coding_of(*model_);
+      coding_ = device_coding(*model_);
       part_.coding = &coding_;
     }
     part_.mask.rows = model_->words();  // and no padding

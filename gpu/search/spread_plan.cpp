@@ -17,6 +17,16 @@ constexpr int64_t kArraysOfPart = 16;
 constexpr int64_t kQueriesPerPiece = 256;  // a device multiplies so many at a time
 constexpr int64_t kMostPieces = 4;
 
+// Codes that are shifted have two numbers per row more, and no vectors beside them on a device.
+MemoryPlan plan_rows(const Model& model, int64_t rows) {
+  MemoryPlan plan = plan_memory(rows, model.dims());
+  if (model.is_shifted()) {
+    plan.scan_bytes += 2 * rows * static_cast<int64_t>(sizeof(float));
+    plan.exact_bytes = 0;
+  }
+  return plan;
+}
+
 // Returns the number of rows that each room holds.
 std::vector<int64_t> capacities(const Model& model, std::span<const int64_t> room, int64_t bytes_of_1024) {
   const auto parts = static_cast<int64_t>(model.parts().size());
@@ -56,14 +66,14 @@ int64_t worthwhile_devices(const Model& model, int64_t devices, int64_t least_sl
 int64_t resident_bytes(const Model& model) {
   int64_t bytes = 0;
   for (const ModelPart& part : model.parts()) {
-    const MemoryPlan plan = plan_memory(part.rows, part.dims);
+    const MemoryPlan plan = plan_rows(model, part.rows);
     bytes += plan.scan_bytes + plan.exact_bytes;
   }
   return bytes;
 }
 
 std::vector<int64_t> divide_rows(const Model& model, std::span<const int64_t> room, int64_t wanted) {
-  const MemoryPlan plan = plan_memory(1024, model.dims());
+  const MemoryPlan plan = plan_rows(model, 1024);
   for (const int64_t bytes : {plan.scan_bytes + plan.exact_bytes, plan.scan_bytes}) {
     const std::vector<int64_t> capacity = capacities(model, room, bytes);
     for (auto devices = static_cast<size_t>(wanted); devices <= room.size(); ++devices) {

@@ -190,6 +190,27 @@ TEST_F(CudaRows, OfSegmentsByOtherMetrics) {
   expect_shifted_segments(backend_named("cuda"), random_, 9000, 28);
 }
 
+TEST_F(CudaRows, OfModelsByOtherMetrics) {
+  const ScopedFloatEnvironment environment;
+  for (const RowMetric metric : {RowMetric::kDot, RowMetric::kL2})
+    for (const Rows kind : kAllRows)
+      for (const int64_t dims : {1, 31, 300}) {
+        const auto rows = static_cast<int64_t>(1 + random_() % 9000);
+        const ModelPtr model = random_model(random_, rows, dims, kind, metric);
+        std::vector<Query> queries = random_queries(random_, *model, kind, 40);
+        for (const bool masked : {false, true}) {
+          const RowMaskPtr among = masked ? random_mask(random_, *model) : nullptr;
+          for (Query& query : queries) query.among = among;
+          for (const int64_t k : {1, 10, 100}) {
+            ASSERT_NO_FATAL_FAILURE(expect_equal_rows(model, {queries[0]}, k));
+            ASSERT_NO_FATAL_FAILURE(expect_equal_rows(model, queries, k));
+          }
+        }
+        EXPECT_EQ(info_of(model).state, "resident");
+        forget(model);
+      }
+}
+
 TEST_F(CudaRows, FromManyThreadsAtOnce) {
   const ModelPtr model = large_model(random_(), 100000, 100);
   const std::vector<Query> queries = random_queries(random_, *model, Rows::kGaussian, 64);

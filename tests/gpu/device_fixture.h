@@ -88,8 +88,9 @@ class DeviceBackendTest : public ::testing::Test {
     return searcher->search({&request, 1});
   }
 
-  ModelPtr model(int64_t words = 1000, int64_t dims = 30, Rows kind = Rows::kMixed) {
-    return random_model(random_, words, dims, kind);
+  ModelPtr model(int64_t words = 1000, int64_t dims = 30, Rows kind = Rows::kMixed,
+                 RowMetric metric = RowMetric::kCosine) {
+    return random_model(random_, words, dims, kind, metric);
   }
 
   Query query(const Model& model) {

@@ -65,8 +65,7 @@ class Spread : public DeviceBackendTest {
     ASSERT_TRUE(searchers(model)->open(0, {}).value()->score_all(q, dots, {}, cost).ok());
     EXPECT_EQ(cost.rows_scanned, model->words());
     for (int64_t row = 0; row < model->words(); ++row)
-      ASSERT_EQ(dots[static_cast<size_t>(row)],
-                exact_dot(q.vector.data(), model->vector(row), model->dims()));
+      ASSERT_EQ(dots[static_cast<size_t>(row)], product_of(*model, q, row));
   }
 };
 
@@ -83,6 +82,28 @@ TEST_F(Spread, OneToFiveDevicesAnswerAlike) {
       forget(m);
       EXPECT_EQ(allocated(), 0);
     }
+}
+
+// Devices have the codes of such models only, so the host scores what they find.
+TEST_F(Spread, ModelsByMetric) {
+  for (int devices = 1; devices <= 3; ++devices)
+    for (const RowMetric metric : {RowMetric::kDot, RowMetric::kL2})
+      for (const Rows kind : {Rows::kMixed, Rows::kDuplicates, Rows::kHuge}) {
+        make_devices(devices);
+        const auto dims = static_cast<int64_t>(1 + random_() % 30);
+        const ModelPtr m =
+            randomly_split(model(static_cast<int64_t>(1 + random_() % 700), dims, kind, metric), random_);
+        expect_right_for_every_k(m);
+        for (const int64_t k : {1, 10, 100}) expect_right(m, k, random_mask(random_, *m));
+        const int64_t used = std::min<int64_t>(devices, tile_count(m->words()));
+        EXPECT_EQ(info(m).device, (used > 1 ? std::to_string(used) + " x " : "") + "fake device");
+        if (devices > 1) {
+          knobs(1).lost = true;  // the host has the rows of a slice from now on
+          expect_right(m);
+        }
+        forget(m);
+        EXPECT_EQ(allocated(), 0);
+      }
 }
 
 TEST_F(Spread, ModelsOfSeveralParts) {

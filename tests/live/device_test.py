@@ -100,8 +100,19 @@ class DeviceTest(unittest.TestCase):
         expected = [(key, float(bin(int.from_bytes(vec, "big") ^ number).count("1"))) for key, vec in self.db.execute("SELECT id, vec FROM doc ORDER BY id")]
         self.assertEqual(found, sorted(expected, key=lambda row: row[1])[:30])
         self.assertEqual(self.index(), ("cpu", "current"))
-        with self.assertRaisesRegex(Exception, "an index of bits, is searched by the CPU; use the backend 'auto' or 'cpu' instead of 'cuda'"):
+        with self.assertRaisesRegex(Exception, "an index of bits is searched by the CPU; use the backend 'auto' or 'cpu' instead of 'cuda'"):
             self.db.execute(asked + " AND backend = 'cuda'", (query,)).fetchall()
+
+    def test_the_device_serves_models_by_metric(self):
+        self.create()
+        query = fixture.vector(self.source, DIMS)
+        for metric in ("dot", "l2"):
+            self.db.execute("SELECT glove_load_table(?1, 'SELECT id, vec FROM doc', json_object('metric', ?1))", (metric,))
+            asked = "SELECT neighbor, distance FROM glove_nn WHERE expr = ? AND model = ? AND k = ? AND backend = ?"
+            for k in (1, 10, 1000):
+                found = self.db.execute(asked, (query, metric, k, "cuda")).fetchall()
+                self.assertEqual(self.db.execute("SELECT backend FROM glove_stats LIMIT 1").fetchall(), [("cuda",)])
+                self.assertEqual(found, self.db.execute(asked, (query, metric, k, "cpu")).fetchall())
 
     def test_a_row_far_away_leaves_few_candidates(self):
         for self.metric in ("dot", "l2"):

@@ -28,6 +28,9 @@ ModelPart part_between(const ModelPart& whole, int64_t first, int64_t last) {
                            level.codes.subspan(static_cast<size_t>(bytes(first, whole.dims)),
                                                static_cast<size_t>(bytes(part.rows, whole.dims))),
                            level.scales.subspan(from, count), level.residuals.subspan(from, count)});
+    if (level.along.empty()) continue;
+    part.levels.back().along = level.along.subspan(from, count);
+    part.levels.back().lengths = level.lengths.subspan(from, count);
   }
   return part;
 }

@@ -125,21 +125,19 @@ TEST_F(BackendChoice, TheSettingDecidesForAuto) {
   EXPECT_EQ(search("auto"), "backend 'scripted' is not available: no driver") << "no silent fallback";
 }
 
-TEST_F(BackendChoice, OnlyTheLastSearchesByAnotherMetric) {
-  ModelBuilder builder("l2");
-  builder.set_metric(RowMetric::kL2);
-  for (int64_t row = 0; row < 100; ++row)
-    ASSERT_TRUE(builder.add(row, std::vector<float>{static_cast<float>(row), 1}).ok());
-  model_ = builder.finish().value();
+TEST_F(BackendChoice, OnlyTheLastSearchesBits) {
+  Model::Source source;
+  source.coding = std::make_shared<const Coding>(Coding{RowMetric::kHamming, {}});
+  model_ = std::make_shared<const Model>(std::vector(model_->parts().begin(), model_->parts().end()),
+                                         model_->vocabulary(), std::move(source), model_);
   searchers_ = test_.searchers(model_);
-  query_ = *query_for_word(*model_, "7");
   EXPECT_EQ(search("auto"), "ranking");
   EXPECT_EQ(search("ranking"), "ranking");
   ASSERT_TRUE(engine_.settings().set("backend", "scripted").ok());
   EXPECT_EQ(search("auto"), "ranking");
-  EXPECT_EQ(search("scripted"),
-            "a model whose metric is not 'cosine', or an index of bits, is searched by the CPU; use the backend "
-            "'auto' or 'ranking' instead of 'scripted'");
+  EXPECT_EQ(
+      search("scripted"),
+      "an index of bits is searched by the CPU; use the backend 'auto' or 'ranking' instead of 'scripted'");
   EXPECT_EQ(script_.opened, 0);
   EXPECT_EQ(likely_backend(engine_, searchers_.get()).backend->name(), "ranking");
 }

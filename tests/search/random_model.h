@@ -51,8 +51,10 @@ inline std::string word_name(uint64_t id) {
 }
 
 // Words are w0, w1, ... in the order of the ids.
-inline ModelPtr random_model(std::mt19937_64& random, int64_t words, int64_t dims, Rows kind) {
+inline ModelPtr random_model(std::mt19937_64& random, int64_t words, int64_t dims, Rows kind,
+                             RowMetric metric = RowMetric::kCosine) {
   ModelBuilder builder("test");
+  builder.set_metric(metric);
   for (int64_t i = 0; i < words; ++i)
     EXPECT_TRUE(builder.add(word_name(i), random_vector(random, dims, kind)).value());
   return builder.finish(1).value();

@@ -261,9 +261,6 @@ class ModelMetricTest(SeededTest):
         self.expect_error("glove_pairs: " + none + "give max_distance instead of min_similarity",
                           "SELECT a FROM glove_pairs WHERE target = 'images' AND min_similarity = 0.5")
         self.expect_error("glove_expand: " + none + "leave min_similarity out", "SELECT glove_expand(3, 2, 0.5, 'images')")
-        self.expect_error("a model whose metric is not 'cosine', or an index of bits, is searched by the CPU; use the backend 'auto' or 'cpu' instead of 'cuda'"
-                          "|there is no backend 'cuda'",
-                          "SELECT neighbor FROM glove_nn WHERE expr = ? AND k = 1 AND model = 'images' AND backend = 'cuda'", query)
         self.expect_error('option "metric" is "hamming", but must be cosine, dot or l2',
                           "SELECT glove_load_table('x', 'SELECT id, embedding FROM doc', '{\"metric\":\"hamming\"}')")
         text, _ = self.words_file(40, 4)
