@@ -1,8 +1,12 @@
 // A thread for work that waits for a disk, a device or a file. Computations belong on the ThreadPool.
 #pragma once
 
+#include <chrono>
 #include <functional>
+#include <memory>
 #include <thread>
+
+#include "base/mutex.h"
 
 namespace glove {
 
@@ -10,21 +14,26 @@ namespace glove {
 // One thread at a time may use it.
 class IoThread {
  public:
-  IoThread() = default;
-  ~IoThread() { join(); }
+  IoThread();
+  ~IoThread();
 
   // Starts `body`, which must not throw. Debuggers show `name` (at most 15 bytes). Returns false if the
   // system has no more threads or memory; the caller must then do the work itself. REQUIRES: !started()
   bool start(const char* name, std::function<void()> body) noexcept;
 
   // True from a successful start() until join().
-  bool started() const { return thread_.joinable(); }
+  bool started() const { return running_ != nullptr; }
 
-  // Waits until `body` has returned. Does nothing if no thread was started.
+  // Waits until `body` has returned, and not longer than this. Returns whether it has. REQUIRES: started()
+  bool wait_for(std::chrono::milliseconds most);
+
+  // Waits until `body` has returned. Does nothing if no thread was started, nor in a process that was forked
+  // since, which has no such thread.
   void join();
 
  private:
-  std::thread thread_;
+  struct Running;
+  std::unique_ptr<Running> running_;
 };
 
 }  // namespace glove

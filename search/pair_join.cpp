@@ -1,18 +1,25 @@
 #include "search/pair_join.h"
 
 #include <algorithm>
+#include <exception>
 #include <iterator>
+#include <limits>
 #include <utility>
 
 #include "base/concat.h"
 #include "base/float_environment.h"
+#include "base/io_thread.h"
 #include "base/timer.h"
 #include "search/engine.h"
 
 namespace glove {
 namespace {
 
-constexpr size_t kRowsPerBlock = 1024;
+constexpr int64_t kRowsPerBlock = 1024;
+// The caller reads the first of these, and a device searches for one while the host prepares another. Only
+// one if more than one row of so many has more near rows than fit into its answer: they take much memory.
+constexpr size_t kMostBlocks = 3;
+constexpr int64_t kDenseShare = 16;
 constexpr int64_t kMostRowsAtOnce = int64_t{1} << 21;  // in answers: 32 MiB
 // How many rows an answer has at first, and how many times as many if these were not all: all if that is more
 // than this share, which a pass over all rows answers.
@@ -23,12 +30,35 @@ constexpr int64_t kShareOfAll = 16;
 constexpr Neighbor kNoneBefore = {std::numeric_limits<int64_t>::min(),
                                   std::numeric_limits<double>::infinity()};
 
-bool comes_before(const JoinedPair& x, const JoinedPair& y) {
+constexpr auto comes_before = [](const JoinedPair& x, const JoinedPair& y) {
   if (x.score != y.score) return x.score > y.score;
   return x.a != y.a ? x.a < y.a : x.b < y.b;
-}
+};
 
 }  // namespace
+
+// A row whose nearest ones are searched for.
+struct PairJoin::Asking {
+  Query query;
+  int64_t id;
+  Neighbor last;  // of those that were found before
+};
+
+// Rows that ask together.
+struct PairJoin::Block {
+  int64_t first = 0;  // position
+  int64_t end = 0;
+  bool is_read = false;
+  int64_t rows_per_answer = 0;
+  std::vector<Asking> waiting;  // which ask for so many rows
+  std::vector<Asking> again;    // which will ask for more
+  std::vector<JoinedPair> found;
+  std::vector<int64_t> left_out;
+  Status status;
+  IoThread thread;  // may run find(): until it is joined, all of the above is its own
+
+  bool is_done() const { return is_read && waiting.empty() && again.empty(); }
+};
 
 PairJoin::PairJoin(Engine& engine, const char* function, JoinSide& rows, JoinSide* other,
                    const JoinTask& task, std::string backend)
@@ -37,8 +67,14 @@ PairJoin::PairJoin(Engine& engine, const char* function, JoinSide& rows, JoinSid
       other_(other),
       task_(task),
       backend_(std::move(backend)),
+      most_blocks_(
+          rows_.is_for_all_threads() && searched().is_for_all_threads() && task.pairs < 0 ? kMostBlocks : 1),
       progress_(engine.log(), concat(function, ": ", rows.name())) {
   if (task.pairs == 0) next_ = rows_.rows();
+}
+
+PairJoin::~PairJoin() {
+  stopped_ = true;
 }
 
 // A pair with a lower score is not wanted.
@@ -48,64 +84,107 @@ double PairJoin::least() const {
 }
 
 Result<std::span<const JoinedPair>> PairJoin::next(const InterruptCheck& interrupted) {
-  const ScopedFloatEnvironment float_environment;
-  found_.clear();
-  while (found_.empty()) {
-    if (waiting_.empty() && !again_.empty()) {
-      waiting_.swap(again_);
-      const int64_t more = rows_per_answer_ * kTimesMore;
-      rows_per_answer_ = more > searched().rows() / kShareOfAll ? searched().rows() + 1 : more;
-    }
-    if (waiting_.empty() && next_ < rows_.rows()) {
-      GLOVE_RETURN_IF_ERROR(read_block(interrupted));
-    } else if (!waiting_.empty()) {
-      GLOVE_RETURN_IF_ERROR(ask(interrupted));
+  returned_.clear();
+  for (begin_blocks(); returned_.empty() && !blocks_.empty(); begin_blocks()) {
+    Block& block = *blocks_.front();
+    GLOVE_RETURN_IF_ERROR(finish_finding(block, interrupted));
+    returned_.swap(block.found);
+    is_dense_ = std::ssize(block.again) * kDenseShare > block.end - block.first;
+    if (block.is_done()) {
+      left_out_.insert(left_out_.end(), block.left_out.begin(), block.left_out.end());
+      blocks_.pop_front();
     } else {
-      return sorted_nearest(interrupted);
+      find_beside_caller(block);
     }
+    progress_.tick();
   }
-  return std::span<const JoinedPair>(found_);
+  if (returned_.empty()) GLOVE_RETURN_IF_ERROR(sort_nearest(interrupted));
+  return std::span<const JoinedPair>(returned_);
 }
 
-// Like std::sort_heap, but it can be interrupted.
-Result<std::span<const JoinedPair>> PairJoin::sorted_nearest(const InterruptCheck& interrupted) {
-  InterruptPoll poll(interrupted);
-  found_.swap(nearest_);
-  for (auto end = found_.end(); end != found_.begin(); --end) {
-    GLOVE_RETURN_IF_ERROR(poll.check());
-    std::pop_heap(found_.begin(), end, comes_before);
+void PairJoin::begin_blocks() {
+  while (next_ < rows_.rows() && blocks_.size() < (is_dense_ ? 1 : most_blocks_)) {
+    blocks_.push_back(std::make_unique<Block>());
+    blocks_.back()->first = next_;
+    blocks_.back()->end = next_ = std::min(next_ + kRowsPerBlock, rows_.rows());
+    find_beside_caller(*blocks_.back());
+    progress_.set("row", next_, rows_.rows());
   }
-  return std::span<const JoinedPair>(found_);
 }
 
-// Each pair is found once because a block searches only the rows from its first one on.
-Status PairJoin::read_block(const InterruptCheck& interrupted) {
-  InterruptPoll poll(interrupted);
-  if (joins_itself() && task_.k < 0) GLOVE_RETURN_IF_ERROR(rows_.begin_at(next_));
-  while (next_ < rows_.rows() && waiting_.size() < kRowsPerBlock) {
-    GLOVE_RETURN_IF_ERROR(poll.check());
-    GLOVE_ASSIGN_OR_RETURN(MaybeQuery query, rows_.query(next_));
-    if (query)
-      waiting_.push_back({std::move(*query), rows_.id(next_), kNoneBefore});
-    else
-      left_out_.push_back(next_);
-    ++next_;
+// If only the caller may, or the system has no more threads, finish_finding() does it all.
+void PairJoin::find_beside_caller(Block& block) {
+  if (most_blocks_ == 1) return;
+  block.thread.start("glove-pairs", [this, &block] {
+    try {
+      block.status = find(block, [this] { return stopped_.load(); });
+    } catch (const std::exception&) {
+      block.status = {ErrorCode::kOutOfMemory, "not enough memory to join rows"};
+    }
+  });
+}
+
+Status PairJoin::finish_finding(Block& block, const InterruptCheck& interrupted) {
+  if (!block.thread.started()) return find(block, interrupted);
+  while (!block.thread.wait_for(InterruptPoll::kInterval))
+    if (interrupted && interrupted()) stopped_ = true;
+  block.thread.join();
+  return stopped_ ? interrupted_error() : block.status;
+}
+
+// Finds pairs of the block, or all that are left if these are none.
+Status PairJoin::find(Block& block, const InterruptCheck& interrupted) {
+  const ScopedFloatEnvironment float_environment;
+  if (!block.is_read) GLOVE_RETURN_IF_ERROR(read(block, interrupted));
+  block.found.clear();
+  while (block.found.empty() && !block.is_done()) {
+    if (block.waiting.empty()) {
+      block.waiting.swap(block.again);
+      const int64_t more = block.rows_per_answer * kTimesMore;
+      block.rows_per_answer = more > searched().rows() / kShareOfAll ? searched().rows() + 1 : more;
+    }
+    GLOVE_RETURN_IF_ERROR(ask(block, interrupted));
   }
-  GLOVE_RETURN_IF_ERROR(rows_.check_unchanged());  // here, because rows that are gone are no questions
-  const int64_t nearest = std::min(task_.k, searched().rows()) + (joins_itself() ? 1 : 0);
-  rows_per_answer_ = task_.k < 0 ? kFirstRows : std::max<int64_t>(1, nearest);
-  progress_.set("row", next_, rows_.rows());
   return {};
 }
 
-Status PairJoin::ask(const InterruptCheck& interrupted) {
-  progress_.tick();
-  const auto count = std::min(waiting_.size(),
-                              static_cast<size_t>(std::max<int64_t>(1, kMostRowsAtOnce / rows_per_answer_)));
-  const auto end = waiting_.begin() + static_cast<ptrdiff_t>(count);
+// Like std::sort_heap, but it can be interrupted.
+Status PairJoin::sort_nearest(const InterruptCheck& interrupted) {
+  InterruptPoll poll(interrupted);
+  returned_.swap(nearest_);
+  for (auto end = returned_.end(); end != returned_.begin(); --end) {
+    GLOVE_RETURN_IF_ERROR(poll.check());
+    std::pop_heap(returned_.begin(), end, comes_before);
+  }
+  return {};
+}
+
+Status PairJoin::read(Block& block, const InterruptCheck& interrupted) {
+  InterruptPoll poll(interrupted);
+  for (int64_t row = block.first; row < block.end; ++row) {
+    GLOVE_RETURN_IF_ERROR(poll.check());
+    GLOVE_ASSIGN_OR_RETURN(MaybeQuery query, rows_.query(row));
+    if (query)
+      block.waiting.push_back({std::move(*query), rows_.id(row), kNoneBefore});
+    else
+      block.left_out.push_back(row);
+  }
+  GLOVE_RETURN_IF_ERROR(rows_.check_unchanged());  // here, because rows that are gone are no questions
+  const int64_t nearest = std::min(task_.k, searched().rows()) + (joins_itself() ? 1 : 0);
+  block.rows_per_answer = task_.k < 0 ? kFirstRows : std::max<int64_t>(1, nearest);
+  block.is_read = true;
+  return {};
+}
+
+// Each pair is found once because a block searches only the rows from its first one on.
+Status PairJoin::ask(Block& block, const InterruptCheck& interrupted) {
+  const int64_t k = block.rows_per_answer;
+  const auto count =
+      std::min(block.waiting.size(), static_cast<size_t>(std::max<int64_t>(1, kMostRowsAtOnce / k)));
+  const auto end = block.waiting.begin() + static_cast<ptrdiff_t>(count);
   std::vector<Query> queries;
   queries.reserve(count);
-  for (auto asking = waiting_.begin(); asking != end; ++asking) {
+  for (auto asking = block.waiting.begin(); asking != end; ++asking) {
     queries.push_back(std::move(asking->query));
     queries.back().least = least();
   }
@@ -115,24 +194,24 @@ Status PairJoin::ask(const InterruptCheck& interrupted) {
   SearchReport report;
   report.model = rows_.name();
   report.kind = "pairs";
-  GLOVE_ASSIGN_OR_RETURN(const Answers answers,
-                         searched().nearest(queries, rows_per_answer_, options, report));
+  const int64_t first = joins_itself() && task_.k < 0 ? block.first : 0;
+  GLOVE_ASSIGN_OR_RETURN(const Answers answers, searched().nearest(queries, k, first, options, report));
   engine_.statistics().record(std::move(report));
   GLOVE_RETURN_IF_ERROR(rows_.check_unchanged());
   if (!joins_itself()) GLOVE_RETURN_IF_ERROR(searched().check_unchanged());
   InterruptPoll poll(interrupted);
   for (size_t i = 0; i < count; ++i) {
     GLOVE_RETURN_IF_ERROR(poll.check());
-    take(waiting_[i], answers[i]);
+    take(block.waiting[i], answers[i], block.found);
     const bool may_be_more =
-        task_.k < 0 && std::ssize(answers[i]) >= rows_per_answer_ && answers[i].back().similarity >= least();
-    if (may_be_more) again_.push_back({std::move(queries[i]), waiting_[i].id, answers[i].back()});
+        task_.k < 0 && std::ssize(answers[i]) >= k && answers[i].back().similarity >= least();
+    if (may_be_more) block.again.push_back({std::move(queries[i]), block.waiting[i].id, answers[i].back()});
   }
-  waiting_.erase(waiting_.begin(), end);
+  block.waiting.erase(block.waiting.begin(), end);
   return {};
 }
 
-void PairJoin::take(const Asking& asking, std::span<const Neighbor> answer) {
+void PairJoin::take(const Asking& asking, std::span<const Neighbor> answer, std::vector<JoinedPair>& found) {
   int64_t rank = 0;
   for (const Neighbor& row : answer) {
     const bool is_left_out = joins_itself() && (task_.k < 0 ? row.id <= asking.id : row.id == asking.id);
@@ -140,7 +219,7 @@ void PairJoin::take(const Asking& asking, std::span<const Neighbor> answer) {
     if (row.similarity < least() || rank == task_.k) return;
     const JoinedPair pair{asking.id, row.id, row.similarity, task_.k < 0 ? 0 : ++rank};
     if (task_.pairs < 0)
-      found_.push_back(pair);
+      found.push_back(pair);
     else
       keep_nearest(pair);
   }

@@ -2,8 +2,10 @@
 // nearest pairs of all. Exact, over any backend, which searches for blocks of rows as for a batch of queries.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
-#include <limits>
+#include <deque>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,13 +30,15 @@ class JoinSide {
 
   // Returns the vector of a row as a query; nullopt if the row is in no relation.
   virtual Result<MaybeQuery> query(int64_t position) = 0;
-  // From now on, nearest() finds only rows from this position on.
-  virtual Status begin_at(int64_t position) = 0;
-  // As nearest() of search/nearest.h. Changes the masks of the queries.
-  virtual Result<Answers> nearest(std::span<Query> queries, int64_t k, const SearchOptions& options,
-                                  SearchReport& report) = 0;
+  // As nearest() of search/nearest.h, but finds only rows from the position `first` on. Changes the masks of
+  // the queries.
+  virtual Result<Answers> nearest(std::span<Query> queries, int64_t k, int64_t first,
+                                  const SearchOptions& options, SearchReport& report) = 0;
   // An error if the connection has changed the rows since the join began.
   virtual Status check_unchanged() = 0;
+
+  // Whether any threads may call the functions above, at the same time.
+  virtual bool is_for_all_threads() const = 0;
 };
 
 // Which pairs to find: one of the three is set.
@@ -52,8 +56,9 @@ struct JoinedPair {
   int64_t rank;  // of b among the rows near a, if the task is k; otherwise 0
 };
 
-// Memory: that of a block of queries and of a few million pairs, or of all pairs if the task is `pairs`. One
-// thread at a time.
+// Memory: that of a few blocks of queries and of a few million pairs each, or of all pairs if the task is
+// `pairs`. One thread at a time. While the caller reads pairs, other threads find the next ones if the sides
+// are for all threads and the task is not `pairs`.
 class PairJoin {
  public:
   // Joins rows with those of `other` or, if that is null, with one another: each pair once, a before b,
@@ -61,45 +66,47 @@ class PairJoin {
   // the arguments refer to must outlive the join. REQUIRES: both sides have the same metric and dimensions.
   PairJoin(Engine& engine, const char* function, JoinSide& rows, JoinSide* other, const JoinTask& task,
            std::string backend);
+  ~PairJoin();
 
   // Returns the next pairs, those of a row together and the nearest first, or all by falling scores if the
   // task is `pairs`; none after the last. Valid until the next call. Errors: an interrupt, those of the
   // sides, and kInvalidArgument if the rows have changed.
   Result<std::span<const JoinedPair>> next(const InterruptCheck& interrupted);
 
-  // The positions of the rows so far that are in no relation.
+  // The positions of the rows that are in no relation. REQUIRES: next() has returned none.
   const std::vector<int64_t>& left_out() const { return left_out_; }
 
  private:
-  // A row whose nearest ones are searched for.
-  struct Asking {
-    Query query;
-    int64_t id;
-    Neighbor last;  // of those that were found before
-  };
+  struct Asking;
+  struct Block;
 
   bool joins_itself() const { return other_ == nullptr; }
   JoinSide& searched() const { return joins_itself() ? rows_ : *other_; }
   double least() const;
-  Status read_block(const InterruptCheck& interrupted);
-  Status ask(const InterruptCheck& interrupted);
-  void take(const Asking& asking, std::span<const Neighbor> answer);
+  void begin_blocks();
+  void find_beside_caller(Block& block);
+  Status finish_finding(Block& block, const InterruptCheck& interrupted);
+  Status find(Block& block, const InterruptCheck& interrupted);
+  Status read(Block& block, const InterruptCheck& interrupted);
+  Status ask(Block& block, const InterruptCheck& interrupted);
+  void take(const Asking& asking, std::span<const Neighbor> answer, std::vector<JoinedPair>& found);
   void keep_nearest(const JoinedPair& pair);
-  Result<std::span<const JoinedPair>> sorted_nearest(const InterruptCheck& interrupted);
+  Status sort_nearest(const InterruptCheck& interrupted);
 
   Engine& engine_;
   JoinSide& rows_;
   JoinSide* const other_;
   const JoinTask task_;
   const std::string backend_;
+  const size_t most_blocks_;  // at a time
   ProgressLog progress_;
-  int64_t next_ = 0;  // the position of the row that asks next
-  int64_t rows_per_answer_ = 0;
-  std::vector<Asking> waiting_;  // which ask for so many rows
-  std::vector<Asking> again_;    // which will ask for more
-  std::vector<JoinedPair> found_;
-  std::vector<JoinedPair> nearest_;  // of all, if the task is `pairs`: a heap with the last in front
+  int64_t next_ = 0;                  // the position of the row with which the next block begins
+  std::vector<JoinedPair> returned_;  // to the caller
+  std::vector<JoinedPair> nearest_;   // of all, if the task is `pairs`: a heap with the last in front
   std::vector<int64_t> left_out_;
+  bool is_dense_ = true;  // the last block, as far as is known
+  std::atomic<bool> stopped_ = false;
+  std::deque<std::unique_ptr<Block>> blocks_;  // whose pairs were not all returned
 };
 
 }  // namespace glove

@@ -22,10 +22,10 @@ struct Neighbor {
   double similarity;  // or another score (model/metric.h)
 };
 
-// Returns whether a row comes before another one.
-inline bool ranks_before(const Neighbor& a, const Neighbor& b) {
+// Returns whether a row comes before another one. An object, so that sorting by it calls no function.
+inline constexpr auto ranks_before = [](const Neighbor& a, const Neighbor& b) {
   return a.similarity != b.similarity ? a.similarity > b.similarity : a.id < b.id;
-}
+};
 
 // A query resolved against one model. Every component is finite, and norm_squared > 0 for cosine.
 struct Query {

@@ -21,8 +21,7 @@ namespace {
 
 class ModelTarget final : public JoinTarget {
  public:
-  ModelTarget(CatalogEntry entry, RowMaskPtr among)
-      : entry_(std::move(entry)), among_(std::move(among)), mask_(among_) {
+  ModelTarget(CatalogEntry entry, RowMaskPtr among) : entry_(std::move(entry)), among_(std::move(among)) {
     if (among_ != nullptr) admitted_ = among_->rows();
   }
 
@@ -39,21 +38,20 @@ class ModelTarget final : public JoinTarget {
     const float* const vector = model().vector(id(position));
     return make_query({vector, vector + model().dims()}, {}, metric());
   }
-  Status begin_at(int64_t position) override {
-    mask_ = among_;
-    if (position == 0) return {};
-    const auto mask = std::make_shared<RowMask>(model());
-    mask->admit_range(id(position), model().words(), among_.get());
-    mask->complete(model());
-    mask_ = mask;
-    return {};
-  }
-  Result<Answers> nearest(std::span<Query> queries, int64_t k, const SearchOptions& options,
+  Result<Answers> nearest(std::span<Query> queries, int64_t k, int64_t first, const SearchOptions& options,
                           SearchReport& report) override {
-    for (Query& query : queries) query.among = mask_;
+    RowMaskPtr mask = first == 0 ? among_ : queries.front().among;  // null at the first call for a query
+    if (first > 0 && mask == nullptr) {
+      const auto rest = std::make_shared<RowMask>(model());
+      rest->admit_range(id(first), model().words(), among_.get());
+      rest->complete(model());
+      mask = rest;
+    }
+    for (Query& query : queries) query.among = mask;
     return glove::nearest(*entry_.searchers, queries, k, options, report);
   }
   Status check_unchanged() override { return {}; }
+  bool is_for_all_threads() const override { return true; }
   Status return_key(sqlite3_context* context, int64_t id) override {
     return_word(context, model().vocabulary(), id);
     return {};
@@ -65,7 +63,6 @@ class ModelTarget final : public JoinTarget {
   const CatalogEntry entry_;
   const RowMaskPtr among_;
   std::vector<int32_t> admitted_;  // of among_
-  RowMaskPtr mask_;
 };
 
 // Reads the index as the running statement sees it, with objects of its own, as a table of the index has
@@ -119,12 +116,9 @@ class IndexTarget final : public JoinTarget {
       return found ? make_query(std::move(vector), {}, index_.metric) : MaybeQuery();
     });
   }
-  Status begin_at(int64_t position) override {
-    relation_->begin_at(id(position));
-    return {};
-  }
-  Result<Answers> nearest(std::span<Query> queries, int64_t k, const SearchOptions& options,
+  Result<Answers> nearest(std::span<Query> queries, int64_t k, int64_t first, const SearchOptions& options,
                           SearchReport& report) override {
+    if (first != std::exchange(first_, first)) relation_->begin_at(id(first));
     return work([&] { return relation_->nearest(queries, k, options, report); });
   }
   Status check_unchanged() override {
@@ -135,6 +129,7 @@ class IndexTarget final : public JoinTarget {
                          "' while it joined them; read all pairs first, for example into a temporary table");
     });
   }
+  bool is_for_all_threads() const override { return false; }
   Status return_key(sqlite3_context* context, int64_t id) override {
     if (index_.has_key_table) return work([&] { return keys_.return_key(context, id); });
     sqlite3_result_int64(context, id);
@@ -182,6 +177,7 @@ class IndexTarget final : public JoinTarget {
   std::string log_;  // as the join found it
   int64_t dims_ = 0;
   std::vector<int64_t> ids_;
+  int64_t first_ = 0;  // position that relation_ begins at
   std::optional<live::LiveRelation> relation_;
 };
 

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
+#include <thread>
 #include <vector>
 
 #include "tests/float_settings.h"
@@ -39,6 +41,34 @@ TEST(IoThread, ItsDestructorWaits) {
     }));
   }
   EXPECT_TRUE(ended);
+}
+
+TEST(IoThread, WaitsNoLongerThanItIsTold) {
+  std::atomic<bool> may_end = false;
+  IoThread thread;
+  ASSERT_TRUE(thread.start("glove-test", [&] {
+    while (!may_end) std::this_thread::yield();
+  }));
+  EXPECT_FALSE(thread.wait_for(std::chrono::milliseconds(1)));
+  may_end = true;
+  while (!thread.wait_for(std::chrono::milliseconds(1))) {
+  }
+  thread.join();
+  EXPECT_FALSE(thread.started());
+}
+
+// The thread is the parent's: a child that waited for it would never end.
+TEST(IoThread, IsNotWaitedForInAForkedChild) {
+  std::atomic<bool> may_end = false;
+  IoThread thread;
+  ASSERT_TRUE(thread.start("glove-test", [&] {
+    while (!may_end) std::this_thread::yield();
+  }));
+  EXPECT_TRUE(testing::holds_in_forked_child([&] {
+    thread.join();
+    return !thread.started();
+  }));
+  may_end = true;
 }
 
 TEST(IoThread, TakesNoneOfTheHostsSignalsButItsOwnFaults) {
