@@ -1,6 +1,5 @@
 #include "loader/formats/elements.h"
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -24,29 +23,48 @@ bool store(T value, char* to) {
   return true;
 }
 
-}  // namespace
+constexpr uint32_t kLeastNormalHalf = 0x38800000;          // 2^-14 as the bits of a float
+constexpr uint32_t kExponentsBelow = uint32_t{112} << 23;  // of floats below those of halves
 
-std::optional<ElementType> element_type(std::string_view dtype) {
-  if (dtype == "I8") return ElementType::kInt8;
-  if (dtype == "F16") return ElementType::kFloat16;
-  if (dtype == "BF16") return ElementType::kBFloat16;
-  if (dtype == "F32") return ElementType::kFloat32;
-  if (dtype == "F64") return ElementType::kFloat64;
+struct TypeFacts {
+  std::string_view name, dtype;
+  int64_t bytes;
+};
+constexpr TypeFacts kTypes[] = {{"float32", "F32", 4}, {"float16", "F16", 2}, {"bfloat16", "BF16", 2},
+                                {"int8", "I8", 1},     {"float64", "F64", 8}, {"bits", "", 1}};
+
+const TypeFacts& facts_of(ElementType type) {
+  return kTypes[static_cast<size_t>(type)];
+}
+
+// Returns the type of which `member` is `text`, if that is one of the first ones up to `last`.
+std::optional<ElementType> find_type(std::string_view TypeFacts::*member, std::string_view text,
+                                     ElementType last) {
+  for (size_t i = 0; i <= static_cast<size_t>(last); ++i)
+    if (kTypes[i].*member == text) return static_cast<ElementType>(i);
   return std::nullopt;
 }
 
+}  // namespace
+
+std::string_view vector_type_name(ElementType type) {
+  return facts_of(type).name;
+}
+
+std::optional<ElementType> vector_type_named(std::string_view name) {
+  return find_type(&TypeFacts::name, name, ElementType::kInt8);
+}
+
+std::optional<ElementType> element_type(std::string_view dtype) {
+  return find_type(&TypeFacts::dtype, dtype, ElementType::kFloat64);
+}
+
+std::string_view element_dtype(ElementType type) {
+  return facts_of(type).dtype;
+}
+
 int64_t element_bytes(ElementType type) {
-  switch (type) {
-    case ElementType::kInt8:
-    case ElementType::kBits:
-      return 1;
-    case ElementType::kFloat32:
-      return 4;
-    case ElementType::kFloat64:
-      return 8;
-    default:
-      return 2;
-  }
+  return facts_of(type).bytes;
 }
 
 void convert_elements(ElementType type, const char* from, int64_t count, float* to) {
@@ -79,18 +97,20 @@ bool round_element(ElementType type, double value, char* to) {
     const double rounded = std::nearbyint(value);
     return rounded >= -128 && rounded <= 127 && store(static_cast<int8_t>(rounded), to);
   }
+  const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
+  const uint32_t magnitude = bits & 0x7FFFFFFFu;
+  uint32_t rounded = 0;
   if (type == ElementType::kBFloat16) {
-    const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
-    const uint32_t rounded = (bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16;
-    return (rounded & 0x7FFFu) < 0x7F80u && store(static_cast<uint16_t>(rounded), to);
+    rounded = (magnitude + 0x7FFFu + (magnitude >> 16 & 1u)) >> 16;
+    if (rounded >= 0x7F80u) return false;
+  } else if (magnitude < kLeastNormalHalf) {
+    // Halves below have the distance that floats from 0.5 to 1 have.
+    rounded = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - std::bit_cast<uint32_t>(0.5f);
+  } else {
+    rounded = (magnitude - kExponentsBelow + 0xFFFu + (magnitude >> 13 & 1u)) >> 13;
+    if (rounded >= kHalfInfinity) return false;
   }
-  // Halves of one exponent are multiples of a power of two, and the bits of all halves count on.
-  int exponent = 0;
-  std::frexp(value, &exponent);
-  const int field = value == 0 ? 1 : std::max(exponent + 14, 1);
-  const double steps = std::nearbyint(std::ldexp(std::fabs(value), 25 - field));
-  const int64_t bits = (int64_t{field - 1} << 10) + static_cast<int64_t>(steps);
-  return bits < kHalfInfinity && store(static_cast<uint16_t>((std::signbit(value) ? 0x8000 : 0) | bits), to);
+  return store(static_cast<uint16_t>(bits >> 31 << 15 | rounded), to);
 }
 
 }  // namespace glove

@@ -7,11 +7,19 @@
 
 namespace glove {
 
-// kBits: eight bits, as a number from 0 to 255 (RowMetric::kHamming); only indexes have them.
-enum class ElementType : uint8_t { kInt8, kFloat16, kBFloat16, kFloat32, kFloat64, kBits };
+// kFloat32 is the one of ElementType(). kBits: eight bits, as a number from 0 to 255 (RowMetric::kHamming);
+// only indexes have them.
+enum class ElementType : uint8_t { kFloat32, kFloat16, kBFloat16, kInt8, kFloat64, kBits };
+
+// "float32", "float16", "bfloat16", "int8" or "bits": the types that a column of vectors may have.
+std::string_view vector_type_name(ElementType type);
+// Returns none for "bits", which is for indexes only.
+std::optional<ElementType> vector_type_named(std::string_view name);
 
 // Returns the type that a safetensors file calls `dtype`, or nullopt if it is none of them.
 std::optional<ElementType> element_type(std::string_view dtype);
+// Returns what a safetensors file calls the type. REQUIRES: it is not kBits.
+std::string_view element_dtype(ElementType type);
 
 // Returns the bytes per element.
 int64_t element_bytes(ElementType type);

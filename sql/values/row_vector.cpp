@@ -16,22 +16,11 @@
 namespace glove::sql {
 namespace {
 
-// A type of the components of a column of vectors.
-struct TypeName {
-  std::string_view name;
-  ElementType type;
-  std::string_view converter;  // the function of SQL that makes it of float32
-};
-constexpr TypeName kTypeNames[] = {{"float32", ElementType::kFloat32, ""},
-                                   {"float16", ElementType::kFloat16, "glove_f16"},
-                                   {"bfloat16", ElementType::kBFloat16, "glove_bf16"},
-                                   {"int8", ElementType::kInt8, "glove_i8"},
-                                   {"bits", ElementType::kBits, ""}};
-
-const TypeName& named(ElementType type) {
-  const auto* const found = std::ranges::find(kTypeNames, type, &TypeName::type);
-  GLOVE_REQUIRE(found != std::end(kTypeNames));
-  return *found;
+// Returns the function of SQL that makes this type of float32.
+const char* converter_to(ElementType type) {
+  return type == ElementType::kFloat16    ? "glove_f16"
+         : type == ElementType::kBFloat16 ? "glove_bf16"
+                                          : "glove_i8";
 }
 
 class VectorHandler final : public JsonHandler {
@@ -149,21 +138,12 @@ Result<bool> read_vector_text(std::string_view text, std::vector<float>& vector,
   return (is_json || handler.ends_too_large) && handler.fault.empty();
 }
 
-std::string_view vector_type_name(ElementType type) {
-  return named(type).name;
-}
-
-std::optional<ElementType> vector_type_named(std::string_view name) {
-  const auto* const found = std::ranges::find(kTypeNames, name, &TypeName::name);
-  if (found == std::end(kTypeNames) || found->type == ElementType::kBits) return std::nullopt;
-  return found->type;
-}
-
 Status check_type(std::span<const float> vector, ElementType type, std::string_view what) {
   if (type == ElementType::kBits || !are_rather_float32(vector, type)) return {};
   const int64_t bytes = std::ssize(vector) * element_bytes(type);
   return invalid_argument(what, " BLOB of ", bytes, " bytes that look like ", bytes / 4,
-                          " float32, not like ", named(type).name, "; convert it by ", named(type).converter);
+                          " float32, not like ", vector_type_name(type), "; convert it by ",
+                          converter_to(type));
 }
 
 std::string remedy_of_type(ElementType type, int64_t components, int64_t dims) {
@@ -171,7 +151,7 @@ std::string remedy_of_type(ElementType type, int64_t components, int64_t dims) {
   if (type == ElementType::kBits)
     return components == 8 * dims ? "; if it has a bit in each byte, pack it, as numpy.packbits does" : "";
   if (components * element_bytes(type) != dims * 4) return {};
-  return concat("; if it is float32, convert it by ", named(type).converter);
+  return concat("; if it is float32, convert it by ", converter_to(type));
 }
 
 Result<std::vector<float>> read_query_blob(std::span<const std::byte> bytes, ElementType type, int64_t dims) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,10 +23,6 @@ std::string component_count(size_t components);
 // The same of a vector of this type: "1 component", or "8 bits".
 std::string length_text(ElementType type, size_t components);
 
-// "float32", "float16", "bfloat16", "int8" or "bits": the types that a column of vectors may have.
-std::string_view vector_type_name(ElementType type);
-// Returns none for "bits", which is for indexes only.
-std::optional<ElementType> vector_type_named(std::string_view name);
 // The list of names for messages, without "bits".
 constexpr const char* kVectorTypes = "'float32', 'float16', 'bfloat16' or 'int8'";
 
