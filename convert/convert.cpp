@@ -88,28 +88,33 @@ Result<ModelPtr> calibrated(const ModelPtr& model, const ConvertOptions& options
   return with_recall(model, std::move(arrays));
 }
 
-// Returns the model as what its file is to be made of: compared by the metric, and without codes unless that
-// is cosine; or in lists.
+// Returns the model as what its file is to be made of: of the type, compared by the metric, and without codes
+// unless that is cosine; or in lists.
 Result<ModelPtr> complete(ModelPtr model, RowMetric metric, const ConvertOptions& options) {
+  Model::Source source = model->source();
+  source.type = options.type;
+  ModelPart rows = model->parts().front();
   if (metric != RowMetric::kCosine) {
-    Model::Source source = model->source();
-    source.coding = coding_of(metric, model->parts().front().vectors, model->dims());
-    ModelPart rows = model->parts().front();
+    source.coding = coding_of(metric, rows.vectors, model->dims());
     rows.levels.clear();
-    return ModelPtr(
-        std::make_shared<const Model>(std::vector{rows}, model->vocabulary(), std::move(source), model));
   }
-  if (options.lists == 0 || options.shards > 0) return model;
+  model = std::make_shared<const Model>(std::vector{rows}, model->vocabulary(), std::move(source), model);
+  if (metric != RowMetric::kCosine || options.lists == 0 || options.shards > 0) return model;
   GLOVE_ASSIGN_OR_RETURN(
       model, with_lists(*options.analysis, model, options.lists, options.threads, options.interrupted));
   return calibrated(model, options);
+}
+
+// Whether the first file is the output, not one of float32 that the output is made of.
+bool is_written_once(RowMetric metric, const ConvertOptions& options) {
+  return options.shards == 0 && options.lists == 0 && metric == RowMetric::kCosine;
 }
 
 // Writes the output of a conversion, and sets its path and size in the report.
 Status write_output(ModelWriter& writer, const std::string& path, RowMetric metric,
                     const ConvertOptions& options, ConvertReport& report) {
   report.path = path;
-  if (options.shards == 0 && options.lists == 0 && metric == RowMetric::kCosine) {
+  if (is_written_once(metric, options)) {
     GLOVE_RETURN_IF_ERROR(writer.commit(options.threads, options.interrupted));
     report.bytes = writer.bytes_written();
     return {};
@@ -142,6 +147,17 @@ Result<RowMetric> metric_of_output(const RowReader& reader, const ConvertOptions
   return metric;
 }
 
+PipelineOptions pipeline_of(const ConvertOptions& options) {
+  PipelineOptions pipeline;
+  pipeline.threads = options.threads;
+  pipeline.transform.lower = options.lower;
+  pipeline.transform.normalize = options.normalize;
+  pipeline.transform.type = options.type;
+  pipeline.progress = options.progress;
+  pipeline.interrupted = options.interrupted;
+  return pipeline;
+}
+
 void note_missing(int64_t words, ConvertReport& report) {
   report.subset_missing = words;
   if (words > 0)
@@ -162,25 +178,21 @@ Result<ConvertReport> convert(const std::string& input_path, const std::string& 
   if (!options.subset_path.empty()) {
     GLOVE_ASSIGN_OR_RETURN(subset, read_word_set(options.subset_path, input.interrupt_check()));
   }
-  PipelineOptions pipeline;
-  pipeline.threads = options.threads;
-  pipeline.transform.lower = options.lower;
+  PipelineOptions pipeline = pipeline_of(options);
   pipeline.transform.subset = options.subset_path.empty() ? nullptr : &subset;
-  pipeline.transform.normalize = options.normalize;
-  pipeline.progress = options.progress;
-  pipeline.interrupted = options.interrupted;
   pipeline.file_bytes = input.bytes_to_read();
   LeftOut left_out;
   pipeline.left_out = &left_out;
   GLOVE_RETURN_IF_ERROR(prepare_pipeline(input.path(), *reader, options.read, options.top, pipeline));
+  GLOVE_ASSIGN_OR_RETURN(const RowMetric metric, metric_of_output(*reader, options));
   GLOVE_ASSIGN_OR_RETURN(
       const std::unique_ptr<ModelWriter> writer,
-      ModelWriter::create(output_path, expected_rows(input, *reader, options), reader->dims()));
+      ModelWriter::create(output_path, expected_rows(input, *reader, options), reader->dims(),
+                          is_written_once(metric, options) ? options.type : ElementType::kFloat32));
 
   const int64_t max_rows = options.top > 0 ? options.top : kMaxRows + 1;
   ModelAssembler& assembler = writer->assembler();
   writer->description().key_type = reader->key_type();
-  GLOVE_ASSIGN_OR_RETURN(const RowMetric metric, metric_of_output(*reader, options));
   if ((options.lists != 0 && options.shards == 0) || metric != RowMetric::kCosine) {  // it is written again
     assembler.omit_level4();
     pipeline.transform.omit_level4 = true;

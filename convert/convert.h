@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "loader/formats/elements.h"
 #include "loader/open.h"
 #include "model/model_assembler.h"
 
@@ -22,6 +23,7 @@ struct ConvertOptions {
   std::string subset_path;
   bool lower = false;      // converts A-Z in words to a-z; of words that become equal, the first is kept
   bool normalize = false;  // divides each vector by its length
+  ElementType type{};      // rounds to numbers of this type, in which the file has them
   std::optional<RowMetric> metric = {};  // by which the rows are compared; nullopt: that of the input
   int64_t shards = 0;  // writes this many shards and their index instead of one file; 0 = one file
   // Puts the rows into this many lists, or kAutoLists (convert/lists.h); 0 = none. Requires `analysis`.
@@ -50,9 +52,10 @@ struct ConvertReport {
 };
 
 // Reads `input_path` once, in a bounded window of memory (in addition to the words and about 100 bytes per
-// row), and writes `output_path`, which appears or changes only after everything has been written and flushed
-// to disk. With shards, lists or a metric other than cosine, the whole model is first written to an unnamed
-// file beside them, so the disk must have room for it twice; then all of them appear, as save_shards() says.
+// row, and the vectors of a model file that has them in another type than float32), and writes `output_path`,
+// which appears or changes only after everything has been written and flushed to disk. With shards, lists or
+// a metric other than cosine, the whole model is first written to an unnamed file beside them, so the disk
+// must have room for it twice; then all of them appear, as save_shards() says.
 Result<ConvertReport> convert(const std::string& input_path, const std::string& output_path,
                               const ConvertOptions& options);
 

@@ -40,6 +40,7 @@ struct Arguments {
   std::string only_words;
   std::string encoding;
   std::string metric;
+  std::string type;
   bool quiet = false;
   bool verify = false;
   bool info = false;
@@ -156,12 +157,19 @@ void describe_arguments(CLI::App& app, Arguments& arguments) {
   app.add_flag("--lower", arguments.task.lower,
                "Change A-Z in words to a-z; of words that become equal, keep the first")
       ->needs(output);
-  app.add_flag("--normalize", arguments.task.normalize, "Divide each vector by its length")->needs(output);
+  app.add_flag("--normalize", arguments.task.vectors.normalize, "Divide each vector by its length")
+      ->needs(output);
   app.add_option(
          "--metric", arguments.metric,
          "Compare the words by angles, inner products or Euclidean distances; default: as IN does, or cosine")
       ->type_name("cosine|dot|l2")
       ->check(CLI::IsMember({"cosine", "dot", "l2"}))
+      ->needs(output);
+  app.add_option("--type", arguments.type,
+                 "Round the vectors to this type, of 4, 2, 2 or 1 bytes per number; int8 requires integers; "
+                 "default: float32")
+      ->type_name("float32|float16|bfloat16|int8")
+      ->check(CLI::IsMember({"float32", "float16", "bfloat16", "int8"}))
       ->needs(output);
   app.add_option("--shards", arguments.task.shards,
                  "Write N files OUT-00001-of-0000N.safetensors with a part of the words each, and the index "
@@ -251,6 +259,8 @@ int info(const Arguments& arguments) {
         printable(told.text(Text::kLastWord)), "\nzero rows   ", numbers.zero_rows, "\n");
   if (const std::string& metric = told.text(Text::kMetric); metric != "cosine")
     print(stdout, "metric      ", metric, "\n");
+  if (const std::string& type = told.text(Text::kType); type != "float32")
+    print(stdout, "type        ", type, "\n");
   if (numbers.ngram_rows > 0) print(stdout, "n-grams     ", numbers.ngram_rows, " rows\n");
   return kSuccess;
 }
@@ -272,7 +282,8 @@ int convert(const Arguments& arguments) {
   ConvertTask task = task_for_input(arguments, ConvertTask::Work::kConvert);
   task.output = arguments.output.c_str();
   task.only_words = arguments.only_words.c_str();
-  task.metric = arguments.metric.c_str();
+  task.vectors.metric = arguments.metric.c_str();
+  task.vectors.type = arguments.type.c_str();
   Told told;
   if (!perform(arguments, "reading " + file_name(arguments.input), task, told))
     return fail(told.text(Text::kError));

@@ -60,6 +60,7 @@ Status open(const ConvertTask& task) {
   tell(task, Text::kFormat, model->source().format);
   tell(task, Text::kPath, task.input);
   tell(task, Text::kMetric, metric_name(model->metric()));
+  tell(task, Text::kType, vector_type_name(model->source().type));
   tell(task, Text::kFirstWord, model->vocabulary().word(0));
   tell(task, Text::kLastWord, model->vocabulary().word(model->words() - 1));
   return {};
@@ -76,8 +77,9 @@ Status convert(const ConvertTask& task) {
   options.top = task.top;
   options.subset_path = task.only_words;
   options.lower = task.lower;
-  options.normalize = task.normalize;
-  options.metric = metric_named(task.metric);
+  options.normalize = task.vectors.normalize;
+  options.metric = metric_named(task.vectors.metric);
+  options.type = vector_type_named(task.vectors.type).value_or(ElementType::kFloat32);
   options.shards = task.shards;
   options.lists = task.lists;
   options.backend = searches.get();

@@ -24,10 +24,20 @@ struct TaskNumbers {
 struct ConvertTask {
   enum class Work : int32_t { kConvert, kVerify, kInfo, kListFormats };
   // What `text` receives: the error; the input's format, and the path that was written or read; of kInfo the
-  // words and the metric; of kListFormats each format followed by its description; and of kConvert lines on
-  // the rows.
-  enum class Text : int32_t { kError, kFormat, kPath, kFirstWord, kLastWord, kDescription, kNotes, kMetric };
-  static constexpr size_t kTexts = 8;
+  // words, the metric and the type; of kListFormats each format followed by its description; and of kConvert
+  // lines on the rows.
+  enum class Text : int32_t {
+    kError,
+    kFormat,
+    kPath,
+    kFirstWord,
+    kLastWord,
+    kDescription,
+    kNotes,
+    kMetric,
+    kType
+  };
+  static constexpr size_t kTexts = 9;
 
   Work work = Work::kConvert;
   int32_t threads = 0;
@@ -39,13 +49,16 @@ struct ConvertTask {
   const char* tensor = "";
   const char* only_words = "";
   const char* encoding = "";
-  const char* metric = "";
+  struct Vectors {
+    const char* metric = "";
+    const char* type = "";
+    bool normalize = false;
+  } vectors;
   InvalidUtf8 invalid_utf8 = InvalidUtf8::kReplace;
   int64_t top = 0;
   int64_t shards = 0;
   int64_t lists = 0;
   bool lower = false;
-  bool normalize = false;
   bool skip_invalid = false;
 
   void* context = nullptr;  // for these, which are called on the calling thread

@@ -1,15 +1,16 @@
 #include "loader/model_file.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <utility>
 #include <vector>
 
 #include "base/concat.h"
-#include "base/crc32.h"
 #include "base/float_from_chars.h"
+#include "base/huge_pages.h"
+#include "base/thread_pool.h"
 #include "lists/planes.h"
+#include "loader/formats/elements.h"
 #include "loader/model_format.h"
 #include "loader/stored_recall.h"
 #include "model/derived_arrays.h"
@@ -30,6 +31,7 @@ struct MappedArrays {
   MemorySink codes4;
   DerivedArrays derived{codes8, codes4};
   std::vector<int32_t> sorted_ids;
+  HugePageBuffer<float> vectors;      // of a file that has another type
   PlaneLevel planes;                  // views of the map and of
   std::vector<int64_t> list_offsets;  // a copy: a search indexes by them, even if the file is overwritten
   StoredRecall recall;
@@ -49,7 +51,11 @@ class ModelFileReader {
     }
     owner_->derived.set_coding(source.coding);
     const bool is_shifted = source.coding != nullptr;
-    take(kVectors, part_.vectors);
+    source.type = type_;
+    if (type_ == ElementType::kFloat32)
+      take(kVectors, part_.vectors);
+    else
+      GLOVE_RETURN_IF_ERROR(widen_vectors(threads, interrupted));
     const bool has_norms = take(kNormsSquared, part_.norms_squared);
     // Codes and what belongs to them are all read from the file or all computed.
     if (!is_shifted && header_.find(kCodes4) && header_.find(kScales4) && header_.find(kResiduals4))
@@ -68,7 +74,6 @@ class ModelFileReader {
     take(kWordBytes, word_bytes);
     take(kWordOffsets, word_offsets);
     const bool has_order = take(kSortedIds, sorted_ids);
-
     if (!has_norms || !has_codes) GLOVE_RETURN_IF_ERROR(derive(has_norms, has_codes, threads, interrupted));
     if (!has_order) {
       GLOVE_ASSIGN_OR_RETURN(owner_->sorted_ids,
@@ -95,8 +100,9 @@ class ModelFileReader {
  private:
   Status read_shape() {
     const Tensor& vectors = *header_.find(kVectors);
-    if (vectors.dtype != "F32" || vectors.shape.size() != 2)
-      return corrupt_file(path_, "the tensor 'vectors' must be a matrix of F32");
+    type_ = element_type(vectors.dtype).value_or(ElementType::kFloat64);
+    if (type_ == ElementType::kFloat64 || vectors.shape.size() != 2)
+      return corrupt_file(path_, "the tensor 'vectors' must be a matrix of F32, F16, BF16 or I8");
     part_.rows = vectors.shape[0];
     part_.dims = vectors.shape[1];
     if (part_.rows < 1 || part_.rows > kMaxRows || part_.dims < 1 || part_.dims > kMaxDims)
@@ -115,7 +121,7 @@ class ModelFileReader {
       std::string_view name, dtype;
       std::vector<int64_t> shape;
     } expected[] = {
-        {kVectors, "F32", {n, d}},
+        {kVectors, element_dtype(type_), {n, d}},
         {kNormsSquared, "F64", {n}},
         {kCodes, "I8", {tile_count(n), component_groups(d), kTileRows, kTileComponents}},
         {kScales, "F32", {n}},
@@ -361,6 +367,19 @@ class ModelFileReader {
     return {};
   }
 
+  // Takes vectors that are not F32.
+  Status widen_vectors(int threads, const InterruptCheck& interrupted) {
+    std::span<const char> from;
+    take(kVectors, from);
+    HugePageBuffer<float>& to = owner_->vectors;
+    to.resize(static_cast<size_t>(part_.rows * part_.dims));
+    part_.vectors = to;
+    const auto widen = [&](int, int64_t first, int64_t last) {
+      convert_elements(type_, from.data() + first * element_bytes(type_), last - first, to.data() + first);
+    };
+    return ThreadPool::for_pieces(threads, std::ssize(to), int64_t{1} << 18, interrupted, widen);
+  }
+
   // Returns a view of a tensor whose type check_types() has checked; returns false if it is not present.
   template <class T>
   bool take(std::string_view name, std::span<const T>& view) const {
@@ -376,23 +395,8 @@ class ModelFileReader {
   const SafetensorsHeader& header_;
   std::shared_ptr<MappedArrays> owner_;
   ModelPart part_;
+  ElementType type_{};  // of the vectors in the file
 };
-
-// Returns the header and every used tensor with its checksum; returns nothing if one of them has no checksum.
-std::vector<MappedFile::Content> known_content(const SafetensorsHeader& header, const std::string& raw) {
-  std::vector<MappedFile::Content> content = {{0, static_cast<int64_t>(raw.size()), crc32_continue(0, raw)}};
-  for (const std::string_view name : kTensorNames) {
-    const Tensor* const tensor = header.find(name);
-    if (tensor == nullptr) continue;
-    const std::string_view stored =
-        header.metadata_value(std::string(kTensorChecksumPrefix) + std::string(name));
-    uint32_t crc = 0;
-    const auto [rest, error] = std::from_chars(stored.data(), stored.data() + stored.size(), crc, 16);
-    if (error != std::errc() || checksum_text(crc) != stored) return {};
-    content.push_back({tensor->offset, tensor->bytes, crc});
-  }
-  return content;
-}
 
 }  // namespace
 

@@ -15,8 +15,8 @@ class Input;         // loader/input.h
 struct OpenOptions;  // loader/open.h
 
 // Maps a model file. Reads the header and checks its checksum and every tensor's type and shape, but does not
-// read the data unless derivable tensors are missing: those are then computed on the heap, on up to `threads`
-// threads. Messages and the model call the file `path`.
+// read the data unless derivable tensors are missing or the vectors are not F32: those are then computed on
+// the heap, on up to `threads` threads. Messages and the model call the file `path`.
 Result<ModelPtr> open_model_file(const std::string& path, const std::shared_ptr<const File>& file,
                                  int threads, const InterruptCheck& interrupted = {});
 

@@ -73,4 +73,19 @@ Result<FormatKind> check_header(const std::string& path, const SafetensorsHeader
   return kind;
 }
 
+std::vector<MappedFile::Content> known_content(const SafetensorsHeader& header, const std::string& raw) {
+  std::vector<MappedFile::Content> content = {{0, static_cast<int64_t>(raw.size()), crc32_continue(0, raw)}};
+  for (const std::string_view name : kTensorNames) {
+    const Tensor* const tensor = header.find(name);
+    if (tensor == nullptr) continue;
+    const std::string_view stored =
+        header.metadata_value(std::string(kTensorChecksumPrefix) + std::string(name));
+    uint32_t crc = 0;
+    const auto [rest, error] = std::from_chars(stored.data(), stored.data() + stored.size(), crc, 16);
+    if (error != std::errc() || checksum_text(crc) != stored) return {};
+    content.push_back({tensor->offset, tensor->bytes, crc});
+  }
+  return content;
+}
+
 }  // namespace glove

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "loader/safetensors.h"
+#include "model/mapped_file.h"
 #include "model/stored_tokenizer.h"
 
 namespace glove {
@@ -110,6 +112,9 @@ bool is_model_file(const SafetensorsHeader& header);
 // header_checksum().
 Result<FormatKind> check_header(const std::string& path, const SafetensorsHeader& header,
                                 const std::string& raw);
+
+// Returns the header and every used tensor with its checksum; returns nothing if one of them has no checksum.
+std::vector<MappedFile::Content> known_content(const SafetensorsHeader& header, const std::string& raw);
 
 // Returns a CRC-32 as eight lower-case hexadecimal digits.
 std::string checksum_text(uint32_t crc);

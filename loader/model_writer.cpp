@@ -32,19 +32,19 @@ int64_t aligned(int64_t offset) {
   return (offset + kTensorAlignment - 1) / kTensorAlignment * kTensorAlignment;
 }
 
-int64_t vectors_bytes(int64_t rows, int64_t dims) {
-  return rows * dims * static_cast<int64_t>(sizeof(float));
+int64_t vectors_bytes(int64_t rows, int64_t dims, ElementType type) {
+  return rows * dims * element_bytes(type);
 }
 
 // Returns the offset of the codes in a model file.
-int64_t codes_offset(int64_t rows, int64_t dims) {
-  const int64_t norms = aligned(kModelHeaderBytes + vectors_bytes(rows, dims));
+int64_t codes_offset(int64_t rows, int64_t dims, ElementType type) {
+  const int64_t norms = aligned(kModelHeaderBytes + vectors_bytes(rows, dims, type));
   return aligned(norms + rows * static_cast<int64_t>(sizeof(double)));
 }
 
 // Returns the offset of the codes of 4 bits, which follow those of 8.
-int64_t codes4_offset(int64_t rows, int64_t dims) {
-  return aligned(codes_offset(rows, dims) + code_bytes(rows, dims));
+int64_t codes4_offset(int64_t rows, int64_t dims, ElementType type) {
+  return aligned(codes_offset(rows, dims, type) + code_bytes(rows, dims));
 }
 
 // Builds the header's JSON, and tracks the file offset of the next tensor.
@@ -132,19 +132,21 @@ struct ModelWriter::State : ModelDescription {
   CodingPtr coding;
 
   // REQUIRES: the spill files are open if `expected_rows` is negative.
-  State(ReplacementFile replacement, File codes8_file, File codes4_file, int64_t expected_rows, int64_t dims)
+  State(ReplacementFile replacement, File codes8_file, File codes4_file, int64_t expected_rows, int64_t dims,
+        ElementType type)
       : output(std::move(replacement)),
         path(output.path()),
         file(output.file()),
         spill8(std::move(codes8_file)),
         spill4(std::move(codes4_file)),
         vectors(sinks.emplace_back(writer, file, kModelHeaderBytes,
-                                   expected_rows < 0 ? -1 : vectors_bytes(expected_rows, dims))),
+                                   expected_rows < 0 ? -1 : vectors_bytes(expected_rows, dims, type), true,
+                                   type)),
         codes8(expected_rows < 0 ? sinks.emplace_back(writer, spill8, 0, -1, false)
-                                 : sinks.emplace_back(writer, file, codes_offset(expected_rows, dims),
+                                 : sinks.emplace_back(writer, file, codes_offset(expected_rows, dims, type),
                                                       code_bytes(expected_rows, dims))),
         codes4(expected_rows < 0 ? sinks.emplace_back(writer, spill4, 0, -1, false)
-                                 : sinks.emplace_back(writer, file, codes4_offset(expected_rows, dims),
+                                 : sinks.emplace_back(writer, file, codes4_offset(expected_rows, dims, type),
                                                       nibble_bytes(expected_rows, dims))),
         assembler(vectors, codes8, codes4) {
     if (expected_rows > 0) assembler.reserve(expected_rows);
@@ -294,7 +296,7 @@ ModelWriter::ModelWriter(std::unique_ptr<State> state) : state_(std::move(state)
 ModelWriter::~ModelWriter() = default;
 
 Result<std::unique_ptr<ModelWriter>> ModelWriter::create(const std::string& path, int64_t expected_rows,
-                                                         int64_t dims) {
+                                                         int64_t dims, ElementType type) {
   GLOVE_ASSIGN_OR_RETURN(ReplacementFile output, ReplacementFile::create(path));
   File spill8, spill4;
   if (expected_rows < 0) {
@@ -302,8 +304,8 @@ Result<std::unique_ptr<ModelWriter>> ModelWriter::create(const std::string& path
     GLOVE_ASSIGN_OR_RETURN(spill8, File::create_unnamed(directory, output.path()));
     GLOVE_ASSIGN_OR_RETURN(spill4, File::create_unnamed(directory, output.path()));
   }
-  return std::unique_ptr<ModelWriter>(new ModelWriter(
-      std::make_unique<State>(std::move(output), std::move(spill8), std::move(spill4), expected_rows, dims)));
+  return std::unique_ptr<ModelWriter>(new ModelWriter(std::make_unique<State>(
+      std::move(output), std::move(spill8), std::move(spill4), expected_rows, dims, type)));
 }
 
 ModelDescription& ModelWriter::description() {
@@ -329,12 +331,14 @@ Status ModelWriter::read_vectors(int64_t first, int64_t count, Buffer<float>& ve
   GLOVE_RETURN_IF_ERROR(state.vectors.flush());
   GLOVE_RETURN_IF_ERROR(state.writer.drain());
   const int64_t dims = state.assembler.dims();
-  vectors.resize(static_cast<size_t>(count * dims));
-  const std::span<char> bytes(reinterpret_cast<char*>(vectors.data()), vectors.size() * sizeof(float));
+  const ElementType type = state.vectors.type();
+  Buffer<char> bytes(static_cast<size_t>(vectors_bytes(count, dims, type)));
   GLOVE_ASSIGN_OR_RETURN(const size_t got,
-                         state.file.read_at(kModelHeaderBytes + vectors_bytes(first, dims), bytes));
+                         state.file.read_at(kModelHeaderBytes + vectors_bytes(first, dims, type), bytes));
   if (got < bytes.size())
     return {ErrorCode::kIo, "the new file for '" + state.path + "' was truncated by another program"};
+  vectors.resize(static_cast<size_t>(count * dims));
+  convert_elements(type, bytes.data(), count * dims, vectors.data());
   return {};
 }
 
@@ -356,7 +360,8 @@ Result<ReplacementFile> ModelWriter::finish(int threads, const InterruptCheck& i
   GLOVE_RETURN_IF_ERROR(state.vectors.flush());
   GLOVE_RETURN_IF_ERROR(state.codes8.flush());
   GLOVE_RETURN_IF_ERROR(state.codes4.flush());
-  state.layout.add(kVectors, "F32", shape_text({count, rows.dims()}), state.vectors.bytes(), &state.vectors);
+  state.layout.add(kVectors, element_dtype(state.vectors.type()), shape_text({count, rows.dims()}),
+                   state.vectors.bytes(), &state.vectors);
   GLOVE_RETURN_IF_ERROR(
       state.add_tensor(kNormsSquared, "F64", {count}, bytes_of(rows.derived().norms_squared())));
   GLOVE_RETURN_IF_ERROR(state.add_levels(count, rows.dims()));

@@ -9,6 +9,7 @@
 #include "base/buffer.h"
 #include "base/replacement_file.h"
 #include "base/status.h"
+#include "loader/formats/elements.h"
 #include "loader/shard.h"
 #include "model/model.h"
 #include "model/model_assembler.h"
@@ -40,9 +41,10 @@ class ModelWriter {
  public:
   // `expected_rows` is the number of rows of `dims` components if the input is as promised, and also the
   // maximum; -1 if unknown. With a known number the codes are written directly to their final place, and are
-  // moved only if there are fewer rows.
+  // moved only if there are fewer rows. The vectors are written as this type. REQUIRES: that has all of their
+  // numbers, without rounding.
   static Result<std::unique_ptr<ModelWriter>> create(const std::string& path, int64_t expected_rows,
-                                                     int64_t dims);
+                                                     int64_t dims, ElementType type = ElementType::kFloat32);
   ~ModelWriter();
 
   // Returns the destination of the rows.

@@ -7,6 +7,7 @@
 
 #include "base/concat.h"
 #include "base/float_environment.h"
+#include "base/json.h"
 #include "base/require.h"
 #include "base/system_calls.h"
 #include "model/exact_dot.h"
@@ -72,6 +73,24 @@ void normalize_row(float* x, int64_t dims, double norm_squared) {
   for (int64_t j = 0; j < dims; ++j) x[j] = static_cast<float>(static_cast<double>(x[j]) / norm);
 }
 
+// Makes the components numbers of the type.
+Fault narrow_row(ElementType type, float* x, int64_t dims) {
+  for (int64_t j = 0; j < dims; ++j) {
+    char bytes[sizeof(float)];
+    float rounded = 0;
+    const bool has_number = round_element(type, x[j], bytes);
+    if (has_number) convert_elements(type, bytes, 1, &rounded);
+    if (!has_number || (type == ElementType::kInt8 && rounded != x[j]))
+      return {
+          "have a component that the type cannot hold",
+          concat("component ", j + 1, " is ", number_text(x[j]), ", which ", vector_type_name(type),
+                 " cannot hold",
+                 type == ElementType::kInt8 ? "; scale the numbers to integers from -128 to 127 first" : "")};
+    x[j] = rounded;
+  }
+  return {};
+}
+
 }  // namespace
 
 Status transform_and_derive(const std::string& source, const RowTransform& transform, int64_t dims,
@@ -82,15 +101,19 @@ Status transform_and_derive(const std::string& source, const RowTransform& trans
   derived.word_hashes.resize(rows.words.size());
   derived.has_level4 = !transform.omit_level4;
   derived.resize(static_cast<int64_t>(rows.words.size()), dims);
+  const bool narrows = transform.type != ElementType::kFloat32;
   size_t kept = 0;
   for (size_t row = 0; row < rows.words.size(); ++row) {
     const std::string_view word = rows.words[row];
     if (transform.subset != nullptr && !transform.subset->contains(word)) continue;
-    const float* const from = rows.vectors.data() + row * width;
-    double norm_squared = exact_dot(from, from, dims);
+    float* const x = rows.vectors.data() + kept * width;
+    if (kept != row) std::copy_n(rows.vectors.data() + row * width, width, x);
+    double norm_squared = exact_dot(x, x, dims);
     Fault fault = fault_of_word(word, transform);
     // Products of finite floats cannot overflow a double.
-    if (fault.kind == nullptr && !std::isfinite(norm_squared)) fault = fault_of_vector(from, dims);
+    if (fault.kind == nullptr && !std::isfinite(norm_squared)) fault = fault_of_vector(x, dims);
+    if (fault.kind == nullptr && transform.normalize) normalize_row(x, dims, norm_squared);
+    if (fault.kind == nullptr && narrows) fault = narrow_row(transform.type, x, dims);
     if (fault.kind != nullptr && transform.skip_invalid) {
       rows.left_out.add(fault.kind, row_number(rows, row));
       continue;
@@ -100,13 +123,8 @@ Status transform_and_derive(const std::string& source, const RowTransform& trans
       return {ErrorCode::kCorrupt, concat(source, ": ", rows.place, " ", row_number(rows, row), ": ",
                                           fault.what, transform.empty_words ? "" : kSkipHint)};
     }
-    float* const x = rows.vectors.data() + kept * width;
-    if (kept != row) std::copy_n(from, width, x);
     rows.words[kept] = word;
-    if (transform.normalize) {
-      normalize_row(x, dims, norm_squared);
-      norm_squared = exact_dot(x, x, dims);
-    }
+    if (transform.normalize || narrows) norm_squared = exact_dot(x, x, dims);
     derived.word_hashes[kept] = WordSet::hash(word);
     derived.compute(static_cast<int64_t>(kept++), x, norm_squared, dims);
   }

@@ -66,7 +66,7 @@ Status append_part(const Model& model, const ModelPart& part, int64_t begin, int
 Result<std::unique_ptr<ModelWriter>> write_rows(const Model& model, int64_t begin, int64_t end,
                                                 const std::string& path, const Work& work) {
   GLOVE_ASSIGN_OR_RETURN(std::unique_ptr<ModelWriter> writer,
-                         ModelWriter::create(path, end - begin, model.dims()));
+                         ModelWriter::create(path, end - begin, model.dims(), model.source().type));
   ModelDescription& description = writer->description();
   description.tokenizer = model.source().tokenizer;
   if (model.source().tokenizer != nullptr) writer->assembler().keep_every_row();

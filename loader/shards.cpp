@@ -76,11 +76,12 @@ Status check_shard(const std::string& index_path, const ShardIndex& index, const
   if (shard.model->dims() != first.dims() ||
       shard.model->vocabulary().key_type() != first.vocabulary().key_type() ||
       index.kind != format_kind(tokenizer != nullptr, shard.model->is_shifted()) ||
+      first.source().type != shard.model->source().type ||
       (first.is_shifted() && !(*first.source().coding == *shard.model->source().coding)) ||
       (tokenizer != nullptr && tokenizer->tokens != index.rows_total))
     return corrupt(
-        "this shard has other dimensions, keys, tokens or another metric than the first one; use the files "
-        "of one conversion");
+        "this shard has other dimensions, keys or tokens, or another metric or type, than the first one; use "
+        "the files of one conversion");
   return {};
 }
 

@@ -14,6 +14,7 @@
 #include "base/io_thread.h"
 #include "base/mutex.h"
 #include "base/status.h"
+#include "loader/formats/elements.h"
 #include "model/byte_sink.h"
 
 namespace glove {
@@ -58,17 +59,21 @@ class WriteBehind {
 class FileSink final : public ByteSink {
  public:
   // `expected_bytes`: the final size, or -1 if it is unknown. `keep`: the bytes are permanent, so they may be
-  // flushed to the disk early.
-  FileSink(WriteBehind& writer, File& file, int64_t begin, int64_t expected_bytes, bool keep = true)
+  // flushed to the disk early. `type`: float32 that are appended become numbers of another type; one that it
+  // does not have, in a damaged file, becomes any number.
+  FileSink(WriteBehind& writer, File& file, int64_t begin, int64_t expected_bytes, bool keep = true,
+           ElementType type = ElementType::kFloat32)
       : writer_(writer),
         file_(file),
         keep_(keep),
+        type_(type),
         announcement_(expected_bytes),
         begin_(begin),
         end_(begin),
         announced_(begin) {}
 
   Status append(std::span<const char> bytes) override {
+    if (type_ != ElementType::kFloat32) bytes = narrowed(bytes);
     while (!bytes.empty()) {
       const auto piece = bytes.first(std::min(bytes.size(), kBufferBytes - buffer_.size()));
       const size_t filled = buffer_.size();
@@ -96,6 +101,7 @@ class FileSink final : public ByteSink {
     return {};
   }
 
+  ElementType type() const { return type_; }
   int64_t begin() const { return begin_; }
   int64_t bytes() const { return end_ + static_cast<int64_t>(buffer_.size()) - begin_; }
   // REQUIRES: flush() was called, and the writer is drained.
@@ -104,15 +110,28 @@ class FileSink final : public ByteSink {
  private:
   static constexpr size_t kBufferBytes = size_t{1} << 20;
   static constexpr int64_t kMostAnnouncedBytes = int64_t{32} << 20;
+  std::span<const char> narrowed(std::span<const char> floats) {
+    const auto size = static_cast<size_t>(element_bytes(type_));
+    narrowed_.resize(floats.size() / sizeof(float) * size);
+    for (size_t i = 0; i < floats.size() / sizeof(float); ++i) {
+      float value;
+      std::memcpy(&value, floats.data() + i * sizeof(float), sizeof(float));
+      round_element(type_, value, narrowed_.data() + i * size);
+    }
+    return narrowed_;
+  }
+
   WriteBehind& writer_;
   File& file_;
   bool keep_;
+  ElementType type_;
   int64_t announcement_;  // the expected number of bytes, or -1
   int64_t begin_;
   int64_t end_;
   int64_t announced_;  // the end of the announced range
   uint32_t crc_ = 0;
   Buffer<char> buffer_;
+  Buffer<char> narrowed_;
 };
 
 }  // namespace glove

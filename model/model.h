@@ -22,7 +22,8 @@ namespace glove {
 
 class MappedFile;
 struct Coding;
-class TextEncoder;  // text/text_encoder.h
+class TextEncoder;                 // text/text_encoder.h
+enum class ElementType : uint8_t;  // loader/formats/elements.h
 
 // The location of bytes in an open file, so that a backend can read them with pread() into its own buffers
 // instead of touching the map page by page.
@@ -65,6 +66,7 @@ class Model {
     // Makes the vectors of texts, if this is a neural encoder, which has dimensions but no rows.
     std::shared_ptr<const TextEncoder> encoder;
     std::shared_ptr<const Coding> coding;  // null: rows are compared by cosine
+    ElementType type{};  // of the vectors in a file of the model, which holds every component exactly
   };
 
   // `owner` keeps the memory of the parts and the vocabulary alive (a map or a heap block). REQUIRES: the

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/concat.h"
 #include "loader/formats/formats.h"
 #include "loader/formats/matrix.h"
 #include "loader/model_file.h"
@@ -37,18 +38,17 @@ class ModelWords final : public WordSource {
   int64_t next_ = 0;
 };
 
-// The vectors of all parts of a mapped model, one after another.
+// The vectors of the files of a model, one after another, as they are there.
 class ModelVectors final : public ByteStream {
  public:
-  explicit ModelVectors(const ModelPtr& model) {
-    for (size_t i = 0; i < model->parts().size(); ++i) {
-      const std::shared_ptr<const MappedFile> map = model->source().maps[i];
-      const auto bytes = std::as_bytes(model->parts()[i].vectors);
-      const int64_t begin = *map->offset_of(bytes);
-      files_.push_back(plain_stream(std::shared_ptr<const File>(map, &map->file()), begin,
-                                    begin + static_cast<int64_t>(bytes.size())));
-      file_ends_.push_back((i > 0 ? file_ends_.back() : 0) + static_cast<int64_t>(map->bytes().size()));
-    }
+  Status add(const std::string& source, const std::shared_ptr<const MappedFile>& map) {
+    GLOVE_ASSIGN_OR_RETURN(const SafetensorsHeader header, read_safetensors_header(source, map->file()));
+    const Tensor* const vectors = header.find(kVectors);
+    if (vectors == nullptr) return corrupt_file(source, "the file was changed while it was read");
+    files_.push_back(plain_stream(std::shared_ptr<const File>(map, &map->file()), vectors->offset,
+                                  vectors->offset + vectors->bytes));
+    file_ends_.push_back((file_ends_.empty() ? 0 : file_ends_.back()) + std::ssize(map->bytes()));
+    return {};
   }
 
   Result<size_t> read(std::span<char> into) override {
@@ -72,14 +72,16 @@ class ModelVectors final : public ByteStream {
   size_t current_ = 0;
 };
 
-// REQUIRES: each part is mapped from the file of the same number.
-std::unique_ptr<RowReader> rows_of(const std::string& source, const ModelPtr& model) {
+// REQUIRES: each part is of the file of the same number.
+Result<std::unique_ptr<RowReader>> rows_of(const std::string& source, const ModelPtr& model) {
   MatrixLayout layout;
   layout.rows = model->words();
   layout.columns = model->dims();
   layout.metric = model->metric();
-  auto vectors = std::make_unique<ModelVectors>(model);
   const Model::Source& also = model->source();
+  layout.type = also.type;
+  auto vectors = std::make_unique<ModelVectors>();
+  for (const auto& map : also.maps) GLOVE_RETURN_IF_ERROR(vectors->add(source, map));
   return read_row_major(source, layout, std::move(vectors), std::make_unique<ModelWords>(model),
                         also.tokenizer, also.subwords);
 }

@@ -78,6 +78,8 @@ def main():
         seed("glove-model", "lists", with_planes_that_pay(pathlib.Path(model).read_bytes()))
         subprocess.run([sys.argv[1], "-q", text, model, "--metric", "l2"], check=True)
         seed("glove-model", "metric", pathlib.Path(model).read_bytes())
+        subprocess.run([sys.argv[1], "-q", text, model, "--type", "bfloat16"], check=True)
+        seed("glove-model", "type", pathlib.Path(model).read_bytes())
         content = embedding_writers.FastText(WORDS, numpy.concatenate([ROWS, ROWS + 1]), 2, 3, 3, [b"__label__x"]).content()
         seed("fasttext", "ngrams", content)
         pathlib.Path(text).write_bytes(content)

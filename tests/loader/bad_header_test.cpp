@@ -250,9 +250,14 @@ class BadModelHeader : public BadInput {
 TEST_F(BadModelHeader, Shapes) {
   const std::string sound = R"("vectors":{"dtype":"F32","shape":[3,3])";
   EXPECT_EQ(error_with(sound, sound), "none");
-  const std::string no_matrix = "the tensor 'vectors' must be a matrix of F32";
+  const std::string no_matrix = "the tensor 'vectors' must be a matrix of F32, F16, BF16 or I8";
   EXPECT_EQ(error_with(sound, R"("vectors":{"dtype":"I32","shape":[3,3])"), no_matrix);
   EXPECT_EQ(error_with(sound, R"("vectors":{"dtype":"F32","shape":[ 9 ])"), no_matrix);
+  const std::string more_columns =
+      "the tensor 'codes' has another type or shape than a model of 3 words and ";
+  for (const auto& [vectors, columns] : {std::pair(R"("vectors":{"dtype":"F16","shape":[3,6])", "6"),
+                                         {R"("vectors":{"dtype":"I8","shape":[3,12])", "12"}})
+    EXPECT_EQ(error_with(sound, vectors), more_columns + columns + " dimensions needs");
 }
 
 TEST_F(BadModelHeader, Checksums) {
@@ -317,6 +322,10 @@ TEST_F(MinimalModel, ShapesAndTypes) {
            "' has another type or shape than a model of 2 words and 2 dimensions needs";
   };
   std::vector<Part> parts = sound();
+  parts[0] = {"vectors", "F64", "[2,2]", bytes_of<double>({1, 2, 3, 4})};
+  EXPECT_EQ(error_with(parts), "the tensor 'vectors' must be a matrix of F32, F16, BF16 or I8");
+  parts[0] = {"vectors", "F16", "[2,2]", bytes_of<uint16_t>({0x3C00, 0x7C00, 0, 1})};
+  EXPECT_EQ(error_with(parts), "row 1 of the vectors has a component that is NaN or infinite");
   parts[0] = {"vectors", "F32", "[2,0]", ""};
   EXPECT_EQ(error_with(parts),
             "the tensor 'vectors' is 2 x 0; a model has 1 to 2147483583 words of 1 to 65536 dimensions");
@@ -360,6 +369,12 @@ TEST_F(MinimalModel, Alignment) {
             ", which its type cannot; write the file again with glove-convert");
   EXPECT_EQ(error_with(sound(), {{kVersionKey, "1.0"}}, 2).substr(0, 37),
             "the tensor 'vectors' begins at offset");
+  parts = sound();
+  for (const size_t shift : {1, 2}) {
+    parts[0] = {"vectors", "BF16", "[2,2]", bytes_of<uint16_t>({0x3F80, 0, 1, 2})};
+    EXPECT_EQ(error_with(parts, {{kVersionKey, "1.0"}}, shift).substr(0, 37),
+              shift == 1 ? "the tensor 'vectors' begins at offset" : "the tensor 'word_offsets' begins at o");
+  }
 }
 
 // Of version 2: how texts are encoded is checked before the tokenizer itself is read.

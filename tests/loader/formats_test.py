@@ -178,6 +178,9 @@ class Formats(unittest.TestCase):
         units = self.converted("--normalize", path)[0].tensors["vectors"]
         lengths = numpy.sqrt((units.astype(float) ** 2).sum(axis=1))
         numpy.testing.assert_allclose(lengths, [1, 1, 1, 1, 0, 1], atol=1e-6)
+        halves = self.converted("--normalize", "--type", "float16", path)[0].tensors["vectors"]
+        self.assertEqual(halves.dtype, numpy.dtype("<f2"))
+        self.assertEqual(halves.tobytes(), units.astype("<f2").tobytes())
 
     def test_lists_that_cannot_be(self):
         path = self.write("m.txt", b"a 1 2\nb 3 4\n")

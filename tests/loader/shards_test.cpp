@@ -265,7 +265,7 @@ TEST_F(DamagedShards, OfOtherDimensions) {
   copy(path(name), shard(2));
   EXPECT_EQ(error_of(index_),
             shard(2) +
-                ": this shard has other dimensions, keys, tokens or another metric than the "
+                ": this shard has other dimensions, keys or tokens, or another metric or type, than the "
                 "first one; use the files of one conversion");
 }
 

@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <future>
 #include <limits>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "loader/formats/elements.h"
 #include "loader/model_format.h"
 #include "model/model_builder.h"
 #include "model/quantize.h"
@@ -98,6 +100,33 @@ TEST_F(Verify, VectorsAndNorms) {
   }
   write_with<double>(kNormsSquared, kVerifiedZero, {-0.0});
   expect_error_of_verifying("the tensor 'norms_squared' at row 8 is not the vector's squared norm");
+}
+
+TEST_F(Verify, VectorsOfOtherTypes) {
+  const ModelPtr model = model_to_verify(KeyType::kText);
+  OpenOptions options;
+  options.verify = true;
+  for (const ElementType type : {ElementType::kFloat16, ElementType::kBFloat16}) {
+    const uint16_t infinite = type == ElementType::kFloat16 ? 0x7C00 : 0xFF80;
+    Model::Source source;
+    source.type = type;
+    save(*model_to_verify(KeyType::kText, source));
+    EXPECT_EQ(header_.find(kVectors)->bytes, 2 * kVerifiedRows * kVerifiedDims);
+    const auto opens = [&] {
+      const auto opened = open_model(path_, options);
+      return opened.ok() && opened.value()->source().type == type &&
+             std::ranges::equal(opened.value()->parts().front().vectors, model->parts().front().vectors);
+    };
+    std::vector<std::future<bool>> at_once;
+    for (int i = 0; i < 4; ++i) at_once.push_back(std::async(std::launch::async, opens));
+    for (auto& opened : at_once) EXPECT_TRUE(opened.get());
+    write_with<uint16_t>(kVectors, 2 * kVerifiedDims + 1, {infinite});
+    expect_error_of_verifying("the tensor 'vectors' at row 3 has a component that is NaN or infinite");
+    EXPECT_EQ(save_model(*open_model(path_).value(), path_ + ".other", 1, {}).error().message,
+              path_ + ": row 3 of the vectors has a component that is NaN or infinite");
+    write_with<uint16_t>(kVectors, 2 * kVerifiedDims + 1, {1});
+    expect_error_of_verifying("the tensor 'norms_squared' at row 3 is not the vector's squared norm");
+  }
 }
 
 TEST_F(Verify, CodesOfBothLevels) {

@@ -128,7 +128,7 @@ class ModelMetricTest(SeededTest):
             self.convert(text, self.path(metric), "--metric", metric, "--shards", "2")
         shard = self.path("l2-00002-of-00002.safetensors")
         os.replace(self.path("dot-00002-of-00002.safetensors"), shard)
-        self.expect_error("this shard has other dimensions, keys, tokens or another metric than the first one",
+        self.expect_error("this shard has other dimensions, keys or tokens, or another metric or type, than the first one",
                           "SELECT glove_load(?)", self.path("l2.safetensors.index.json"))
 
     def test_files_of_other_versions(self):

@@ -1,15 +1,23 @@
-"""Vectors of 16 and 8 bits: vector_types_test.py GLOVE_SO
+"""Vectors of 16 and 8 bits: vector_types_test.py GLOVE_CONVERT GLOVE_SO
 
-glove_f16, glove_bf16, glove_i8 and glove_f32 against Python's own rounding, and indexes over such columns against indexes over the same
-numbers in float32, which must answer with the same bits.
+glove_f16, glove_bf16, glove_i8 and glove_f32 against Python's own rounding, and indexes over such columns and model files of such
+numbers against those of the same numbers in float32, which must answer with the same bits.
 """
+import gzip
+import json
+import os
 import struct
+import subprocess
 import sys
+import tempfile
 import unittest
+
+CONVERT = sys.argv.pop(1)
 
 from live_index_test import SeededTest, blob
 
 TYPES = {"float16": ("glove_f16", 2), "bfloat16": ("glove_bf16", 2), "int8": ("glove_i8", 1)}
+DTYPES = {"float16": "F16", "bfloat16": "BF16", "int8": "I8"}
 
 
 def bfloat16(number):
@@ -24,11 +32,17 @@ def rounded(type_name, number):
     return bfloat16(number) if type_name == "bfloat16" else struct.pack("b", round(number))
 
 
+def widened(type_name, data):
+    if type_name == "bfloat16":
+        return struct.unpack(f"<{len(data) // 2}f", b"".join(b"\0\0" + data[i:i + 2] for i in range(0, len(data), 2)))
+    return struct.unpack(f"<{len(data) // 2}e" if type_name == "float16" else f"{len(data)}b", data)
+
+
 def float32(number):
     return struct.unpack("<f", struct.pack("<f", number))[0]
 
 
-class VectorTypesTest(SeededTest):
+class NumbersTest(SeededTest):
     def numbers(self, type_name, count):
         """Numbers of all magnitudes, and those half-way between two of the type."""
         if type_name == "int8":
@@ -42,6 +56,8 @@ class VectorTypesTest(SeededTest):
             numbers[i] = float32((low + high) / 2)
         return numbers + [0.0, -0.0]
 
+
+class VectorTypesTest(NumbersTest):
     def test_functions_round_to_the_nearest_even(self):
         for type_name, (function, size) in TYPES.items():
             numbers = self.numbers(type_name, 3000)
@@ -189,6 +205,141 @@ class VectorTypesTest(SeededTest):
         for query in (b"", b"\0"):
             with self.assertRaisesRegex(Exception, "v: the query is a BLOB of [01] bytes?, but a vector of float32 has 4 bytes per component, and one of float16 2"):
                 self.db.execute("SELECT id FROM v WHERE query = ? AND k = 1", (query,)).fetchall()
+
+
+class FileTypesTest(NumbersTest):
+    DIMS = 12
+
+    def setUp(self):
+        super().setUp()
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def convert(self, source, name, *options, fails=False):
+        done = subprocess.run([CONVERT, source, self.path(name), *options], capture_output=True, text=True)
+        self.assertEqual(done.returncode != 0, fails, done.stderr)
+        return done.stderr if fails else self.path(name)
+
+    def text_of(self, name, vectors):
+        with open(self.path(name), "w") as file:
+            file.writelines(f"w{i} {' '.join(map(repr, vector))}\n" for i, vector in enumerate(vectors))
+        return self.path(name)
+
+    def vectors(self, type_name, rows):
+        numbers = self.numbers(type_name, rows * self.DIMS)
+        if type_name == "int8":
+            numbers = [float(self.random.randrange(-128, 128)) for _ in numbers]
+        vectors = [numbers[i * self.DIMS:(i + 1) * self.DIMS] for i in range(rows)]
+        vectors[3] = vectors[4] = [0.0] * self.DIMS
+        vectors[5] = [2.0 ** -26 if type_name == "float16" else 0.0] * self.DIMS  # a zero row of float16
+        vectors[8] = vectors[7]
+        return vectors
+
+    def contents(self, path):
+        """The metadata, and the type and the bytes of each tensor."""
+        with open(path, "rb") as file:
+            data = file.read()
+        begin = 8 + int.from_bytes(data[:8], "little")
+        header = json.loads(data[8:begin])
+        metadata = header.pop("__metadata__")
+        tensors = {name: (tensor["dtype"], data[slice(*(begin + at for at in tensor["data_offsets"]))]) for name, tensor in header.items()}
+        return metadata, {name: tensor for name, tensor in tensors.items() if not name.startswith("padding.")}
+
+    def expect_alike(self, type_name, narrow, wide):
+        """The files differ in the type of their vectors alone."""
+        (narrow_says, narrow), (wide_says, wide) = self.contents(narrow), self.contents(wide)
+        for says in (narrow_says, wide_says):
+            del says["glove.crc32"], says["glove.crc32.vectors"]
+        self.assertEqual(narrow_says, wide_says)
+        (dtype, data), (wide_dtype, wide_data) = narrow.pop("vectors"), wide.pop("vectors")
+        self.assertEqual((dtype, wide_dtype), (DTYPES[type_name], "F32"))
+        self.assertEqual(blob(*widened(type_name, data)), wide_data)
+        self.assertEqual(4 * len(data), TYPES[type_name][1] * len(wide_data))
+        self.assertEqual(narrow, wide)
+
+    def answers(self, path):
+        self.rows("SELECT glove_load(?, 'm')", path)
+        words = [f"w{self.random.randrange(6, 400)}" for _ in range(9)]
+        answers = [self.rows("SELECT neighbor, distance, rank FROM glove_nn WHERE word = ? AND k = ? AND model = 'm'", word, k)
+                   for word in words for k in (1, 10, 500)]
+        answers.append(self.rows("SELECT word, neighbor, distance FROM glove_nn WHERE word IN (SELECT value FROM json_each(?)) AND k = 7 AND model = 'm'",
+                                 json.dumps(words)))
+        answers.append(self.rows("SELECT neighbor, distance FROM glove_nn WHERE expr = ? AND k = 20 AND model = 'm'", blob(*range(self.DIMS))))
+        answers += [self.rows("SELECT cos_sim(?1, ?2, 'm'), glove_vec(?1, 'm')", *pair) for pair in zip(words, words[1:])]
+        self.rows("SELECT glove_unload('m')")
+        return answers
+
+    def test_files_answer_as_those_of_the_rounded_numbers(self):
+        for type_name in TYPES:
+            vectors = self.vectors(type_name, 400)
+            source = self.text_of("exact", vectors)
+            self.text_of("rounded", [widened(type_name, b"".join(rounded(type_name, x) for x in vector)) for vector in vectors])
+            for options in ((), ("--lists", "8"), ("--shards", "3"), ("--metric", "dot"), ("--metric", "l2")):
+                with self.subTest(type=type_name, options=options):
+                    narrow = self.convert(source, "narrow", *options, "--type", type_name, "--verify")
+                    wide = self.convert(self.path("rounded"), "wide", *options, "--type", "float32")
+                    names = [""]
+                    if "--shards" in options:
+                        names = [f"-0000{i}-of-00003.safetensors" for i in (1, 2, 3)]
+                        narrow, wide = (f"{path}.safetensors.index.json" for path in (narrow, wide))
+                    for name in names:
+                        self.expect_alike(type_name, self.path("narrow") + name, self.path("wide") + name)
+                    seed = self.random.getstate()
+                    expected = self.answers(wide)
+                    self.random.setstate(seed)
+                    self.assertEqual(self.answers(narrow), expected)
+                    self.assertIn(f"type        {type_name}\n", subprocess.run([CONVERT, "--info", narrow], capture_output=True, text=True, check=True).stdout)
+                    # Saved, it keeps its type; converted, it has that of the option.
+                    for path in (narrow, wide):
+                        self.rows("SELECT glove_load(?, 'm'), glove_save('m', ?), glove_load(?, 'saved', '{\"verify\":true}')", path, *2 * [path + ".saved"])
+                    self.expect_alike(type_name, narrow + ".saved", wide + ".saved")
+                    self.assertEqual(self.contents(self.convert(narrow, "back")), self.contents(self.convert(wide, "again")))
+                    self.expect_alike(type_name, self.convert(narrow, "narrower", "--type", type_name), self.path("again"))
+
+    def test_rows_are_rounded_after_they_are_normalized(self):
+        for type_name in ("float16", "bfloat16"):
+            source = self.text_of("words", self.vectors(type_name, 50))
+            data = self.contents(self.convert(source, "unit", "--normalize"))[1]["vectors"][1]
+            data = b"".join(rounded(type_name, x) for x in struct.unpack(f"<{len(data) // 4}f", data))
+            step = self.DIMS * TYPES[type_name][1]
+            units = self.text_of("units", [widened(type_name, data[i:i + step]) for i in range(0, len(data), step)])
+            self.expect_alike(type_name, self.convert(source, "narrow", "--normalize", "--type", type_name), self.convert(units, "wide"))
+
+    def test_compressed_files(self):
+        source = self.text_of("words", self.vectors("float16", 400))
+        with open(self.convert(source, "narrow", "--type", "float16"), "rb") as file, gzip.open(self.path("narrow.gz"), "wb") as packed:
+            packed.write(file.read())
+        seed = self.random.getstate()
+        expected = self.answers(self.path("narrow"))
+        self.random.setstate(seed)
+        self.assertEqual(self.answers(self.path("narrow.gz")), expected)
+
+    def test_numbers_that_a_type_does_not_have(self):
+        for type_name, good, wrong, shown in (("float16", 65519.0, 65520.0, "65520"), ("bfloat16", 3.3895e38, -3.4e38, "-3.39999995214436"),
+                                              ("int8", -128.0, -129.0, "-129"), ("int8", 127.0, 128.0, "128"), ("int8", 3.0, 0.5, "0.5")):
+            for row, number in ((1, good), (2, wrong)):
+                source = self.text_of("words", [[1.0, 1.0]] + row * [[1.0, number]])
+                fails = number == wrong
+                message = self.convert(source, "out", "--type", type_name, fails=fails)
+                if fails:
+                    self.assertRegex(message, f"words: line 2: component 2 is {shown}[0-9e+]*, which {type_name} cannot hold" +
+                                     ("; scale the numbers to integers from -128 to 127 first" if type_name == "int8" else "") + "; --skip-invalid")
+            done = subprocess.run([CONVERT, source, self.path("out"), "--type", type_name, "--skip-invalid"], capture_output=True, text=True, check=True)
+            self.assertIn("2 rows left out that have a component that the type cannot hold; the first is line 2\n", done.stderr)
+            self.assertIn("out: 1 words", done.stderr)
+        self.assertIn("--type: float64 not in {float32,float16,bfloat16,int8}", self.convert(source, "out", "--type", "float64", fails=True))
+
+    def test_shards_of_two_types_do_not_fit(self):
+        source = self.text_of("words", self.vectors("int8", 100))
+        for type_name in ("int8", "float32"):
+            self.convert(source, type_name, "--shards", "2", "--type", type_name)
+        os.replace(self.path("float32-00002-of-00002.safetensors"), self.path("int8-00002-of-00002.safetensors"))
+        self.expect_error("this shard has other dimensions, keys or tokens, or another metric or type, than the first one",
+                          "SELECT glove_load(?)", self.path("int8.safetensors.index.json"))
 
 
 if __name__ == "__main__":

@@ -217,6 +217,11 @@ class StaticModels(unittest.TestCase):
         for path in file, shards + ".index.json", self.path("again.safetensors"):
             self.load(path, "m", '{"verify":true}')
             self.check_texts(model)
+        half = self.make("half", dtype="F16")
+        self.assertEqual(self.convert(half.folder, self.path("half.safetensors"), "--type", "float16", "--verify").stderr, "")
+        self.load(self.path("half.safetensors"))
+        self.check_texts(half)
+        self.assertEqual(header_of(self.path("half.safetensors"))["vectors"]["dtype"], "F16")
         self.assertEqual(header_of(file)["__metadata__"]["glove.version"], "2.0")
         with open(shards + ".index.json", encoding="utf-8") as index:
             self.assertEqual(json.load(index)["metadata"]["glove.version"], "2.0")
