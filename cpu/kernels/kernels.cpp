@@ -51,7 +51,7 @@ std::vector<const Kernels*> find_usable() {
 #if defined(__wasm_simd128__)
   std::vector<const Kernels*> usable = {&simd128::kKernels};  // the rest of the module needs them, too
 #else
-  std::vector<const Kernels*> usable = {&kScalarKernels};
+  std::vector<const Kernels*> usable = {&scalar::kKernels};
 #endif
 #if defined(__x86_64__)
   // Each target needs the features that its functions' attributes name (kernels_simd.cpp), and the system's

@@ -201,7 +201,9 @@ std::span<const Kernels* const> usable_kernels();
 // that this machine cannot run lists those that it can.
 Result<const Kernels*> choose_kernels(std::string_view name);
 
-extern const Kernels kScalarKernels;
+namespace scalar {
+extern const Kernels kKernels;
+}
 #if defined(__x86_64__)
 namespace sse4 {
 extern const Kernels kKernels;

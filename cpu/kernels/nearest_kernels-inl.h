@@ -130,7 +130,8 @@ HWY_NOINLINE void score_block(const FloatCentroids& centroids, int64_t dims, int
   raise_best(block, first_column, first_row, best, rows);
 }
 
-// distance_gap() of cpu/kernels/kernels_scalar.cpp.
+// With the squared distances square - 2 * score, the difference of the distances is the difference of the
+// squares divided by their sum.
 void set_gaps(const BestScores& scores, FloatRows& rows) {
   const hn::CappedTag<float, FloatRows::kRows> floats;
   const auto two = hn::Set(floats, 2.0f);

@@ -254,13 +254,13 @@ HWY_INLINE PlaneBytes load_row_bytes(const uint8_t* codes, int64_t count) {
 // scan.padded bytes.
 HWY_INLINE int32_t sum_plane2(const PlaneScan& scan, const uint8_t* row) {
   const hn::ScalableTag<int8_t> bytes;
-  constexpr auto kBytes = static_cast<int64_t>(HWY_LANES(int8_t));
+  constexpr auto kLanes = static_cast<int64_t>(HWY_LANES(int8_t));
   const hn::DFromV<PlaneQueryVector> lanes;
   const int8_t* const query = scan.query.codes.high_row.data();
   IntVector sums = hn::Zero(kInts);
   for (int64_t byte = 0; byte < scan.row_bytes;) {
     PlaneDot::Partial partial = PlaneDot::start();
-    for (int64_t word = 0; word < PlaneDot::kWords && byte < scan.row_bytes; ++word, byte += kBytes) {
+    for (int64_t word = 0; word < PlaneDot::kWords && byte < scan.row_bytes; ++word, byte += kLanes) {
       const auto part = [&](int64_t i) {
         return hn::BitCast(lanes, hn::LoadU(bytes, query + i * scan.padded + byte));
       };

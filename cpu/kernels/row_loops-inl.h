@@ -1,5 +1,5 @@
-// Loops over the components of a row that the compiler turns into vectors: kernels_scalar.cpp includes this
-// file, and kernels-inl.h, inside its namespace, for each instruction set.
+// Loops over the components of a row that the compiler turns into vectors, for one instruction set:
+// kernels-inl.h includes this file, inside its namespace.
 
 void add_row(const float* x, double weight, int64_t dims, double* sums) {
   for (int64_t j = 0; j < dims; ++j) sums[j] += weight * static_cast<double>(x[j]);

@@ -12,6 +12,7 @@
 #include "base/float_environment.h"
 #include "model/exact_dot.h"
 #include "model/nibbles.h"
+#include "tests/cpu/plain_kernels.h"
 #include "tests/cpu/test_support.h"
 
 namespace glove::cpu {
@@ -139,7 +140,7 @@ TEST(Kernels, BatchesKeepTheRowsAboveTheThreshold) {
           queries.push_back(quantize_query(query.vector, query.norm_squared, kernel->max_query_code));
         }
         std::vector<float> thresholds(count, -std::numeric_limits<float>::infinity());
-        const auto all = uppers_of(*kScalarKernels.batch, part, queries, thresholds);
+        const auto all = uppers_of(*kPlainKernels.batch, part, queries, thresholds);
         for (size_t i = 0; i < count; ++i) {
           const float best = *std::max_element(all[i].begin(), all[i].begin() + kTileRows);
           if (i % 4 != 0) thresholds[i] = i % 4 == 3 ? std::nextafter(best, 2.0f) : best - 0x1p-20f;
@@ -252,7 +253,7 @@ TEST(Kernels, CoarseScansRuleOutByTheCap) {
     const double similarity =
         cosine_from_dots(test::reference_dot(query.vector.data(), matrix.row(kRow), dims), query.norm_squared,
                          model->norm_squared(kRow));
-    const auto expected = survivors_of(kScalarKernels, part, split, static_cast<float>(similarity) - 0.01f);
+    const auto expected = survivors_of(kPlainKernels, part, split, static_cast<float>(similarity) - 0.01f);
     ASSERT_EQ(expected.size(), 1u) << dims;
     ASSERT_EQ(expected.front().row, kRow);
     const float upper = expected.front().upper;

@@ -12,6 +12,7 @@
 #include "base/float_environment.h"
 #include "cpu/kernels/kernels.h"
 #include "model/shifted_codes.h"
+#include "tests/cpu/plain_kernels.h"
 #include "tests/cpu/test_support.h"
 #include "tests/model/shifted_rows.h"
 #include "tests/share.h"
@@ -158,7 +159,7 @@ TEST_F(Shifted, FewRowsAreLeft) {
       SharedBounds shared(10);
       Collector collector({}, nullptr, shared);
       std::vector<int8_t> packed;
-      const ScanKernel& kernel = *cpu::kScalarKernels.single_query;
+      const ScanKernel& kernel = *cpu::kPlainKernels.single_query;
       kernel.pack({&query, 1}, component_groups(dims), packed);
       kernel.scan(coded.part, coded.part.level(8), 0, tile_count(count), {&query, 1}, packed.data(),
                   &collector);
