@@ -23,7 +23,6 @@ class WordSource {
   virtual const std::string& name() const = 0;
   // Returns what the reader of a model should know about the words; a sentence or nothing.
   virtual std::string note() const { return {}; }
-  virtual KeyType key_type() const { return KeyType::kText; }
 };
 
 // kWords also recognises, by the first lines, words with counts (each count at most the one before), which

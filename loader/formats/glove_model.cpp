@@ -1,90 +1,62 @@
 // Reads our own model files and shards (docs/format.md) row by row, to make another model file from them.
 // open_model() maps uncompressed ones instead.
+#include <algorithm>
 #include <utility>
-#include <vector>
 
-#include "base/concat.h"
 #include "loader/formats/formats.h"
-#include "loader/formats/matrix.h"
 #include "loader/model_file.h"
 #include "loader/model_format.h"
 #include "loader/open.h"
 #include "loader/safetensors.h"
 #include "loader/shard.h"
-#include "model/mapped_file.h"
 
 namespace glove {
 namespace {
 
-class ModelWords final : public WordSource {
+class ModelReader final : public RowReader {
  public:
-  explicit ModelWords(ModelPtr model) : model_(std::move(model)) {}
+  explicit ModelReader(ModelPtr model) : model_(std::move(model)) {}
 
-  Result<int64_t> next(int64_t count, WordBlock& words) override {
-    int64_t given = 0;
-    for (; given < count && next_ < model_->words(); ++given, ++next_) {
-      const std::string_view word = model_->vocabulary().word(next_);
-      words.bytes.insert(words.bytes.end(), word.begin(), word.end());
-      words.ends.push_back(words.bytes.size());
-    }
-    GLOVE_RETURN_IF_ERROR(model_->health());
-    return given;
-  }
-  const std::string& name() const override { return model_->path(); }
+  int64_t dims() const override { return model_->dims(); }
+  int64_t promised_rows() const override { return model_->words(); }
+  int64_t least_row_bytes() const override { return dims() * static_cast<int64_t>(sizeof(float)); }
+  StoredTokenizerPtr tokenizer() const override { return model_->source().tokenizer; }
+  SubwordsPtr subwords() const override { return model_->source().subwords; }
+  RowMetric metric() const override { return model_->metric(); }
   KeyType key_type() const override { return model_->vocabulary().key_type(); }
-
- private:
-  ModelPtr model_;
-  int64_t next_ = 0;
-};
-
-// The vectors of the files of a model, one after another, as they are there.
-class ModelVectors final : public ByteStream {
- public:
-  Status add(const std::string& source, const std::shared_ptr<const MappedFile>& map) {
-    GLOVE_ASSIGN_OR_RETURN(const SafetensorsHeader header, read_safetensors_header(source, map->file()));
-    const Tensor* const vectors = header.find(kVectors);
-    if (vectors == nullptr) return corrupt_file(source, "the file was changed while it was read");
-    files_.push_back(plain_stream(std::shared_ptr<const File>(map, &map->file()), vectors->offset,
-                                  vectors->offset + vectors->bytes));
-    file_ends_.push_back((file_ends_.empty() ? 0 : file_ends_.back()) + std::ssize(map->bytes()));
-    return {};
-  }
-
-  Result<size_t> read(std::span<char> into) override {
-    size_t done = 0;
-    while (done < into.size() && current_ < files_.size()) {
-      GLOVE_ASSIGN_OR_RETURN(const size_t got, files_[current_]->read(into.subspan(done)));
-      done += got;
-      if (done < into.size()) ++current_;
-    }
-    return done;
-  }
-  // Counts the files before the current one as a whole.
+  // As if all of the files' bytes were rows.
   int64_t file_position() const override {
-    if (current_ == files_.size()) return file_ends_.back();
-    return (current_ > 0 ? file_ends_[current_ - 1] : 0) + files_[current_]->file_position();
+    return static_cast<int64_t>(static_cast<double>(model_->source().file_bytes) *
+                                static_cast<double>(rows_done_) / static_cast<double>(model_->words()));
+  }
+
+  Result<bool> fetch(RawBlock& raw) override {
+    raw.first_row = rows_done_ + 1;
+    raw.rows = std::min(std::max<int64_t>(1, kBlockBytes / least_row_bytes()), model_->words() - rows_done_);
+    rows_done_ += raw.rows;
+    return raw.rows > 0;
+  }
+
+  Status decode(const RawBlock& raw, RowBlock& rows) const override {
+    rows.first_row = raw.first_row;
+    rows.vectors.clear();
+    for (int64_t row = raw.first_row - 1; row < raw.first_row - 1 + raw.rows; ++row) {
+      rows.words.push_back(model_->vocabulary().word(row));
+      const float* const vector = model_->vector(row);
+      rows.vectors.insert(rows.vectors.end(), vector, vector + dims());
+      // No text has an empty token, and a zero row is never a neighbor.
+      if (rows.words.back().empty()) std::fill(rows.vectors.end() - dims(), rows.vectors.end(), 0.0f);
+    }
+    Status healthy = model_->health();
+    if (!healthy.ok()) rows.words.clear();  // perhaps none of these was in the file
+    return healthy;
   }
 
  private:
-  std::vector<std::unique_ptr<ByteStream>> files_;
-  std::vector<int64_t> file_ends_;
-  size_t current_ = 0;
+  static constexpr int64_t kBlockBytes = int64_t{1} << 20;
+  const ModelPtr model_;
+  int64_t rows_done_ = 0;
 };
-
-// REQUIRES: each part is of the file of the same number.
-Result<std::unique_ptr<RowReader>> rows_of(const std::string& source, const ModelPtr& model) {
-  MatrixLayout layout;
-  layout.rows = model->words();
-  layout.columns = model->dims();
-  layout.metric = model->metric();
-  const Model::Source& also = model->source();
-  layout.type = also.type;
-  auto vectors = std::make_unique<ModelVectors>();
-  for (const auto& map : also.maps) GLOVE_RETURN_IF_ERROR(vectors->add(source, map));
-  return read_row_major(source, layout, std::move(vectors), std::make_unique<ModelWords>(model),
-                        also.tokenizer, also.subwords);
-}
 
 }  // namespace
 
@@ -99,7 +71,7 @@ Result<bool> sniff_glove_model(const Input& input, const ReadOptions&) {
 Result<std::unique_ptr<RowReader>> open_glove_model(const Input& input, const ReadOptions&) {
   GLOVE_ASSIGN_OR_RETURN(const auto file, safetensors_file(input));
   GLOVE_ASSIGN_OR_RETURN(ModelPtr model, open_model_file(input.path(), file, 0));
-  return rows_of(input.path(), model);
+  return std::unique_ptr<RowReader>(std::make_unique<ModelReader>(std::move(model)));
 }
 
 Result<bool> sniff_glove_shards(const Input& input, const ReadOptions&) {
@@ -108,7 +80,7 @@ Result<bool> sniff_glove_shards(const Input& input, const ReadOptions&) {
 
 Result<std::unique_ptr<RowReader>> open_glove_shards(const Input& input, const ReadOptions&) {
   GLOVE_ASSIGN_OR_RETURN(ModelPtr model, open_shards(input, {}));
-  return rows_of(input.path(), model);
+  return std::unique_ptr<RowReader>(std::make_unique<ModelReader>(std::move(model)));
 }
 
 }  // namespace glove

@@ -21,22 +21,20 @@ struct MatrixLayout {
   int64_t columns = 0;
   int64_t leading_columns = 0;  // the number of first columns that are not components and are omitted
   ElementType type = ElementType::kFloat32;
-  RowMetric metric = RowMetric::kCosine;  // RowReader::metric()
-  std::vector<float> scales{};  // by which rows are multiplied that are stored one by one; empty: none
+  bool by_columns = false;      // the rows come from a column_stream(), without leading columns or scales
+  std::vector<float> scales{};  // by which rows are multiplied; empty: none
+  StoredTokenizerPtr tokenizer = nullptr;  // RowReader::tokenizer()
 };
 
-// Reads a matrix stored row by row. `stream` must be positioned at the first row and must end after the last
-// one; otherwise an error names the row. `tokenizer` and `subwords` are those of the RowReader.
-std::unique_ptr<RowReader> read_row_major(std::string source, const MatrixLayout& layout,
-                                          std::unique_ptr<ByteStream> stream,
-                                          std::unique_ptr<WordSource> words,
-                                          StoredTokenizerPtr tokenizer = nullptr,
-                                          SubwordsPtr subwords = nullptr);
+// Reads a matrix. `stream` must be positioned at the first row and must end after the last one; otherwise an
+// error names the row.
+std::unique_ptr<RowReader> read_matrix(std::string source, MatrixLayout layout,
+                                       std::unique_ptr<ByteStream> stream, std::unique_ptr<WordSource> words);
 
-// Reads a matrix stored column by column from `offset` of `file`.
-std::unique_ptr<RowReader> read_column_major(std::string source, const MatrixLayout& layout,
-                                             std::shared_ptr<const File> file, int64_t offset,
-                                             std::unique_ptr<WordSource> words);
+// Returns the rows of a matrix that is stored column by column from `offset` of `file`. Each read() must be
+// of whole rows, which it returns column by column, or of a byte after the last one.
+std::unique_ptr<ByteStream> column_stream(const MatrixLayout& layout, std::shared_ptr<const File> file,
+                                          int64_t offset);
 
 // Checks that rows x columns > 0 and within the limits of a model. `source` begins the message.
 Status check_matrix(const std::string& source, const MatrixLayout& layout);

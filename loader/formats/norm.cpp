@@ -110,8 +110,7 @@ Result<bool> sniff_norm_binary(const Input& input, const ReadOptions& options) {
 Result<std::unique_ptr<RowReader>> open_norm_binary(const Input& input, const ReadOptions& options) {
   GLOVE_ASSIGN_OR_RETURN(KeysAndValues pair, examine(input, options, kMaxDims + 1));
   GLOVE_ASSIGN_OR_RETURN(auto words, open_word_list(pair.keys_path, input.interrupt_check()));
-  return read_row_major(input.path(), pair.layout, plain_stream(pair.values, 0, pair.bytes),
-                        std::move(words));
+  return read_matrix(input.path(), pair.layout, plain_stream(pair.values, 0, pair.bytes), std::move(words));
 }
 
 Result<bool> sniff_norm_text(const Input& input, const ReadOptions&) {

@@ -15,7 +15,6 @@ constexpr std::string_view kMagic = "\x93NUMPY";
 
 struct NumpyHeader {
   MatrixLayout layout;
-  bool fortran_order = false;
   int64_t data_offset = 0;
 };
 
@@ -80,7 +79,7 @@ Result<NumpyHeader> read_header(const Input& input) {
   header.layout.type = *type;
   const std::string_view order = value_of(dictionary, "fortran_order");
   if (!order.starts_with("True") && !order.starts_with("False")) return corrupt("lacks fortran_order");
-  header.fortran_order = order.starts_with("True");
+  header.layout.by_columns = order.starts_with("True");
   const std::string_view shape = value_of(dictionary, "shape");
   if (!read_shape(shape, header.layout))
     return corrupt("says the shape is " +
@@ -101,7 +100,7 @@ Result<std::unique_ptr<RowReader>> open_numpy(const Input& input, const ReadOpti
   GLOVE_ASSIGN_OR_RETURN(const std::string list, find_word_list(input.path(), options.words_path));
   GLOVE_ASSIGN_OR_RETURN(auto words, open_word_list(list, input.interrupt_check(), ListContent::kWords,
                                                     [&] { return header.layout.rows; }));
-  if (header.fortran_order) {
+  if (header.layout.by_columns) {
     const MatrixLayout& layout = header.layout;
     const int64_t expected = header.data_offset + layout.rows * layout.columns * element_bytes(layout.type);
     GLOVE_ASSIGN_OR_RETURN(auto file, input.random_access(expected, "its header describes"));
@@ -109,11 +108,12 @@ Result<std::unique_ptr<RowReader>> open_numpy(const Input& input, const ReadOpti
     if (bytes != expected)
       return corrupt_file(input.path(), "offset ", std::min(bytes, expected), ": the header describes ",
                           expected, " bytes, but there are ", bytes);
-    return read_column_major(input.path(), layout, std::move(file), header.data_offset, std::move(words));
+    return read_matrix(input.path(), layout, column_stream(layout, std::move(file), header.data_offset),
+                       std::move(words));
   }
   auto stream = input.stream();
   GLOVE_RETURN_IF_ERROR(skip_bytes(*stream, header.data_offset));
-  return read_row_major(input.path(), header.layout, std::move(stream), std::move(words));
+  return read_matrix(input.path(), header.layout, std::move(stream), std::move(words));
 }
 
 }  // namespace glove

@@ -93,8 +93,8 @@ Result<std::unique_ptr<RowReader>> open_safetensors(const Input& input, const Re
   GLOVE_ASSIGN_OR_RETURN(const std::string list, find_word_list(input.path(), options.words_path));
   GLOVE_ASSIGN_OR_RETURN(auto words, open_word_list(list, input.interrupt_check(), ListContent::kWords,
                                                     [&] { return layout.rows; }));
-  return read_row_major(input.path(), layout,
-                        plain_stream(file, tensor->offset, tensor->offset + tensor->bytes), std::move(words));
+  return read_matrix(input.path(), layout, plain_stream(file, tensor->offset, tensor->offset + tensor->bytes),
+                     std::move(words));
 }
 
 }  // namespace glove

@@ -326,9 +326,9 @@ Result<std::unique_ptr<RowReader>> open_table(Tensors& tensors, EncodingRules ru
   else
     rows =
         plain_stream(tensors.file, table.offset, table.offset + table.bytes / table.shape[0] * layout.rows);
-  return read_row_major(tensors.path, layout, std::move(rows),
-                        std::make_unique<TokenWords>(tensors.tokenizer, std::move(content.tokens)),
-                        std::move(tokenizer));
+  layout.tokenizer = std::move(tokenizer);
+  return read_matrix(tensors.path, layout, std::move(rows),
+                     std::make_unique<TokenWords>(tensors.tokenizer, std::move(content.tokens)));
 }
 
 }  // namespace
