@@ -41,10 +41,11 @@ Result<ModelPtr> read_to_heap(const Input& input, const Format& format, const Op
   pipeline.left_out = &left_out;
   GLOVE_RETURN_IF_ERROR(prepare_pipeline(input.path(), *reader, options.read, options.top, pipeline));
   ModelBuilder builder(input.path());
-  if (reader->tokenizer() != nullptr) builder.keep_every_row();
-  builder.set_invalid_utf8(options.read.invalid_utf8);
+  ModelAssembler& assembler = builder.assembler();
+  if (reader->tokenizer() != nullptr) assembler.keep_every_row();
+  assembler.set_invalid_utf8(options.read.invalid_utf8);
   const auto append = [&](const RowBlock& rows, const DerivedRows& derived) {
-    return builder.append(reader->dims(), rows, derived, options.top > 0 ? options.top : kMaxRows + 1);
+    return assembler.append(reader->dims(), rows, derived, options.top > 0 ? options.top : kMaxRows + 1);
   };
   GLOVE_RETURN_IF_ERROR(run_row_pipeline(input.path(), *reader, pipeline, append));
   if (builder.rows() == 0) return corrupt_file(input.path(), "there is no row");
@@ -56,7 +57,7 @@ Result<ModelPtr> read_to_heap(const Input& input, const Format& format, const Op
   source.subwords = reader->subwords();
   if (source.subwords != nullptr) source.maps = {source.subwords->map};
   source.notes =
-      describe_rows(reader->warning(), left_out, builder.counts(), options.read.invalid_utf8, "; ");
+      describe_rows(reader->warning(), left_out, assembler.counts(), options.read.invalid_utf8, "; ");
   return builder.finish(std::move(source), options.threads, options.interrupted);
 }
 

@@ -57,23 +57,16 @@ ModelBuilder::~ModelBuilder() = default;
 ModelBuilder::ModelBuilder(ModelBuilder&&) noexcept = default;
 ModelBuilder& ModelBuilder::operator=(ModelBuilder&&) noexcept = default;
 
-void ModelBuilder::keep_every_row() {
-  state_->assembler.keep_every_row();
-}
-void ModelBuilder::set_invalid_utf8(InvalidUtf8 what) {
-  state_->assembler.set_invalid_utf8(what);
-}
 void ModelBuilder::set_metric(RowMetric metric) {
   state_->metric = metric;
 }
+
+ModelAssembler& ModelBuilder::assembler() {
+  return state_->assembler;
+}
+
 int64_t ModelBuilder::rows() const {
   return state_->assembler.rows();
-}
-int64_t ModelBuilder::duplicates() const {
-  return counts().duplicates;
-}
-const RowCounts& ModelBuilder::counts() const {
-  return state_->assembler.counts();
 }
 
 Result<bool> ModelBuilder::add(std::string_view word, std::span<const float> vector) {
@@ -97,19 +90,6 @@ Result<bool> ModelBuilder::add_key(KeyType type, std::string_view word, std::spa
   return state.assembler.append_row(word, vector);
 }
 
-Result<bool> ModelBuilder::append(int64_t dims, const RowBlock& rows, const DerivedRows& derived,
-                                  int64_t max_rows) {
-  GLOVE_RETURN_IF_ERROR(derive_added_rows(0));
-  return state_->assembler.append(dims, rows, derived, max_rows);
-}
-
-Status ModelBuilder::derive_added_rows(int threads, const InterruptCheck& interrupted) {
-  State& state = *state_;
-  const int64_t done = state.assembler.derived().rows() * state.assembler.dims();
-  const auto added = state.vectors.view<float>().subspan(static_cast<size_t>(done));
-  return added.empty() ? Status() : state.assembler.derive(source_, added, threads, interrupted);
-}
-
 Result<ModelPtr> ModelBuilder::finish(int threads, const InterruptCheck& interrupted) {
   Model::Source source;
   source.path = source_;
@@ -121,10 +101,11 @@ Result<ModelPtr> ModelBuilder::finish(Model::Source source, int threads, const I
     source.coding = coding_of(state_->metric, state_->vectors.view<float>(), state_->assembler.dims());
     state_->assembler.set_coding(source.coding);
   }
-  GLOVE_RETURN_IF_ERROR(derive_added_rows(threads, interrupted));
   const std::shared_ptr<State> built = std::exchange(state_, std::make_shared<State>());
   ModelAssembler& rows = built->assembler;
   if (rows.rows() == 0) return invalid_argument(source_, ": there is no row to make a model of");
+  if (rows.derived().rows() == 0)  // else they came in blocks
+    GLOVE_RETURN_IF_ERROR(rows.derive(source_, built->vectors.view<float>(), threads, interrupted));
   GLOVE_RETURN_IF_ERROR(rows.finish());
   GLOVE_ASSIGN_OR_RETURN(built->sorted_ids, rows.words().sorted_ids(threads, interrupted));
   ModelPart part;

@@ -13,7 +13,7 @@
 
 namespace glove {
 
-// Accepts single rows and blocks from a reader, in any mixture. One thread at a time may use it. Memory grows
+// Accepts single rows, or blocks from a reader. One thread at a time may use it. Memory grows
 // with the model. If an allocation fails, std::bad_alloc is thrown and the builder may only be destroyed.
 class ModelBuilder {
  public:
@@ -34,25 +34,15 @@ class ModelBuilder {
   // keys.
   Result<bool> add(int64_t key, std::span<const float> vector);
 
-  // As ModelAssembler::set_invalid_utf8().
-  void set_invalid_utf8(InvalidUtf8 what);
-
-  // The metric by which the rows are compared, which is cosine unless this is called. REQUIRES: append() is
-  // not called.
+  // The metric by which the rows are compared, which is cosine unless this is called. REQUIRES: the rows come
+  // from add().
   void set_metric(RowMetric metric);
 
-  // Keeps every row, as ModelAssembler::keep_every_row() says. REQUIRES: there are no rows.
-  void keep_every_row();
+  // Receives blocks of rows that have been checked and derived (loader/row_transform.h), in place of those
+  // of add(), and says how many there are of each kind; zero rows of add() count only after finish().
+  ModelAssembler& assembler();
 
-  // Appends a block of rows that have been checked and derived (loader/row_transform.h). The first row of
-  // each word is kept, until there are `max_rows` rows, and then false is returned. Returns an error if there
-  // are more rows than a model may have. REQUIRES: `dims` is that of the earlier rows, and none of them has
-  // an integer key.
-  Result<bool> append(int64_t dims, const RowBlock& rows, const DerivedRows& derived, int64_t max_rows);
-
-  int64_t rows() const;             // rows kept
-  int64_t duplicates() const;       // rows omitted because their word was already present
-  const RowCounts& counts() const;  // zero_rows excludes the latest rows appended by add()
+  int64_t rows() const;  // rows kept
 
   // Computes the missing norms and codes, and the sorted order, on up to `threads` threads (0 = the cores
   // that this process may use), and returns the model. The builder is empty afterwards. Returns an error if
@@ -64,7 +54,6 @@ class ModelBuilder {
  private:
   struct State;
   Result<bool> add_key(KeyType type, std::string_view word, std::span<const float> vector);
-  Status derive_added_rows(int threads, const InterruptCheck& interrupted = {});
 
   std::string source_;
   std::shared_ptr<State> state_;  // a finished model keeps it alive
