@@ -2,7 +2,6 @@
 // next.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -13,14 +12,10 @@
 namespace glove::gpu {
 
 // T must have a default constructor and `Status create()`. Thread-safe. Grows to the largest number of
-// objects lent at the same time. One object is lent and returned without a lock, so a single thread never
-// takes one.
+// objects lent at the same time.
 template <class T>
 class Pool {
  public:
-  Pool() = default;
-  ~Pool() { delete spare_.load(); }
-
   // Returns the object to the pool on destruction. REQUIRES: the pool outlives it.
   class Loan {
    public:
@@ -38,8 +33,6 @@ class Pool {
   };
 
   Result<Loan> take() {
-    if (T* const spare = spare_.exchange(nullptr, std::memory_order_acq_rel))
-      return Loan(this, std::unique_ptr<T>(spare));
     {
       const Lock lock(mutex_);
       if (!idle_.empty()) {
@@ -55,16 +48,10 @@ class Pool {
 
  private:
   void give_back(std::unique_ptr<T> object) {
-    T* none = nullptr;
-    if (spare_.compare_exchange_strong(none, object.get(), std::memory_order_acq_rel)) {
-      static_cast<void>(object.release());
-      return;
-    }
     const Lock lock(mutex_);
     idle_.push_back(std::move(object));
   }
 
-  std::atomic<T*> spare_ = nullptr;
   Mutex mutex_;
   std::vector<std::unique_ptr<T>> idle_ GLOVE_GUARDED_BY(mutex_);
 };
