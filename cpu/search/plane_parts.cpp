@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
 
 #include "base/thread_pool.h"
 #include "cpu/kernels/wide_query.h"
@@ -54,12 +53,17 @@ PlaneQuery PlaneParts::query(size_t part) const {
   return plane_query(split_, codes_, products_of(part), parts_[part].dims);
 }
 
-std::vector<PlaneParts::TileRange> PlaneParts::nearest(int64_t rows) const {
+std::vector<Neighbor> PlaneParts::promising(const Kernels& kernels, int64_t rows, int64_t count,
+                                            const RowMask* among) const {
   struct List {
     float product;
     size_t part;
     size_t number;
     bool operator<(const List& other) const { return product < other.product; }
+  };
+  struct Row {
+    float estimate;
+    int64_t id;
   };
   std::vector<List> lists;
   for (size_t part = 0; part < parts_.size(); ++part) {
@@ -70,42 +74,21 @@ std::vector<PlaneParts::TileRange> PlaneParts::nearest(int64_t rows) const {
       if (!std::isnan(products[i])) lists.push_back({products[i], part, i});
   }
   std::make_heap(lists.begin(), lists.end());
-  std::vector<TileRange> tiles;
-  for (int64_t found = 0; found < rows && !lists.empty(); lists.pop_back()) {
-    std::pop_heap(lists.begin(), lists.end());
-    const auto [product, part, i] = lists.back();
-    const auto offsets = parts_[part].planes->offsets;
-    found += offsets[i + 1] - offsets[i];
-    if (offsets[i] < offsets[i + 1])
-      tiles.push_back({part, offsets[i] / kTileRows, tile_count(offsets[i + 1])});
-  }
-  std::ranges::sort(tiles, {}, [](const TileRange& range) { return std::pair(range.part, range.first); });
-  std::vector<TileRange> merged;
-  for (const TileRange& range : tiles) {
-    if (!merged.empty() && merged.back().part == range.part && range.first <= merged.back().last)
-      merged.back().last = std::max(merged.back().last, range.last);
-    else
-      merged.push_back(range);
-  }
-  return merged;
-}
-
-std::vector<Neighbor> PlaneParts::promising(const Kernels& kernels, int64_t rows, int64_t count,
-                                            const RowMask* among) const {
-  struct Row {
-    float estimate;
-    int64_t id;
-  };
   std::vector<Row> found;
   PlaneEstimates kept;
-  for (const TileRange& tiles : nearest(rows)) {
-    const ModelPart& part = parts_[tiles.part];
+  for (int64_t read = 0; read < rows && !lists.empty(); lists.pop_back()) {
+    std::pop_heap(lists.begin(), lists.end());
+    const auto [product, number, list] = lists.back();
+    const ModelPart& part = parts_[number];
+    const int64_t begin = part.planes->offsets[list], end = part.planes->offsets[list + 1];
+    read += end - begin;
     kept.count = 0;
-    kernels.planes->estimate(part, {tiles.first, tiles.last}, query(tiles.part), 0,
-                             -std::numeric_limits<float>::infinity(), kept);
+    if (begin < end)
+      kernels.planes->estimate(part, {begin / kTileRows, tile_count(end), static_cast<int64_t>(list)},
+                               query(number), 0, -std::numeric_limits<float>::infinity(), kept);
     for (size_t i = 0; i < kept.count; ++i) {
-      const auto position = static_cast<size_t>(kept.positions[i]);
-      const int32_t row = kept.positions[i] < part.rows ? part.planes->rows[position] : -1;
+      if (kept.positions[i] < begin || kept.positions[i] >= end) continue;  // of another list
+      const int32_t row = part.planes->rows[static_cast<size_t>(kept.positions[i])];
       if (row >= 0 && row < part.rows && kept.estimates[i] < kMostPlaneTerm &&
           (among == nullptr || among->admits(part.first_row + row)))
         found.push_back({kept.estimates[i], part.first_row + row});

@@ -24,22 +24,12 @@ class PlaneParts {
   // REQUIRES: the part has planes.
   PlaneQuery query(size_t part) const;
 
-  // Returns those `count` of about `rows` rows of the nearest lists whose estimates are largest, without
-  // their similarities; with a mask, of the admissible ones among these rows.
+  // Returns those `count` of `rows` rows, or a few more, of the nearest lists whose estimates are largest,
+  // without their similarities; with a mask, of the admissible ones among these rows.
   std::vector<Neighbor> promising(const Kernels& kernels, int64_t rows, int64_t count,
                                   const RowMask* among) const;
 
  private:
-  // Tiles [first, last) of the positions of a part.
-  struct TileRange {
-    size_t part;
-    int64_t first;
-    int64_t last;
-  };
-
-  // Returns the tiles of the lists whose centroids are nearest to the query, which have at least `rows` rows
-  // in all, or all that are in lists: in ascending order, and none twice.
-  std::vector<TileRange> nearest(int64_t rows) const;
   std::span<const float> products_of(size_t part) const {
     return products_.at(parts_[part].planes->centroids.data());
   }
