@@ -26,55 +26,46 @@ struct QueryStart {
   std::array<RecallMeasurements, kRecallKs.size()> measured{};
   std::array<bool, kRecallKs.size()> is_measured{};
   double least = -std::numeric_limits<double>::infinity();  // of the kRecallKs.back() nearest rows, or less
-  std::vector<int32_t> first_lists;                         // those that are read first,
-  int64_t first_count = 0;                                  // how many rows they have,
-  std::vector<Neighbor> first_rows;                         // and these, one list after the other
 };
 
 class Calibration {
  public:
-  Calibration(const CalibrationRows& rows, const ListCodes& lists) : rows_(rows), lists_(lists) {}
+  Calibration(const CalibrationRows& rows, const ListCodes& lists) : rows_(rows), lists_(lists) {
+    const PlaneLevel& level = rows_.level();
+    list_of_.resize(static_cast<size_t>(rows_.rows()));
+    position_of_.resize(static_cast<size_t>(rows_.rows()));
+    for (int64_t list = 0; list < level.lists(); ++list)
+      for (int64_t p = level.offsets[static_cast<size_t>(list)];
+           p < level.offsets[static_cast<size_t>(list) + 1]; ++p) {
+        const auto row = static_cast<size_t>(level.rows[static_cast<size_t>(p)]);
+        list_of_[row] = static_cast<int32_t>(list);
+        position_of_[row] = static_cast<int32_t>(p);
+      }
+  }
 
-  // Finds the lists that a search for the query reads first, but not their rows.
+  // Measures the query by the rows that a search for it reads first.
   QueryStart start(const Query& query) const {
     QueryStart start;
     start.products = products_of(query);
     start.rows_before.resize(start.products.size());
     ProbeOrder order(start.products, rows_.level().offsets);
+    std::vector<Neighbor> first_rows;
     int64_t rows = 0;
     for (int64_t list = order.next(); list >= 0; list = order.next()) {
       start.rows_before[static_cast<size_t>(list)] = static_cast<int32_t>(rows);
       const std::span<const int32_t> members = rows_of(list);
-      if (rows < recall_rows(kRecallKs.back(), 0)) {
-        start.first_lists.push_back(static_cast<int32_t>(list));
-        start.first_count += std::ssize(members);
-      }
+      if (rows < recall_rows(kRecallKs.back(), 0))
+        for (const int32_t row : members) first_rows.push_back({row, kNoScore});
       rows += std::ssize(members);
     }
+    rows_.score(query, first_rows);
+    std::erase_if(first_rows, [&](const Neighbor& row) {
+      return !(row.similarity > kNoScore) || std::ranges::binary_search(query.excluded, row.id);
+    });
+    for (Neighbor& row : first_rows)
+      row.id = start.rows_before[static_cast<size_t>(list_of_[static_cast<size_t>(row.id)])];
+    measure(order, first_rows, nearest_excluded(query), start);
     return start;
-  }
-
-  // Measures the queries by their first rows, so many at a time that these take kMostFirstRows in memory,
-  // unless one query has more. Errors: an interrupt.
-  Status measure(std::span<const Query> queries, std::span<QueryStart> starts, int threads,
-                 const InterruptCheck& interrupted) const {
-    for (size_t first = 0; first < queries.size();) {
-      size_t last = first;
-      int64_t rows = 0;
-      do {
-        rows += starts[last++].first_count;
-      } while (last < queries.size() && rows + starts[last].first_count <= kMostFirstRows);
-      const auto together = starts.subspan(first, last - first);
-      const auto fill = [&](int, int64_t i) { fill_first_rows(together[static_cast<size_t>(i)]); };
-      const auto measure_one = [&](int, int64_t i) {
-        measure(queries[first + static_cast<size_t>(i)], together[static_cast<size_t>(i)]);
-      };
-      GLOVE_RETURN_IF_ERROR(ThreadPool::for_each(threads, std::ssize(together), interrupted, fill));
-      GLOVE_RETURN_IF_ERROR(score(queries.subspan(first, last - first), together, threads, interrupted));
-      GLOVE_RETURN_IF_ERROR(ThreadPool::for_each(threads, std::ssize(together), interrupted, measure_one));
-      first = last;
-    }
-    return {};
   }
 
   RecallTrial finish(const Query& query, const QueryStart& start, std::span<const Neighbor> nearest) const {
@@ -92,65 +83,7 @@ class Calibration {
     return trial;
   }
 
-  void place_rows() {
-    const PlaneLevel& level = rows_.level();
-    list_of_.resize(static_cast<size_t>(rows_.rows()));
-    position_of_.resize(static_cast<size_t>(rows_.rows()));
-    for (int64_t list = 0; list < level.lists(); ++list)
-      for (int64_t p = level.offsets[static_cast<size_t>(list)];
-           p < level.offsets[static_cast<size_t>(list) + 1]; ++p) {
-        const auto row = static_cast<size_t>(level.rows[static_cast<size_t>(p)]);
-        list_of_[row] = static_cast<int32_t>(list);
-        position_of_[row] = static_cast<int32_t>(p);
-      }
-  }
-
  private:
-  static constexpr int64_t kMostFirstRows = int64_t{1} << 21;  // 32 MB
-
-  void fill_first_rows(QueryStart& start) const {
-    start.first_rows.reserve(static_cast<size_t>(start.first_count));
-    for (const int32_t list : start.first_lists)
-      for (const int32_t row : rows_of(list)) start.first_rows.push_back({row, kNoScore});
-  }
-
-  // Scores the first rows of some queries. Those of a list together, because they are then in the processor's
-  // cache. Errors: an interrupt.
-  Status score(std::span<const Query> queries, std::span<QueryStart> starts, int threads,
-               const InterruptCheck& interrupted) const {
-    struct Reader {
-      size_t query;
-      size_t begin;  // of the list in its first rows
-    };
-    std::vector<std::vector<Reader>> readers(static_cast<size_t>(lists_.lists()));
-    for (size_t i = 0; i < queries.size(); ++i) {
-      size_t begin = 0;
-      for (const int32_t list : starts[i].first_lists) {
-        readers[static_cast<size_t>(list)].push_back({i, begin});
-        begin += rows_of(list).size();
-      }
-    }
-    const auto score_list = [&](int, int64_t list) {
-      for (const auto [query, begin] : readers[static_cast<size_t>(list)])
-        rows_.score(queries[query], std::span(starts[query].first_rows).subspan(begin, rows_of(list).size()));
-    };
-    return ThreadPool::for_each(threads, lists_.lists(), interrupted, score_list);
-  }
-
-  // Measures the query by the first rows, which were scored, and forgets them.
-  void measure(const Query& query, QueryStart& start) const {
-    std::vector<Neighbor> rows;
-    size_t at = 0;
-    for (const int32_t list : start.first_lists)
-      for (const int32_t row : rows_of(list)) {
-        const double similarity = start.first_rows[at++].similarity;
-        if (similarity > kNoScore && !std::ranges::binary_search(query.excluded, row))
-          rows.push_back({start.rows_before[static_cast<size_t>(list)], similarity});
-      }
-    start.first_rows = {};
-    measure(ProbeOrder(start.products, rows_.level().offsets), rows, nearest_excluded(query), start);
-  }
-
   std::span<const int32_t> rows_of(int64_t list) const {
     const PlaneLevel& level = rows_.level();
     const auto begin = static_cast<size_t>(level.offsets[static_cast<size_t>(list)]);
@@ -263,7 +196,6 @@ Status try_queries(CalibrationRows& rows, const Calibration& calibration, std::v
     starts[static_cast<size_t>(i)] = calibration.start(queries[static_cast<size_t>(i)]);
   };
   GLOVE_RETURN_IF_ERROR(ThreadPool::for_each(thread_count(threads), std::ssize(queries), interrupted, start));
-  GLOVE_RETURN_IF_ERROR(calibration.measure(queries, starts, thread_count(threads), interrupted));
   std::vector<SearchRequest> requests(queries.size());
   for (size_t i = 0; i < queries.size(); ++i) {
     requests[i].query = &queries[i];
@@ -302,8 +234,7 @@ Result<RecallArrays> calibrate_recall(CalibrationRows& rows, std::span<const Que
   const std::vector<std::vector<double>> common = common_directions(directions);
   RecallArrays arrays;
   arrays.lists = encode_centroids(rows.level().centroids, rows.dims());
-  Calibration calibration(rows, arrays.lists);
-  calibration.place_rows();
+  const Calibration calibration(rows, arrays.lists);
   std::vector<RecallTrial> trials;
   for (int64_t first = 0; first < kCalibrationQueries; first += kQueriesPerBatch) {
     std::vector<Query> queries;
