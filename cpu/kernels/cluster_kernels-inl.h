@@ -74,5 +74,6 @@ void find_candidates(std::span<const CentroidBound> centroids, const TileFactors
   }
 }
 
-extern const ClusterKernels kCluster = {Dot::kMaxQueryCode, pack,  tile_sums, raise_bounds, find_candidates,
-                                        nearest_by_floats,  widen, add_fixed};
+extern const ClusterKernels kCluster = {
+    Dot::kMaxQueryCode,       pack,         tile_sums,       raise_bounds, find_candidates,
+    finer::nearest_by_floats, finer::widen, finer::add_fixed};

@@ -5,11 +5,9 @@
 //   GLOVE_KERNELS_NAME        its name in GLOVE_CPU_TARGET
 //   GLOVE_KERNELS_ATTRIBUTES  the instruction set's function attributes; not defined if none are needed
 //   GLOVE_KERNELS_DOT         the file dot_*-inl.h with its multiply-add
-//   GLOVE_KERNELS_ONE         the ScanKernel for one query
-//   GLOVE_KERNELS_FEW         the ClusterKernels for few clusters
 //   GLOVE_KERNELS_AMX         the file with a scan for batches with AMX; not defined if there is none
-//   GLOVE_KERNELS_FLOATS      the namespace of the copy whose loops over floats serve this one, too; not
-//                             defined if it has its own
+//   GLOVE_KERNELS_FLOATS      the namespace of the copy that also serves this one for floats, single queries
+//                             and few clusters; not defined if it has its own loops for them
 //
 // A dot_*-inl.h defines `struct Dot`: how row codes and query codes are laid out in vectors, and how products
 // are summed.
@@ -297,14 +295,9 @@ void scan(const ModelPart& part, const CodeLevel& level, int64_t first_tile, int
 }
 
 #if defined(GLOVE_KERNELS_FLOATS)
-using GLOVE_KERNELS_FLOATS::add_fixed;
-using GLOVE_KERNELS_FLOATS::cached_dots;
-using GLOVE_KERNELS_FLOATS::exact_dots;
-using GLOVE_KERNELS_FLOATS::kMoment;
-using GLOVE_KERNELS_FLOATS::list_products;
-using GLOVE_KERNELS_FLOATS::nearest_by_floats;
-using GLOVE_KERNELS_FLOATS::widen;
+namespace finer = GLOVE_KERNELS_FLOATS;
 #else
+namespace finer = GLOVE_KERNELS_NAMESPACE;
 #include "cpu/kernels/exact_dots-inl.h"
 #include "cpu/kernels/list_scan-inl.h"
 #include "cpu/kernels/nearest_kernels-inl.h"
@@ -324,17 +317,17 @@ extern const ScanKernel kScan = {Dot::kMaxQueryCode, Dot::kChunkProducts, pack, 
 #include "cpu/kernels/cluster_kernels-inl.h"
 
 extern constexpr Kernels kKernels = {.name = GLOVE_KERNELS_NAME,
-                                     .single_query = &GLOVE_KERNELS_ONE,
+                                     .single_query = &finer::kScan,
                                      .batch = &kScan,
                                      .bits = &kBits,
                                      .coarse = &kCoarse,
                                      .planes = &kPlanes,
-                                     .list_products = list_products,
-                                     .exact_dots = exact_dots,
-                                     .cached_dots = cached_dots,
-                                     .few_clusters = &GLOVE_KERNELS_FEW,
+                                     .list_products = finer::list_products,
+                                     .exact_dots = finer::exact_dots,
+                                     .cached_dots = finer::cached_dots,
+                                     .few_clusters = &finer::kCluster,
                                      .many_clusters = &kCluster,
-                                     .moment = &kMoment};
+                                     .moment = &finer::kMoment};
 
 #if defined(GLOVE_KERNELS_AMX)
 #include GLOVE_KERNELS_AMX

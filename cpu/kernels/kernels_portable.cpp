@@ -26,8 +26,6 @@
 #include <hwy/highway.h>
 
 #define GLOVE_KERNELS_DOT "cpu/kernels/dot_plain-inl.h"
-#define GLOVE_KERNELS_ONE kScan
-#define GLOVE_KERNELS_FEW kCluster
 #define GLOVE_KERNELS_NAMESPACE scalar
 #define GLOVE_KERNELS_NAME "scalar"
 #include "cpu/kernels/kernels-inl.h"

@@ -34,8 +34,6 @@
 #if HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
 #define GLOVE_KERNELS_ATTRIBUTES HWY_TARGET_STR
 #define GLOVE_KERNELS_DOT "cpu/kernels/dot_pairs-inl.h"
-#define GLOVE_KERNELS_ONE kScan
-#define GLOVE_KERNELS_FEW kCluster
 #if HWY_TARGET == HWY_SSE4
 #define GLOVE_KERNELS_NAMESPACE sse4
 #define GLOVE_KERNELS_NAME "sse4"
@@ -58,8 +56,6 @@
 #define GLOVE_KERNELS_ATTRIBUTES HWY_TARGET_STR ",avx512vnni,amx-tile,amx-int8"
 #define GLOVE_KERNELS_AMX "cpu/kernels/amx_scan-inl.h"
 #define GLOVE_KERNELS_DOT "cpu/kernels/dot_vnni-inl.h"
-#define GLOVE_KERNELS_ONE avx512::kScan
-#define GLOVE_KERNELS_FEW avx512::kCluster
 #define GLOVE_KERNELS_FLOATS avx512
 #define GLOVE_KERNELS_NAMESPACE avx512vnni
 #define GLOVE_KERNELS_NAME "avx512vnni"
@@ -70,8 +66,6 @@
 #if defined(__aarch64__)
 // The baseline of all such processors.
 #define GLOVE_KERNELS_DOT "cpu/kernels/dot_neon-inl.h"
-#define GLOVE_KERNELS_ONE kScan
-#define GLOVE_KERNELS_FEW kCluster
 #define GLOVE_KERNELS_NAMESPACE neon
 #define GLOVE_KERNELS_NAME "neon"
 #include "cpu/kernels/kernels-inl.h"
@@ -83,8 +77,6 @@
 #include "cpu/kernels/wasm_doubles-inl.h"
 #endif
 #define GLOVE_KERNELS_DOT "cpu/kernels/dot_pairs-inl.h"
-#define GLOVE_KERNELS_ONE kScan
-#define GLOVE_KERNELS_FEW kCluster
 #define GLOVE_KERNELS_NAMESPACE simd128
 #define GLOVE_KERNELS_NAME "simd128"
 #include "cpu/kernels/kernels-inl.h"
@@ -96,8 +88,6 @@
 #define GLOVE_KERNELS_ATTRIBUTES "arch=armv8.2-a+dotprod"
 #endif
 #define GLOVE_KERNELS_DOT "cpu/kernels/dot_neon_dotprod-inl.h"
-#define GLOVE_KERNELS_ONE neon::kScan
-#define GLOVE_KERNELS_FEW neon::kCluster
 #define GLOVE_KERNELS_FLOATS neon
 #define GLOVE_KERNELS_NAMESPACE neondotprod
 #define GLOVE_KERNELS_NAME "neondotprod"
