@@ -177,29 +177,15 @@ Status search_exactly(const ScanContext& context, std::span<SearchRequest> reque
   });
 }
 
-// Answers requests with the same mask.
-Status search_alike(const ScanContext& context, std::span<SearchRequest> requests) {
-  if (std::ranges::none_of(requests, [](const SearchRequest& request) { return request.terms.recall < 1; }))
-    return search_exactly(context, requests);
+}  // namespace
+
+Status search(const ScanContext& context, std::span<SearchRequest> requests) {
+  const auto wants_recall = [](const SearchRequest& request) { return request.terms.recall < 1; };
+  if (std::ranges::none_of(requests, wants_recall)) return search_exactly(context, requests);
   GLOVE_RETURN_IF_ERROR(search_approximately(context, requests));
   return search_left(
       requests, [](const SearchRequest& request) { return !request.cost.approximate; },
       [&](std::span<SearchRequest> left) { return search_exactly(context, left); });
-}
-
-}  // namespace
-
-Status search(const ScanContext& context, std::span<SearchRequest> requests) {
-  while (!requests.empty()) {
-    const auto is_other = [&](const SearchRequest& request) {
-      return request.query->among != requests.front().query->among;
-    };
-    const auto end = std::find_if(requests.begin(), requests.end(), is_other);
-    const auto alike = requests.first(static_cast<size_t>(end - requests.begin()));
-    GLOVE_RETURN_IF_ERROR(search_alike(context, alike));
-    requests = requests.subspan(alike.size());
-  }
-  return {};
 }
 
 Status score_all(const ScanContext& context, const Query& query, std::span<double> dots,
