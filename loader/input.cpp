@@ -78,7 +78,8 @@ Result<Input> Input::open(const std::string& given, ProgressCallback progress, I
       std::make_shared<Watch>(Watch{std::move(progress), std::move(interrupted), input.file_bytes_});
   if (input.file_bytes_ == 0) return corrupt_file(path, "the file is empty");
   GLOVE_RETURN_IF_ERROR(input.find_wrapping(member));
-  GLOVE_RETURN_IF_ERROR(input.take_sample());
+  GLOVE_RETURN_IF_ERROR(input.longer_sample(kSampleBytes));
+  if (input.sample_.empty()) return corrupt_file(path, "there is nothing inside the compressed file");
   return input;
 }
 
@@ -151,21 +152,14 @@ Result<bool> Input::read_beginning(size_t bytes, std::vector<char>& into) const 
   return more == 0;
 }
 
-Status Input::take_sample() {
-  GLOVE_ASSIGN_OR_RETURN(sample_is_whole_, read_beginning(kSampleBytes, sample_));
-  if (sample_.empty()) return corrupt_file(path_, "there is nothing inside the compressed file");
-  return {};
-}
-
 Result<Input::Sample> Input::longer_sample(size_t bytes) const {
-  const auto first = [bytes](const std::vector<char>& taken, bool is_whole) {
-    return Sample{std::span(taken).first(std::min(bytes, taken.size())), is_whole && taken.size() <= bytes};
-  };
-  if (sample_is_whole_ || bytes <= sample_.size()) return first(sample_, sample_is_whole_);
-  if (longer_sample_.size() < bytes && !longer_sample_is_whole_) {
-    GLOVE_ASSIGN_OR_RETURN(longer_sample_is_whole_, read_beginning(bytes, longer_sample_));
+  if (sample_.size() < bytes && !sample_is_whole_) {
+    std::vector<char> longer;
+    GLOVE_ASSIGN_OR_RETURN(sample_is_whole_, read_beginning(bytes, longer));
+    sample_ = std::move(longer);
   }
-  return first(longer_sample_, longer_sample_is_whole_);
+  return Sample{std::span(sample_).first(std::min(bytes, sample_.size())),
+                sample_is_whole_ && sample_.size() <= bytes};
 }
 
 Result<std::shared_ptr<const File>> Input::random_access(int64_t most_bytes, std::string_view limit) const {

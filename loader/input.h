@@ -1,6 +1,7 @@
 // An input file without its compression: plain, gzip, bzip2, xz, zstd, or one member of a zip archive.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -40,11 +41,11 @@ class Input {
 
   // The first uncompressed bytes, at most kSampleBytes; `sample_is_whole` if these are all.
   static constexpr size_t kSampleBytes = 131072;  // more than the longest word
-  std::string_view sample() const { return {sample_.data(), sample_.size()}; }
-  bool sample_is_whole() const { return sample_is_whole_; }
+  std::string_view sample() const { return {sample_.data(), std::min(kSampleBytes, sample_.size())}; }
+  bool sample_is_whole() const { return sample_is_whole_ && sample_.size() <= kSampleBytes; }
 
   // Returns the first `bytes` uncompressed bytes, or all if there are fewer, for formats with rows longer
-  // than sample(). Valid until the next call.
+  // than sample(). Both are valid until the next call.
   struct Sample {
     std::span<const char> bytes;
     bool is_whole;  // these are all the bytes
@@ -68,7 +69,6 @@ class Input {
   class WatchedStream;
   std::unique_ptr<ByteStream> unwatched_stream() const;
   Status find_wrapping(const std::string& member);
-  Status take_sample();
   // Reads the first `bytes` bytes of the content, or all. Returns true if these are all.
   Result<bool> read_beginning(size_t bytes, std::vector<char>& into) const;
 
@@ -81,10 +81,8 @@ class Input {
   std::optional<Compression> compression_;
   bool is_zip_ = false;
   ZipMember member_;
-  std::vector<char> sample_;
-  bool sample_is_whole_ = false;
-  mutable std::vector<char> longer_sample_;  // the most recent one
-  mutable bool longer_sample_is_whole_ = false;
+  mutable std::vector<char> sample_;  // the longest one so far
+  mutable bool sample_is_whole_ = false;
 };
 
 }  // namespace glove

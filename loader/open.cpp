@@ -66,9 +66,8 @@ Result<ModelPtr> read_to_heap(const Input& input, const Format& format, const Op
 Result<const Format*> find_format_to_verify(const Input& input, const ReadOptions& options) {
   ReadOptions model = options;
   model.format = "glove-model";
-  const std::string_view head = input.sample();
   if (!options.format.empty()) return find_format(input, options);
-  if (input.is_plain() && looks_like_safetensors(head)) {
+  if (input.is_plain() && looks_like_safetensors(input.sample())) {
     auto found = find_format(input, options);
     if (!found.ok() && found.error().code == ErrorCode::kInterrupted) return found;
     if (found.ok() && found.value()->name == "static-model")
@@ -79,7 +78,7 @@ Result<const Format*> find_format_to_verify(const Input& input, const ReadOption
   }
   auto found = find_format(input, options);
   if (found.ok() || found.error().code != ErrorCode::kCorrupt) return found;
-  if (input.is_plain() && may_have_been_safetensors(head)) return find_format(input, model);
+  if (input.is_plain() && may_have_been_safetensors(input.sample())) return find_format(input, model);
   return invalid_argument(
       input.path(),
       ": only a model file can be verified, and this is of no known format; name a file that "
