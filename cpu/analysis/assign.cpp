@@ -18,7 +18,6 @@ namespace {
 // every kernel's group of queries.
 constexpr int64_t kBlockCentroids = 240;
 constexpr int64_t kFewCentroids = 64;
-constexpr int64_t kMostDistances = 256;  // centroids whose mutual distances are worth computing
 constexpr double kRelativeSlack = 0x1p-18;
 // The rounding error of a score in double where a row is far longer than the centroids.
 constexpr double kRowSlack = 0x1p-46;
@@ -82,7 +81,7 @@ class CentroidScan::TileSearch {
     const float* thresholds = count == 1 ? bounds_.best : bounds_.second;
     scan_.cluster_kernels_.find_candidates(scan_.bounds_, factors, sums_.data(), thresholds, bounds_.winner,
                                            masks_.data());
-    collect(count == 1 && !scan_.distances_.empty());
+    collect();
     sort_by_row();
   }
 
@@ -156,33 +155,10 @@ class CentroidScan::TileSearch {
     return true;
   }
 
-  float score_of(int32_t cluster, int row) const {
-    return std::bit_cast<float>(sums_[static_cast<size_t>(cluster) * kTileRows + static_cast<size_t>(row)]);
-  }
-
-  // Whether the winner is certainly better than another cluster. The row's code differs from the row by one
-  // vector, which changes the scores of nearby centroids by nearly the same amount. The error of the
-  // difference of two scores is therefore the residual times the distance between the centroids, while the
-  // error of each score alone is the residual times its centroid's length.
-  bool beaten_by_winner(int32_t cluster, int row) const {
-    const int32_t best = winner(row);
-    if (best < 0) return false;
-    const CentroidBound& a = scan_.bounds_[static_cast<size_t>(best)];
-    const CentroidBound& b = scan_.bounds_[static_cast<size_t>(cluster)];
-    const float distance =
-        scan_.distances_[static_cast<size_t>(best) * scan_.queries_.size() + static_cast<size_t>(cluster)];
-    const float error = residuals_[row] * distance + (1 + residuals_[row]) * (a.offset + b.offset) +
-                        (inverse_norms_[row] * (a.half_slack + b.half_slack) + 2 * slacks_[row]);
-    return score_of(best, row) - score_of(cluster, row) > error;
-  }
-
-  void collect(bool compare_with_winner) {
+  void collect() {
     for (size_t c = 0; c < masks_.size(); ++c)
-      for (uint32_t mask = masks_[c] & valid_; mask != 0; mask &= mask - 1) {
-        const int row = std::countr_zero(mask);
-        const auto cluster = static_cast<int32_t>(c);
-        if (!compare_with_winner || !beaten_by_winner(cluster, row)) candidates_.push_back({row, cluster});
-      }
+      for (uint32_t mask = masks_[c] & valid_; mask != 0; mask &= mask - 1)
+        candidates_.push_back({std::countr_zero(mask), static_cast<int32_t>(c)});
   }
 
   void sort_by_row() {
@@ -257,31 +233,7 @@ Result<CentroidScan> CentroidScan::prepare(const Kernels& kernels, const Points&
     scan.bounds_.push_back(scan.bound_of(scan.queries_.back(), norm_squared));
   }
   scan.cluster_kernels_.pack(scan.queries_, component_groups(points.dims), scan.packed_);
-  if (centroids.count <= kMostDistances) scan.measure_distances();
   return scan;
-}
-
-void CentroidScan::measure_distances() {
-  const auto count = static_cast<size_t>(centroids_.count);
-  const auto dims = static_cast<size_t>(centroids_.dims);
-  const bool cosine = centroids_.metric == Metric::kCosine;
-  std::vector<double> vectors(count * dims);
-  for (size_t c = 0; c < count; ++c) {
-    const double factor = cosine ? 1 / std::sqrt(centroids_.norms_squared[c]) : scale_;
-    for (size_t j = 0; j < dims; ++j)
-      vectors[c * dims + j] = static_cast<double>(centroids_.vectors[c * dims + j]) * factor;
-  }
-  distances_.resize(count * count);
-  for (size_t a = 0; a < count; ++a)
-    for (size_t b = 0; b < a; ++b) {
-      double square = 0;
-      for (size_t j = 0; j < dims; ++j) {
-        const double difference = vectors[a * dims + j] - vectors[b * dims + j];
-        square += difference * difference;
-      }
-      const auto distance = static_cast<float>(std::sqrt(square) * (1 + kRelativeSlack) + kSmallSlack);
-      distances_[a * count + b] = distances_[b * count + a] = distance;
-    }
 }
 
 CentroidBound CentroidScan::bound_of(const QuantizedQuery& query, double norm_squared) const {

@@ -48,7 +48,6 @@ class CentroidScan {
   template <class Fetch, class Finish>
   void visit_tiles(int64_t first_tile, int64_t last_tile, int wanted, const InterruptCheck& interrupted,
                    Fetch fetch, Finish finish) const;
-  void measure_distances();
   CentroidBound bound_of(const QuantizedQuery& query, double norm_squared) const;
 
   const Kernels& kernels_;
@@ -59,9 +58,6 @@ class CentroidScan {
   std::vector<QuantizedQuery> queries_;
   std::vector<CentroidBound> bounds_;
   std::vector<int8_t> packed_;
-  // [count, count]: an upper limit of the distance between two centroids as the bounds see them, which have
-  // length 1 for kCosine. Empty if there are too many centroids.
-  std::vector<float> distances_;
 };
 
 // Find the best clusters of all rows on at most `threads` threads: the labels, -1 for a zero row under
