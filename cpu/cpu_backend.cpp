@@ -47,32 +47,6 @@ std::string processor_name() {
 #endif
 }
 
-// Tells the operating system how the rows of a mapped model will be read: the access pattern of one model. A
-// scan reads a few scattered rows, and read-ahead for them would evict the codes if memory holds little more
-// than those; a full pass benefits from read-ahead. Thread-safe.
-class RowAccess {
- public:
-  enum class Pattern { kUnknown, kScattered, kSequential };
-
-  // Does nothing if the last pattern was the same or if the model's rows are not mapped from a file.
-  void expect(const Model& model, Pattern pattern);
-
- private:
-  std::atomic<Pattern> pattern_ = Pattern::kUnknown;
-};
-
-void RowAccess::expect(const Model& model, Pattern pattern) {
-  if (model.source().maps.empty()) return;
-  if (pattern_.load(std::memory_order_relaxed) == pattern) return;
-  pattern_.store(pattern, std::memory_order_relaxed);
-  for (const ModelPart& part : model.parts()) {
-    if (!model.place_in_file(std::as_bytes(part.vectors))) continue;
-    system_calls::advise_access(
-        part.vectors.data(), part.vectors.size_bytes(),
-        pattern == Pattern::kScattered ? system_calls::Access::kScattered : system_calls::Access::kNormal);
-  }
-}
-
 // With $GLOVE_CPU_FIRST_LEVEL in place of a level that is left open.
 CpuBackendOptions with_environment(CpuBackendOptions options) {
   const char* const name = std::getenv("GLOVE_CPU_FIRST_LEVEL");
@@ -108,7 +82,7 @@ class CpuSearcher final : public Searcher {
 
   Status search(std::span<SearchRequest> requests) override {
     GLOVE_ASSIGN_OR_RETURN(const int threads, cpu_->options.thread_count());
-    row_access_.expect(*model_, RowAccess::Pattern::kScattered);
+    expect(system_calls::Access::kScattered);
     return cpu::search({*cpu_->kernels.value(), *model_, threads, cpu_->options.first_level, &longest_},
                        requests);
   }
@@ -116,16 +90,27 @@ class CpuSearcher final : public Searcher {
   Status score_all(const Query& query, std::span<double> dots, const InterruptCheck& interrupted,
                    ScanCost& cost) override {
     GLOVE_ASSIGN_OR_RETURN(const int threads, cpu_->options.thread_count());
-    row_access_.expect(*model_, RowAccess::Pattern::kSequential);
+    expect(system_calls::Access::kNormal);
     return cpu::score_all({*cpu_->kernels.value(), *model_, threads}, query, dots, interrupted, cost);
   }
 
   SearcherInfo info() const override { return cpu_->info(); }
 
  private:
+  // Tells the operating system how rows that are mapped from a file will be read. A scan reads a few
+  // scattered rows, and read-ahead for them would evict the codes if memory holds little more than those; a
+  // full pass benefits from read-ahead.
+  void expect(system_calls::Access access) {
+    if (model_->source().maps.empty() || access_.load(std::memory_order_relaxed) == access) return;
+    access_.store(access, std::memory_order_relaxed);
+    for (const ModelPart& part : model_->parts())
+      if (model_->place_in_file(std::as_bytes(part.vectors)))
+        system_calls::advise_access(part.vectors.data(), part.vectors.size_bytes(), access);
+  }
+
   const std::shared_ptr<const Cpu> cpu_;
   const ModelPtr model_;
-  RowAccess row_access_;
+  std::atomic<system_calls::Access> access_ = system_calls::Access::kNormal;
   cpu::LongestRows longest_;
 };
 

@@ -14,27 +14,7 @@
 namespace glove::cpu {
 namespace {
 
-#if defined(__x86_64__)
-bool has_sse4(const X86Features& has) {
-  return has.ssse3 && has.sse4_1 && has.sse4_2 && has.pclmul && has.aes;
-}
-
-bool has_avx2(const X86Features& has) {
-  return has_sse4(has) && has.avx && has.avx2 && has.bmi && has.bmi2 && has.fma && has.f16c;
-}
-
-bool has_avx512(const X86Features& has) {
-  return has_avx2(has) && has.avx512f && has.avx512vl && has.avx512dq && has.avx512bw;
-}
-
-bool has_avx512vnni(const X86Features& has) {
-  return has_avx512(has) && has.avx512vnni;
-}
-
-bool has_amx(const X86Features& has) {
-  return has_avx512vnni(has) && has.amx_tile && has.amx_int8 && system_calls::allow_amx();
-}
-#elif defined(GLOVE_HAS_NEONDOTPROD)
+#if defined(GLOVE_HAS_NEONDOTPROD)
 // Checks for the dot product instructions and for all other Armv8.2 features that a compiler may use with
 // them.
 bool has_neondotprod() {
@@ -57,13 +37,21 @@ std::vector<const Kernels*> find_usable() {
   // Each target needs the features that its functions' attributes name (kernels_simd.cpp), and the system's
   // support.
   const X86Features& features = x86_features();
-  if (has_sse4(features)) usable.push_back(&sse4::kKernels);
-  if (has_avx2(features)) usable.push_back(&avx2::kKernels);
-  if (has_avx512(features)) usable.push_back(&avx512::kKernels);
-  if (has_avx512vnni(features)) usable.push_back(&avx512vnni::kKernels);
+  const bool has_sse4 =
+      features.ssse3 && features.sse4_1 && features.sse4_2 && features.pclmul && features.aes;
+  const bool has_avx2 = has_sse4 && features.avx && features.avx2 && features.bmi && features.bmi2 &&
+                        features.fma && features.f16c;
+  const bool has_avx512 =
+      has_avx2 && features.avx512f && features.avx512vl && features.avx512dq && features.avx512bw;
+  const bool has_avx512vnni = has_avx512 && features.avx512vnni;
+  if (has_sse4) usable.push_back(&sse4::kKernels);
+  if (has_avx2) usable.push_back(&avx2::kKernels);
+  if (has_avx512) usable.push_back(&avx512::kKernels);
+  if (has_avx512vnni) usable.push_back(&avx512vnni::kKernels);
   // The request for the registers binds the whole process, so it is made only if they may be used.
   const char* const forced = std::getenv("GLOVE_CPU_TARGET");
-  if ((forced == nullptr || std::string_view(forced) == "amx") && has_amx(features))
+  if ((forced == nullptr || std::string_view(forced) == "amx") && has_avx512vnni && features.amx_tile &&
+      features.amx_int8 && system_calls::allow_amx())
     usable.push_back(&avx512vnni::kAmxKernels);
 #elif defined(__aarch64__)
   usable.push_back(&neon::kKernels);

@@ -63,6 +63,13 @@ MaybeQuery without_row(const Query& query, double similarity, const std::vector<
   return make_query(std::move(remainder), {});
 }
 
+// Marks what is read now. Returns false if it was read before.
+bool take(std::vector<bool>& taken, int64_t number) {
+  const auto place = static_cast<size_t>(number);
+  if (taken[place]) return false;
+  return taken[place] = true;
+}
+
 }  // namespace
 
 std::vector<size_t> greatest_estimates(std::span<const float> estimates, size_t count) {
@@ -82,20 +89,6 @@ std::vector<size_t> greatest_estimates(std::span<const float> estimates, size_t 
   return numbers;
 }
 
-ReadLists::ReadLists(std::span<const ModelPart> parts) {
-  for (const ModelPart& part : parts) {
-    tiles_.emplace_back(static_cast<size_t>(tile_count(part.rows)));
-    if (table_of(part) != nullptr)
-      lists_.resize(std::max(lists_.size(), static_cast<size_t>(part.planes->lists())));
-  }
-}
-
-bool ReadLists::take(std::vector<bool>& taken, int64_t number) {
-  const auto place = static_cast<size_t>(number);
-  if (taken[place]) return false;
-  return taken[place] = true;
-}
-
 ProbeQuery::ProbeQuery(const ScanContext& context, const Query& query, const RecallTable& table)
     : split(split_query(query.vector, query.norm_squared)),
       codes(packed_codes(context, split)),
@@ -112,13 +105,14 @@ ProbeSearch::ProbeSearch(const ScanContext& context, const SearchRequest& reques
       query_(context, *request.query, *plan.table),
       own_offsets_(calibrated_offsets(parts(), plan)),
       offsets_(own_offsets_.empty() ? parts().front().planes->offsets : own_offsets_),
-      read_(parts()),
+      read_(1, std::vector<bool>(offsets_.size())),
       order_(query_.order, offsets_),
       next_list_(order_.next()),
       best_(plan.k),
       share_(margin_),
       limit_(kNoLimit) {
   cost_.lists = std::ssize(offsets_) - 1;
+  for (const ModelPart& part : parts()) read_.emplace_back(static_cast<size_t>(tile_count(part.rows)));
 }
 
 Status search_approximately(const ScanContext& context, std::span<SearchRequest> requests) {
@@ -227,7 +221,7 @@ Status ProbeSearch::read_remainder() {
 }
 
 Status ProbeSearch::read_list(int64_t list) {
-  if (!read_.take_list(list)) return {};
+  if (!take(read_.front(), list)) return {};
   ++cost_.lists_read;
   for (size_t part = 0; part < parts().size(); ++part)
     if (table_of(parts()[part]) != nullptr) GLOVE_RETURN_IF_ERROR(read_rows(part, list));
@@ -242,8 +236,8 @@ Status ProbeSearch::read_rows(size_t part, int64_t list) {
   if (begin == end) return {};
   int64_t first = begin / kTileRows;
   int64_t last = tile_count(end);
-  if (last - first > 1 && !read_.take_tile(part, last - 1)) --last;
-  if (!read_.take_tile(part, first)) ++first;
+  if (last - first > 1 && !take(read_[part + 1], last - 1)) --last;
+  if (!take(read_[part + 1], first)) ++first;
   if (first == last) return {};
   PlaneTiles tiles = {first, last, list};
   if (next_list_ >= 0) {

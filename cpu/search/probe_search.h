@@ -48,22 +48,6 @@ struct RowsToScore : PlaneEstimates {
   size_t fetched = 0;   // and what they are scored by
 };
 
-// The lists and the tiles that were read. A tile may have rows of several lists.
-class ReadLists {
- public:
-  explicit ReadLists(std::span<const ModelPart> parts);
-
-  // Mark what is read now. Return false if it was read before.
-  bool take_list(int64_t list) { return take(lists_, list); }
-  bool take_tile(size_t part, int64_t tile) { return take(tiles_[part], tile); }
-
- private:
-  static bool take(std::vector<bool>& taken, int64_t number);
-
-  std::vector<bool> lists_;
-  std::vector<std::vector<bool>> tiles_;  // [part]
-};
-
 // The nearest row so far; -1: none.
 struct NearestRow {
   Neighbor row = {-1, kNoScore};
@@ -115,7 +99,8 @@ class ProbeSearch {
   const ProbeQuery query_;
   const std::vector<int64_t> own_offsets_;  // if no part has those of the calibration
   const std::span<const int64_t> offsets_;  // of the lists, in rows of the calibration
-  ReadLists read_;
+  // Which lists were read and, for each part, which tiles, which may have rows of several lists.
+  std::vector<std::vector<bool>> read_;
   ProbeOrder order_;
   int64_t next_list_;      // -1: there is none
   int64_t list_rows_ = 0;  // of the calibration, in the lists that were read
