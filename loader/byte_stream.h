@@ -15,6 +15,13 @@
 
 namespace glove {
 
+// Returns the number of `width` bytes at an offset. REQUIRES: they are there.
+inline uint64_t little_endian(std::string_view bytes, size_t offset, size_t width) {
+  uint64_t value = 0;
+  for (size_t i = width; i-- > 0;) value = value << 8 | static_cast<unsigned char>(bytes[offset + i]);
+  return value;
+}
+
 // One thread at a time may use it.
 class ByteStream {
  public:

@@ -173,19 +173,10 @@ int64_t safetensors_type_bytes(std::string_view dtype) {
   return 0;
 }
 
-namespace {
-
-uint64_t header_length(std::string_view head) {
-  uint64_t length = 0;
-  for (size_t i = kLengthBytes; i-- > 0;) length = length << 8 | static_cast<unsigned char>(head[i]);
-  return length;
-}
-
-}  // namespace
-
 bool looks_like_safetensors(std::string_view head) {
-  return head.size() > kLengthBytes && head[kLengthBytes] == '{' && header_length(head) <= kMaxHeaderBytes &&
-         header_length(head) >= 2;
+  if (head.size() <= kLengthBytes || head[kLengthBytes] != '{') return false;
+  const uint64_t length = little_endian(head, 0, kLengthBytes);
+  return 2 <= length && length <= kMaxHeaderBytes;
 }
 
 bool may_have_been_safetensors(std::string_view head) {
@@ -207,7 +198,7 @@ Result<SafetensorsHeader> read_safetensors_header(const std::string& source, Byt
   std::string bytes(kLengthBytes, '\0');
   GLOVE_ASSIGN_OR_RETURN(const size_t got, stream.read(bytes));
   if (got < kLengthBytes) return corrupt_file(source, "the file ends early: it has ", got, " bytes");
-  const uint64_t length = header_length(bytes);
+  const uint64_t length = little_endian(bytes, 0, kLengthBytes);
   if (length > kMaxHeaderBytes)
     return corrupt_header(source, "would have " + std::to_string(length) + " bytes; the most is " +
                                       std::to_string(kMaxHeaderBytes));

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/concat.h"
+#include "loader/byte_stream.h"
 
 namespace glove {
 namespace {
@@ -13,12 +14,6 @@ constexpr size_t kEntryBytes = 46;
 constexpr size_t kLocalHeaderBytes = 30;
 constexpr uint32_t kSaturated32 = 0xFFFFFFFFu;
 constexpr int64_t kMaxDirectoryBytes = int64_t{1} << 26;
-
-uint64_t little_endian(std::string_view bytes, size_t offset, size_t width) {
-  uint64_t value = 0;
-  for (size_t i = width; i-- > 0;) value = value << 8 | static_cast<unsigned char>(bytes[offset + i]);
-  return value;
-}
 
 Error corrupt(const File& file, int64_t offset, const std::string& what) {
   return {ErrorCode::kCorrupt, concat(file.path(), ": offset ", offset, ": zip archive: ", what)};

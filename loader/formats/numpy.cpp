@@ -60,11 +60,10 @@ Result<NumpyHeader> read_header(const Input& input) {
   };
   const std::string_view bytes = input.sample();
   if (!bytes.starts_with(kMagic) || bytes.size() < 12) return corrupt("is missing or cut off");
-  const auto byte = [&](size_t i) { return static_cast<size_t>(static_cast<unsigned char>(bytes[i])); };
-  const size_t major = byte(6);
+  const uint64_t major = little_endian(bytes, 6, 1);
   if (major < 1 || major > 3) return corrupt(concat("has version ", major, "; 1 to 3 are known"));
   const size_t prefix = major == 1 ? 10 : 12;
-  const size_t length = byte(8) | byte(9) << 8 | (major == 1 ? 0 : byte(10) << 16 | byte(11) << 24);
+  const size_t length = little_endian(bytes, 8, prefix - 8);
   if (length > bytes.size() - prefix) return corrupt("is cut off");
   const std::string_view dictionary = bytes.substr(prefix, length);
   NumpyHeader header;
