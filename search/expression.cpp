@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <deque>
-#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -19,6 +18,7 @@ struct Token {
   TokenKind kind;
   size_t position;        // in bytes, 0-based
   std::string_view text;  // as written
+  double value = 0;       // of a number
 };
 using Tokens = std::deque<Token>;  // which, unlike a vector, never copies millions of them at once
 
@@ -39,6 +39,11 @@ std::string word_of(const Token& token) {
 bool is_space(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
 bool is_bracket(char c) {
   return c == '(' || c == ')';
 }
@@ -60,32 +65,16 @@ std::string describe(const Token& token) {
   return quote_expression(shown) + " at byte " + std::to_string(token.position + 1);
 }
 
-bool looks_like_number(std::string_view text) {
+// Reads a number such as 2, -.5 or 1e3. Returns false if the text is another one. `in_range`: whether a
+// double holds the number.
+bool read_number(std::string_view text, double& value, bool& in_range) {
   constexpr size_t kMostBytes = 10'000;  // anything longer is a word
-  if (text.size() > kMostBytes) return false;
-  if (!text.empty() && (text[0] == '+' || text[0] == '-')) text.remove_prefix(1);
-  size_t digits = 0, i = 0;
-  const auto is_digit = [&](size_t at) { return at < text.size() && text[at] >= '0' && text[at] <= '9'; };
-  for (; is_digit(i); ++i) ++digits;
-  if (i < text.size() && text[i] == '.')
-    for (++i; is_digit(i); ++i) ++digits;
-  if (digits == 0) return false;
-  if (i < text.size() && (text[i] == 'e' || text[i] == 'E')) {
-    ++i;
-    if (i < text.size() && (text[i] == '+' || text[i] == '-')) ++i;
-    if (!is_digit(i)) return false;
-    while (is_digit(i)) ++i;
-  }
-  return i == text.size();
-}
-
-// Returns the value of a number; nullopt if it is outside the range of a double.
-std::optional<double> number_of(const Token& token) {
-  const size_t sign = token.text[0] == '+' ? 1 : 0;
-  const char* const end = token.text.data() + token.text.size();
-  double number = 0;
-  if (from_chars(token.text.data() + sign, end, number).ec != std::errc()) return std::nullopt;
-  return number;
+  if (text.size() > kMostBytes || !(is_digit(text.back()) || text.back() == '.')) return false;  // inf, nan
+  if (text.starts_with("+-")) return false;
+  if (text.starts_with('+')) text.remove_prefix(1);
+  const auto [rest, error] = from_chars(text.data(), text.data() + text.size(), value);
+  in_range = error == std::errc();
+  return error != std::errc::invalid_argument && rest == text.data() + text.size();
 }
 
 // Splits a text into tokens, one per call.
@@ -144,9 +133,10 @@ class ExpressionTokenizer {
     if (bare.text == "+") bare.kind = TokenKind::kPlus;
     if (bare.text == "-") bare.kind = TokenKind::kMinus;
     if (bare.text == "*") bare.kind = TokenKind::kTimes;
-    if (!looks_like_number(bare.text)) return bare;
+    bool in_range = true;
+    if (!read_number(bare.text, bare.value, in_range)) return bare;
     bare.kind = TokenKind::kNumber;
-    if (!number_of(bare))
+    if (!in_range)
       return parse_error(text_, "the number " + describe(bare) +
                                     " is outside the range of a double; write one that is nearer to 1");
     return bare;
@@ -203,7 +193,7 @@ class InfixParser {
         return parse_error(text_, "the number ", describe(number), " is not followed by '*'; write ",
                            number.text, " * and a word to use it as a weight, or \"", number.text,
                            "\" to use it as a word");
-      weight *= *number_of(number);
+      weight *= number.value;
       take();
     }
     const Token& token = take();
@@ -275,8 +265,7 @@ class PostfixParser {
       if (is_operator(token)) {
         GLOVE_RETURN_IF_ERROR(apply(token));
       } else {
-        const bool is_number = token.kind == TokenKind::kNumber;
-        operands_.push_back({is_number, is_number ? *number_of(token) : 0, nodes_.size(), &token});
+        operands_.push_back({token.kind == TokenKind::kNumber, token.value, nodes_.size(), &token});
         if (token.kind == TokenKind::kWord) nodes_.push_back({&token, kNoParent, 1});
       }
     }
