@@ -15,6 +15,7 @@
 #include "cpu/cpu_backend.h"
 #include "extension/sqlite_glove.h"
 #include "search/engine.h"
+#include "sql/adapter/arguments.h"
 #include "sql/adapter/boundary.h"
 #include "sql/register.h"
 #include "text/neural/neural_encoder.h"
@@ -30,28 +31,7 @@ SQLITE_EXTENSION_INIT1
 
 namespace {
 
-// What to register with a connection. Each function returns an SQLite code. A new object is a new row.
-using RegisterObject = int (*)(sqlite3*, glove::Engine&);
-constexpr std::initializer_list<RegisterObject> kObjects = {
-    glove::sql::register_glove_nn,         glove::sql::register_glove_models,
-    glove::sql::register_glove_words,      glove::sql::register_glove_stats,
-    glove::sql::register_glove_kmeans,     glove::sql::register_glove_clusters,
-    glove::sql::register_glove_pca,        glove::sql::register_glove_map,
-    glove::sql::register_cos_sim,          glove::sql::register_glove_vec,
-    glove::sql::register_glove_oov,        glove::sql::register_glove_load,
-    glove::sql::register_glove_load_table, glove::sql::register_glove_derive,
-    glove::sql::register_glove_types,      glove::sql::register_glove_project,
-    glove::sql::register_glove_save,       glove::sql::register_glove_atax,
-    glove::sql::register_glove_convolve,   glove::sql::register_glove_density,
-    glove::sql::register_glove_svg,        glove::sql::register_glove_config,
-    glove::sql::register_glove_version,    glove::sql::register_glove_text_vec,
-    glove::sql::register_glove_tokens,     glove::sql::register_glove_mean,
-    glove::sql::register_glove_expand,     glove::sql::register_glove_index,
-    glove::sql::register_glove_indexes,    glove::sql::register_glove_repair,
-    glove::sql::register_glove_keys,       glove::sql::register_glove_recall,
-    glove::sql::register_glove_mmr,        glove::sql::register_glove_pairs,
-    glove::sql::register_glove_groups,
-};
+glove::Engine* process_engine = nullptr;
 
 // Forwards engine warnings to SQLite's error log (SQLITE_CONFIG_LOG; the shell's .log).
 void log_to_sqlite(const std::string& message) {
@@ -80,7 +60,6 @@ std::unique_ptr<glove::Engine> make_engine() {
   return engine;
 }
 
-glove::Engine* process_engine = nullptr;
 #ifndef GLOVE_STATIC
 // The path of this library's file, found before the program changes its folder.
 const std::string* image_path = nullptr;
@@ -99,8 +78,17 @@ void set_up_process(const sqlite3_api_routines* api) {
 }
 
 int register_objects(sqlite3* db) {
-  for (RegisterObject register_object : kObjects)
-    if (const int code = register_object(db, *process_engine); code != SQLITE_OK) return code;
+  using namespace glove::sql;
+  for (const SqlObject* const object :
+       {&kGloveNn,       &kGloveModels,  &kGloveWords,  &kGloveStats,     &kGloveKmeans,  &kGloveClusters,
+        &kGlovePca,      &kGloveMap,     &kCosSim,      &kDotProduct,     &kL2Distance,   &kGloveVec,
+        &kGloveOov,      &kGloveLoad,    &kGloveUnload, &kGloveLoadTable, &kGloveDerive,  &kGloveF16,
+        &kGloveBf16,     &kGloveI8,      &kGloveF32,    &kGloveProject,   &kGloveSave,    &kGloveAtax,
+        &kGloveConvolve, &kGloveDensity, &kGloveSvg,    &kGloveConfig,    &kGloveVersion, &kGloveTextVec,
+        &kGloveEncode,   &kGloveTokens,  &kGloveMean,   &kGloveExpand,    &kGloveIndex,   &kGloveIndexes,
+        &kGloveRepair,   &kGloveAttach,  &kGloveKeys,   &kGloveRecall,    &kGloveMmr,     &kGlovePairs,
+        &kGloveGroups})
+    if (const int code = register_object(db, *process_engine, *object); code != SQLITE_OK) return code;
   return SQLITE_OK;
 }
 

@@ -55,4 +55,10 @@ class Aggregate {
   }
 };
 
+// Returns the aggregate of such a class, for numbers of arguments as in SqlObject.
+template <class State>
+constexpr SqlObject aggregate(const char* name, int fewest, int most, int flags) {
+  return {name, nullptr, fewest, most, flags, nullptr, Aggregate<State>::callbacks()};
+}
+
 }  // namespace glove::sql

@@ -233,44 +233,27 @@ void return_word(sqlite3_context* context, const Vocabulary& vocabulary, int64_t
   return_text(context, word);
 }
 
-namespace {
-
-// Calls create(count, client data) for each number of arguments. SQLite releases the client data when the
-// function is replaced, when the connection closes, or if the call fails.
-template <class Create>
-int register_counts(sqlite3* db, Engine& engine, const char* name, int fewest, int most,
-                    const Create& create) {
+int register_object(sqlite3* db, Engine& engine, const SqlObject& object) {
+  const auto& [name, table, fewest, most, flags, scalar, aggregate] = object;
+  if (table != nullptr) return sqlite3_create_module_v2(db, name, table, &engine, nullptr);
+  const bool is_window = aggregate.value != nullptr && sqlite_has(kSqliteWindowFunctions);
+  const int encoding = SQLITE_UTF8 | flags;
   try {
-    for (int count = fewest; count <= most; ++count)
-      if (const int code = create(count, new ClientData{name, Connection::of(db, engine), nullptr});
-          code != SQLITE_OK)
-        return code;
-    return SQLITE_OK;
+    int code = SQLITE_OK;
+    // SQLite releases the client data when the function is replaced, when the connection closes, or if the
+    // call fails.
+    for (int count = fewest; count <= most && code == SQLITE_OK; ++count) {
+      auto* const data = new ClientData{name, Connection::of(db, engine), nullptr};
+      code = is_window ? sqlite3_create_window_function(db, name, count, encoding, data, aggregate.step,
+                                                        aggregate.finish, aggregate.value, aggregate.inverse,
+                                                        release_client_data)
+                       : sqlite3_create_function_v2(db, name, count, encoding, data, scalar, aggregate.step,
+                                                    aggregate.finish, release_client_data);
+    }
+    return code;
   } catch (const std::bad_alloc&) {
     return SQLITE_NOMEM;
   }
-}
-
-}  // namespace
-
-int register_function(sqlite3* db, Engine& engine, const char* name, int fewest, int most, int flags,
-                      void (*callback)(sqlite3_context*, int, sqlite3_value**)) {
-  return register_counts(db, engine, name, fewest, most, [&](int count, ClientData* data) {
-    return sqlite3_create_function_v2(db, name, count, SQLITE_UTF8 | flags, data, callback, nullptr, nullptr,
-                                      release_client_data);
-  });
-}
-
-int register_aggregate(sqlite3* db, Engine& engine, const char* name, int fewest, int most, int flags,
-                       const AggregateCallbacks& callbacks) {
-  return register_counts(db, engine, name, fewest, most, [&](int count, ClientData* data) {
-    if (callbacks.value == nullptr || !sqlite_has(kSqliteWindowFunctions))
-      return sqlite3_create_function_v2(db, name, count, SQLITE_UTF8 | flags, data, nullptr, callbacks.step,
-                                        callbacks.finish, release_client_data);
-    return sqlite3_create_window_function(db, name, count, SQLITE_UTF8 | flags, data, callbacks.step,
-                                          callbacks.finish, callbacks.value, callbacks.inverse,
-                                          release_client_data);
-  });
 }
 
 }  // namespace glove::sql

@@ -127,11 +127,28 @@ Error named_argument_error(std::string_view object, const Error& error);
 Error no_similarity(std::string_view object, std::string_view name, RowMetric metric,
                     std::string_view remedy);
 
-// Registers `callback` as the function `name`, a literal, for each number of arguments from `fewest` to
-// `most`, with the connection as its client data. `flags` are those of SQLite, without the text encoding.
-// Returns an SQLite code.
-int register_function(sqlite3* db, Engine& engine, const char* name, int fewest, int most, int flags,
-                      void (*callback)(sqlite3_context*, int, sqlite3_value**));
+// The callbacks of an aggregate, which is also a window function unless `inverse` and `value` are null.
+struct AggregateCallbacks {
+  void (*step)(sqlite3_context*, int, sqlite3_value**) = nullptr;
+  void (*inverse)(sqlite3_context*, int, sqlite3_value**) = nullptr;
+  void (*value)(sqlite3_context*) = nullptr;
+  void (*finish)(sqlite3_context*) = nullptr;
+};
+
+// An SQL object of the extension (sql/register.h). The name is a literal.
+struct SqlObject {
+  const char* name;
+  const sqlite3_module* table = nullptr;  // null: a function, for each number of arguments
+  int fewest = 0;                         // from this one
+  int most = 0;                           // to this one
+  int flags = 0;                          // of SQLite, without the text encoding
+  void (*scalar)(sqlite3_context*, int, sqlite3_value**) = nullptr;  // null: an aggregate
+  AggregateCallbacks aggregate = {};
+};
+
+// Adds the object to a connection, which the engine must outlive. Returns an SQLite code. SQLite before 3.25
+// has no window functions; there an aggregate is never one.
+int register_object(sqlite3* db, Engine& engine, const SqlObject& object);
 
 // The callback of SQLite that runs kBody inside guard().
 template <Status (*kBody)(sqlite3_context*, Arguments)>
@@ -139,23 +156,10 @@ void scalar_callback(sqlite3_context* context, int argc, sqlite3_value** argv) n
   guard(context, [&] { return kBody(context, Arguments(argv, static_cast<size_t>(argc))); });
 }
 
-// Registers kBody as the function `name`, as register_function() does. kBody sets the result, which is NULL
-// by default, or returns an error.
+// The function whose results kBody sets, which are NULL by default, or returns an error.
 template <Status (*kBody)(sqlite3_context*, Arguments)>
-int register_scalar_function(sqlite3* db, Engine& engine, const char* name, int fewest, int most, int flags) {
-  return register_function(db, engine, name, fewest, most, flags, scalar_callback<kBody>);
+constexpr SqlObject scalar_function(const char* name, int fewest, int most, int flags) {
+  return {name, nullptr, fewest, most, flags, scalar_callback<kBody>};
 }
-
-// The callbacks of an aggregate, which is also a window function unless `inverse` and `value` are null.
-struct AggregateCallbacks {
-  void (*step)(sqlite3_context*, int, sqlite3_value**);
-  void (*inverse)(sqlite3_context*, int, sqlite3_value**);
-  void (*value)(sqlite3_context*);
-  void (*finish)(sqlite3_context*);
-};
-
-// Does the same for an aggregate. SQLite before 3.25 has no window functions; there it is never one.
-int register_aggregate(sqlite3* db, Engine& engine, const char* name, int fewest, int most, int flags,
-                       const AggregateCallbacks& callbacks);
 
 }  // namespace glove::sql

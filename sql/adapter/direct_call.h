@@ -15,7 +15,7 @@ namespace glove::sql {
 //   database that no statement of the connection reads or writes is not looked at if it cannot be read, or
 //   if looking would begin its part of an open transaction; none of its tables is in use then.
 // A call whose first argument is constant is checked once per run of its statement. The function must have
-// been registered by register_direct_function().
+// been made by direct_function().
 Status check_direct_call(sqlite3_context* context);
 
 // The same for an aggregate, which checks its first row: checks each call.
@@ -30,10 +30,10 @@ void direct_callback(sqlite3_context* context, int argc, sqlite3_value** argv) n
   });
 }
 
-// Does the same as register_scalar_function() for such a function, which direct_call.cpp lists by its name.
+// Returns such a function, like scalar_function(). direct_call.cpp lists it by its name.
 template <Status (*kBody)(sqlite3_context*, Arguments)>
-int register_direct_function(sqlite3* db, Engine& engine, const char* name, int fewest, int most) {
-  return register_function(db, engine, name, fewest, most, SQLITE_DIRECTONLY, direct_callback<kBody>);
+constexpr SqlObject direct_function(const char* name, int fewest, int most) {
+  return {name, nullptr, fewest, most, SQLITE_DIRECTONLY, direct_callback<kBody>};
 }
 
 }  // namespace glove::sql

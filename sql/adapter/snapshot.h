@@ -5,9 +5,7 @@
 //     static constexpr const char* kSchema = "CREATE TABLE glove_t(a TEXT, b INTEGER)";
 //     static Result<std::vector<SnapshotRow>> rows(Engine& engine);   // or rows(Connection& connection);
 //   };  // rows() is called from the thread of the scan
-//   int register_glove_t(sqlite3* db, Engine& engine) {
-//     return vtab::register_table<vtab::Snapshot<Definition>>(db, engine);
-//   }
+//   constexpr SqlObject kGloveT = vtab::table_object<vtab::Snapshot<Definition>>();
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@
 //       Result<int64_t> rowid();                                          // xRowid
 //     };
 //   };
-//   int register_glove_t(sqlite3* db, Engine& engine) { return vtab::register_table<T>(db, engine); }
+//   constexpr SqlObject kGloveT = vtab::table_object<T>();
 //
 // Two optional members of Cursor let a table return values from memory without a guard, whose cost per row is
 // measurable. They are noexcept, and must not call anything that can throw or that allocates in C++:
@@ -290,11 +290,10 @@ inline constexpr sqlite3_module kModule = Callbacks<Table>::make_module();
 
 }  // namespace detail
 
-// Registers the table, or the module of tables that users create, with the connection. Returns an SQLite
-// code. `engine` must outlive the connection.
+// Returns the table, or the module of tables that users create, to be registered.
 template <class Table>
-int register_table(sqlite3* db, Engine& engine) {
-  return sqlite3_create_module_v2(db, Table::kName, &detail::kModule<Table>, &engine, nullptr);
+constexpr SqlObject table_object() {
+  return {Table::kName, &detail::kModule<Table>};
 }
 
 }  // namespace glove::sql::vtab

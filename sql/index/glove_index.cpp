@@ -411,10 +411,8 @@ class LiveIndex final : public nn::RankedTable, private nn::RowKeys {
 
 }  // namespace
 
-int register_glove_index(sqlite3* db, Engine& engine) {
-  // Not INNOCUOUS and not DIRECTONLY, for the reasons of glove_nn. Its triggers use neither the module nor
-  // any function of this extension.
-  return vtab::register_table<LiveIndex>(db, engine);
-}
+// Not INNOCUOUS and not DIRECTONLY, for the reasons of glove_nn. Its triggers use neither the module nor
+// any function of this extension.
+constexpr SqlObject kGloveIndex = vtab::table_object<LiveIndex>();
 
 }  // namespace glove::sql

@@ -196,9 +196,7 @@ struct GloveIndexes {
 
 }  // namespace
 
-int register_glove_indexes(sqlite3* db, Engine& engine) {
-  // Neither INNOCUOUS nor DIRECTONLY, for the reasons of glove_stats.
-  return vtab::register_table<vtab::Snapshot<GloveIndexes>>(db, engine);
-}
+// Neither INNOCUOUS nor DIRECTONLY, for the reasons of glove_stats.
+constexpr SqlObject kGloveIndexes = vtab::table_object<vtab::Snapshot<GloveIndexes>>();
 
 }  // namespace glove::sql

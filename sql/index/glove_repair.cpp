@@ -180,10 +180,8 @@ Status attach(sqlite3_context* context, Arguments arguments) {
 
 }  // namespace
 
-int register_glove_repair(sqlite3* db, Engine& engine) {
-  // DIRECTONLY, because they change the schema, and glove_repair reads the whole table.
-  const int code = register_direct_function<repair>(db, engine, kRepair, 1, 1);
-  return code != SQLITE_OK ? code : register_direct_function<attach>(db, engine, kAttach, 0, 1);
-}
+// DIRECTONLY, because they change the schema, and glove_repair reads the whole table.
+constexpr SqlObject kGloveRepair = direct_function<repair>(kRepair, 1, 1);
+constexpr SqlObject kGloveAttach = direct_function<attach>(kAttach, 0, 1);
 
 }  // namespace glove::sql

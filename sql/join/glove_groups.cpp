@@ -111,9 +111,7 @@ class GroupRows {
 
 }  // namespace
 
-int register_glove_groups(sqlite3* db, Engine& engine) {
-  // Neither INNOCUOUS nor DIRECTONLY, for the reasons of glove_nn.
-  return vtab::register_table<FitTable<GroupRows>>(db, engine);
-}
+// Neither INNOCUOUS nor DIRECTONLY, for the reasons of glove_nn.
+constexpr SqlObject kGloveGroups = vtab::table_object<FitTable<GroupRows>>();
 
 }  // namespace glove::sql

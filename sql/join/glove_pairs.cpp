@@ -106,9 +106,7 @@ class PairsTable {
 
 }  // namespace
 
-int register_glove_pairs(sqlite3* db, Engine& engine) {
-  // Neither INNOCUOUS nor DIRECTONLY, for the reasons of glove_nn.
-  return vtab::register_table<PairsTable>(db, engine);
-}
+// Neither INNOCUOUS nor DIRECTONLY, for the reasons of glove_nn.
+constexpr SqlObject kGlovePairs = vtab::table_object<PairsTable>();
 
 }  // namespace glove::sql

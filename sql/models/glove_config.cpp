@@ -40,10 +40,8 @@ Status glove_config(sqlite3_context* context, Arguments arguments) {
 
 }  // namespace
 
-int register_glove_config(sqlite3* db, Engine& engine) {
-  // Direct-only, because it changes the process, so no view, trigger or default of a database file may call
-  // it.
-  return register_direct_function<glove_config>(db, engine, "glove_config", 1, 2);
-}
+// Direct-only, because it changes the process, so no view, trigger or default of a database file may call
+// it.
+constexpr SqlObject kGloveConfig = direct_function<glove_config>("glove_config", 1, 2);
 
 }  // namespace glove::sql

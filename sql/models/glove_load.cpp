@@ -56,12 +56,9 @@ Status glove_unload(sqlite3_context* context, Arguments arguments) {
 
 }  // namespace
 
-int register_glove_load(sqlite3* db, Engine& engine) {
-  // Direct-only, because glove_load opens any file that the process may read, and both change what every
-  // connection of the process sees, so no view, trigger or default of a database file may call them.
-  const int code = register_direct_function<glove_load>(db, engine, "glove_load", 1, 3);
-  if (code != SQLITE_OK) return code;
-  return register_direct_function<glove_unload>(db, engine, "glove_unload", 1, 1);
-}
+// Direct-only, because glove_load opens any file that the process may read, and both change what every
+// connection of the process sees, so no view, trigger or default of a database file may call them.
+constexpr SqlObject kGloveLoad = direct_function<glove_load>("glove_load", 1, 3);
+constexpr SqlObject kGloveUnload = direct_function<glove_unload>("glove_unload", 1, 1);
 
 }  // namespace glove::sql

@@ -145,10 +145,8 @@ Status glove_load_table(sqlite3_context* context, Arguments arguments) {
 
 }  // namespace
 
-int register_glove_load_table(sqlite3* db, Engine& engine) {
-  // Direct-only, because it runs any SELECT and changes what every connection of the process sees, so no
-  // view, trigger or default of a database file may call it.
-  return register_direct_function<glove_load_table>(db, engine, "glove_load_table", 2, 3);
-}
+// Direct-only, because it runs any SELECT and changes what every connection of the process sees, so no
+// view, trigger or default of a database file may call it.
+constexpr SqlObject kGloveLoadTable = direct_function<glove_load_table>("glove_load_table", 2, 3);
 
 }  // namespace glove::sql

@@ -54,10 +54,8 @@ struct GloveModels {
 
 }  // namespace
 
-int register_glove_models(sqlite3* db, Engine& engine) {
-  // Not INNOCUOUS, because an untrusted schema must not see paths and devices. Not DIRECTONLY, because it
-  // changes nothing.
-  return vtab::register_table<vtab::Snapshot<GloveModels>>(db, engine);
-}
+// Not INNOCUOUS, because an untrusted schema must not see paths and devices. Not DIRECTONLY, because it
+// changes nothing.
+constexpr SqlObject kGloveModels = vtab::table_object<vtab::Snapshot<GloveModels>>();
 
 }  // namespace glove::sql

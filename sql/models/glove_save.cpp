@@ -46,9 +46,7 @@ Status glove_save(sqlite3_context* context, Arguments arguments) {
 
 }  // namespace
 
-int register_glove_save(sqlite3* db, Engine& engine) {
-  // Direct-only, because it writes a file, so no view, trigger or default of a database file may call it.
-  return register_direct_function<glove_save>(db, engine, "glove_save", 2, 3);
-}
+// Direct-only, because it writes a file, so no view, trigger or default of a database file may call it.
+constexpr SqlObject kGloveSave = direct_function<glove_save>("glove_save", 2, 3);
 
 }  // namespace glove::sql

@@ -64,10 +64,8 @@ struct GloveStats {
 
 }  // namespace
 
-int register_glove_stats(sqlite3* db, Engine& engine) {
-  // Not INNOCUOUS, because it shows the searches of other connections of the process, which an untrusted
-  // schema must not read. Not DIRECTONLY, because it changes nothing.
-  return vtab::register_table<vtab::Snapshot<GloveStats>>(db, engine);
-}
+// Not INNOCUOUS, because it shows the searches of other connections of the process, which an untrusted
+// schema must not read. Not DIRECTONLY, because it changes nothing.
+constexpr SqlObject kGloveStats = vtab::table_object<vtab::Snapshot<GloveStats>>();
 
 }  // namespace glove::sql

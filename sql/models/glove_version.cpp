@@ -31,10 +31,8 @@ Status glove_version(sqlite3_context* context, Arguments) {
 
 }  // namespace
 
-int register_glove_version(sqlite3* db, Engine& engine) {
-  // Neither DETERMINISTIC nor INNOCUOUS, because it describes the machine and queries its devices at first
-  // use. Not DIRECTONLY, because it changes nothing.
-  return register_scalar_function<glove_version>(db, engine, "glove_version", 0, 0, 0);
-}
+// Neither DETERMINISTIC nor INNOCUOUS, because it describes the machine and queries its devices at first
+// use. Not DIRECTONLY, because it changes nothing.
+constexpr SqlObject kGloveVersion = scalar_function<glove_version>("glove_version", 0, 0, 0);
 
 }  // namespace glove::sql

@@ -309,10 +309,8 @@ WordCursor::WordCursor(GloveWords& table, Connection::Pin& models)
 
 }  // namespace
 
-int register_glove_words(sqlite3* db, Engine& engine) {
-  // Not INNOCUOUS, because it depends on the models of the process and may open $GLOVE_MODEL, so an untrusted
-  // schema must not read it. Not DIRECTONLY, because it writes nothing.
-  return vtab::register_table<GloveWords>(db, engine);
-}
+// Not INNOCUOUS, because it depends on the models of the process and may open $GLOVE_MODEL, so an untrusted
+// schema must not read it. Not DIRECTONLY, because it writes nothing.
+constexpr SqlObject kGloveWords = vtab::table_object<GloveWords>();
 
 }  // namespace glove::sql

@@ -190,25 +190,21 @@ Status compare_values(sqlite3_context* context, Arguments arguments) {
   return Status();
 }
 
+// DETERMINISTIC, because within a statement equal arguments return equal bits unless a model is loaded
+// meanwhile. Generated columns and indexes on expressions require the flag; the values that they store do
+// not change when another model is loaded (see docs/sql.md). Not INNOCUOUS, because the result depends on
+// the models of the process and the first use may open $GLOVE_MODEL. An untrusted schema must not call it,
+// which trusted_schema=OFF enforces. Not DIRECTONLY, because it writes nothing and opens only the file that
+// the user named, so views and triggers of a trusted schema may use it.
+template <RowMetric kMetric>
+constexpr SqlObject comparison() {
+  return scalar_function<compare_values<kMetric>>(name_of(kMetric).data(), 2, 3, SQLITE_DETERMINISTIC);
+}
+
 }  // namespace
 
-int register_cos_sim(sqlite3* db, Engine& engine) {
-  // DETERMINISTIC, because within a statement equal arguments return equal bits unless a model is loaded
-  // meanwhile. Generated columns and indexes on expressions require the flag; the values that they store do
-  // not change when another model is loaded (see docs/sql.md). Not INNOCUOUS, because the result depends on
-  // the models of the process and the first use may open $GLOVE_MODEL. An untrusted schema must not call it,
-  // which trusted_schema=OFF enforces. Not DIRECTONLY, because it writes nothing and opens only the file that
-  // the user named, so views and triggers of a trusted schema may use it.
-  using M = RowMetric;
-  int rc = register_scalar_function<compare_values<M::kCosine>>(db, engine, name_of(M::kCosine).data(), 2, 3,
-                                                                SQLITE_DETERMINISTIC);
-  if (rc == SQLITE_OK)
-    rc = register_scalar_function<compare_values<M::kDot>>(db, engine, name_of(M::kDot).data(), 2, 3,
-                                                           SQLITE_DETERMINISTIC);
-  if (rc == SQLITE_OK)
-    rc = register_scalar_function<compare_values<M::kL2>>(db, engine, name_of(M::kL2).data(), 2, 3,
-                                                          SQLITE_DETERMINISTIC);
-  return rc;
-}
+constexpr SqlObject kCosSim = comparison<RowMetric::kCosine>();
+constexpr SqlObject kDotProduct = comparison<RowMetric::kDot>();
+constexpr SqlObject kL2Distance = comparison<RowMetric::kL2>();
 
 }  // namespace glove::sql

@@ -83,10 +83,8 @@ class KeyState {
 
 }  // namespace
 
-int register_glove_keys(sqlite3* db, Engine& engine) {
-  // INNOCUOUS and DETERMINISTIC, because the result depends on nothing but the arguments.
-  return register_aggregate(db, engine, "glove_keys", -1, -1, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
-                            Aggregate<KeyState>::callbacks());
-}
+// INNOCUOUS and DETERMINISTIC, because the result depends on nothing but the arguments.
+constexpr SqlObject kGloveKeys =
+    aggregate<KeyState>("glove_keys", -1, -1, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS);
 
 }  // namespace glove::sql

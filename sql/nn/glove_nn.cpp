@@ -101,10 +101,8 @@ class GloveNn final : public nn::RankedTable {
 
 }  // namespace
 
-int register_glove_nn(sqlite3* db, Engine& engine) {
-  // Not INNOCUOUS, because the result depends on the models that the process has loaded. Not DIRECTONLY,
-  // because it changes nothing, so views and triggers of a trusted schema may use it.
-  return vtab::register_table<GloveNn>(db, engine);
-}
+// Not INNOCUOUS, because the result depends on the models that the process has loaded. Not DIRECTONLY,
+// because it changes nothing, so views and triggers of a trusted schema may use it.
+constexpr SqlObject kGloveNn = vtab::table_object<GloveNn>();
 
 }  // namespace glove::sql

@@ -52,11 +52,9 @@ Status glove_oov(sqlite3_context* context, Arguments arguments) {
 
 }  // namespace
 
-int register_glove_oov(sqlite3* db, Engine& engine) {
-  // The same flags as cos_sim, for the same reasons, and RESULT_SUBTYPE because the result is marked as JSON
-  // (SQLite before 3.45 ignores the flag).
-  return register_scalar_function<glove_oov>(db, engine, "glove_oov", 1, 2,
-                                             SQLITE_DETERMINISTIC | SQLITE_RESULT_SUBTYPE);
-}
+// The same flags as cos_sim, for the same reasons, and RESULT_SUBTYPE because the result is marked as JSON
+// (SQLite before 3.45 ignores the flag).
+constexpr SqlObject kGloveOov =
+    scalar_function<glove_oov>("glove_oov", 1, 2, SQLITE_DETERMINISTIC | SQLITE_RESULT_SUBTYPE);
 
 }  // namespace glove::sql

@@ -68,19 +68,17 @@ Status glove_f32(sqlite3_context* context, Arguments arguments) {
   return return_vector(context, std::span<const float>(vector), kFunction);
 }
 
+// INNOCUOUS, because the results depend on the arguments alone.
+constexpr int kTypesFlags = SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
+
 }  // namespace
 
-int register_glove_types(sqlite3* db, Engine& engine) {
-  // INNOCUOUS, because the results depend on the arguments alone.
-  constexpr int kFlags = SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS;
-  using T = ElementType;
-  for (const int code :
-       {register_scalar_function<glove_narrow<T::kFloat16>>(db, engine, "glove_f16", 1, 1, kFlags),
-        register_scalar_function<glove_narrow<T::kBFloat16>>(db, engine, "glove_bf16", 1, 1, kFlags),
-        register_scalar_function<glove_narrow<T::kInt8>>(db, engine, "glove_i8", 1, 2, kFlags),
-        register_scalar_function<glove_f32>(db, engine, "glove_f32", 2, 2, kFlags)})
-    if (code != SQLITE_OK) return code;
-  return SQLITE_OK;
-}
+constexpr SqlObject kGloveF16 =
+    scalar_function<glove_narrow<ElementType::kFloat16>>("glove_f16", 1, 1, kTypesFlags);
+constexpr SqlObject kGloveBf16 =
+    scalar_function<glove_narrow<ElementType::kBFloat16>>("glove_bf16", 1, 1, kTypesFlags);
+constexpr SqlObject kGloveI8 =
+    scalar_function<glove_narrow<ElementType::kInt8>>("glove_i8", 1, 2, kTypesFlags);
+constexpr SqlObject kGloveF32 = scalar_function<glove_f32>("glove_f32", 2, 2, kTypesFlags);
 
 }  // namespace glove::sql

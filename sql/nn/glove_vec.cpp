@@ -39,9 +39,7 @@ Status glove_vec(sqlite3_context* context, Arguments arguments) {
 
 }  // namespace
 
-int register_glove_vec(sqlite3* db, Engine& engine) {
-  // The same flags as cos_sim, for the same reasons.
-  return register_scalar_function<glove_vec>(db, engine, "glove_vec", 1, 2, SQLITE_DETERMINISTIC);
-}
+// The same flags as cos_sim, for the same reasons.
+constexpr SqlObject kGloveVec = scalar_function<glove_vec>("glove_vec", 1, 2, SQLITE_DETERMINISTIC);
 
 }  // namespace glove::sql

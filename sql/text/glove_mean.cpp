@@ -131,10 +131,7 @@ Status MeanState::result(sqlite3_context* context) {
 
 }  // namespace
 
-int register_glove_mean(sqlite3* db, Engine& engine) {
-  // The flags of cos_sim, for the same reasons.
-  return register_aggregate(db, engine, "glove_mean", 1, 3, SQLITE_DETERMINISTIC,
-                            Aggregate<MeanState>::callbacks());
-}
+// The flags of cos_sim, for the same reasons.
+constexpr SqlObject kGloveMean = aggregate<MeanState>("glove_mean", 1, 3, SQLITE_DETERMINISTIC);
 
 }  // namespace glove::sql

@@ -66,12 +66,9 @@ Status glove_encode(sqlite3_context* context, Arguments arguments) {
 
 }  // namespace
 
-int register_glove_text_vec(sqlite3* db, Engine& engine) {
-  // The flags of cos_sim, for the same reasons.
-  const int code =
-      register_scalar_function<glove_text_vec>(db, engine, "glove_text_vec", 1, 3, SQLITE_DETERMINISTIC);
-  if (code != SQLITE_OK) return code;
-  return register_scalar_function<glove_encode>(db, engine, "glove_encode", 1, 3, 0);
-}
+// The flags of cos_sim, for the same reasons.
+constexpr SqlObject kGloveTextVec =
+    scalar_function<glove_text_vec>("glove_text_vec", 1, 3, SQLITE_DETERMINISTIC);
+constexpr SqlObject kGloveEncode = scalar_function<glove_encode>("glove_encode", 1, 3, 0);
 
 }  // namespace glove::sql

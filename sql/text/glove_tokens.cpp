@@ -103,9 +103,7 @@ class GloveTokens::Cursor {
 
 }  // namespace
 
-int register_glove_tokens(sqlite3* db, Engine& engine) {
-  // No security flag, as glove_nn: it depends on the models, and changes nothing.
-  return vtab::register_table<GloveTokens>(db, engine);
-}
+// No security flag, as glove_nn: it depends on the models, and changes nothing.
+constexpr SqlObject kGloveTokens = vtab::table_object<GloveTokens>();
 
 }  // namespace glove::sql

@@ -15,7 +15,7 @@
 //     int64_t id(int64_t row) const;  // what tells the rows of a fit apart, from 0 to 2^31 - 1
 //   };
 //
-// vtab::register_table<FitTable<Rows>>(db, engine) registers it.
+// vtab::table_object<FitTable<Rows>>() makes it an SQL object.
 #pragma once
 
 #include <cstdint>

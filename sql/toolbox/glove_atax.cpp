@@ -48,9 +48,7 @@ Status glove_atax(sqlite3_context* context, Arguments arguments) {
 
 }  // namespace
 
-int register_glove_atax(sqlite3* db, Engine& engine) {
-  // The same flags as cos_sim, for the same reasons.
-  return register_scalar_function<glove_atax>(db, engine, "glove_atax", 1, 2, SQLITE_DETERMINISTIC);
-}
+// The same flags as cos_sim, for the same reasons.
+constexpr SqlObject kGloveAtax = scalar_function<glove_atax>("glove_atax", 1, 2, SQLITE_DETERMINISTIC);
 
 }  // namespace glove::sql

@@ -66,9 +66,7 @@ class ClusterRows : public KMeansRows {
 
 }  // namespace
 
-int register_glove_clusters(sqlite3* db, Engine& engine) {
-  // No security flag, as glove_nn: it depends on the models, and changes nothing.
-  return vtab::register_table<FitTable<ClusterRows>>(db, engine);
-}
+// No security flag, as glove_nn: it depends on the models, and changes nothing.
+constexpr SqlObject kGloveClusters = vtab::table_object<FitTable<ClusterRows>>();
 
 }  // namespace glove::sql

@@ -32,11 +32,9 @@ Status glove_convolve(sqlite3_context* context, Arguments arguments) {
 
 }  // namespace
 
-int register_glove_convolve(sqlite3* db, Engine& engine) {
-  // INNOCUOUS and DETERMINISTIC, because the result depends on nothing but the arguments. RESULT_SUBTYPE,
-  // because the result is marked as JSON.
-  return register_scalar_function<glove_convolve>(
-      db, engine, "glove_convolve", 2, 2, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS | SQLITE_RESULT_SUBTYPE);
-}
+// INNOCUOUS and DETERMINISTIC, because the result depends on nothing but the arguments. RESULT_SUBTYPE,
+// because the result is marked as JSON.
+constexpr SqlObject kGloveConvolve = scalar_function<glove_convolve>(
+    "glove_convolve", 2, 2, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS | SQLITE_RESULT_SUBTYPE);
 
 }  // namespace glove::sql

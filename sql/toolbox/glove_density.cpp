@@ -72,12 +72,9 @@ Status DensityRows::result(sqlite3_context* context) {
 
 }  // namespace
 
-int register_glove_density(sqlite3* db, Engine& engine) {
-  // INNOCUOUS and DETERMINISTIC, because the result depends on nothing but the arguments. RESULT_SUBTYPE,
-  // because the result is marked as JSON.
-  return register_aggregate(db, engine, "glove_density", 2, 3,
-                            SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS | SQLITE_RESULT_SUBTYPE,
-                            Aggregate<DensityRows>::callbacks());
-}
+// INNOCUOUS and DETERMINISTIC, because the result depends on nothing but the arguments. RESULT_SUBTYPE,
+// because the result is marked as JSON.
+constexpr SqlObject kGloveDensity = aggregate<DensityRows>(
+    "glove_density", 2, 3, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS | SQLITE_RESULT_SUBTYPE);
 
 }  // namespace glove::sql

@@ -121,10 +121,8 @@ Status glove_derive(sqlite3_context* context, Arguments arguments) {
 
 }  // namespace
 
-int register_glove_derive(sqlite3* db, Engine& engine) {
-  // Direct-only, because it changes what every connection of the process sees, so no view, trigger or default
-  // of a database file may call it.
-  return register_direct_function<glove_derive>(db, engine, "glove_derive", 2, 3);
-}
+// Direct-only, because it changes what every connection of the process sees, so no view, trigger or default
+// of a database file may call it.
+constexpr SqlObject kGloveDerive = direct_function<glove_derive>("glove_derive", 2, 3);
 
 }  // namespace glove::sql

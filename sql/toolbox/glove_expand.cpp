@@ -89,9 +89,7 @@ Status glove_expand(sqlite3_context* context, Arguments arguments) {
 
 }  // namespace
 
-int register_glove_expand(sqlite3* db, Engine& engine) {
-  // The flags of cos_sim, for the same reasons.
-  return register_scalar_function<glove_expand>(db, engine, "glove_expand", 2, 4, SQLITE_DETERMINISTIC);
-}
+// The flags of cos_sim, for the same reasons.
+constexpr SqlObject kGloveExpand = scalar_function<glove_expand>("glove_expand", 2, 4, SQLITE_DETERMINISTIC);
 
 }  // namespace glove::sql

@@ -55,9 +55,7 @@ class MemberRows : public KMeansRows {
 
 }  // namespace
 
-int register_glove_kmeans(sqlite3* db, Engine& engine) {
-  // No security flag, as glove_nn: it depends on the models, and changes nothing.
-  return vtab::register_table<FitTable<MemberRows>>(db, engine);
-}
+// No security flag, as glove_nn: it depends on the models, and changes nothing.
+constexpr SqlObject kGloveKmeans = vtab::table_object<FitTable<MemberRows>>();
 
 }  // namespace glove::sql

@@ -182,9 +182,7 @@ class MapRows {
 
 }  // namespace
 
-int register_glove_map(sqlite3* db, Engine& engine) {
-  // No security flag, as glove_nn: it depends on the models, and changes nothing.
-  return vtab::register_table<FitTable<MapRows>>(db, engine);
-}
+// No security flag, as glove_nn: it depends on the models, and changes nothing.
+constexpr SqlObject kGloveMap = vtab::table_object<FitTable<MapRows>>();
 
 }  // namespace glove::sql

@@ -245,9 +245,7 @@ class MmrRows {
 
 }  // namespace
 
-int register_glove_mmr(sqlite3* db, Engine& engine) {
-  // Neither INNOCUOUS nor DIRECTONLY, for the reasons of glove_nn.
-  return vtab::register_table<FitTable<MmrRows>>(db, engine);
-}
+// Neither INNOCUOUS nor DIRECTONLY, for the reasons of glove_nn.
+constexpr SqlObject kGloveMmr = vtab::table_object<FitTable<MmrRows>>();
 
 }  // namespace glove::sql

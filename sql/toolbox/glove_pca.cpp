@@ -98,9 +98,7 @@ class PcaRows {
 
 }  // namespace
 
-int register_glove_pca(sqlite3* db, Engine& engine) {
-  // No security flag, as glove_nn: it depends on the models, and changes nothing.
-  return vtab::register_table<FitTable<PcaRows>>(db, engine);
-}
+// No security flag, as glove_nn: it depends on the models, and changes nothing.
+constexpr SqlObject kGlovePca = vtab::table_object<FitTable<PcaRows>>();
 
 }  // namespace glove::sql

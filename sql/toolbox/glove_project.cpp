@@ -40,9 +40,8 @@ Status glove_project(sqlite3_context* context, Arguments arguments) {
 
 }  // namespace
 
-int register_glove_project(sqlite3* db, Engine& engine) {
-  // The same flags as cos_sim, for the same reasons.
-  return register_scalar_function<glove_project>(db, engine, "glove_project", 2, 2, SQLITE_DETERMINISTIC);
-}
+// The same flags as cos_sim, for the same reasons.
+constexpr SqlObject kGloveProject =
+    scalar_function<glove_project>("glove_project", 2, 2, SQLITE_DETERMINISTIC);
 
 }  // namespace glove::sql

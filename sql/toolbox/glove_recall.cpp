@@ -171,9 +171,7 @@ class RecallRows {
 
 }  // namespace
 
-int register_glove_recall(sqlite3* db, Engine& engine) {
-  return register_aggregate(db, engine, "glove_recall", 4, 4, SQLITE_DIRECTONLY | SQLITE_RESULT_SUBTYPE,
-                            Aggregate<RecallRows>::callbacks());
-}
+constexpr SqlObject kGloveRecall =
+    aggregate<RecallRows>("glove_recall", 4, 4, SQLITE_DIRECTONLY | SQLITE_RESULT_SUBTYPE);
 
 }  // namespace glove::sql

@@ -127,10 +127,8 @@ Status SvgRows::result(sqlite3_context* context) {
 
 }  // namespace
 
-int register_glove_svg(sqlite3* db, Engine& engine) {
-  // INNOCUOUS and DETERMINISTIC, because the result depends on nothing but the arguments and their order.
-  return register_aggregate(db, engine, "glove_svg", 4, 5, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS,
-                            Aggregate<SvgRows>::callbacks());
-}
+// INNOCUOUS and DETERMINISTIC, because the result depends on nothing but the arguments and their order.
+constexpr SqlObject kGloveSvg =
+    aggregate<SvgRows>("glove_svg", 4, 5, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS);
 
 }  // namespace glove::sql
