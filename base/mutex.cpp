@@ -7,26 +7,21 @@
 namespace glove {
 namespace {
 
-// All existing mutexes. Never freed, because mutexes of static objects unregister when the process ends.
+// All existing mutexes. Those of static objects unregister when the process ends.
 struct Registry {
   Mutex mutex;  // locked before any of `mutexes`, and during a fork
   std::vector<ForkSafeMutex*> mutexes GLOVE_GUARDED_BY(mutex);
 };
 
-Registry& registry() {
-  static Registry* const instance = new Registry;
-  return *instance;
-}
-
 // Not checked: the lock is held from one function to the other, over the fork.
 void lock_all() GLOVE_NOT_CHECKED {
-  registry().mutex.lock();
-  for (ForkSafeMutex* const mutex : registry().mutexes) mutex->lock();
+  never_freed<Registry>().mutex.lock();
+  for (ForkSafeMutex* const mutex : never_freed<Registry>().mutexes) mutex->lock();
 }
 
 void unlock_all() GLOVE_NOT_CHECKED {
-  for (ForkSafeMutex* const mutex : registry().mutexes) mutex->unlock();
-  registry().mutex.unlock();
+  for (ForkSafeMutex* const mutex : never_freed<Registry>().mutexes) mutex->unlock();
+  never_freed<Registry>().mutex.unlock();
 }
 
 }  // namespace
@@ -37,13 +32,13 @@ ForkSafeMutex::ForkSafeMutex() {
     return true;
   }();
   (void)registered;
-  const Lock lock(registry().mutex);
-  registry().mutexes.push_back(this);
+  const Lock lock(never_freed<Registry>().mutex);
+  never_freed<Registry>().mutexes.push_back(this);
 }
 
 ForkSafeMutex::~ForkSafeMutex() {
-  const Lock lock(registry().mutex);
-  std::erase(registry().mutexes, this);
+  const Lock lock(never_freed<Registry>().mutex);
+  std::erase(never_freed<Registry>().mutexes, this);
 }
 
 }  // namespace glove

@@ -130,4 +130,12 @@ class GLOVE_MUTEX ForkSafeMutex {
   SystemMutex mutex_;  // without attributes, because lock() and unlock() carry them
 };
 
+// The only such T, which the first call makes and nobody frees, because threads, connections and models may
+// outlive static objects.
+template <class T>
+T& never_freed() {
+  static T* const instance = new T;
+  return *instance;
+}
+
 }  // namespace glove

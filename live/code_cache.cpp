@@ -14,11 +14,6 @@ int64_t size_of(const CodeBlock& block) {
 
 }  // namespace
 
-CodeCache& CodeCache::instance() {
-  static CodeCache* const cache = new CodeCache;  // never freed: segments may outlive statics
-  return *cache;
-}
-
 void CodeCache::begin_scan(const Segment& segment) {
   const Lock lock(mutex_);
   kept_[&segment].last_scan = ++scans_;

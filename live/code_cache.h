@@ -21,7 +21,7 @@ using CodeBlock = std::shared_ptr<const HugePageBuffer<char>>;
 // reads few, take the places of the others.
 class CodeCache {
  public:
-  static CodeCache& instance();
+  static CodeCache& instance() { return never_freed<CodeCache>(); }
 
   // To be called before a scan of a segment.
   void begin_scan(const Segment& segment);

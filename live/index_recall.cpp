@@ -62,11 +62,6 @@ struct SharedRecalls {
   std::deque<Entry> entries GLOVE_GUARDED_BY(mutex);
 };
 
-SharedRecalls& shared_recalls() {
-  static SharedRecalls* const instance = new SharedRecalls;  // never freed: connections may outlive statics
-  return *instance;
-}
-
 // The rows of a segment, known by their codes. Keeps a copy of these in which a row's are adjacent, because a
 // calibration multiplies each row many times.
 class SegmentRows final : public CalibrationRows {
@@ -144,21 +139,21 @@ class SegmentRows final : public CalibrationRows {
 }  // namespace
 
 IndexRecallPtr find_recall(const std::string& key) {
-  const Lock lock(shared_recalls().mutex);
-  return shared_recalls().entry(key).recall.lock();
+  const Lock lock(never_freed<SharedRecalls>().mutex);
+  return never_freed<SharedRecalls>().entry(key).recall.lock();
 }
 
 IndexRecallPtr share_recall(const std::string& key, IndexRecallPtr recall) {
-  const Lock lock(shared_recalls().mutex);
-  SharedRecalls::Entry& entry = shared_recalls().entry(key);
+  const Lock lock(never_freed<SharedRecalls>().mutex);
+  SharedRecalls::Entry& entry = never_freed<SharedRecalls>().entry(key);
   if (IndexRecallPtr known = entry.recall.lock()) return known;
   entry.recall = recall;
   return recall;
 }
 
 std::shared_ptr<RecallAudit> audit_of_recall(const std::string& key) {
-  const Lock lock(shared_recalls().mutex);
-  return shared_recalls().entry(key).audit;
+  const Lock lock(never_freed<SharedRecalls>().mutex);
+  return never_freed<SharedRecalls>().entry(key).audit;
 }
 
 HugePageBuffer<char> IndexRecall::bytes_of(const RecallArrays& arrays, int64_t rows, const Lists& lists) {

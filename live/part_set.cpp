@@ -47,11 +47,6 @@ struct SharedSets {
   std::vector<std::pair<Engine*, std::weak_ptr<const PartSet>>> sets GLOVE_GUARDED_BY(mutex);
 };
 
-SharedSets& shared_sets() {
-  static SharedSets* const instance = new SharedSets;  // never freed: connections may outlive statics
-  return *instance;
-}
-
 }  // namespace
 
 PartSet::PartSet(Engine& engine, Segments segments, IndexRecallPtr recall) : recall_(std::move(recall)) {
@@ -64,9 +59,9 @@ PartSet::PartSet(Engine& engine, Segments segments, IndexRecallPtr recall) : rec
 PartSetPtr find_part_set(Engine& engine, const std::vector<SegmentPtr>& segments,
                          const IndexRecallPtr& recall, bool whole) {
   std::vector<PartSetPtr> held;  // released when no lock is held
-  const Lock lock(shared_sets().mutex);
-  held.reserve(shared_sets().sets.size());
-  for (const auto& [owner, set] : shared_sets().sets) {
+  const Lock lock(never_freed<SharedSets>().mutex);
+  held.reserve(never_freed<SharedSets>().sets.size());
+  for (const auto& [owner, set] : never_freed<SharedSets>().sets) {
     held.push_back(set.lock());
     if (owner != &engine || held.back() == nullptr || held.back()->recall() != recall) continue;
     const Segments& found = held.back()->segments();
@@ -80,9 +75,9 @@ PartSetPtr share_part_set(Engine& engine, const std::vector<SegmentPtr>& segment
                           const IndexRecallPtr& recall) {
   if (PartSetPtr found = find_part_set(engine, segments, recall, true)) return found;
   auto fresh = std::make_shared<const PartSet>(engine, segments, recall);
-  const Lock lock(shared_sets().mutex);
-  std::erase_if(shared_sets().sets, [](const auto& entry) { return entry.second.expired(); });
-  shared_sets().sets.emplace_back(&engine, fresh);
+  const Lock lock(never_freed<SharedSets>().mutex);
+  std::erase_if(never_freed<SharedSets>().sets, [](const auto& entry) { return entry.second.expired(); });
+  never_freed<SharedSets>().sets.emplace_back(&engine, fresh);
   return fresh;
 }
 

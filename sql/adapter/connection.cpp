@@ -15,16 +15,10 @@ struct Connections {
   std::map<sqlite3*, std::weak_ptr<Connection>> by_handle GLOVE_GUARDED_BY(mutex);
 };
 
-Connections& connections() {
-  static Connections* const instance =
-      new Connections;  // never freed: connections may outlive static destruction
-  return *instance;
-}
-
 }  // namespace
 
 std::shared_ptr<Connection> Connection::of(sqlite3* db, Engine& engine) {
-  Connections& all = connections();  // which the destructor needs
+  Connections& all = never_freed<Connections>();  // which the destructor needs
   auto made = std::make_shared<Connection>(db, engine);
   std::shared_ptr<Connection> known;
   {
@@ -38,9 +32,10 @@ std::shared_ptr<Connection> Connection::of(sqlite3* db, Engine& engine) {
 
 // SQLite may have given the handle's address to another connection already.
 Connection::~Connection() {
-  const Lock lock(connections().mutex);
-  const auto found = connections().by_handle.find(db_);
-  if (found != connections().by_handle.end() && found->second.expired()) connections().by_handle.erase(found);
+  Connections& all = never_freed<Connections>();
+  const Lock lock(all.mutex);
+  const auto found = all.by_handle.find(db_);
+  if (found != all.by_handle.end() && found->second.expired()) all.by_handle.erase(found);
 }
 
 CatalogSnapshotPtr Connection::models() {

@@ -15,11 +15,6 @@ struct Commands {
   std::map<std::string, const IndexProgress*> by_place GLOVE_GUARDED_BY(mutex);
 };
 
-Commands& commands() {
-  static Commands* const instance = new Commands;  // never freed, like that of Connection
-  return *instance;
-}
-
 // A database without a file is known to its own connection only.
 std::string place_of(sqlite3* db, const IndexDefinition& index) {
   const char* const file = sqlite3_db_filename(db, index.schema.c_str());
@@ -43,14 +38,15 @@ IndexProgress::IndexProgress(Connection& connection, const IndexDefinition& inde
       doing_(doing),
       log_(connection.engine().log(), index.name + ": " + doing),
       poller_(connection.db()) {
-  const Lock lock(commands().mutex);
-  commands().by_place[place_] = this;
+  const Lock lock(never_freed<Commands>().mutex);
+  never_freed<Commands>().by_place[place_] = this;
 }
 
 IndexProgress::~IndexProgress() {
-  const Lock lock(commands().mutex);
-  const auto found = commands().by_place.find(place_);
-  if (found != commands().by_place.end() && found->second == this) commands().by_place.erase(found);
+  Commands& all = never_freed<Commands>();
+  const Lock lock(all.mutex);
+  const auto found = all.by_place.find(place_);
+  if (found != all.by_place.end() && found->second == this) all.by_place.erase(found);
 }
 
 std::string IndexProgress::text() const {
@@ -61,9 +57,9 @@ std::string IndexProgress::text() const {
 }
 
 std::string index_work(sqlite3* db, const IndexDefinition& index) {
-  const Lock lock(commands().mutex);
-  const auto found = commands().by_place.find(place_of(db, index));
-  return found == commands().by_place.end() ? std::string() : found->second->text();
+  const Lock lock(never_freed<Commands>().mutex);
+  const auto found = never_freed<Commands>().by_place.find(place_of(db, index));
+  return found == never_freed<Commands>().by_place.end() ? std::string() : found->second->text();
 }
 
 }  // namespace glove::sql
