@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstddef>
 #include <cstring>
-#include <utility>
 
 namespace glove {
 namespace {
@@ -44,9 +43,7 @@ void mix(Words& v, size_t a, size_t b, size_t c, size_t d, uint64_t x, uint64_t 
   v[b] = std::rotr(v[b] ^ v[c], 63);
 }
 
-template <size_t Round>
-void mix_round(Words& v, const Words& message) {
-  constexpr const uint8_t* s = kOrder[Round % 10];
+void mix_round(Words& v, const Words& message, const uint8_t* s) {
   mix(v, 0, 4, 8, 12, message[s[0]], message[s[1]]);
   mix(v, 1, 5, 9, 13, message[s[2]], message[s[3]]);
   mix(v, 2, 6, 10, 14, message[s[4]], message[s[5]]);
@@ -55,12 +52,6 @@ void mix_round(Words& v, const Words& message) {
   mix(v, 1, 6, 11, 12, message[s[10]], message[s[11]]);
   mix(v, 2, 7, 8, 13, message[s[12]], message[s[13]]);
   mix(v, 3, 4, 9, 14, message[s[14]], message[s[15]]);
-}
-
-// The rounds are unrolled, so that the words stay in registers.
-template <size_t... Rounds>
-void mix_rounds(Words& v, const Words& message, std::index_sequence<Rounds...>) {
-  (mix_round<Rounds>(v, message), ...);
 }
 
 // `counted`: the bytes of the message up to the end of this block.
@@ -72,7 +63,8 @@ void compress(State& state, const char* block, uint64_t counted, bool is_last) {
   std::copy(kInitial.begin(), kInitial.end(), v.begin() + 8);
   v[12] ^= counted;
   if (is_last) v[14] = ~v[14];
-  mix_rounds(v, message, std::make_index_sequence<kRounds>());
+#pragma GCC unroll 12  // so that the order of a round is constant
+  for (size_t round = 0; round < kRounds; ++round) mix_round(v, message, kOrder[round % 10]);
   for (size_t i = 0; i < state.size(); ++i) state[i] ^= v[i] ^ v[i + 8];
 }
 

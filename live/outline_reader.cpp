@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "lists/planes.h"
-#include "live/loaded_bytes.h"
 #include "model/exact_dot.h"
 
 namespace glove::live {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 
+#include "base/concat.h"
 #include "base/crc32.h"
 #include "base/float_environment.h"
 #include "base/mutex.h"
@@ -43,11 +44,6 @@ struct SharedSegments {
   std::map<std::string, std::weak_ptr<const Segment>, std::less<>> by_key GLOVE_GUARDED_BY(mutex);
 };
 
-SharedSegments& shared_segments() {
-  static SharedSegments* const instance = new SharedSegments;  // never freed: connections may outlive statics
-  return *instance;
-}
-
 Error corrupt(const std::string& name, const std::string& what) {
   return {ErrorCode::kCorrupt, name + " " + what};
 }
@@ -69,11 +65,6 @@ std::array<float, 4> numbers_of(const ShiftedRow& row) {
 }
 std::array<std::span<const float>, 4> numbers_of(const CodeLevel& level) {
   return {level.scales, level.residuals, level.along, level.lengths};
-}
-
-Error wrong_length(const std::string& name, size_t bytes, int64_t rows, int64_t expected) {
-  return corrupt(name, "has " + std::to_string(bytes) + " bytes, but " + std::to_string(rows) +
-                           " rows take " + std::to_string(expected));
 }
 
 }  // namespace
@@ -174,27 +165,20 @@ std::string Segment::fault() const {
 }
 
 Result<SegmentPtr> Segment::parse(HugePageBuffer<char> bytes, int64_t rows, int64_t dims,
-                                  const std::string& name, const ListsPtr& lists, const CodingPtr& coding) {
+                                  const std::string& name, const ListsPtr& lists, const CodingPtr& coding,
+                                  CodeBlocks outline) {
   GLOVE_REQUIRE(rows >= 1 && rows <= kMaxRows && dims >= 1 && dims <= kMaxDims);
   GLOVE_REQUIRE(lists == nullptr || (lists->dims() == dims && coding == nullptr));
-  const int64_t expected =
-      segment_bytes(rows, dims, lists != nullptr ? PlaneKind::kPlanes : kind_of(metric_of(coding)));
-  if (static_cast<int64_t>(bytes.size()) != expected) return wrong_length(name, bytes.size(), rows, expected);
-  const SegmentPtr segment(new Segment(std::move(bytes), {}, rows, dims, lists, coding));
-  if (const std::string fault = segment->fault(); !fault.empty()) return corrupt(name, fault);
-  return segment;
-}
-
-Result<SegmentPtr> Segment::parse_outline(HugePageBuffer<char> bytes, CodeBlocks blocks, int64_t rows,
-                                          int64_t dims, const std::string& name, const ListsPtr& lists,
-                                          const CodingPtr& coding) {
-  GLOVE_REQUIRE(rows >= 1 && rows <= kMaxRows && dims >= 1 && dims <= kMaxDims);
-  GLOVE_REQUIRE(lists == nullptr || (lists->dims() == dims && coding == nullptr));
-  const int64_t expected = segment_bytes(rows, dims, kind_of(metric_of(coding))) - code_bytes(rows, dims) +
-                           (lists == nullptr ? 0 : PlaneArrayPlaces(rows, dims).plane1);
-  if (static_cast<int64_t>(bytes.size()) != expected) return wrong_length(name, bytes.size(), rows, expected);
-  (void)CodeCache::instance();  // which the destructor needs
-  const SegmentPtr segment(new Segment(std::move(bytes), std::move(blocks), rows, dims, lists, coding));
+  const bool has_codes = outline.tiles == 0;
+  const int64_t expected = segment_bytes(rows, dims, kind_of(metric_of(coding))) -
+                           (has_codes ? 0 : code_bytes(rows, dims)) +
+                           (lists == nullptr ? 0
+                            : has_codes      ? PlaneArrayPlaces(rows, dims).end
+                                             : PlaneArrayPlaces(rows, dims).plane1);
+  if (std::ssize(bytes) != expected)
+    return corrupt(name, concat("has ", bytes.size(), " bytes, but ", rows, " rows take ", expected));
+  if (!has_codes) (void)CodeCache::instance();  // which the destructor needs
+  const SegmentPtr segment(new Segment(std::move(bytes), std::move(outline), rows, dims, lists, coding));
   if (const std::string fault = segment->fault(); !fault.empty()) return corrupt(name, fault);
   return segment;
 }
@@ -294,17 +278,18 @@ HugePageBuffer<char> SegmentBuilder::finish() {
 }
 
 SegmentPtr find_segment(std::string_view key) {
-  const Lock lock(shared_segments().mutex);
-  const auto found = shared_segments().by_key.find(key);
-  return found == shared_segments().by_key.end() ? nullptr : found->second.lock();
+  const Lock lock(never_freed<SharedSegments>().mutex);
+  const auto found = never_freed<SharedSegments>().by_key.find(key);
+  return found == never_freed<SharedSegments>().by_key.end() ? nullptr : found->second.lock();
 }
 
 SegmentPtr share_segment(std::string key, SegmentPtr segment) {
   SegmentPtr kept;
   {
-    const Lock lock(shared_segments().mutex);
-    std::erase_if(shared_segments().by_key, [](const auto& entry) { return entry.second.expired(); });
-    auto& slot = shared_segments().by_key[std::move(key)];
+    const Lock lock(never_freed<SharedSegments>().mutex);
+    std::erase_if(never_freed<SharedSegments>().by_key,
+                  [](const auto& entry) { return entry.second.expired(); });
+    auto& slot = never_freed<SharedSegments>().by_key[std::move(key)];
     kept = slot.lock();
     if (kept == nullptr) {
       slot = segment;

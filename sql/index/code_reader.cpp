@@ -116,8 +116,8 @@ Result<live::SegmentPtr> read_outline(Connection& connection, const IndexDefinit
   blocks.checksum = checksum;
   blocks.planes = record.planes();
   if (!has_checksum(record, checksum)) return wrong_checksum(index, record);
-  auto outline = live::Segment::parse_outline(std::move(rest), std::move(blocks), record.rows, dims,
-                                              name_of(record), lists, coding);
+  auto outline = live::Segment::parse(std::move(rest), record.rows, dims, name_of(record), lists, coding,
+                                      std::move(blocks));
   if (!outline.ok()) return damaged_index(index, outline.error().message);
   return outline;
 }

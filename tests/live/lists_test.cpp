@@ -18,7 +18,7 @@
 #include "lists/half.h"
 #include "lists/planes.h"
 #include "live/list_maker.h"
-#include "live/loaded_bytes.h"
+#include "live/segment_planes.h"
 #include "model/exact_dot.h"
 #include "search/query.h"
 #include "tests/share.h"
