@@ -15,13 +15,6 @@ Error absent(const std::string& source) {
 
 }  // namespace
 
-struct Tokenizer::Scratch::Buffers {};
-
-Tokenizer::Scratch::Scratch() = default;
-Tokenizer::Scratch::~Scratch() = default;
-Tokenizer::Scratch::Scratch(Scratch&&) noexcept = default;
-Tokenizer::Scratch& Tokenizer::Scratch::operator=(Scratch&&) noexcept = default;
-
 // Word models normalize nothing then.
 const tokenizers::Character& tokenizers::character(char32_t /*code*/) {
   static constexpr Character kNone{};

@@ -2,7 +2,7 @@
 
     python3 text/make_unicode_tables.py > text/unicode_tables.inc && clang-format -i text/unicode_tables.inc
 
-The classes are those of text/unicode.h. Run it again to follow a newer version of Unicode; tests/text compares the tables with the
+The classes are those of text/tokenizer.cpp. Run it again to follow a newer version of Unicode; tests/text compares the tables with the
 module that they were made from, where the versions agree.
 """
 import sys
@@ -79,7 +79,7 @@ def packed(rows):
 
 def main():
     print("// Written by text/make_unicode_tables.py from the Unicode Character Database, version "
-          + unicodedata.unidata_version + ", and included by\n// text/unicode.cpp only. The data are copyright Unicode, Inc., "
+          + unicodedata.unidata_version + ", and included by\n// text/tokenizer.cpp only. The data are copyright Unicode, Inc., "
           "under the Unicode License:\n// https://www.unicode.org/license.txt")
     classes = [(first, last, 1 + KINDS.index(kind)) for first, last, kind in class_ranges()]
     print("constexpr uint8_t kClasses[] = {%s};\n" % packed(classes))

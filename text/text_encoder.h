@@ -2,6 +2,7 @@
 // neural network (NeuralEncoder).
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -84,7 +85,20 @@ class TextEncoder {
 
  protected:
   // Rounds scratch.sum to scratch.vector. Returns false if that is zero.
-  static Result<bool> round_sum(Scratch& scratch);
+  static Result<bool> round_sum(Scratch& scratch) {
+    constexpr double kFloatLimit = 0x1.ffffffp127;  // a larger magnitude rounds to an infinite float
+    bool zero = true;
+    for (size_t j = 0; j < scratch.sum.size(); ++j) {
+      if (!(std::fabs(scratch.sum[j]) < kFloatLimit))
+        return Error{
+            ErrorCode::kInvalidArgument,
+            "component " + std::to_string(j + 1) +
+                " of the vector of the text overflows float32, because the model's vectors are too long"};
+      scratch.vector[j] = static_cast<float>(scratch.sum[j]);
+      zero = zero && scratch.vector[j] == 0;
+    }
+    return !zero;
+  }
 };
 
 }  // namespace glove

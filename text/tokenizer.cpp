@@ -1,11 +1,22 @@
 #include "text/tokenizer.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "base/utf8.h"
-#include "text/unicode.h"
+#include "text/packed_numbers.h"
 
 namespace glove {
 
-using unicode::CharacterClass;
+// The role of a character in a word.
+enum class CharacterClass : uint8_t {
+  kOther,      // white space, punctuation, symbols, emoji, unassigned: never part of a word
+  kLetter,     // letters, and numbers other than decimal digits (general categories L, Nl and No)
+  kDigit,      // decimal digits of any script (Nd)
+  kMark,       // combining marks (M) and the joiners U+200C and U+200D: continue a word
+  kIdeograph,  // Han ideographs and Hiragana: each is a word of its own
+  kUnspaced,   // the other letters of Han, Katakana, Thai, Lao, Khmer and Myanmar, which have no spaces
+};
 
 // A character of the source. At the end of the source and for a malformed byte, it is a separator.
 struct TextTokenizer::Character {
@@ -22,6 +33,64 @@ struct TextTokenizer::Character {
 
 namespace {
 
+#include "text/unicode_tables.inc"
+
+// The code points first to last are of this class.
+struct ClassRange {
+  char32_t first, last;
+  CharacterClass kind;
+};
+
+// Every `step`-th code point from first to last is upper-case; its lower-case code point is `delta` away.
+struct LowerRange {
+  char32_t first, last;
+  int step, delta;
+};
+
+// Each table is in rising order, without overlaps, and has only code points from U+0080 on. It is never
+// freed: worker threads may outlive destructors.
+const std::vector<ClassRange>& class_ranges() {
+  static const auto& ranges = *new auto(unpack_rows<ClassRange>(kClasses, 3, [](const uint32_t* row) {
+    return ClassRange{row[0], row[1], static_cast<CharacterClass>(row[2])};
+  }));
+  return ranges;
+}
+
+const std::vector<LowerRange>& lower_ranges() {
+  static const auto& ranges = *new auto(unpack_rows<LowerRange>(kLower, 4, [](const uint32_t* row) {
+    return LowerRange{row[0], row[1], static_cast<int>(row[2]), static_cast<int>(row[3])};
+  }));
+  return ranges;
+}
+
+// Returns the range that contains the code point, or nullptr.
+template <class Range>
+const Range* find_range(const std::vector<Range>& ranges, char32_t code) {
+  const auto after = std::ranges::upper_bound(ranges, code, {}, &Range::first);
+  if (after == ranges.begin()) return nullptr;
+  const Range& range = *(after - 1);
+  return code <= range.last ? &range : nullptr;
+}
+
+// The class of a code point. Any value is allowed.
+CharacterClass class_of(char32_t code) {
+  if (code < 0x80) {
+    if (code >= '0' && code <= '9') return CharacterClass::kDigit;
+    const char32_t lower = code | 0x20u;
+    return lower >= 'a' && lower <= 'z' ? CharacterClass::kLetter : CharacterClass::kOther;
+  }
+  const ClassRange* const range = find_range(class_ranges(), code);
+  return range == nullptr ? CharacterClass::kOther : range->kind;
+}
+
+// The simple lower-case mapping of a code point; the code point itself if it has none.
+char32_t lower_case(char32_t code) {
+  if (code < 0x80) return code >= 'A' && code <= 'Z' ? code + ('a' - 'A') : code;
+  const LowerRange* const range = find_range(lower_ranges(), code);
+  if (range == nullptr || (code - range->first) % static_cast<char32_t>(range->step) != 0) return code;
+  return static_cast<char32_t>(static_cast<int32_t>(code) + range->delta);
+}
+
 constexpr std::array<std::string_view, 7> kClitics = {"n't", "'s", "'m", "'d", "'re", "'ve", "'ll"};
 
 char ascii_lower(char c) {
@@ -35,19 +104,6 @@ bool equals_ascii(std::string_view text, std::string_view lower) {
   return true;
 }
 
-// Writes a code point as UTF-8 and returns its length.
-size_t encode(char32_t code, char* out) {
-  const auto byte = [](char32_t value) { return static_cast<char>(static_cast<unsigned char>(value)); };
-  if (code < 0x80) {
-    out[0] = byte(code);
-    return 1;
-  }
-  const size_t length = code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-  for (size_t i = length - 1; i > 0; --i, code >>= 6) out[i] = byte(0x80 | (code & 0x3F));
-  out[0] = byte((0xF00u >> length & 0xFFu) | code);
-  return length;
-}
-
 }  // namespace
 
 TextTokenizer::Character TextTokenizer::at(size_t position) const noexcept {
@@ -58,7 +114,7 @@ TextTokenizer::Character TextTokenizer::at(size_t position) const noexcept {
   character.length = 1;
   if (first < 0x80) {
     character.code = first;
-    character.kind = unicode::class_of(first);
+    character.kind = class_of(first);
     return character;
   }
   const std::string_view rest = source_.substr(position, 4);
@@ -66,7 +122,7 @@ TextTokenizer::Character TextTokenizer::at(size_t position) const noexcept {
   if (length == 0) return character;
   character.length = length;
   character.code = utf8_code_point(rest.substr(0, length));
-  character.kind = unicode::class_of(character.code);
+  character.kind = class_of(character.code);
   const bool is_sound_mark = character.code == 0xFF9E || character.code == 0xFF9F;  // half-width
   if (character.kind == CharacterClass::kUnspaced)
     character.kind = !options_.longest_match ? CharacterClass::kLetter
@@ -78,9 +134,9 @@ TextTokenizer::Character TextTokenizer::at(size_t position) const noexcept {
 // Appends a character to the word and moves past it. Returns false, and does nothing, if it does not fit.
 bool TextTokenizer::append(const Character& character) noexcept {
   char32_t code = character.is_apostrophe() ? U'\'' : character.code;
-  if (options_.lower_case) code = unicode::lower_case(code);
+  if (options_.lower_case) code = lower_case(code);
   char bytes[4];
-  const size_t length = encode(code, bytes);
+  const size_t length = write_utf8(code, bytes);
   if (size_ + length > kMostBytes) return false;
   for (size_t i = 0; i < length; ++i) word_[size_ + i] = bytes[i];
   size_ += length;

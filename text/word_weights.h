@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace glove {
@@ -22,10 +23,20 @@ constexpr double kDefaultSifParameter = 1e-4;
 class WordWeights {
  public:
   // For kZipf and kNone. `words` is the number of words of the model, `a` > 0 the parameter of the weight.
-  static WordWeights of_rank(int64_t words, double a);
-  static WordWeights none(int64_t words);
+  static WordWeights of_rank(int64_t words, double a) {
+    double harmonic = 0;
+    for (int64_t rank = 1; rank <= words; ++rank) harmonic += 1 / static_cast<double>(rank);
+    return {WeightSource::kZipf, a, harmonic};
+  }
+  static WordWeights none(int64_t words) { return {WeightSource::kNone, 1, static_cast<double>(words)}; }
   // For kModel. counts: [words], each finite and at least 0, with a finite sum above 0.
-  static WordWeights of_counts(std::shared_ptr<const std::vector<double>> counts, double a);
+  static WordWeights of_counts(std::shared_ptr<const std::vector<double>> counts, double a) {
+    double total = 0;
+    for (const double count : *counts) total += count;
+    WordWeights weights(WeightSource::kModel, a, total);
+    weights.counts_ = std::move(counts);
+    return weights;
+  }
 
   WeightSource source() const { return source_; }
   double a() const { return a_; }

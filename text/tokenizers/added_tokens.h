@@ -49,7 +49,6 @@ class AddedTokens {
     bool strips_right = false;
     bool is_normalized = false;
     bool is_special = false;
-    bool operator==(const Token&) const = default;
   };
   struct Finder {
     Trie trie;  // the values are indices into tokens_

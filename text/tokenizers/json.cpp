@@ -1,6 +1,5 @@
 #include "text/tokenizers/json.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/concat.h"
@@ -11,33 +10,17 @@ namespace glove::tokenizers {
 namespace {
 
 constexpr size_t kMostBytes = size_t{256} << 20;  // the largest known file has 33 MB
-constexpr int kMostDepth = 64;                    // the deepest known one has 7
-
-// Returns how deep the arrays and objects are nested; brackets in strings do not count.
-int depth_of(std::string_view text) {
-  int depth = 0;
-  int deepest = 0;
-  bool in_string = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string && c == '\\')
-      ++i;
-    else if (c == '"')
-      in_string = !in_string;
-    else if (!in_string && (c == '[' || c == '{'))
-      deepest = std::max(deepest, ++depth);
-    else if (!in_string && (c == ']' || c == '}'))
-      --depth;
-  }
-  return deepest;
-}
+constexpr size_t kMostDepth = 64;                 // the deepest known one has 7
 
 // Makes the tree of a file. The parts of an array or object do not move before it ends.
 class TreeBuilder : public JsonHandler {
  public:
   bool value(JsonValue& read) override {
+    const bool opens = read.kind == JsonKind::kArray || read.kind == JsonKind::kObject;
+    is_too_deep = is_too_deep || (opens && open_.size() == kMostDepth);
+    if (is_too_deep) return false;
     Json& made = add(tree(read));
-    if (read.kind == JsonKind::kArray || read.kind == JsonKind::kObject) open_.push_back(&made);
+    if (opens) open_.push_back(&made);
     return true;
   }
   void key(std::string& name) override { name_ = std::move(name); }
@@ -50,6 +33,7 @@ class TreeBuilder : public JsonHandler {
   Json root;
   size_t error_position = 0;
   bool is_too_large = false;
+  bool is_too_deep = false;
 
  private:
   static Json tree(JsonValue& read) {
@@ -110,11 +94,11 @@ Result<Json> parse_json(std::string_view text, const JsonSource& source) {
   if (text.size() > kMostBytes)
     return corrupt_file(file, "a tokenizer.json of ", text.size(), " bytes is too long: at most ", kMostBytes,
                         " are read");
-  if (depth_of(text) > kMostDepth)
-    return corrupt_file(file, "the JSON is nested deeper than ", kMostDepth,
-                        " levels, so it is no tokenizer.json");
   TreeBuilder builder;
   GLOVE_ASSIGN_OR_RETURN(const bool is_json, read_json(text, builder, [&] { return source.poll.stop(); }));
+  if (builder.is_too_deep)
+    return corrupt_file(file, "the JSON is nested deeper than ", kMostDepth,
+                        " levels, so it is no tokenizer.json");
   if (is_json) return std::move(builder.root);
   if (builder.is_too_large)
     return corrupt_file(file,
@@ -174,24 +158,6 @@ Status JsonField::each_step(const char* list, const UseStep& use) const {
   if (type != "Sequence") return use(*this, type);
   GLOVE_ASSIGN_OR_RETURN(const JsonField steps, at(list));
   return steps.each([&](const JsonField& step) { return step.each_step(list, use); });
-}
-
-Result<std::string> JsonField::string(const char* name) const {
-  GLOVE_ASSIGN_OR_RETURN(const JsonField field, at(name));
-  if (const auto* text = field.value().as<std::string>()) return *text;
-  return field.must_be("a string");
-}
-
-Result<bool> JsonField::boolean(const char* name) const {
-  GLOVE_ASSIGN_OR_RETURN(const JsonField field, at(name));
-  if (const auto* flag = field.value().as<bool>()) return *flag;
-  return field.must_be("true or false");
-}
-
-Result<uint64_t> JsonField::number(const char* name) const {
-  GLOVE_ASSIGN_OR_RETURN(const JsonField field, at(name));
-  if (const auto* whole = field.value().as<uint64_t>()) return *whole;
-  return field.must_be("a whole number that is not negative");
 }
 
 Result<uint32_t> JsonField::id(const char* name) const {

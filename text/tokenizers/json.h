@@ -79,22 +79,30 @@ class JsonField {
   [[gnu::cold]] Status each_step(const char* list, const UseStep& use) const;
 
   // Members of a type. With a default, they may be missing.
-  [[gnu::cold]] Result<std::string> string(const char* name) const;
+  Result<std::string> string(const char* name) const { return member_as<std::string>(name, "a string"); }
   [[gnu::cold]] Result<std::string> string(const char* name, std::string otherwise) const {
     return has(name) ? string(name) : Result<std::string>(std::move(otherwise));
   }
-  [[gnu::cold]] Result<bool> boolean(const char* name) const;
+  Result<bool> boolean(const char* name) const { return member_as<bool>(name, "true or false"); }
   [[gnu::cold]] Result<bool> boolean(const char* name, bool otherwise) const {
     return has(name) ? boolean(name) : Result<bool>(otherwise);
   }
   [[gnu::cold]] Result<uint32_t> id(const char* name) const;
-  [[gnu::cold]] Result<uint64_t> number(const char* name) const;
+  Result<uint64_t> number(const char* name) const {
+    return member_as<uint64_t>(name, "a whole number that is not negative");
+  }
 
   // The value itself as an id.
   [[gnu::cold]] Result<uint32_t> id() const;
 
  private:
   [[gnu::cold]] Error error(ErrorCode code, std::string_view what) const;
+  template <class T>
+  [[gnu::cold]] Result<T> member_as(const char* name, std::string_view what) const {
+    GLOVE_ASSIGN_OR_RETURN(const JsonField field, at(name));
+    if (const T* const found = field.value().as<T>()) return *found;
+    return field.must_be(what);
+  }
 
   const Json* value_;
   std::string path_;

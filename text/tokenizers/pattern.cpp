@@ -80,10 +80,11 @@ class PatternParser {
     constexpr std::pair<std::string_view, char32_t> kEscapes[] = {
         {"\\r", '\r'}, {"\\n", '\n'}, {"\\t", '\t'}};
     constexpr std::pair<std::string_view, uint16_t> kClasses[] = {
-        {"\\s", kSpace}, {"\\p{L}", kLetter}, {"\\p{N}", kNumber}};
+        {"\\s", kSpace}, {"\\S", kSpace}, {"\\p{L}", kLetter}, {"\\p{N}", kNumber}};
     for (const auto& [name, flag] : kClasses)
       if (take(name)) {
         item.flags |= flag;
+        item.is_negated = item.is_negated || name == "\\S";
         return true;
       }
     for (const auto& [name, code] : kEscapes)
@@ -91,11 +92,6 @@ class PatternParser {
         item.characters += code;
         return true;
       }
-    if (take("\\S")) {
-      item.is_negated = true;
-      item.flags |= kSpace;
-      return true;
-    }
     const bool is_escaped = take("\\");
     if (text_.empty()) return false;
     const bool is_special = kSpecial.find(text_[0]) != std::string_view::npos || text_[0] == '\\';

@@ -1,6 +1,8 @@
 #include "text/tokenizers/pre_tokenizers.h"
 
+#include <array>
 #include <iterator>
+#include <optional>
 #include <span>
 
 #include "base/concat.h"
@@ -79,23 +81,31 @@ class Splitter {
   bool was_match_ = false;
 };
 
-// Splits at characters with a property.
-PreTokenizer split_at(uint16_t flags, SplitBehavior behavior) {
+// Splits at what find(piece, at, work) returns from `at` on or, if it `inverts`, at what is between that.
+template <class Find>
+PreTokenizer split_at_found(const Find& find, SplitBehavior behavior, bool inverts) {
   return {[=](PieceList& pieces, TextWork& work) {
     pieces.split(work, [&](std::string_view piece, const auto& sink) {
       Splitter splitter(behavior, sink);
-      size_t begin = 0;  // of what is not a match
       for (size_t at = 0; at < piece.size() && !work.stop();) {
-        const size_t from = at;
-        if (!has(next_code(piece, at), flags)) continue;
-        splitter.add(begin, from, false);
-        splitter.add(from, at, true);
-        begin = at;
+        const Match match = find(piece, at, work);
+        splitter.add(at, match.begin, inverts);
+        splitter.add(match.begin, match.end, !inverts);
+        at = match.end;
       }
-      splitter.add(begin, piece.size(), false);
       splitter.finish();
     });
   }};
+}
+
+// Splits at characters with a property.
+PreTokenizer split_at(uint16_t flags, SplitBehavior behavior) {
+  const auto find = [flags](std::string_view piece, size_t at, TextWork& work) {
+    for (size_t end = at; at < piece.size() && !work.stop(); at = end)
+      if (has(next_code(piece, end), flags)) return Match{at, end};
+    return Match{piece.size(), piece.size()};
+  };
+  return split_at_found(find, behavior, false);
 }
 
 // At white space, which is dropped, and around each punctuation character, in one pass.
@@ -150,18 +160,84 @@ void split_words(PieceList& pieces, TextWork& work) {
   });
 }
 
-// At the matches of a pattern or, if it `inverts`, at what is between them.
 PreTokenizer split_at_matches(const Pattern& pattern, SplitBehavior behavior, bool inverts) {
-  return {[=](PieceList& pieces, TextWork& work) {
-    pieces.split(work, [&](std::string_view piece, const auto& sink) {
-      Splitter splitter(behavior, sink);
+  const auto find = [=](std::string_view piece, size_t at, TextWork& work) {
+    return pattern.find(piece, at, work);
+  };
+  return split_at_found(find, behavior, inverts);
+}
+
+// SentencePiece's way to keep spaces, as "▁" at the beginning of words.
+[[gnu::cold]] Result<PreTokenizer> read_metaspace(const JsonField& field) {
+  GLOVE_ASSIGN_OR_RETURN(const std::string replacement, field.string("replacement"));
+  if (replacement.empty() || replacement.size() != length_of(replacement[0]))
+    return field.corrupt("must have one character as its 'replacement'");
+  GLOVE_ASSIGN_OR_RETURN(const std::string scheme, field.string("prepend_scheme", "always"));
+  if (scheme != "always" && scheme != "first" && scheme != "never")
+    return field.corrupt("has the prepend_scheme " + quoted_value(scheme) +
+                         ": it must be 'always', 'first' or 'never'");
+  GLOVE_ASSIGN_OR_RETURN(const bool adds_space, field.boolean("add_prefix_space", true));
+  if (!adds_space && scheme != "never")
+    return field.corrupt("has an add_prefix_space that contradicts its prepend_scheme");
+  GLOVE_ASSIGN_OR_RETURN(const bool splits, field.boolean("split", true));
+  const bool always = scheme == "always", first = scheme == "first";
+  const auto apply = [=](PieceList& pieces, TextWork& work) {
+    pieces.rewrite(work, [&](std::string_view piece, std::string& out, const PieceSink& sink) {
+      size_t begin = out.size();
+      const bool has_prefix = piece.starts_with(' ') || piece.starts_with(replacement);
+      const bool prepends = always || (first && pieces.is_first(piece));
+      if (prepends && !has_prefix) out += replacement;
       for (size_t at = 0; at < piece.size() && !work.stop();) {
-        const Match match = pattern.find(piece, at, work);
-        splitter.add(at, match.begin, inverts);
-        splitter.add(match.begin, match.end, !inverts);
-        at = match.end;
+        const size_t length = piece[at] == ' ' ? 1 : length_of(piece[at]);
+        const std::string_view character = piece.substr(at, length);
+        const bool is_mark = piece[at] == ' ' || character == replacement;
+        if (is_mark && splits) {
+          sink(begin, out.size());
+          begin = out.size();
+        }
+        out += is_mark ? std::string_view(replacement) : character;
+        at += length;
       }
-      splitter.finish();
+      sink(begin, out.size());
+    });
+  };
+  return PreTokenizer{apply, first};
+}
+
+// The characters of all bytes, each of one or two bytes.
+std::array<std::string, 256> alphabet() {
+  std::array<std::string, 256> characters;
+  char32_t next = 256;
+  for (char32_t byte = 0; byte < 256; ++byte) {
+    const bool is_printable = (byte >= '!' && byte <= '~') || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;
+    append_code(characters[byte], is_printable ? byte : next++);
+  }
+  return characters;
+}
+
+// The words of GPT-2, which cover the whole text.
+constexpr std::string_view kWords =
+    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+
+// GPT-2's way to cut a text into words, and to spell their bytes.
+[[gnu::cold]] Result<PreTokenizer> read_byte_level(const JsonField& field) {
+  GLOVE_ASSIGN_OR_RETURN(const bool adds_space, field.boolean("add_prefix_space"));
+  GLOVE_ASSIGN_OR_RETURN(const bool finds_words, field.boolean("use_regex", true));
+  const std::optional<Pattern> words = finds_words ? Pattern::expression(kWords) : std::nullopt;
+  return PreTokenizer{[=](PieceList& pieces, TextWork& work) {
+    pieces.rewrite(work, [&](std::string_view piece, std::string& out, const PieceSink& sink) {
+      std::string_view text = piece;
+      if (adds_space && !piece.starts_with(' ')) {
+        pieces.scratch.assign(1, ' ').append(piece);
+        text = pieces.scratch;
+      }
+      for (size_t begin = 0; begin < text.size() && !work.stop();) {
+        const size_t end = words ? words->find(text, begin, work).end : text.size();
+        const size_t from = out.size();
+        append_spelled(text.substr(begin, end - begin), out, work);
+        sink(from, out.size());
+        begin = end;
+      }
     });
   }};
 }
@@ -211,6 +287,14 @@ PreTokenizer split_at_matches(const Pattern& pattern, SplitBehavior behavior, bo
 }
 
 }  // namespace
+
+void append_spelled(std::string_view bytes, std::string& out, TextWork& work) {
+  static const std::array<std::string, 256> characters = alphabet();
+  for (const char byte : bytes) {
+    if (work.stop()) return;
+    out += characters[static_cast<unsigned char>(byte)];
+  }
+}
 
 Result<PreTokenizers> PreTokenizers::read(const JsonField& field) {
   PreTokenizers pre_tokenizers;

@@ -120,9 +120,4 @@ class PreTokenizers {
   std::vector<PreTokenizer> steps_;
 };
 
-// Reads a step that spells bytes as GPT-2 does.
-[[gnu::cold]] Result<PreTokenizer> read_byte_level(const JsonField& field);
-// Reads a step that keeps spaces as SentencePiece does.
-[[gnu::cold]] Result<PreTokenizer> read_metaspace(const JsonField& field);
-
 }  // namespace glove::tokenizers

@@ -109,14 +109,6 @@ struct Tokenizer::Scratch::Buffers {
   std::vector<Section> sections, normalized_sections;
 };
 
-Tokenizer::Scratch::Scratch() : buffers_(std::make_unique<Buffers>()) {}
-Tokenizer::Scratch::~Scratch() = default;
-Tokenizer::Scratch::Scratch(Scratch&&) noexcept = default;
-Tokenizer::Scratch& Tokenizer::Scratch::operator=(Scratch&&) noexcept = default;
-
-Tokenizer::Tokenizer(std::unique_ptr<const Parts> parts) : parts_(std::move(parts)) {}
-Tokenizer::~Tokenizer() = default;
-
 Result<std::shared_ptr<const Tokenizer>> Tokenizer::parse(std::string_view json, const std::string& file,
                                                           const InterruptCheck& interrupted,
                                                           std::optional<size_t> most_ids) {
@@ -130,7 +122,7 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::parse(std::string_view json,
       return root.unsupported("has the version " + quoted_value(version) + ": only 1.0 is supported");
   }
   static std::atomic<uint64_t> last_number{0};
-  auto parts = std::make_unique<Parts>();
+  const auto parts = std::make_shared<Parts>();
   parts->number = ++last_number;
   GLOVE_ASSIGN_OR_RETURN(const JsonField model, root.at("model"));
   GLOVE_ASSIGN_OR_RETURN(parts->model, read_model(model));
@@ -149,7 +141,7 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::parse(std::string_view json,
   GLOVE_ASSIGN_OR_RETURN(parts->post_processor, PostProcessor::read(root));
   if (most_ids) GLOVE_RETURN_IF_ERROR(parts->post_processor.limit(*most_ids));
   GLOVE_RETURN_IF_ERROR(poll.check());
-  return std::shared_ptr<const Tokenizer>(new Tokenizer(std::move(parts)));
+  return std::shared_ptr<const Tokenizer>(new Tokenizer(parts));
 }
 
 size_t Tokenizer::vocabulary_size() const {
@@ -214,6 +206,8 @@ Status Tokenizer::encode(std::string_view text, bool add_special_tokens, Scratch
   constexpr size_t kMostKept = size_t{1} << 20;  // a scratch gives the memory of longer texts back
   InterruptPoll poll(interrupted);
   TextWork work(poll, text.size());
+  if (scratch.buffers_ == nullptr)
+    scratch.buffers_ = {new Scratch::Buffers, [](Scratch::Buffers* buffers) { delete buffers; }};
   Scratch::Buffers& buffers = *scratch.buffers_;
   const size_t first = ids.size();
   if (parts_->model->is_slow()) buffers.cache.use_for(parts_->number);

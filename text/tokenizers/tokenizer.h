@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -25,18 +26,13 @@ class Tokenizer {
   // they have grown. It may be used with different tokenizers, one after the other.
   class Scratch {
    public:
-    Scratch();
-    ~Scratch();
-    Scratch(Scratch&&) noexcept;
-    Scratch& operator=(Scratch&&) noexcept;
-
     // Whether the text that was encoded last was longer than the limit.
     bool was_cut() const { return was_cut_; }
 
    private:
     friend class Tokenizer;
     struct Buffers;
-    std::unique_ptr<Buffers> buffers_;
+    std::unique_ptr<Buffers, void (*)(Buffers*)> buffers_{nullptr, nullptr};  // since the first text
     bool was_cut_ = false;
   };
 
@@ -48,8 +44,6 @@ class Tokenizer {
                                                                       const std::string& file,
                                                                       const InterruptCheck& interrupted = {},
                                                                       std::optional<size_t> most_ids = {});
-
-  ~Tokenizer();
 
   // The largest id + 1, added tokens included. Ids may be missing below it.
   size_t vocabulary_size() const;
@@ -77,9 +71,9 @@ class Tokenizer {
 
  private:
   struct Parts;
-  explicit Tokenizer(std::unique_ptr<const Parts> parts);
+  explicit Tokenizer(std::shared_ptr<const Parts> parts) : parts_(std::move(parts)) {}
 
-  std::unique_ptr<const Parts> parts_;
+  std::shared_ptr<const Parts> parts_;
 };
 
 }  // namespace glove

@@ -14,22 +14,9 @@ const Character& character(char32_t code) {
 }
 
 void append_code(std::string& text, char32_t code) {
-  const auto tail = [&](unsigned shift) { text += static_cast<char>(0x80 | (code >> shift & 0x3f)); };
-  if (code < 0x80) {
-    text += static_cast<char>(code);
-  } else if (code < 0x800) {
-    text += static_cast<char>(0xc0 | code >> 6);
-    tail(0);
-  } else if (code < 0x10000) {
-    text += static_cast<char>(0xe0 | code >> 12);
-    tail(6);
-    tail(0);
-  } else {
-    text += static_cast<char>(0xf0 | code >> 18);
-    tail(12);
-    tail(6);
-    tail(0);
-  }
+  if (code < 0x80) return text.push_back(static_cast<char>(code));
+  char bytes[4];
+  text.append(bytes, write_utf8(code, bytes));
 }
 
 void append_lower(std::string& text, char32_t code) {

@@ -1,5 +1,5 @@
 // What normalizers and pre-tokenizers know about a character, in the versions of Unicode of the reference
-// (make_unicode_tables.mjs lists them). text/unicode.h is for the words of word models.
+// (make_unicode_tables.mjs lists them). text/tokenizer.cpp has those for the words of word models.
 #pragma once
 
 #include <cstddef>
@@ -123,9 +123,6 @@ struct MarkBuffers {
 // Appends a normalization form of `text`.
 void append_normalized(std::string_view text, Form form, MarkBuffers& buffers, std::string& out,
                        TextWork& work);
-
-// Returns where the grapheme cluster that begins at `begin` ends.
-size_t cluster_end(std::string_view text, size_t begin, TextWork& work);
 
 // Appends each byte of `bytes` as the printable character of GPT-2's byte-level encoding.
 void append_spelled(std::string_view bytes, std::string& out, TextWork& work);
