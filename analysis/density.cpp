@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/convolve.h"
+#include "analysis/grid.h"
 #include "base/float_environment.h"
 #include "base/require.h"
 

@@ -5,7 +5,7 @@
 // Values beyond the border are 0. Returns NULL if the grid or the kernel is NULL.
 #include <string_view>
 
-#include "analysis/convolve.h"
+#include "analysis/grid.h"
 #include "sql/adapter/arguments.h"
 #include "sql/register.h"
 #include "sql/values/json_grid.h"

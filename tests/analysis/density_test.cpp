@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/convolve.h"
+#include "analysis/grid.h"
 #include "base/float_environment.h"
 #include "tests/cpu/test_support.h"
 
@@ -36,7 +36,7 @@ bool same_number(double left, double right) {
          (std::isnan(left) && std::isnan(right));
 }
 
-// The sum that analysis/convolve.h describes, value by value.
+// The sum that analysis/grid.h describes, value by value.
 Grid convolved(Grid grid, const std::vector<Grid>& kernels) {
   for (const Grid& kernel : kernels) {
     Grid result(grid.rows, grid.columns);

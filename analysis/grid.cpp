@@ -1,4 +1,4 @@
-#include "analysis/convolve.h"
+#include "analysis/grid.h"
 
 #include <algorithm>
 
