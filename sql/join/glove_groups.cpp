@@ -15,7 +15,7 @@
 #include "sql/adapter/interrupt.h"
 #include "sql/join/join_inputs.h"
 #include "sql/register.h"
-#include "sql/toolbox/fit_table.h"
+#include "sql/adapter/fit_table.h"
 
 namespace glove::sql {
 namespace {

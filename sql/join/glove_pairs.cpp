@@ -18,9 +18,8 @@
 // among          the keys of the rows that take part, on both sides
 //
 // A row without a direction has no cosine, and is in no pair.
-#include "sql/adapter/input_numbers.h"
+#include "sql/adapter/fit_table.h"
 #include "sql/adapter/interrupt.h"
-#include "sql/adapter/table.h"
 #include "sql/join/join_inputs.h"
 #include "sql/register.h"
 
@@ -29,7 +28,7 @@ namespace {
 
 enum PairColumn : int { kA, kB, kRank, kSimilarity, kDistance, kFirstPairInput };
 
-class PairsTable {
+class PairRows {
  public:
   static constexpr const char* kName = "glove_pairs";
   static constexpr const char* kSchema =
@@ -38,75 +37,47 @@ class PairsTable {
       "backend TEXT HIDDEN, pairs INTEGER HIDDEN, other TEXT HIDDEN)";
   static constexpr vtab::InputColumns kInputs = {kName, kFirstPairInput, kJoinInputs, kJoinCondition};
 
-  explicit PairsTable(Connection&) {}
-
-  Status plan(sqlite3_index_info* info) {
+  static Status plan(sqlite3_index_info* info) {
     return vtab::plan_inputs(info, kInputs, vtab::bit_of(kFirstPairInput), 1e8, 1e5);
   }
 
-  class Cursor {
-   public:
-    Cursor(PairsTable& table, Connection::Pin& models)
-        : models_(models), inputs_(kInputs), rowids_(table.numbers_, kName) {}
-
-    Status start(int plan, const char* plan_text, Arguments values) {
-      left_ = {};
-      join_.reset();
-      position_ = 0;
-      GLOVE_RETURN_IF_ERROR(inputs_.read(plan, plan_text, values));
-      rowids_.start(inputs_.key());
-      InterruptPoller poller(models_.connection().db());
-      GLOVE_ASSIGN_OR_RETURN(join_, open_join(models_, kInputs, inputs_, plan, poller));
-      return join_ == nullptr ? Status() : find(poller);
-    }
-    Status next() {
-      if (next_buffered()) return {};
-      ++position_;
-      left_ = {};
-      InterruptPoller poller(models_.connection().db());
-      return find(poller);
-    }
-    bool next_buffered() noexcept {
-      if (left_.size() <= 1) return false;
-      left_ = left_.subspan(1);
-      ++position_;
-      return true;
-    }
-    bool at_end() const noexcept { return left_.empty(); }
-    Status column(sqlite3_context* context, int column) {
-      const JoinedPair& pair = left_.front();
-      const RowMetric metric = join_->rows->metric();
-      if (column == kA) return join_->rows->return_key(context, pair.a);
-      if (column == kB) return join_->other_side().return_key(context, pair.b);
-      if (kInputs.contains(column)) return inputs_.return_input(context, column);
-      if (column == kRank && pair.rank > 0) sqlite3_result_int64(context, pair.rank);
-      if (column == kSimilarity && !ranks_by_distance(metric)) sqlite3_result_double(context, pair.score);
-      if (column == kDistance) sqlite3_result_double(context, distance_of(metric, pair.score));
-      return {};
-    }
-    Result<int64_t> rowid() { return rowids_.rowid(position_); }
-
-   private:
-    Status find(InterruptPoller& poller) {
-      GLOVE_ASSIGN_OR_RETURN(left_, join_->pairs->next(poller));
-      return {};
-    }
-
-    Connection::Pin& models_;
-    vtab::InputValues inputs_;
-    vtab::ScanRowids rowids_;
-    std::unique_ptr<OpenJoin> join_;
-    std::span<const JoinedPair> left_;  // that were found, from the current one on
-    int64_t position_ = 0;              // of the current one
-  };
+  Result<FitRange> start(Connection::Pin& models, const vtab::InputValues& inputs, int plan, Arguments) {
+    left_ = {};
+    InterruptPoller poller(models.connection().db());
+    GLOVE_ASSIGN_OR_RETURN(join_, open_join(models, kInputs, inputs, plan, poller));
+    return join_ == nullptr ? FitRange() : FitRange{inputs.key(), nullptr, 0, FitRange::kUnknownEnd};
+  }
+  Result<bool> find(Connection::Pin& models) {
+    left_ = {};
+    InterruptPoller poller(models.connection().db());
+    GLOVE_ASSIGN_OR_RETURN(left_, join_->pairs->next(poller));
+    return !left_.empty();
+  }
+  bool next_buffered() noexcept {
+    if (left_.size() <= 1) return false;
+    left_ = left_.subspan(1);
+    return true;
+  }
+  Status column(sqlite3_context* context, int64_t, int column) {
+    const JoinedPair& pair = left_.front();
+    const RowMetric metric = join_->rows->metric();
+    if (column == kA) return join_->rows->return_key(context, pair.a);
+    if (column == kB) return join_->other_side().return_key(context, pair.b);
+    if (column == kRank && pair.rank > 0) sqlite3_result_int64(context, pair.rank);
+    if (column == kSimilarity && !ranks_by_distance(metric)) sqlite3_result_double(context, pair.score);
+    if (column == kDistance) sqlite3_result_double(context, distance_of(metric, pair.score));
+    return {};
+  }
+  static int64_t id(int64_t row) { return row; }
 
  private:
-  vtab::InputNumbers numbers_;
+  std::unique_ptr<OpenJoin> join_;
+  std::span<const JoinedPair> left_;  // that were found, from the current one on
 };
 
 }  // namespace
 
 // Neither INNOCUOUS nor DIRECTONLY, for the reasons of glove_nn.
-constexpr SqlObject kGlovePairs = vtab::table_object<PairsTable>();
+constexpr SqlObject kGlovePairs = vtab::table_object<FitTable<PairRows>>();
 
 }  // namespace glove::sql

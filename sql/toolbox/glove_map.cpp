@@ -28,7 +28,7 @@
 #include "sql/adapter/interrupt.h"
 #include "sql/adapter/work_watch.h"
 #include "sql/register.h"
-#include "sql/toolbox/fit_table.h"
+#include "sql/adapter/fit_table.h"
 #include "sql/toolbox/pca_fit.h"
 #include "sql/values/json_options.h"
 #include "sql/values/toolbox_inputs.h"

@@ -30,7 +30,7 @@
 #include "sql/index/index_definition.h"
 #include "sql/index/index_schema.h"
 #include "sql/register.h"
-#include "sql/toolbox/fit_table.h"
+#include "sql/adapter/fit_table.h"
 #include "sql/values/row_vector.h"
 
 namespace glove::sql {

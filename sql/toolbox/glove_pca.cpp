@@ -14,7 +14,7 @@
 
 #include "sql/adapter/arguments.h"
 #include "sql/register.h"
-#include "sql/toolbox/fit_table.h"
+#include "sql/adapter/fit_table.h"
 #include "sql/toolbox/pca_fit.h"
 
 namespace glove::sql {

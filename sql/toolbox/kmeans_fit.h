@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "analysis/kmeans.h"
-#include "sql/toolbox/fit_table.h"
+#include "sql/adapter/fit_table.h"
 #include "sql/values/toolbox_inputs.h"
 
 namespace glove::sql {

@@ -10,6 +10,10 @@
 //     Result<FitRange> start(Connection::Pin& models, const vtab::InputValues& inputs, int plan,
 //                            Arguments values);
 //     bool has(int64_t row) const;  // optional: whether the scan visits this row of the range
+//     // Optional: finds the next row, or returns false behind the last one.
+//     Result<bool> find(Connection::Pin& models);
+//     // Optional, with find(): moves to the next row if it is at hand; otherwise returns false.
+//     bool next_buffered() noexcept;
 //     // A column that is no input; may also return a Status.
 //     void column(sqlite3_context* context, int64_t row, int column);
 //     int64_t id(int64_t row) const;  // what tells the rows of a fit apart, from 0 to 2^31 - 1
@@ -19,6 +23,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -35,6 +40,8 @@ struct FitRange {
   ModelPtr model = nullptr;  // whose words are read from its file; null: there are none
   int64_t first = 0;
   int64_t end = 0;
+
+  static constexpr int64_t kUnknownEnd = std::numeric_limits<int64_t>::max();  // with Rows::find()
 };
 
 // The table of such a class.
@@ -63,6 +70,12 @@ class FitTable {
       ++range_.first;
       return visit();
     }
+    bool next_buffered() noexcept requires requires(Rows& rows) { rows.next_buffered(); }
+    {
+      if (!rows_.next_buffered()) return false;
+      ++range_.first;
+      return true;
+    }
     bool at_end() const noexcept { return range_.first >= range_.end; }
     Status column(sqlite3_context* context, int column) {
       if (Rows::kInputs.contains(column)) return inputs_.return_input(context, column);
@@ -78,6 +91,11 @@ class FitTable {
    private:
     // Moves on to a row that is visited. Behind the last, checks the words that were read.
     Status visit() {
+      if constexpr (requires { rows_.find(models_); })
+        if (!at_end()) {
+          GLOVE_ASSIGN_OR_RETURN(const bool found, rows_.find(models_));
+          if (!found) range_.end = range_.first;
+        }
       if constexpr (requires { rows_.has(0); })
         while (!at_end() && !rows_.has(range_.first)) ++range_.first;
       return at_end() && range_.model != nullptr ? range_.model->health() : Status();
