@@ -1,11 +1,14 @@
-// The inputs of glove_pairs and of glove_groups.
+// The inputs of glove_pairs and of glove_groups, and the models and indexes that they name.
 #pragma once
 
 #include <memory>
 #include <optional>
+#include <string_view>
 
+#include "search/pair_join.h"
+#include "sql/adapter/arguments.h"
+#include "sql/adapter/connection.h"
 #include "sql/adapter/inputs.h"
-#include "sql/join/join_target.h"
 
 namespace glove::sql {
 
@@ -14,6 +17,16 @@ enum JoinInput : int { kTarget, kMinSimilarity, kMaxDistance, kK, kAmong, kBacke
 inline constexpr const char* kJoinInputs[] = {"target", "min_similarity", "max_distance", "k",
                                               "among",  "backend",        "pairs",        "other"};
 constexpr const char* kJoinCondition = "target = 'doc_vec' AND min_similarity = 0.9";
+
+// A model or an index as a side of a join.
+class JoinTarget : public JoinSide {
+ public:
+  // Makes the key of a row the result: a word of a model, the key of a row of an index, or a JSON array of
+  // the key's columns if there are several.
+  virtual Status return_key(sqlite3_context* context, int64_t id) = 0;
+  // Identifies the model or the index among those of the connection.
+  virtual std::string_view identity() const = 0;
+};
 
 // A join with its sides.
 struct OpenJoin {

@@ -9,6 +9,8 @@
 
 #include "base/concat.h"
 #include "base/status.h"
+#include "model/model.h"
+#include "search/engine.h"
 #include "search/row_mask.h"
 #include "sql/adapter/boundary.h"
 #include "sql/nn/glove_nn_plan.h"
@@ -89,5 +91,10 @@ class LastMask {
   std::weak_ptr<const void> rows_;
   RowMaskPtr mask_;
 };
+
+// Returns the rows of a model whose words are integers that have a key of the set. The engine keeps the
+// model's keys (ResultCache). REQUIRES: the model's key type is kInteger. Errors: an interrupt.
+Result<RowMaskPtr> rows_with_keys(Engine& engine, const Model& model, const KeySet& keys,
+                                  const InterruptCheck& interrupted);
 
 }  // namespace glove::sql::nn

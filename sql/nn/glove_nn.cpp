@@ -22,7 +22,6 @@
 #include "sql/adapter/arguments.h"
 #include "sql/adapter/table.h"
 #include "sql/nn/glove_nn_plan.h"
-#include "sql/nn/model_keys.h"
 #include "sql/nn/ranked_table.h"
 #include "sql/register.h"
 
