@@ -106,26 +106,23 @@ Status RankedCursor::start(int plan, const char* plan_text, Arguments values) {
 Status RankedCursor::search(int plan, const char* plan_text, Arguments values) {
   if (plan == Plan::kError) return {ErrorCode::kInvalidArgument, plan_text};
   Connection& connection = table_.connection_;
-  const bool may_repeat = scan_ && scan_->has_kept_ranks() && call_->setting_count() == 1 && plan == plan_ &&
-                          plan_text == plan_text_ && source_.is_current();
-  if (may_repeat && call_->repeat(values)) {
+  const bool keeps_ranks =
+      scan_ && scan_->has_kept_ranks() && call_->setting_count() == 1 && source_.is_current();
+  bool same = keeps_ranks && plan == plan_ && plan_text == plan_text_ && call_->repeat(values);
+  if (!same) {
+    plan_ = plan;
+    plan_text_ = plan_text;
+    GLOVE_ASSIGN_OR_RETURN(
+        FilterCall call,
+        FilterCall::read(Plan::decode(plan, plan_text, table_.columns_), values, connection.db(),
+                         connection.engine().backends(), table_.last_among_, table_.columns_));
+    same = keeps_ranks && call.has_inputs_of(*call_);
+    call_ = std::move(call);  // the scan refers to it
+  }
+  if (same) {
     GLOVE_ASSIGN_OR_RETURN(const bool found, scan_->look_up_again());
     at_end_ = false;
     if (found) return advance();
-  }
-  plan_ = plan;
-  plan_text_ = plan_text;
-  GLOVE_ASSIGN_OR_RETURN(
-      FilterCall call,
-      FilterCall::read(Plan::decode(plan, plan_text, table_.columns_), values, connection.db(),
-                       connection.engine().backends(), table_.last_among_, table_.columns_));
-  const bool same = scan_ && scan_->has_kept_ranks() && call_->setting_count() == 1 &&
-                    call.has_inputs_of(*call_) && source_.is_current();
-  call_ = std::move(call);  // the scan refers to it
-  GLOVE_ASSIGN_OR_RETURN(const bool found, same ? scan_->look_up_again() : Result(false));
-  if (found) {
-    at_end_ = false;
-    return advance();
   }
   scan_.reset();
   list_.reset();
