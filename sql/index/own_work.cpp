@@ -3,11 +3,9 @@
 #include <algorithm>
 
 namespace glove::sql {
-namespace {
 
-constexpr size_t kMostAtWork = 8;
-
-Status allowed(const std::vector<const IndexDefinition*>& at_work, const IndexDefinition& index) {
+Status may_work(const std::vector<const IndexDefinition*>& at_work, const IndexDefinition& index) {
+  constexpr size_t kMostAtWork = 8;
   const bool twice = std::any_of(at_work.begin(), at_work.end(), [&index](const IndexDefinition* other) {
     return other->name == index.name && other->schema == index.schema;
   });
@@ -18,17 +16,6 @@ Status allowed(const std::vector<const IndexDefinition*>& at_work, const IndexDe
   return {ErrorCode::kInvalidArgument,
           index.name + ": " + what + "; remove the trigger, the function or the view that does so from '" +
               index.content + "' and from the tables of the index"};
-}
-
-}  // namespace
-
-OwnWork::OwnWork(Connection& connection, const IndexDefinition& index)
-    : connection_(connection), allowed_(sql::allowed(connection.indexes_at_work(), index)) {
-  connection_.indexes_at_work().push_back(&index);
-}
-
-OwnWork::~OwnWork() {
-  connection_.indexes_at_work().pop_back();
 }
 
 }  // namespace glove::sql

@@ -5,7 +5,9 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "base/scope_exit.h"
 #include "base/status.h"
 #include "sql/adapter/connection.h"
 #include "sql/adapter/own_statement.h"
@@ -13,30 +15,17 @@
 
 namespace glove::sql {
 
-// Lasts while an index runs statements of its own. Belongs to the thread that uses the connection. Both
-// arguments must outlive the object.
-class OwnWork {
- public:
-  OwnWork(Connection& connection, const IndexDefinition& index);
-  ~OwnWork();
-  OwnWork(const OwnWork&) = delete;
-  OwnWork& operator=(const OwnWork&) = delete;
-
-  // An error, kInvalidArgument, if the index is at work already, under this definition or another one of its
-  // name, or if eight indexes are at work, each because of the one before: the stack may not suffice for
-  // more.
-  const Status& allowed() const { return allowed_; }
-
- private:
-  Connection& connection_;
-  const Status allowed_;
-};
+// An error, kInvalidArgument, if the index is at work already, under this definition or another one of its
+// name, or if eight indexes are at work, each because of the one before: the stack may not suffice for more.
+Status may_work(const std::vector<const IndexDefinition*>& at_work, const IndexDefinition& index);
 
 // Runs body(), which returns a Status or a Result, as work of the index, if that is allowed.
 template <class Body>
 auto own_work(Connection& connection, const IndexDefinition& index, Body&& body) -> decltype(body()) {
-  const OwnWork work(connection, index);
-  if (!work.allowed().ok()) return work.allowed().error();
+  std::vector<const IndexDefinition*>& at_work = connection.indexes_at_work();
+  GLOVE_RETURN_IF_ERROR(may_work(at_work, index));
+  at_work.push_back(&index);
+  const ScopeExit ending([&at_work] { at_work.pop_back(); });
   return std::forward<Body>(body)();
 }
 
