@@ -39,15 +39,6 @@ std::string low_limit(sqlite3* db) {
 
 }  // namespace
 
-std::string quoted_name(std::string_view name) {
-  std::string text = "\"";
-  for (const char c : name) {
-    if (c == '"') text += c;
-    text += c;
-  }
-  return text += '"';
-}
-
 Error database_error(sqlite3* db, int code, std::string_view table) {
   if ((code & 0xff) == SQLITE_NOMEM) throw std::bad_alloc();
   if ((code & 0xff) == SQLITE_INTERRUPT) return interrupted_error();
@@ -128,10 +119,6 @@ Result<std::vector<int64_t>> OwnStatement::Run::integers() {
   std::vector<int64_t> all;
   GLOVE_RETURN_IF_ERROR(for_each([&] { all.push_back(integer(0)); }));
   return all;
-}
-
-std::string_view OwnStatement::Run::text(int column) const {
-  return null(column) ? std::string_view() : text_of(value(column));
 }
 
 Status execute(sqlite3* db, const std::string& sql, const std::string& table) {

@@ -9,11 +9,9 @@
 
 #include "base/require.h"
 #include "sql/adapter/arguments.h"
+#include "sql/adapter/sql_tokens.h"
 
 namespace glove::sql {
-
-// The name as an identifier in SQL, quoted.
-std::string quoted_name(std::string_view name);
 
 // Returns the error of the connection for a code that is not a success. `table` begins its message.
 Error database_error(sqlite3* db, int code, std::string_view table);
@@ -100,7 +98,9 @@ class OwnStatement {
     int64_t integer(int column) const { return sqlite3_column_int64(statement_.statement_, column); }
     bool null(int column) const { return sqlite3_column_type(statement_.statement_, column) == SQLITE_NULL; }
     // Valid until the next row. Empty for NULL.
-    std::string_view text(int column) const;
+    std::string_view text(int column) const {
+      return null(column) ? std::string_view() : text_of(value(column));
+    }
     std::span<const std::byte> blob(int column) const { return blob_of(value(column)); }
 
    private:

@@ -116,10 +116,10 @@ std::string unquoted(std::string_view token) {
   return value;
 }
 
-std::string quoted_text(std::string_view text) {
-  std::string quoted = "'";
-  for (const char c : text) quoted.append(c == '\'' ? 2 : 1, c);
-  return quoted + "'";
+std::string quoted(std::string_view text, char quote) {
+  std::string quoted(1, quote);
+  for (const char c : text) quoted.append(c == quote ? 2 : 1, c);
+  return quoted += quote;
 }
 
 std::string module_of(std::string_view sql) {

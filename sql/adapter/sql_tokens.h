@@ -19,8 +19,15 @@ bool is_blank(std::string_view token);
 // Takes the quotes off a name or a string, if there are any.
 std::string unquoted(std::string_view token);
 
-// Returns the text as a string in SQL, in quotes.
-std::string quoted_text(std::string_view text);
+// Puts the text between two of these quotation marks, and doubles those in it.
+std::string quoted(std::string_view text, char quote);
+// The same as a text in SQL, and as a name.
+inline std::string quoted_text(std::string_view text) {
+  return quoted(text, '\'');
+}
+inline std::string quoted_name(std::string_view name) {
+  return quoted(name, '"');
+}
 
 // Returns the module of a CREATE VIRTUAL TABLE statement, as sqlite_schema has it, in lower case; empty for
 // any other statement.
