@@ -50,11 +50,6 @@ std::string fitted(const std::string& text, double font_size, double width) {
   return text.substr(0, end) + "\xe2\x80\xa6";
 }
 
-// As labels are drawn: what no document may contain is replaced, but nothing is escaped yet.
-std::string drawable(const std::string& text) {
-  return printable_utf8(text);
-}
-
 bool is_ascii(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
 }
@@ -114,7 +109,7 @@ class MapDrawing {
     }
     double widest = legend_left_out_ > 0 ? text_width("and 1000000 more") : 0;
     for (const size_t group : legend_)
-      widest = std::max(widest, text_width(drawable(points_.group_names[group])));
+      widest = std::max(widest, text_width(printable_utf8(points_.group_names[group])));
     legend_text_ = std::min(most, widest * options_.font_size);
     plot_.right -= kLegendMark + legend_text_ + kMargin;
   }
@@ -185,7 +180,7 @@ class MapDrawing {
     out_ += "<g class=\"title\" fill=\"#222222\"";
     attribute("font-size", size);
     out_ += ">\n";
-    text(kMargin, kMargin + kTextAscent * size, fitted(drawable(options_.title), size, room));
+    text(kMargin, kMargin + kTextAscent * size, fitted(printable_utf8(options_.title), size, room));
     out_ += "</g>\n";
   }
 
@@ -293,7 +288,7 @@ class MapDrawing {
     out_ += "<g class=\"legend\" fill=\"#222222\">\n";
     const auto entry = [&](const std::string& name) {
       text(left, middle + 0.35 * options_.font_size,
-           fitted(drawable(name), options_.font_size, legend_text_));
+           fitted(printable_utf8(name), options_.font_size, legend_text_));
       middle += line;
     };
     for (const size_t group : legend_) {
@@ -318,7 +313,7 @@ class MapDrawing {
     for (size_t i = 0; i < points_.labels.size() && placed < options_.labels; ++i) {
       if (i % kLabelsBetweenChecks == 0) GLOVE_RETURN_IF_ERROR(check_interrupt(interrupted));
       if (points_.labels[i].empty()) continue;
-      const std::string label = fitted(drawable(points_.labels[i]), size, most);
+      const std::string label = fitted(printable_utf8(points_.labels[i]), size, most);
       const double width = text_width(label) * size;
       PixelBox box;
       if (!placement.place(x_[i], y_[i], width + 2 * kLabelPadding,

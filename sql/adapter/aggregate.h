@@ -20,10 +20,14 @@ namespace glove::sql {
 template <class State>
 class Aggregate {
  public:
-  static constexpr AggregateCallbacks callbacks() {
-    AggregateCallbacks all = {change<&State::step>, nullptr, nullptr, finish};
-    if constexpr (requires { &State::inverse; }) all = {all.step, change<&State::inverse>, value, finish};
-    return all;
+  // Returns the aggregate, for numbers of arguments as in SqlObject.
+  static constexpr SqlObject object(const char* name, int fewest, int most, int flags) {
+    SqlObject made{name, nullptr, fewest, most, flags, nullptr, change<&State::step>, finish};
+    if constexpr (requires { &State::inverse; }) {
+      made.value = value;
+      made.inverse = change<&State::inverse>;
+    }
+    return made;
   }
 
  private:
@@ -54,11 +58,5 @@ class Aggregate {
     return static_cast<State**>(sqlite3_aggregate_context(context, bytes));
   }
 };
-
-// Returns the aggregate of such a class, for numbers of arguments as in SqlObject.
-template <class State>
-constexpr SqlObject aggregate(const char* name, int fewest, int most, int flags) {
-  return {name, nullptr, fewest, most, flags, nullptr, Aggregate<State>::callbacks()};
-}
 
 }  // namespace glove::sql

@@ -179,14 +179,9 @@ Result<std::string_view> required_text(Arguments arguments, size_t index, std::s
   return *text;
 }
 
-Result<std::optional<std::string_view>> model_name_argument(Arguments arguments, size_t index,
-                                                            std::string_view function) {
-  return optional_text(arguments, index, function, "model");
-}
-
 Result<ModelPtr> model_argument(sqlite3_context* context, Arguments arguments, size_t index,
                                 std::string_view function, Connection::For use) {
-  GLOVE_ASSIGN_OR_RETURN(const auto name, model_name_argument(arguments, index, function));
+  GLOVE_ASSIGN_OR_RETURN(const auto name, optional_text(arguments, index, function, "model"));
   Connection& connection = connection_of(context);
   if (!name) return healthy(connection.find(name, use), connection.db());
   const int argument = static_cast<int>(index);
@@ -234,9 +229,9 @@ void return_word(sqlite3_context* context, const Vocabulary& vocabulary, int64_t
 }
 
 int register_object(sqlite3* db, Engine& engine, const SqlObject& object) {
-  const auto& [name, table, fewest, most, flags, scalar, aggregate] = object;
+  const auto& [name, table, fewest, most, flags, scalar, step, finish, value, inverse] = object;
   if (table != nullptr) return sqlite3_create_module_v2(db, name, table, &engine, nullptr);
-  const bool is_window = aggregate.value != nullptr && sqlite_has(kSqliteWindowFunctions);
+  const bool is_window = value != nullptr && sqlite_has(kSqliteWindowFunctions);
   const int encoding = SQLITE_UTF8 | flags;
   try {
     int code = SQLITE_OK;
@@ -244,11 +239,10 @@ int register_object(sqlite3* db, Engine& engine, const SqlObject& object) {
     // call fails.
     for (int count = fewest; count <= most && code == SQLITE_OK; ++count) {
       auto* const data = new ClientData{name, Connection::of(db, engine), nullptr};
-      code = is_window ? sqlite3_create_window_function(db, name, count, encoding, data, aggregate.step,
-                                                        aggregate.finish, aggregate.value, aggregate.inverse,
-                                                        release_client_data)
-                       : sqlite3_create_function_v2(db, name, count, encoding, data, scalar, aggregate.step,
-                                                    aggregate.finish, release_client_data);
+      code = is_window ? sqlite3_create_window_function(db, name, count, encoding, data, step, finish, value,
+                                                        inverse, release_client_data)
+                       : sqlite3_create_function_v2(db, name, count, encoding, data, scalar, step, finish,
+                                                    release_client_data);
     }
     return code;
   } catch (const std::bad_alloc&) {

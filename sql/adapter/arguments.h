@@ -80,11 +80,6 @@ Result<std::optional<std::string_view>> optional_text(Arguments arguments, size_
 Result<std::string_view> required_text(Arguments arguments, size_t index, std::string_view function,
                                        std::string_view parameter);
 
-// Returns the name of a model in arguments[index], or nullopt, which means the default model, if it is absent
-// or NULL.
-Result<std::optional<std::string_view>> model_name_argument(Arguments arguments, size_t index,
-                                                            std::string_view function);
-
 // Returns the model that arguments[index] names, or the default model if it is absent or NULL. A model that
 // is named by a constant stays the same for the whole statement, unless the connection itself changes the
 // models. If the model has to be opened first, an interrupt of the connection stops that.
@@ -127,14 +122,6 @@ Error named_argument_error(std::string_view object, const Error& error);
 Error no_similarity(std::string_view object, std::string_view name, RowMetric metric,
                     std::string_view remedy);
 
-// The callbacks of an aggregate, which is also a window function unless `inverse` and `value` are null.
-struct AggregateCallbacks {
-  void (*step)(sqlite3_context*, int, sqlite3_value**) = nullptr;
-  void (*inverse)(sqlite3_context*, int, sqlite3_value**) = nullptr;
-  void (*value)(sqlite3_context*) = nullptr;
-  void (*finish)(sqlite3_context*) = nullptr;
-};
-
 // An SQL object of the extension (sql/register.h). The name is a literal.
 struct SqlObject {
   const char* name;
@@ -143,7 +130,10 @@ struct SqlObject {
   int most = 0;                           // to this one
   int flags = 0;                          // of SQLite, without the text encoding
   void (*scalar)(sqlite3_context*, int, sqlite3_value**) = nullptr;  // null: an aggregate
-  AggregateCallbacks aggregate = {};
+  void (*step)(sqlite3_context*, int, sqlite3_value**) = nullptr;
+  void (*finish)(sqlite3_context*) = nullptr;
+  void (*value)(sqlite3_context*) = nullptr;  // null: no window function
+  void (*inverse)(sqlite3_context*, int, sqlite3_value**) = nullptr;
 };
 
 // Adds the object to a connection, which the engine must outlive. Returns an SQLite code. SQLite before 3.25

@@ -3,14 +3,13 @@
 //   struct Definition {
 //     static constexpr const char* kName = "glove_t";
 //     static constexpr const char* kSchema = "CREATE TABLE glove_t(a TEXT, b INTEGER)";
-//     static Result<std::vector<SnapshotRow>> rows(Engine& engine);   // or rows(Connection& connection);
+//     static Result<std::vector<SnapshotRow>> rows(Connection& connection);
 //   };  // rows() is called from the thread of the scan
 //   constexpr SqlObject kGloveT = vtab::table_object<vtab::Snapshot<Definition>>();
 #pragma once
 
 #include <cstdint>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -75,11 +74,7 @@ class Snapshot {
 
     Status start(int, const char*, Arguments) {
       position_ = 0;
-      if constexpr (std::is_invocable_v<decltype(Definition::rows), Connection&>) {
-        GLOVE_ASSIGN_OR_RETURN(rows_, Definition::rows(connection_));
-      } else {
-        GLOVE_ASSIGN_OR_RETURN(rows_, Definition::rows(connection_.engine()));
-      }
+      GLOVE_ASSIGN_OR_RETURN(rows_, Definition::rows(connection_));
       return {};
     }
     Status next() {

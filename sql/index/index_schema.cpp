@@ -87,14 +87,6 @@ Result<bool> stores_vectors(sqlite3* db, const IndexDefinition& index) {
   return version != 1;
 }
 
-Status create_tables(sqlite3* db, const IndexDefinition& index, const std::string& create) {
-  for (const ShadowTable& table : kTables)
-    if (has_table(index, table))
-      GLOVE_RETURN_IF_ERROR(
-          execute(db, create + index.object(table.suffix) + columns_of_table(index, table), index.name));
-  return {};
-}
-
 // A trigger on the log, or on the table of the keys, could keep keys out of it.
 Status check_has_no_trigger(sqlite3* db, const IndexDefinition& index, const char* suffix) {
   const std::string log = index.name + suffix;
@@ -281,8 +273,12 @@ Result<std::string> trigger_that_changes(sqlite3* db, const IndexDefinition& ind
   }
 }
 
-Status create_tables(sqlite3* db, const IndexDefinition& index) {
-  return create_tables(db, index, "CREATE TABLE ");
+Status create_tables(sqlite3* db, const IndexDefinition& index, const std::string& create) {
+  for (const ShadowTable& table : kTables)
+    if (has_table(index, table))
+      GLOVE_RETURN_IF_ERROR(
+          execute(db, create + index.object(table.suffix) + columns_of_table(index, table), index.name));
+  return {};
 }
 
 Status create_missing_tables(sqlite3* db, const IndexDefinition& index) {

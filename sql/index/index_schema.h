@@ -65,8 +65,8 @@ std::string former_triggers_remedy(const IndexDefinition& index);
 // always fails; empty if there is none.
 Result<std::string> trigger_that_changes(sqlite3* db, const IndexDefinition& index);
 
-// Makes the tables and the triggers.
-Status create_tables(sqlite3* db, const IndexDefinition& index);
+// Makes the tables and the triggers. The statement for each table begins with `create`.
+Status create_tables(sqlite3* db, const IndexDefinition& index, const std::string& create = "CREATE TABLE ");
 // Makes those tables that do not exist, and the log one that counts. An error if another one is not what
 // create_tables() makes.
 Status create_missing_tables(sqlite3* db, const IndexDefinition& index);

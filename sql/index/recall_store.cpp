@@ -55,10 +55,6 @@ Result<live::IndexRecallPtr> SegmentStore::recall(int64_t dims, uint32_t checksu
   return found;
 }
 
-Status SegmentStore::set_recall(std::span<const char> bytes) {
-  return replace_blocks(kRecallNumber, bytes);
-}
-
 Status SegmentStore::add_query(std::span<const float> vector) {
   const std::string blocks = index_.object("_block");
   // A number that so many queries would take is one of a table that somebody else has written to.

@@ -302,10 +302,6 @@ Result<live::ListsPtr> SegmentStore::lists(int64_t dims) {
   return lists_;
 }
 
-Status SegmentStore::set_lists(const live::Lists& lists) {
-  return replace_blocks(kListsNumber, lists.bytes());
-}
-
 Result<CodingPtr> SegmentStore::coding(int64_t dims) {
   if (index_.metric == RowMetric::kCosine) return CodingPtr();
   if (index_.metric == RowMetric::kHamming)
@@ -361,11 +357,9 @@ Status SegmentStore::remove(int64_t id) {
 }
 
 Status SegmentStore::set_dead(const StoredSegment& stored) {
-  OwnStatement write;
-  GLOVE_RETURN_IF_ERROR(
-      prepare(write, "INSERT OR REPLACE INTO " + index_.object("_dead") + " VALUES (?, ?)"));
-  OwnStatement::Run run(write);
-  return run.bind(stored.record.id).bind_blob(stored.dead).finish();
+  OwnQuery write =
+      query("INSERT OR REPLACE INTO " + index_.object("_dead") + " VALUES (?, ?)", stored.record.id);
+  return write.bind_blob(stored.dead).finish();
 }
 
 Status SegmentStore::clear() {

@@ -138,7 +138,7 @@ class SegmentStore : IndexPart {
   // Reads the lists of the index.
   Result<live::ListsPtr> lists(int64_t dims);
   // Writes lists in place of those that there are. No segment may be in these.
-  Status set_lists(const live::Lists& lists);
+  Status set_lists(const live::Lists& lists) { return replace_blocks(kListsNumber, lists.bytes()); }
 
   // Returns how the rows are compared and coded: null for cosine, or if no segment has been written yet.
   Result<CodingPtr> coding(int64_t dims);
@@ -151,7 +151,7 @@ class SegmentStore : IndexPart {
   live::IndexRecallPtr find_recall(int64_t dims, uint32_t checksum) const;
   // The same, read again from the database, for this caller alone; null if it is damaged.
   Result<live::IndexRecallPtr> read_recall(int64_t dims, uint32_t checksum);
-  Status set_recall(std::span<const char> bytes);
+  Status set_recall(std::span<const char> bytes) { return replace_blocks(kRecallNumber, bytes); }
   // Keeps a query for the calibration, and forgets the oldest if there are more than kMostOwnQueries.
   Status add_query(std::span<const float> vector);
   Result<std::vector<Query>> queries();

@@ -78,18 +78,15 @@ Status VectorStore::remove_others(int64_t segment) {
   return remove("NOT " + blocks_of(segment));
 }
 
-Result<bool> VectorStore::has_any(int64_t segment) {
-  return query("SELECT 1 FROM " + index_.object("_vector") + " WHERE id " + blocks_of(segment) + " LIMIT 1")
-      .next();
-}
-
 Result<int64_t> VectorStore::unused_segment() {
   GLOVE_ASSIGN_OR_RETURN(int64_t segment,
                          query("SELECT max(id) >> 32 FROM " + index_.object("_vector")).next_integer());
   segment = std::max<int64_t>(segment, 0) + 1;
   if (segment < kMostSegmentIds - 3) return segment;
   for (segment = 1;; ++segment) {  // ends, because each id that is taken has a row of its own
-    GLOVE_ASSIGN_OR_RETURN(const bool taken, has_any(segment));
+    OwnQuery row =
+        query("SELECT 1 FROM " + index_.object("_vector") + " WHERE id " + blocks_of(segment) + " LIMIT 1");
+    GLOVE_ASSIGN_OR_RETURN(const bool taken, row.next());
     if (!taken) return segment;
   }
 }

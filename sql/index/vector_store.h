@@ -45,7 +45,6 @@ class VectorStore : IndexPart {
 
  private:
   Status remove(const std::string& condition);
-  Result<bool> has_any(int64_t segment);
 
   OwnStatement read_, write_;
 };

@@ -45,9 +45,9 @@ struct GloveModels {
       " file_bytes INTEGER, backend TEXT, device TEXT, device_bytes INTEGER, state TEXT,"
       " passed_over TEXT, notes TEXT, metric TEXT)";
 
-  static Result<std::vector<vtab::SnapshotRow>> rows(Engine& engine) {
+  static Result<std::vector<vtab::SnapshotRow>> rows(Connection& connection) {
     std::vector<vtab::SnapshotRow> result;
-    for (const CatalogEntry& entry : engine.catalog().list()) result.push_back(row_of(entry));
+    for (const CatalogEntry& entry : connection.engine().catalog().list()) result.push_back(row_of(entry));
     return result;
   }
 };

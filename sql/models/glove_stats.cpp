@@ -55,9 +55,10 @@ struct GloveStats {
       " select_us REAL, rescore_us REAL, total_us REAL, words_per_ms REAL, recall REAL, measured REAL,"
       " measured_low REAL, measured_high REAL, audits INTEGER, plan TEXT)";
 
-  static Result<std::vector<vtab::SnapshotRow>> rows(Engine& engine) {
+  static Result<std::vector<vtab::SnapshotRow>> rows(Connection& connection) {
     std::vector<vtab::SnapshotRow> result;
-    for (const SearchReport& report : engine.statistics().recent()) result.push_back(row_of(report));
+    for (const SearchReport& report : connection.engine().statistics().recent())
+      result.push_back(row_of(report));
     return result;
   }
 };

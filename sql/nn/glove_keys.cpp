@@ -85,6 +85,6 @@ class KeyState {
 
 // INNOCUOUS and DETERMINISTIC, because the result depends on nothing but the arguments.
 constexpr SqlObject kGloveKeys =
-    aggregate<KeyState>("glove_keys", -1, -1, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS);
+    Aggregate<KeyState>::object("glove_keys", -1, -1, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS);
 
 }  // namespace glove::sql

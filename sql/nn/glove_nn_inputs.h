@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "model/model.h"
 #include "search/query.h"
 #include "sql/adapter/arguments.h"
@@ -46,7 +47,7 @@ struct Inputs {
   AmongValuePtr among;
 
   // The recall as a person writes it: "0.95".
-  std::string recall_text() const;
+  std::string recall_text() const { return number_text(recall); }
   Given state(int column) const { return given[static_cast<size_t>(column - kFirstInput)]; }
   bool has(int column) const { return state(column) == Given::kValue; }
 

@@ -35,10 +35,6 @@ Error two_queries(const ExprValue& expr, bool is_vector, bool has_k) {
 
 }  // namespace
 
-std::string Inputs::recall_text() const {
-  return number_text(recall);
-}
-
 std::string Inputs::key() const {
   std::string key;
   for (const Given state : given) key += static_cast<char>('0' + static_cast<int>(state));

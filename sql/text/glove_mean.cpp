@@ -75,7 +75,7 @@ Result<bool> MeanState::read_word(std::string_view word, const Model& model) {
 }
 
 Result<ModelPtr> MeanState::find_model(sqlite3_context* context, Arguments arguments) {
-  GLOVE_ASSIGN_OR_RETURN(const auto name, model_name_argument(arguments, 2, kMean));
+  GLOVE_ASSIGN_OR_RETURN(const auto name, optional_text(arguments, 2, kMean, "model"));
   for (const auto& [known, model] : models_)
     if (known == name) return model;
   GLOVE_ASSIGN_OR_RETURN(CatalogEntry entry, connection_of(context).find(name));
@@ -132,6 +132,6 @@ Status MeanState::result(sqlite3_context* context) {
 }  // namespace
 
 // The flags of cos_sim, for the same reasons.
-constexpr SqlObject kGloveMean = aggregate<MeanState>("glove_mean", 1, 3, SQLITE_DETERMINISTIC);
+constexpr SqlObject kGloveMean = Aggregate<MeanState>::object("glove_mean", 1, 3, SQLITE_DETERMINISTIC);
 
 }  // namespace glove::sql

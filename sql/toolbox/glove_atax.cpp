@@ -25,7 +25,7 @@ constexpr std::string_view kAtax = "glove_atax";
 Status glove_atax(sqlite3_context* context, Arguments arguments) {
   if (is_null(arguments[0])) return {};
   GLOVE_ASSIGN_OR_RETURN(const std::vector<float> x, vector_argument(context, arguments[0], kAtax));
-  GLOVE_ASSIGN_OR_RETURN(const auto name, model_name_argument(arguments, 1, kAtax));
+  GLOVE_ASSIGN_OR_RETURN(const auto name, optional_text(arguments, 1, kAtax, "model"));
   GLOVE_ASSIGN_OR_RETURN(CatalogEntry entry, connection_of(context).find(name));
   GLOVE_ASSIGN_OR_RETURN(const ToolboxSubject subject,
                          subject_of(engine_of(context), kAtax, std::move(entry)));

@@ -74,7 +74,7 @@ Status DensityRows::result(sqlite3_context* context) {
 
 // INNOCUOUS and DETERMINISTIC, because the result depends on nothing but the arguments. RESULT_SUBTYPE,
 // because the result is marked as JSON.
-constexpr SqlObject kGloveDensity = aggregate<DensityRows>(
+constexpr SqlObject kGloveDensity = Aggregate<DensityRows>::object(
     "glove_density", 2, 3, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS | SQLITE_RESULT_SUBTYPE);
 
 }  // namespace glove::sql

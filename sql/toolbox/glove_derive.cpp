@@ -104,7 +104,7 @@ Status glove_derive(sqlite3_context* context, Arguments arguments) {
   GLOVE_ASSIGN_OR_RETURN(
       const DeriveRequest request,
       parse_options<DeriveRequest>(json, kDerive, "{\"whiten\":true}", kDeriveOptions, interrupted));
-  GLOVE_ASSIGN_OR_RETURN(const auto of, model_name_argument(arguments, 2, kDerive));
+  GLOVE_ASSIGN_OR_RETURN(const auto of, optional_text(arguments, 2, kDerive, "model"));
   GLOVE_ASSIGN_OR_RETURN(CatalogEntry entry, connection.find(of));
   GLOVE_ASSIGN_OR_RETURN(ToolboxSubject subject, subject_of(engine_of(context), kDerive, std::move(entry)));
   GLOVE_ASSIGN_OR_RETURN(RowMap map, find_map(engine_of(context), subject, request, interrupted));

@@ -73,7 +73,7 @@ Status glove_expand(sqlite3_context* context, Arguments arguments) {
   GLOVE_ASSIGN_OR_RETURN(const std::string_view word, required_text(arguments, 0, kExpand, "word"));
   GLOVE_ASSIGN_OR_RETURN(const int64_t k, count_argument(arguments[1]));
   GLOVE_ASSIGN_OR_RETURN(const double least, similarity_argument(arguments));
-  GLOVE_ASSIGN_OR_RETURN(const auto name, model_name_argument(arguments, 3, kExpand));
+  GLOVE_ASSIGN_OR_RETURN(const auto name, optional_text(arguments, 3, kExpand, "model"));
   GLOVE_ASSIGN_OR_RETURN(const CatalogEntry entry, connection_of(context).find(name));
   if (least > -HUGE_VAL && entry.model->metric() == RowMetric::kL2)
     return no_similarity(kExpand, entry.name, RowMetric::kL2, "leave min_similarity out");

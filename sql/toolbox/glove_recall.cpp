@@ -172,6 +172,6 @@ class RecallRows {
 }  // namespace
 
 constexpr SqlObject kGloveRecall =
-    aggregate<RecallRows>("glove_recall", 4, 4, SQLITE_DIRECTONLY | SQLITE_RESULT_SUBTYPE);
+    Aggregate<RecallRows>::object("glove_recall", 4, 4, SQLITE_DIRECTONLY | SQLITE_RESULT_SUBTYPE);
 
 }  // namespace glove::sql

@@ -129,6 +129,6 @@ Status SvgRows::result(sqlite3_context* context) {
 
 // INNOCUOUS and DETERMINISTIC, because the result depends on nothing but the arguments and their order.
 constexpr SqlObject kGloveSvg =
-    aggregate<SvgRows>("glove_svg", 4, 5, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS);
+    Aggregate<SvgRows>::object("glove_svg", 4, 5, SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS);
 
 }  // namespace glove::sql
