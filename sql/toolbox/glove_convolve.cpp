@@ -8,7 +8,7 @@
 #include "analysis/grid.h"
 #include "sql/adapter/arguments.h"
 #include "sql/register.h"
-#include "sql/values/json_grid.h"
+#include "sql/values/toolbox_inputs.h"
 
 namespace glove::sql {
 namespace {

@@ -17,7 +17,6 @@
 #include "analysis/density.h"
 #include "sql/adapter/aggregate.h"
 #include "sql/register.h"
-#include "sql/values/json_grid.h"
 #include "sql/values/json_options.h"
 #include "sql/values/toolbox_inputs.h"
 

@@ -1,5 +1,6 @@
 // The inputs that the tables of the toolbox share (`words`, `model`, `backend`, and options in JSON), and
-// those that the functions over points in the plane do.
+// those that the functions over points in the plane do. Matrices are JSON: an array of rows, each an array of
+// numbers.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/grid.h"
 #include "analysis/points.h"
 #include "analysis/takeover.h"
 #include "base/json.h"
@@ -72,5 +74,15 @@ Status choose_rows(std::string_view object, std::string_view name, const std::op
 // them is NULL. Anything but a finite number is an error that names the function, the parameter and the
 // value.
 Result<std::optional<std::pair<double, double>>> read_place(Arguments row, std::string_view function);
+
+// Parses a matrix, which may be empty: []. Rows of different lengths, elements that are not finite numbers,
+// and an interrupt are errors. `object` begins the messages, which call the matrix `name`.
+Result<Grid> parse_grid(std::string_view json, std::string_view object, std::string_view name,
+                        const InterruptCheck& interrupted);
+
+// Makes the matrix the result of the function. A number that is not finite is an error, and so is an
+// interrupt.
+Status return_grid(sqlite3_context* context, const Grid& grid, std::string_view object,
+                   const InterruptCheck& interrupted);
 
 }  // namespace glove::sql
