@@ -1,8 +1,75 @@
 #include "text/tokenizers/model.h"
 
 #include "base/concat.h"
+#include "text/tokenizers/unicode.h"
 
 namespace glove::tokenizers {
+namespace {
+
+// WordPiece: the longest token that begins a word, then the longest that continues it, and so on. WordLevel:
+// the whole word.
+class WordPiece : public TokenModel {
+ public:
+  friend Result<std::unique_ptr<const TokenModel>> tokenizers::read_word_piece(const JsonField& model);
+
+  Status encode(std::string_view piece, ModelBuffers&, TextWork& work,
+                std::vector<uint32_t>& ids) const override {
+    const size_t first = ids.size();
+    bool known = !is_too_long(piece, work);
+    for (size_t begin = 0; known && begin < piece.size() && !work.stop();)
+      known = take_longest(piece, begin, work, ids);
+    if (known) return {};
+    ids.resize(first);
+    ids.push_back(*unknown_id_);
+    return {};
+  }
+
+ private:
+  bool is_too_long(std::string_view piece, TextWork& work) const {
+    if (piece.size() <= most_characters_) return false;
+    if (piece.size() / 4 > most_characters_) return true;
+    uint64_t count = 0;
+    for (size_t at = 0; at < piece.size() && !work.stop(); at += length_of(piece[at])) ++count;
+    return count > most_characters_;
+  }
+
+  // Appends the longest token at `begin`, and moves behind it. Returns false if there is none.
+  bool take_longest(std::string_view piece, size_t& begin, TextWork& work, std::vector<uint32_t>& ids) const {
+    const Trie& trie = vocabulary_.trie();
+    if (begin > 0 && !continues_) return false;
+    uint32_t node = begin > 0 ? continuation_ : Trie::kRoot;
+    uint32_t best = Trie::kNone;
+    size_t end = begin;
+    for (size_t at = begin; at < piece.size() && trie.step(node, static_cast<unsigned char>(piece[at]));) {
+      ++at;
+      if (work.stop()) break;
+      if (trie.value(node) == Trie::kNone) continue;
+      best = trie.value(node);
+      end = at;
+    }
+    if (best == Trie::kNone) return false;
+    ids.push_back(best);
+    begin = end;
+    return true;
+  }
+
+  uint32_t continuation_ = Trie::kRoot;  // the node of the prefix of continuing tokens
+  bool continues_ = false;               // whether there are any
+  uint64_t most_characters_ = 0;
+};
+
+class WordLevel : public TokenModel {
+ public:
+  friend Result<std::unique_ptr<const TokenModel>> tokenizers::read_word_level(const JsonField& model);
+
+  Status encode(std::string_view piece, ModelBuffers&, TextWork&, std::vector<uint32_t>& ids) const override {
+    const auto found = vocabulary_.find(piece);
+    ids.push_back(found ? *found : *unknown_id_);
+    return {};
+  }
+};
+
+}  // namespace
 
 Result<std::unique_ptr<const TokenModel>> read_model(const JsonField& model) {
   if (model.value().as<JsonObject>() == nullptr) return model.must_be("an object");
@@ -47,6 +114,25 @@ Error no_unknown_token() {
   return {ErrorCode::kInvalidArgument,
           "the text has a piece that is not in the vocabulary, and the tokenizer.json of the model names no "
           "token of the vocabulary for unknown pieces"};
+}
+
+Result<std::unique_ptr<const TokenModel>> read_word_piece(const JsonField& model) {
+  auto made = std::make_unique<WordPiece>();
+  GLOVE_ASSIGN_OR_RETURN(const JsonField vocabulary, model.at("vocab"));
+  GLOVE_ASSIGN_OR_RETURN(made->vocabulary_, read_vocabulary(vocabulary));
+  GLOVE_ASSIGN_OR_RETURN(made->unknown_id_, read_unknown(model, made->vocabulary_));
+  GLOVE_ASSIGN_OR_RETURN(const std::string prefix, model.string("continuing_subword_prefix"));
+  made->continues_ = made->vocabulary_.trie().walk(made->continuation_, prefix);
+  GLOVE_ASSIGN_OR_RETURN(made->most_characters_, model.number("max_input_chars_per_word"));
+  return std::unique_ptr<const TokenModel>(std::move(made));
+}
+
+Result<std::unique_ptr<const TokenModel>> read_word_level(const JsonField& model) {
+  auto made = std::make_unique<WordLevel>();
+  GLOVE_ASSIGN_OR_RETURN(const JsonField vocabulary, model.at("vocab"));
+  GLOVE_ASSIGN_OR_RETURN(made->vocabulary_, read_vocabulary(vocabulary));
+  GLOVE_ASSIGN_OR_RETURN(made->unknown_id_, read_unknown(model, made->vocabulary_));
+  return std::unique_ptr<const TokenModel>(std::move(made));
 }
 
 }  // namespace glove::tokenizers

@@ -18,15 +18,12 @@ struct Span {
 };
 
 // Receives the pieces of one piece, in order. Drops empty ones.
-class PieceSink {
- public:
-  explicit PieceSink(std::vector<Span>& spans) : spans_(spans) {}
-  void operator()(size_t begin, size_t end) const {
-    if (begin < end) spans_.push_back({begin, end});
-  }
+struct PieceSink {
+  std::vector<Span>& spans;
 
- private:
-  std::vector<Span>& spans_;
+  void operator()(size_t begin, size_t end) const {
+    if (begin < end) spans.push_back({begin, end});
+  }
 };
 
 // A text and its pieces. An object is reused for many texts.
@@ -55,7 +52,7 @@ class PieceList {
     next_.clear();
     for (const Span span : spans_) {
       if (work.stopped()) break;
-      cut(text(span), [&, sink = PieceSink(next_)](size_t begin, size_t end) {
+      cut(text(span), [&, sink = PieceSink{next_}](size_t begin, size_t end) {
         sink(span.begin + begin, span.begin + end);
       });
     }
@@ -69,7 +66,7 @@ class PieceList {
     std::string& out = text_.data() == texts_[0].data() ? texts_[1] : texts_[0];
     out.clear();
     next_.clear();
-    const PieceSink sink(next_);
+    const PieceSink sink{next_};
     size_t origin = 0;
     for (const Span span : spans_) {
       if (span.begin < origin_) {  // what its part from the first character becomes is the part again
