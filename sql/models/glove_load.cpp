@@ -17,7 +17,7 @@
 
 #include "base/concat.h"
 #include "sql/adapter/direct_call.h"
-#include "sql/adapter/work_watch.h"
+#include "sql/adapter/interrupt.h"
 #include "sql/models/load_options.h"
 #include "sql/register.h"
 

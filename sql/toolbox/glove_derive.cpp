@@ -22,7 +22,7 @@
 #include "analysis/derive.h"
 #include "base/concat.h"
 #include "sql/adapter/direct_call.h"
-#include "sql/adapter/work_watch.h"
+#include "sql/adapter/interrupt.h"
 #include "sql/register.h"
 #include "sql/toolbox/pca_fit.h"
 #include "sql/values/json_options.h"
@@ -57,10 +57,6 @@ constexpr JsonOption<DeriveRequest> kDeriveOptions[] = {
     {"fit", kRows,
      [](const JsonValue& value, DeriveRequest& request) { return take_rows(value, request.fit); }}};
 
-bool needs_components(const DeriveOptions& options) {
-  return options.remove > 0 || options.dims > 0 || options.whiten;
-}
-
 // The mean without the components, which the rows may be too wide for.
 Result<std::vector<float>> find_mean(Engine& engine, const ToolboxSubject& subject,
                                      const InterruptCheck& interrupted) {
@@ -78,7 +74,7 @@ Result<RowMap> find_map(Engine& engine, const ToolboxSubject& subject, const Der
   std::shared_ptr<const PrincipalComponents> components;
   ToolboxSubject fit = subject;
   GLOVE_RETURN_IF_ERROR(choose_rows(kDerive, "fit", request.fit, fit, interrupted));
-  if (needs_components(request)) {
+  if (request.remove > 0 || request.dims > 0 || request.whiten) {
     GLOVE_ASSIGN_OR_RETURN(components,
                            find_components(engine, kDerive, fit, PrincipalOptions(), interrupted));
   } else {
