@@ -52,7 +52,7 @@ class ClusterRows : public KMeansRows {
     const size_t bytes = static_cast<size_t>(clustering.centroids.dims) * sizeof(float);
     if (column == kCluster) sqlite3_result_int64(context, row + 1);
     if (column == kSize) sqlite3_result_int64(context, cluster.size);
-    if (column == kLabel) return_word(context, words(), fit().row_id(cluster.nearest_row));
+    if (column == kLabel) return_word(context, words(), row_id(cluster.nearest_row));
     if (column == kInertia) sqlite3_result_double(context, cluster.inertia);
     if (column == kSilhouette) sqlite3_result_double(context, cluster.silhouette);  // NaN becomes NULL
     if (column == kIterations) sqlite3_result_int64(context, clustering.iterations);

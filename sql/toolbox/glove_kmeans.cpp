@@ -47,7 +47,7 @@ class MemberRows : public KMeansRows {
     if (column == kSilhouette) sqlite3_result_double(context, fit().clustering.silhouette(row));
   }
 
-  int64_t id(int64_t row) const { return fit().row_id(row); }
+  int64_t id(int64_t row) const { return row_id(row); }
 
  private:
   int64_t cluster_of(int64_t row) const { return fit().clustering.rows[static_cast<size_t>(row)].first; }

@@ -17,6 +17,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "drawing/svg_map.h"
@@ -52,9 +53,7 @@ struct GroupKey {
   std::string text;  // of numbers too
 
   bool operator<(const GroupKey& other) const {
-    if (is_text != other.is_text) return other.is_text;
-    if (!is_text && number != other.number) return number < other.number;
-    return text < other.text;
+    return std::tie(is_text, number, text) < std::tie(other.is_text, other.number, other.text);
   }
 };
 

@@ -7,7 +7,7 @@
 #include "base/timer.h"
 #include "sql/adapter/arguments.h"
 #include "sql/adapter/inputs.h"
-#include "sql/adapter/work_watch.h"
+#include "sql/adapter/interrupt.h"
 #include "sql/values/json_options.h"
 
 namespace glove::sql {
@@ -63,7 +63,7 @@ Result<KMeansFit> compute(Engine& engine, const ToolboxSubject& subject, int64_t
       with_takeover(engine, subject.backends, "cluster the model " + subject.entry.model->path(),
                     report.backend, cluster));
   GLOVE_RETURN_IF_ERROR(subject.entry.model->health());
-  KMeansFit fit = {subject.chosen, subject.ids, {}, std::move(clustering)};
+  KMeansFit fit = {{}, std::move(clustering)};
   if (options.metric == Metric::kEuclidean)
     fit.norms_squared.assign(set.points().norms_squared, set.points().norms_squared + set.rows());
   report.k = k;
@@ -89,18 +89,12 @@ int find_lookup(sqlite3_index_info* info, int column, bool is_text) {
 
 }  // namespace
 
-int64_t KMeansFit::row_of(int64_t id) const {
-  if (!chosen) return id < rows() ? id : -1;
-  const auto found = std::lower_bound(ids.begin(), ids.end(), id);
-  return found != ids.end() && *found == id ? found - ids.begin() : -1;
-}
-
 double KMeansFit::similarity(int64_t row) const {
   return clustering.similarity(row, norms_squared.empty() ? 0 : norms_squared[static_cast<size_t>(row)]);
 }
 
 int64_t KMeansFit::bytes() const {
-  return static_cast<int64_t>(ids.size() * sizeof(int32_t) + norms_squared.size() * sizeof(double) +
+  return static_cast<int64_t>(norms_squared.size() * sizeof(double) +
                               clustering.rows.size() * sizeof(NearestTwo) +
                               clustering.centroids.vectors.size() * sizeof(float) +
                               clustering.clusters.size() * sizeof(Clustering::Cluster) + sizeof(*this));
@@ -158,10 +152,13 @@ void KMeansRows::look_up_word(sqlite3* db, sqlite3_value* value) {
   if (sqlite3_value_type(value) != SQLITE_TEXT || words().key_type() != KeyType::kText) return;
   const std::string_view word = text_of(value);
   if (!equals_by_bytes(db, word)) return;
-  std::vector<int32_t> ids;
-  words().find_all(word, ids);
-  if (ids.size() > 1) return;  // equal tokens of a tokenizer
-  row_ = ids.empty() ? -1 : fit().row_of(ids.front());
+  std::vector<int32_t> found;
+  words().find_all(word, found);
+  if (found.size() > 1) return;  // equal tokens of a tokenizer
+  const int64_t id = found.empty() ? -1 : found.front();
+  const auto place = std::ranges::lower_bound(subject_.ids, id);
+  const bool is_chosen = place != subject_.ids.end() && *place == id;
+  row_ = subject_.chosen ? (is_chosen ? place - subject_.ids.begin() : -1) : id < fit().rows() ? id : -1;
 }
 
 }  // namespace glove::sql

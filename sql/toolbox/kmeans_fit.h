@@ -18,17 +18,12 @@ namespace glove::sql {
 // The inputs of both tables, in the order of their columns.
 enum KMeansInput : int { kKMeansK, kKMeansWords, kKMeansModel, kKMeansBackend, kKMeansOptions };
 
-// A fit and the rows that it clusters. Does not keep the model alive, because cached fits may outlive it.
+// A fit of the rows of a subject. Does not keep the model alive, because cached fits may outlive it.
 struct KMeansFit {
-  bool chosen = false;
-  std::vector<int32_t> ids;  // of the rows, ascending, if `chosen`; otherwise they are the first rows
   std::vector<double> norms_squared;  // [rows], for Euclidean similarities only, else empty
   Clustering clustering;
 
   int64_t rows() const { return static_cast<int64_t>(clustering.rows.size()); }
-  int64_t row_id(int64_t row) const { return chosen ? ids[static_cast<size_t>(row)] : row; }
-  // Returns the row of a word's id, or -1 if the word is not in the fit.
-  int64_t row_of(int64_t id) const;
   // Returns the cosine of the row and its centroid, or NaN if one of them has no direction.
   double similarity(int64_t row) const;
   // Memory that the fit takes.
@@ -61,6 +56,7 @@ class KMeansRows {
 
   const KMeansFit& fit() const { return *fit_; }
   const Vocabulary& words() const { return subject_.entry.model->vocabulary(); }
+  int64_t row_id(int64_t row) const { return subject_.row_id(row); }
   // Of the rows [first, end) of the table, or of none.
   FitRange range(int64_t first, int64_t end) const { return {key_, subject_.entry.model, first, end}; }
 
