@@ -67,15 +67,12 @@ AnswerCache::Answer AnswerCache::insert(Key key, std::vector<Neighbor> rows) {
   if (by_key_.contains(&key) || bytes > share_.most() / 4 ||
       !share_.take(bytes, [this] { return drop_oldest(); }))
     return answer;
+  const size_t others = entries_.size();
   try {
     entries_.push_front({std::move(key), answer, bytes});
-    try {
-      by_key_.emplace(&entries_.front().key, entries_.begin());
-    } catch (...) {
-      entries_.pop_front();
-      throw;
-    }
+    by_key_.emplace(&entries_.front().key, entries_.begin());
   } catch (const std::bad_alloc&) {
+    if (entries_.size() > others) entries_.pop_front();
     share_.give_back(bytes);
   }
   return answer;

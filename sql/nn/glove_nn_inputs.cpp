@@ -44,10 +44,6 @@ Result<std::string> read_name(sqlite3_value* value, const char* what) {
   return std::string(text_of(value));
 }
 
-Result<std::string> read_model(sqlite3_value* value) {
-  return read_name(value, "model");
-}
-
 Result<std::string> read_backend(sqlite3_value* value, const Backends& backends) {
   GLOVE_ASSIGN_OR_RETURN(std::string name, read_name(value, "backend"));
   if (name == "auto" || backends.find(name) != nullptr) return name;
@@ -128,16 +124,18 @@ class FilterCallReader {
   }
 
   Status read_input(const Argument& argument, sqlite3_value* value) {
-    Given& given = call_.given_[static_cast<size_t>(argument.column - kFirstInput)];
+    Given& given = call_.common_.given[static_cast<size_t>(argument.column - kFirstInput)];
     const bool whole = argument.relation == Relation::kIn;
     given = !whole && is_null(value) ? Given::kNull : Given::kValue;
     if (given == Given::kNull) return {};
     if (argument.column == kK) return read_values(argument, value, ks_, read_k);
-    if (argument.column == kModel) return read_values(argument, value, models_, read_model);
+    if (argument.column == kModel)
+      return read_values(argument, value, models_,
+                         [](sqlite3_value* one) { return read_name(one, "model"); });
     if (argument.column == kRecall) return read_recall(value);
     if (argument.column == kAmong) {
       InterruptPoller poller(db_);
-      GLOVE_ASSIGN_OR_RETURN(call_.among_, last_among_.read(value, keys_, poller));
+      GLOVE_ASSIGN_OR_RETURN(call_.common_.among, last_among_.read(value, keys_, poller));
       return {};
     }
     if (argument.column == kBackend)
@@ -150,8 +148,8 @@ class FilterCallReader {
 
   Status read_recall(sqlite3_value* value) {
     const int type = sqlite3_value_numeric_type(value);
-    call_.recall_ = type == SQLITE_INTEGER || type == SQLITE_FLOAT ? sqlite3_value_double(value) : 0;
-    if (call_.recall_ >= kLeastRecall && call_.recall_ <= 1) return {};
+    call_.common_.recall = type == SQLITE_INTEGER || type == SQLITE_FLOAT ? sqlite3_value_double(value) : 0;
+    if (call_.common_.recall >= kLeastRecall && call_.common_.recall <= 1) return {};
     return invalid("recall must be a number from 0.5 to 1, or NULL for an exact answer; but it is " +
                    shown_value(value));
   }
@@ -309,10 +307,7 @@ class FilterCallReader {
 
 Inputs FilterCall::inputs_of(size_t setting) const {
   GLOVE_REQUIRE(setting < setting_count() && query_count() > 0);
-  Inputs inputs;
-  inputs.given = given_;
-  inputs.among = among_;
-  inputs.recall = recall_;
+  Inputs inputs = common_;
   inputs.model = settings_[setting].model;
   inputs.backend = settings_[setting].backend;
   inputs.k = settings_[setting].k;
@@ -327,9 +322,8 @@ void FilterCall::set_query(size_t query, Inputs& inputs) const {
 }
 
 bool FilterCall::has_inputs_of(const FilterCall& other) const {
-  return given_ == other.given_ && settings_ == other.settings_ && words_ == other.words_ &&
-         exprs_ == other.exprs_ && among_ == other.among_ && recall_ == other.recall_ &&
-         batch_ == other.batch_;
+  return common_ == other.common_ && settings_ == other.settings_ && words_ == other.words_ &&
+         exprs_ == other.exprs_ && batch_ == other.batch_;
 }
 
 // Prepares for repeat().

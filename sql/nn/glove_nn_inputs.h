@@ -58,6 +58,7 @@ struct Inputs {
   Result<MaybeQuery> resolve(const Model& model, const InterruptCheck& interrupted) const;
   // True if only `word` was given and it reads as an expression, such as 'king - man + woman'.
   bool word_reads_as_expression() const;
+  bool operator==(const Inputs&) const = default;
 };
 
 // The conditions on rows that can save work. SQLite checks each of them again.
@@ -98,7 +99,7 @@ class FilterCall {
   void set_query(size_t query, Inputs& inputs) const;
 
   // The value of among, if it was given and is not NULL; otherwise null.
-  const AmongValuePtr& among() const { return among_; }
+  const AmongValuePtr& among() const { return common_.among; }
 
   // Whether the inputs are those of the other call, which may have other conditions on rows.
   bool has_inputs_of(const FilterCall& other) const;
@@ -125,12 +126,10 @@ class FilterCall {
     bool operator==(const Setting&) const = default;
   };
 
-  std::array<Given, kInputs> given_{};
+  Inputs common_;  // without what differs between settings and queries
   std::vector<Setting> settings_;
   std::vector<std::string> words_ = std::vector<std::string>(1);
   std::vector<ExprValue> exprs_ = std::vector<ExprValue>(1);
-  AmongValuePtr among_;
-  double recall_ = 1;
   bool batch_ = false;  // word or expr came as a batch
   RowRange range_;
   std::array<std::optional<std::vector<std::string>>, kKeyTypes> neighbors_;  // by KeyType

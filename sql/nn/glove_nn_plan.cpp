@@ -56,18 +56,6 @@ constexpr std::pair<Relation, std::string_view> kRelationMarks[] = {
     {Relation::kEqual, "="},   {Relation::kLimit, "limit"}, {Relation::kOffset, "offset"},
 };
 
-std::string_view mark_of(Relation relation) {
-  for (const auto& [known, mark] : kRelationMarks)
-    if (known == relation) return mark;
-  return {};
-}
-
-bool consume_suffix(std::string_view& text, std::string_view suffix) {
-  if (!text.ends_with(suffix)) return false;
-  text.remove_suffix(suffix.size());
-  return true;
-}
-
 // Takes the part before the first `separator` off `text`.
 std::string_view next_token(std::string_view& text, char separator) {
   const size_t end = text.find(separator);
@@ -79,7 +67,8 @@ std::string_view next_token(std::string_view& text, char separator) {
 Argument decode_argument(std::string_view token, const RankedColumns& columns) {
   Argument argument;
   for (const auto& [relation, mark] : kRelationMarks) {
-    if (!consume_suffix(token, mark)) continue;
+    if (!token.ends_with(mark)) continue;
+    token.remove_suffix(mark.size());
     argument.relation = relation;
     break;
   }
@@ -151,7 +140,8 @@ std::string Plan::encode(const RankedColumns& columns) const {
       text += concat(kKeyPartName, argument.column - kKeyPart + 1);
     else if (argument.column >= 0)
       text += columns.names[static_cast<size_t>(columns.with(static_cast<Column>(argument.column)))];
-    text += mark_of(argument.relation);
+    for (const auto& [relation, mark] : kRelationMarks)
+      if (relation == argument.relation) text += mark;
   }
   return text;
 }
