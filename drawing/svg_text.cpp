@@ -1,5 +1,6 @@
 #include "drawing/svg_text.h"
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 
@@ -18,24 +19,18 @@ bool is_unsuitable(char32_t code) {
 }  // namespace
 
 std::string xml_text(std::string_view text) {
+  constexpr std::string_view kSpecial = "\t\n\r&<>\"";
+  constexpr std::array kEscapes = {" ", " ", " ", "&amp;", "&lt;", "&gt;", "&quot;"};
   std::string out;
   while (!text.empty()) {
     const size_t length = utf8_character_length(text);
     const std::string_view character = text.substr(0, length == 0 ? 1 : length);
     text.remove_prefix(character.size());
-    const char front = character.front();
-    if (front == '\t' || front == '\n' || front == '\r')
-      out += ' ';
+    const size_t special = kSpecial.find(character.front());
+    if (special != std::string_view::npos)
+      out += kEscapes[special];
     else if (length == 0 || is_unsuitable(utf8_code_point(character)))
       out += kReplacementCharacter;
-    else if (front == '&')
-      out += "&amp;";
-    else if (front == '<')
-      out += "&lt;";
-    else if (front == '>')
-      out += "&gt;";
-    else if (front == '"')
-      out += "&quot;";
     else
       out += character;
   }

@@ -99,8 +99,9 @@ class SegmentRows final : public CalibrationRows {
       Neighbor& row = rows[i];
       const auto place = static_cast<size_t>(row.id);
       if (std::isfinite(segment_.level().residuals[place]))
-        row.similarity = codes.bound.estimate(static_cast<float>(product(row.id, codes.codes.data())),
-                                              segment_.level().scales[place]);
+        row.similarity = codes.bound.estimate(
+            static_cast<float>(product_of_codes(codes_of(row.id), codes.codes.data(), stride_)),
+            segment_.level().scales[place]);
     }
   }
   double largest_error(const Query& query) const override {
@@ -124,10 +125,6 @@ class SegmentRows final : public CalibrationRows {
   static constexpr size_t kFetchedRows = 8;  // ahead, because they are anywhere in memory
 
   const int8_t* codes_of(int64_t row) const { return codes_.data() + row * stride_; }
-  // The same number as code_product().
-  int32_t product(int64_t row, const int16_t* query) const {
-    return product_of_codes(codes_of(row), query, stride_);
-  }
 
   const Segment& segment_;
   PartSet set_;

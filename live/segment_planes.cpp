@@ -24,15 +24,10 @@ std::span<const T> view(std::span<const char> bytes, int64_t begin, int64_t end)
   return {reinterpret_cast<const T*>(bytes.data() + place), (static_cast<size_t>(end) - place) / sizeof(T)};
 }
 
-// True of the bits of a half that is a number or infinity, and not below 0.
-bool is_not_negative(uint16_t half) {
-  return half <= kHalfInfinity;
-}
-
 // Whether these can be the numbers of a row that is not zero.
 bool usable(const PlaneBound& bound) {
   return (bound.centroid & 0x7FFF) < kHalfInfinity && bound.code < kHalfInfinity &&
-         is_not_negative(bound.distance) && bound.distance != 0;
+         bound.distance <= kHalfInfinity && bound.distance != 0;  // the sign is the highest bit
 }
 
 }  // namespace

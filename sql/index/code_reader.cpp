@@ -20,12 +20,6 @@ SegmentRecord record_of(const live::Segment& segment, int64_t id) {
 }  // namespace
 
 // Whether the index has this segment.
-Result<bool> CodeReader::is_stored(const live::Segment& segment, int64_t id) {
-  return query("SELECT 1 FROM " + index_.object("_segment") + " WHERE id = ? AND rows = ? AND crc = ?", id,
-               segment.rows(), record_of(segment, id).crc)
-      .next();
-}
-
 SegmentBytes& CodeReader::bytes_of(const live::Segment& segment, int64_t id) {
   if (!bytes_ || bytes_->record().id != id)
     bytes_.emplace(connection_, index_, record_of(segment, id), segment.dims());
@@ -37,7 +31,10 @@ Result<bool> CodeReader::found(const live::Segment& segment, int64_t id, const S
   if (status.ok()) return true;
   if (status.error().code != ErrorCode::kCorrupt) return status.error();
   bytes_.reset();
-  GLOVE_ASSIGN_OR_RETURN(const bool stored, is_stored(segment, id));
+  OwnQuery row =
+      query("SELECT 1 FROM " + index_.object("_segment") + " WHERE id = ? AND rows = ? AND crc = ?", id,
+            segment.rows(), record_of(segment, id).crc);
+  GLOVE_ASSIGN_OR_RETURN(const bool stored, row.next());
   if (stored) return status.error();
   return false;
 }

@@ -26,7 +26,6 @@ class CodeReader final : public live::CodeSource, IndexPart {
  private:
   SegmentBytes& bytes_of(const live::Segment& segment, int64_t id);
   Result<bool> found(const live::Segment& segment, int64_t id, const Status& status);
-  Result<bool> is_stored(const live::Segment& segment, int64_t id);
 
   std::optional<SegmentBytes> bytes_;  // of the segment that was read last
 };

@@ -65,7 +65,8 @@ auto IndexCommands::reported(const char* doing, Body&& body) -> decltype(body())
 // In a transaction of the user's, SQLite keeps what a table has written for an INSERT of one row that then
 // fails, and it refuses a SAVEPOINT while a statement writes. But it undoes an INSERT ... SELECT as a whole.
 Status IndexCommands::run(std::string_view command) {
-  if (!sqlite_has(kSqlitePointers)) return run_now(command);  // fails: it cannot have the triggers (3.24)
+  // Without them it fails, because the index cannot have the triggers (3.24).
+  if (!sqlite_has(kSqlitePointers)) return own_work(connection_, index_, [&] { return work(command); });
   Passed passed{command, std::nullopt};
   OwnStatement insert;
   GLOVE_RETURN_IF_ERROR(insert.prepare(
@@ -83,12 +84,8 @@ std::optional<Status> IndexCommands::run_if_passed(sqlite3_value* value) {
   if (!sqlite_has(kSqlitePointers)) return std::nullopt;
   auto* const passed = static_cast<Passed*>(sqlite3_value_pointer(value, kPassed));
   if (passed == nullptr) return std::nullopt;
-  passed->status = run_now(passed->command);
+  passed->status = own_work(connection_, index_, [&] { return work(passed->command); });
   return passed->status;
-}
-
-Status IndexCommands::run_now(std::string_view command) {
-  return own_work(connection_, index_, [&] { return work(command); });
 }
 
 Status IndexCommands::work(std::string_view command) {

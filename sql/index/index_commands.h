@@ -60,7 +60,6 @@ class IndexCommands : IndexPart {
   static constexpr const char* kPassed = "glove_index command";
 
   Status check_is_free();
-  Status run_now(std::string_view command);
   Status work(std::string_view command);
   // `most`: logged rows that become a segment.
   Status sync(bool join_all, int64_t most);

@@ -122,9 +122,9 @@ Result<std::shared_ptr<const TextEncoder>> make_word_encoder(Connection& connect
   GLOVE_ASSIGN_OR_RETURN(auto index, connection.engine().results().find_or_add<WordIndex>(
                                          concat("word index ", model->id()),
                                          [&] { return Result<WordIndex>(WordIndex(model->vocabulary())); }));
-  return std::shared_ptr<const TextEncoder>(std::make_shared<const SentenceEncoder>(
-      std::move(index), std::move(weights), std::move(common), components,
-      TokenizerOptions{parsed.lower_case, parsed.longest_match}));
+  return std::shared_ptr<const TextEncoder>(
+      std::make_shared<const SentenceEncoder>(std::move(index), std::move(weights), std::move(common),
+                                              components, static_cast<const TokenizerOptions&>(parsed)));
 }
 
 // The tokenizer depends on the model only.

@@ -11,12 +11,13 @@
 #include "model/model.h"
 #include "sql/adapter/connection.h"
 #include "text/text_encoder.h"
+#include "text/tokenizer.h"
 #include "text/word_weights.h"
 
 namespace glove::sql {
 
 // How a text becomes a vector.
-struct TextOptions {
+struct TextOptions : TokenizerOptions {
   // kTokenizer: by the rules of a static embedding model. The other options are for kWords.
   enum class Method { kWords, kTokenizer };
   std::optional<Method> method;  // by default the one that the model is made for
@@ -24,8 +25,6 @@ struct TextOptions {
   double a = kDefaultSifParameter;
   int64_t components = 5;
   WeightSource weights = WeightSource::kZipf;
-  bool lower_case = true;
-  bool longest_match = true;
 };
 
 // option      value                     meaning

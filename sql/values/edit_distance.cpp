@@ -96,23 +96,13 @@ std::optional<int32_t> word_nearby(const Vocabulary& vocabulary, std::string_vie
     if (id && (!nearest || *id < *nearest)) nearest = id;
   };
   for (size_t at = 0; at <= word.size(); ++at) {
-    std::string changed(word);
-    changed.insert(at, 1, 'a');
+    const std::string_view before = word.substr(0, at), rest = word.substr(at);
     for (char letter = 'a'; letter <= 'z'; ++letter) {
-      changed[at] = letter;
-      look_up(changed);
+      look_up(concat(before, letter, rest));
+      if (!rest.empty()) look_up(concat(before, letter, rest.substr(1)));
     }
-    if (at == word.size()) break;
-    changed.erase(at, 1);
-    for (char letter = 'a'; letter <= 'z'; ++letter) {
-      changed[at] = letter;
-      look_up(changed);
-    }
-    look_up(std::string(word).erase(at, 1));
-    if (at + 1 == word.size()) continue;
-    changed = word;
-    std::swap(changed[at], changed[at + 1]);
-    look_up(changed);
+    if (!rest.empty()) look_up(concat(before, rest.substr(1)));
+    if (rest.size() > 1) look_up(concat(before, rest[1], rest[0], rest.substr(2)));
   }
   return nearest;
 }
