@@ -10,7 +10,6 @@
 #include "lists/code_estimate.h"
 #include "live/outline_reader.h"
 #include "model/exact_dot.h"
-#include "search/engine.h"
 
 namespace glove::live {
 namespace {
@@ -211,7 +210,6 @@ Result<std::optional<Answers>> LiveRelation::candidates(std::span<const Query> q
   }
   OutlineReader reader(state_, source_, codes_);
   SearchOptions reading = options;
-  reading.backend = parts.searchers().engine().backends().all().back()->name();  // the CPU
   reading.reader = &reader;
   auto found = candidates_of(parts.searchers(), queries, k, reading, report);
   if (!found.ok() && reader.has_lost_segment()) return std::optional<Answers>();

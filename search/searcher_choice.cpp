@@ -1,5 +1,6 @@
 #include "search/searcher_choice.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "base/concat.h"
@@ -8,9 +9,12 @@
 namespace glove {
 namespace {
 
-// Whether only the CPU searches the model.
+// Whether only the CPU searches the model: bits, or codes that are not all in memory (live/segment.h).
 bool is_for_cpu(const Model& model) {
-  return model.metric() == RowMetric::kHamming;
+  return model.metric() == RowMetric::kHamming ||
+         std::ranges::any_of(model.parts(), [](const ModelPart& part) {
+           return part.has_level(8) && part.level(8).codes.empty();
+         });
 }
 
 // True for errors that every other backend would return as well.
@@ -41,8 +45,10 @@ Status SearcherChoice::choose_backend() {
       return Status(ErrorCode::kInvalidArgument, "there is no backend " + quoted_value(requested_) +
                                                      "; the backends are: " + engine.backends().choices());
     if (only_last && named != backends.back().get())
-      return invalid_argument("an index of bits is searched by the CPU; use the backend 'auto' or '",
-                              backends.back()->name(), "' instead of '", requested_, "'");
+      return invalid_argument(
+          "an index of bits, or one whose codes are not all in memory, is searched by the CPU; use the "
+          "backend 'auto' or '",
+          backends.back()->name(), "' instead of '", requested_, "'");
   }
   if (named != nullptr)
     while (backends[backend_].get() != named) ++backend_;

@@ -100,7 +100,7 @@ class DeviceTest(unittest.TestCase):
         expected = [(key, float(bin(int.from_bytes(vec, "big") ^ number).count("1"))) for key, vec in self.db.execute("SELECT id, vec FROM doc ORDER BY id")]
         self.assertEqual(found, sorted(expected, key=lambda row: row[1])[:30])
         self.assertEqual(self.index(), ("cpu", "current"))
-        with self.assertRaisesRegex(Exception, "an index of bits is searched by the CPU; use the backend 'auto' or 'cpu' instead of 'cuda'"):
+        with self.assertRaisesRegex(Exception, "an index of bits, or one whose codes are not all in memory, is searched by the CPU; use the backend 'auto' or 'cpu' instead of 'cuda'"):
             self.db.execute(asked + " AND backend = 'cuda'", (query,)).fetchall()
 
     def test_the_device_serves_models_by_metric(self):

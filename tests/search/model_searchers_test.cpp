@@ -137,7 +137,8 @@ TEST_F(BackendChoice, OnlyTheLastSearchesBits) {
   EXPECT_EQ(search("auto"), "ranking");
   EXPECT_EQ(
       search("scripted"),
-      "an index of bits is searched by the CPU; use the backend 'auto' or 'ranking' instead of 'scripted'");
+      "an index of bits, or one whose codes are not all in memory, is searched by the CPU; use the backend "
+      "'auto' or 'ranking' instead of 'scripted'");
   EXPECT_EQ(script_.opened, 0);
   EXPECT_EQ(likely_backend(engine_, searchers_.get()).backend->name(), "ranking");
 }
