@@ -46,7 +46,7 @@ size_t skip(std::string_view text, size_t from, std::string_view characters) {
 }
 
 // Returns SQLITE_INTEGER or SQLITE_FLOAT for text that is a number in SQL, otherwise SQLITE_TEXT.
-// sqlite3_value_numeric_type() would do that, but since 3.53 it crashes for a copy of sqlite3_value_dup().
+// sqlite3_value_numeric_type() would do it, but since 3.53 it crashes for a copy of sqlite3_value_dup().
 int numeric_type_of(std::string_view text) {
   constexpr std::string_view kBlanks = " \t\n\v\f\r";
   constexpr std::string_view kDigits = "0123456789";
@@ -102,6 +102,13 @@ std::string_view text_of(sqlite3_value* value) {
   const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(value));
   if (text == nullptr) throw std::bad_alloc();
   return {text, static_cast<size_t>(sqlite3_value_bytes(value))};
+}
+
+std::optional<double> number_of(sqlite3_value* value) {
+  int type = sqlite3_value_type(value);
+  if (type == SQLITE_TEXT) type = numeric_type_of(text_of(value));
+  if (type != SQLITE_INTEGER && type != SQLITE_FLOAT) return std::nullopt;
+  return sqlite3_value_double(value);
 }
 
 std::optional<int64_t> whole_number(sqlite3_value* value) {

@@ -54,6 +54,9 @@ inline bool is_blob(sqlite3_value* value) {
 // REQUIRES: the value is not NULL.
 std::string_view text_of(sqlite3_value* value);
 
+// Returns the number that a value is, as are 3, 3.5 and '3.5'; nullopt if it is none.
+std::optional<double> number_of(sqlite3_value* value);
+
 // Returns the int64_t that a value equals, as do 3, 3.0 and '3'; nullopt if there is none.
 std::optional<int64_t> whole_number(sqlite3_value* value);
 

@@ -251,10 +251,10 @@ class InputReader {
                            metric_name(rows.metric()), "'; give min_similarity instead of max_distance");
     const JoinInput bound = by_distance ? kMaxDistance : kMinSimilarity;
     if (sqlite3_value* const given = value(bound); given != nullptr) {
-      const int type = sqlite3_value_numeric_type(given);
-      if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
+      const std::optional<double> number = number_of(given);
+      if (!number)
         return invalid_value(table(), kJoinInputs[bound], " must be a number, but is ", shown_value(given));
-      task.least = (by_distance ? -1 : 1) * sqlite3_value_double(given);
+      task.least = (by_distance ? -1 : 1) * *number;
     }
     GLOVE_ASSIGN_OR_RETURN(task.k, count(kK, 1));
     GLOVE_ASSIGN_OR_RETURN(task.pairs, count(kPairs, 0));

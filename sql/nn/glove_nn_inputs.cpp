@@ -147,8 +147,7 @@ class FilterCallReader {
   }
 
   Status read_recall(sqlite3_value* value) {
-    const int type = sqlite3_value_numeric_type(value);
-    call_.common_.recall = type == SQLITE_INTEGER || type == SQLITE_FLOAT ? sqlite3_value_double(value) : 0;
+    call_.common_.recall = number_of(value).value_or(0);
     if (call_.common_.recall >= kLeastRecall && call_.common_.recall <= 1) return {};
     return invalid("recall must be a number from 0.5 to 1, or NULL for an exact answer; but it is " +
                    shown_value(value));

@@ -30,8 +30,7 @@ Status narrow(sqlite3_context* context, Arguments arguments, ElementType type) {
   const bool is_int8 = type == ElementType::kInt8;
   double scale = is_int8 ? 127 : 1;
   if (arguments.size() > 1) {
-    const int given = sqlite3_value_numeric_type(arguments[1]);
-    scale = given == SQLITE_INTEGER || given == SQLITE_FLOAT ? sqlite3_value_double(arguments[1]) : 0;
+    scale = number_of(arguments[1]).value_or(0);
     if (!(scale > 0 && std::isfinite(scale)))
       return invalid_value(function, "scale must be a number above 0, but is ", shown_value(arguments[1]));
   }

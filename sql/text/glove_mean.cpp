@@ -50,14 +50,12 @@ class MeanState {
 Result<std::optional<double>> weight_argument(Arguments arguments) {
   if (arguments.size() < 2) return std::optional<double>(1);
   if (is_null(arguments[1])) return std::optional<double>();
-  const int type = sqlite3_value_numeric_type(arguments[1]);
-  if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
-    return invalid_value(kMean, "the weight must be a number, but is ", shown_value(arguments[1]));
-  const double weight = sqlite3_value_double(arguments[1]);
-  if (!std::isfinite(weight) || weight < 0)
+  const std::optional<double> weight = number_of(arguments[1]);
+  if (!weight) return invalid_value(kMean, "the weight must be a number, but is ", shown_value(arguments[1]));
+  if (!std::isfinite(*weight) || *weight < 0)
     return invalid_value(kMean, "the weight must be finite and not negative, but is ",
                          shown_value(arguments[1]));
-  return std::optional<double>(weight);
+  return weight;
 }
 
 // False: the word has no vector, or a zero vector.

@@ -45,10 +45,8 @@ Result<int64_t> count_argument(sqlite3_value* value) {
 // Returns -infinity if there is no such argument.
 Result<double> similarity_argument(Arguments arguments) {
   if (arguments.size() < 3 || is_null(arguments[2])) return -HUGE_VAL;
-  const int type = sqlite3_value_numeric_type(arguments[2]);
-  if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
-    return invalid_value(kExpand, "min_similarity must be a number, but is ", shown_value(arguments[2]));
-  return sqlite3_value_double(arguments[2]);
+  if (const auto number = number_of(arguments[2])) return *number;
+  return invalid_value(kExpand, "min_similarity must be a number, but is ", shown_value(arguments[2]));
 }
 
 Result<std::vector<Neighbor>> neighbors_of(sqlite3_context* context, const CatalogEntry& entry,

@@ -24,13 +24,13 @@
 #include "base/concat.h"
 #include "model/exact_dot.h"
 #include "model/metric.h"
+#include "sql/adapter/fit_table.h"
 #include "sql/adapter/interrupt.h"
 #include "sql/adapter/own_statement.h"
 #include "sql/index/content_schema.h"
 #include "sql/index/index_definition.h"
 #include "sql/index/index_schema.h"
 #include "sql/register.h"
-#include "sql/adapter/fit_table.h"
 #include "sql/values/row_vector.h"
 
 namespace glove::sql {
@@ -165,8 +165,7 @@ class MmrRows {
         return invalid_value(kMmrTable, "k must be an integer of at least 0, but is ", shown_value(k));
     }
     if (sqlite3_value* const lambda = inputs[kLambda]; lambda != nullptr) {
-      const int type = sqlite3_value_numeric_type(lambda);
-      lambda_ = type == SQLITE_INTEGER || type == SQLITE_FLOAT ? sqlite3_value_double(lambda) : -1;
+      lambda_ = number_of(lambda).value_or(-1);
       if (!(lambda_ >= 0 && lambda_ <= 1))
         return invalid_value(
             kMmrTable, "lambda must be a number from 0 (rows that differ) to 1 (the nearest rows), but is ",

@@ -95,8 +95,7 @@ class RecallRows {
     const std::optional<int64_t> k = whole_number(row[2]);
     if (!k || *k < 1)
       return invalid_value(kFunction, "k must be an integer of at least 1, but is ", shown_value(row[2]));
-    const int type = sqlite3_value_numeric_type(row[3]);
-    recall_ = type == SQLITE_INTEGER || type == SQLITE_FLOAT ? sqlite3_value_double(row[3]) : 0;
+    recall_ = number_of(row[3]).value_or(0);
     if (!(recall_ >= 0.5 && recall_ <= 1))
       return invalid_value(kFunction, "recall must be a number from 0.5 to 1, but is ", shown_value(row[3]));
     k_ = *k;

@@ -211,11 +211,9 @@ Result<std::optional<std::pair<double, double>>> read_place(Arguments row, std::
   double place[2];
   bool missing = false;
   for (size_t i = 0; i < 2; ++i) {
-    const int type = sqlite3_value_numeric_type(row[i]);
-    place[i] = sqlite3_value_double(row[i]);
-    const bool finite = (type == SQLITE_INTEGER || type == SQLITE_FLOAT) && std::isfinite(place[i]);
-    missing = missing || type == SQLITE_NULL;
-    if (!finite && type != SQLITE_NULL)
+    place[i] = number_of(row[i]).value_or(HUGE_VAL);
+    missing = missing || is_null(row[i]);
+    if (!std::isfinite(place[i]) && !is_null(row[i]))
       return invalid_value(function, i == 0 ? "x" : "y", " is ", shown_value(row[i]),
                            ", but must be a finite number");
   }
