@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times joins of all rows of a model: joins.py MODEL GLOVE.SO [GLOVE.SO...] [--rounds N] [--backend B] [--work NAME...] [--memory]
 
-Each round runs a batch of 1,024 queries, a graph of 10 neighbours, a join at 0.9 and the graph of the first 4,096 rows ("part"), in
+Each round runs a batch of 1,024 queries, a graph of 10 neighbours (also as rows of a table), a join at 0.9 and the graph of the first 4,096 rows ("part"), in
 turns with each build, and FAISS's exact graph of these, if Python has faiss. It prints the seconds of the process's threads (GPU: of the clock) and, because
 other programs may share the machine, the ratio to the batch: a graph of n rows is n / 1,024 batches.
 
@@ -18,6 +18,7 @@ import time
 WORK = {
     "batch": "SELECT count(*) FROM glove_nn WHERE word IN (SELECT word FROM temp.asked) AND k = 10 AND backend = '{0}'",
     "graph": "SELECT count(*), sum(similarity) FROM glove_pairs WHERE target = 'm' AND k = 10 AND backend = '{0}'",
+    "table": "INSERT INTO pairs SELECT a, b, rank, similarity FROM glove_pairs WHERE target = 'm' AND k = 10 AND backend = '{0}'",
     "part": "SELECT count(*), sum(similarity) FROM (SELECT similarity FROM glove_pairs WHERE target = 'm' AND k = 10 AND backend = '{0}' "
             "LIMIT 40960)",
     "join": "SELECT count(*), sum(similarity) FROM glove_pairs WHERE target = 'm' AND min_similarity = 0.9 AND backend = '{0}'",
@@ -32,6 +33,7 @@ def measure(extension, model, work, backend):
     conn.execute("SELECT glove_load(?, 'm')", (model,))
     rows, = conn.execute("SELECT words FROM glove_models").fetchone()
     conn.execute(f"CREATE TEMP TABLE asked AS SELECT word FROM glove_words WHERE id % {max(1, rows // 1024)} = 0 LIMIT 1024")
+    conn.execute("CREATE TABLE pairs(a, b, rank, similarity)")
     conn.execute(WORK["batch"].format(backend)).fetchall()  # reads the file
     before, clock = time.process_time(), time.monotonic()
     found = conn.execute(WORK[work].format(backend)).fetchone()
