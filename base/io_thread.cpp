@@ -52,12 +52,16 @@ bool IoThread::wait_for(std::chrono::milliseconds most) {
   return running_->has_ended;
 }
 
+bool IoThread::is_lost() const {
+  return running_->process != system_calls::process_number();
+}
+
 void IoThread::join() {
   if (!started()) return;
-  if (running_->process == system_calls::process_number())
-    running_->thread.join();
-  else
+  if (is_lost())
     static_cast<void>(running_.release());  // nothing of it can be used
+  else
+    running_->thread.join();
   running_.reset();
 }
 

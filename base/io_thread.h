@@ -1,4 +1,5 @@
-// A thread for work that waits for a disk, a device or a file. Computations belong on the ThreadPool.
+// A thread for work that waits for a disk, a device or a file, or that goes on beside the caller.
+// Computations that the caller waits for belong on the ThreadPool.
 #pragma once
 
 #include <chrono>
@@ -24,8 +25,12 @@ class IoThread {
   // True from a successful start() until join().
   bool started() const { return running_ != nullptr; }
 
-  // Waits until `body` has returned, and not longer than this. Returns whether it has. REQUIRES: started()
+  // Waits until `body` has returned, and not longer than this. Returns whether it has. REQUIRES: started(),
+  // and the process was not forked since.
   bool wait_for(std::chrono::milliseconds most);
+
+  // Whether the process was forked since the start, so that it has no such thread. REQUIRES: started()
+  bool is_lost() const;
 
   // Waits until `body` has returned. Does nothing if no thread was started, nor in a process that was forked
   // since, which has no such thread.

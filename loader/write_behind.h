@@ -59,8 +59,8 @@ class WriteBehind {
 class FileSink final : public ByteSink {
  public:
   // `expected_bytes`: the final size, or -1 if it is unknown. `keep`: the bytes are permanent, so they may be
-  // flushed to the disk early. `type`: float32 that are appended become numbers of another type; one that it
-  // does not have, in a damaged file, becomes any number.
+  // flushed to the disk early. `type`: float32 that are appended are written as numbers of this type. What is
+  // written for one that the type does not have, as only a damaged file has, is not specified.
   FileSink(WriteBehind& writer, File& file, int64_t begin, int64_t expected_bytes, bool keep = true,
            ElementType type = ElementType::kFloat32)
       : writer_(writer),

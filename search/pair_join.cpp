@@ -16,8 +16,9 @@ namespace glove {
 namespace {
 
 constexpr int64_t kRowsPerBlock = 1024;
-// The caller reads the first of these, and a device searches for one while the host prepares another. Only
-// one if more than one row of so many has more near rows than fit into its answer: they take much memory.
+// The caller reads the first of these, and a device searches for one while the host prepares another. There
+// is one at first, because the caller may want a few pairs only, and where more than one row of so many has
+// more near rows than its answer, because such blocks take much memory.
 constexpr size_t kMostBlocks = 3;
 constexpr int64_t kDenseShare = 16;
 constexpr int64_t kMostRowsAtOnce = int64_t{1} << 21;  // in answers: 32 MiB
@@ -26,6 +27,11 @@ constexpr int64_t kMostRowsAtOnce = int64_t{1} << 21;  // in answers: 32 MiB
 constexpr int64_t kFirstRows = 32;
 constexpr int64_t kTimesMore = 8;
 constexpr int64_t kShareOfAll = 16;
+
+bool has_several_threads(Engine& engine) {
+  const Result<int> threads = engine.settings().threads();
+  return !threads.ok() || threads.value() != 1;
+}
 
 constexpr Neighbor kNoneBefore = {std::numeric_limits<int64_t>::min(),
                                   std::numeric_limits<double>::infinity()};
@@ -67,8 +73,10 @@ PairJoin::PairJoin(Engine& engine, const char* function, JoinSide& rows, JoinSid
       other_(other),
       task_(task),
       backend_(std::move(backend)),
-      most_blocks_(
-          rows_.is_for_all_threads() && searched().is_for_all_threads() && task.pairs < 0 ? kMostBlocks : 1),
+      most_blocks_(rows_.is_for_all_threads() && searched().is_for_all_threads() && task.pairs < 0 &&
+                           has_several_threads(engine)
+                       ? kMostBlocks
+                       : 1),
       progress_(engine.log(), concat(function, ": ", rows.name())) {
   if (task.pairs == 0) next_ = rows_.rows();
 }
@@ -89,7 +97,8 @@ Result<std::span<const JoinedPair>> PairJoin::next(const InterruptCheck& interru
     Block& block = *blocks_.front();
     GLOVE_RETURN_IF_ERROR(finish_finding(block, interrupted));
     returned_.swap(block.found);
-    is_dense_ = std::ssize(block.again) * kDenseShare > block.end - block.first;
+    const bool is_dense = std::ssize(block.again) * kDenseShare > block.end - block.first;
+    blocks_at_once_ = is_dense ? 1 : std::min(blocks_begun_, most_blocks_);
     if (block.is_done()) {
       left_out_.insert(left_out_.end(), block.left_out.begin(), block.left_out.end());
       blocks_.pop_front();
@@ -103,7 +112,8 @@ Result<std::span<const JoinedPair>> PairJoin::next(const InterruptCheck& interru
 }
 
 void PairJoin::begin_blocks() {
-  while (next_ < rows_.rows() && blocks_.size() < (is_dense_ ? 1 : most_blocks_)) {
+  while (next_ < rows_.rows() && blocks_.size() < blocks_at_once_) {
+    ++blocks_begun_;
     blocks_.push_back(std::make_unique<Block>());
     blocks_.back()->first = next_;
     blocks_.back()->end = next_ = std::min(next_ + kRowsPerBlock, rows_.rows());
@@ -126,6 +136,9 @@ void PairJoin::find_beside_caller(Block& block) {
 
 Status PairJoin::finish_finding(Block& block, const InterruptCheck& interrupted) {
   if (!block.thread.started()) return find(block, interrupted);
+  if (block.thread.is_lost())
+    return {ErrorCode::kUnavailable,
+            "the process was forked while its rows were joined; run the statement again"};
   while (!block.thread.wait_for(InterruptPoll::kInterval))
     if (interrupted && interrupted()) stopped_ = true;
   block.thread.join();

@@ -56,9 +56,10 @@ struct JoinedPair {
   int64_t rank;  // of b among the rows near a, if the task is k; otherwise 0
 };
 
-// Memory: that of a few blocks of queries and of a few million pairs each, or of all pairs if the task is
-// `pairs`. One thread at a time. While the caller reads pairs, other threads find the next ones if the sides
-// are for all threads and the task is not `pairs`.
+// Memory: that of a block of queries and of a few million pairs, of three blocks where few rows have many
+// near ones, or of all pairs if the task is `pairs`. One thread at a time. While the caller reads pairs, up
+// to three others find the next ones if the sides are for all threads, the task is not `pairs`, and the
+// setting `threads` is not 1.
 class PairJoin {
  public:
   // Joins rows with those of `other` or, if that is null, with one another: each pair once, a before b,
@@ -98,13 +99,14 @@ class PairJoin {
   JoinSide* const other_;
   const JoinTask task_;
   const std::string backend_;
-  const size_t most_blocks_;  // at a time
+  const size_t most_blocks_;
   ProgressLog progress_;
   int64_t next_ = 0;                  // the position of the row with which the next block begins
   std::vector<JoinedPair> returned_;  // to the caller
   std::vector<JoinedPair> nearest_;   // of all, if the task is `pairs`: a heap with the last in front
   std::vector<int64_t> left_out_;
-  bool is_dense_ = true;  // the last block, as far as is known
+  size_t blocks_begun_ = 0;
+  size_t blocks_at_once_ = 1;
   std::atomic<bool> stopped_ = false;
   std::deque<std::unique_ptr<Block>> blocks_;  // whose pairs were not all returned
 };

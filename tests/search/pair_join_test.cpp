@@ -7,6 +7,7 @@
 #include <chrono>
 #include <thread>
 
+#include "tests/forked_child.h"
 #include "tests/search/test_engine.h"
 
 namespace glove {
@@ -85,12 +86,31 @@ TEST_F(PairJoins, AreAlikeOnAnyThreads) {
 TEST_F(PairJoins, BlocksAreSearchedWhileTheCallerReads) {
   ChainSide side(9 * kBlock, true);
   PairJoin pairs = join(side);
-  EXPECT_FALSE(pairs.next({}).value().empty());
-  EXPECT_TRUE(comes_to(side.asked, 4)) << side.asked << " blocks, where only one was asked for";
+  for (const int blocks : {2, 4, 6}) {
+    EXPECT_FALSE(pairs.next({}).value().empty());
+    EXPECT_TRUE(comes_to(side.asked, blocks)) << side.asked << " instead of " << blocks;
+  }
   ChainSide slow(9 * kBlock, false);
   PairJoin one_by_one = join(slow);
   EXPECT_FALSE(one_by_one.next({}).value().empty());
   EXPECT_EQ(slow.asked, 1);
+  ASSERT_TRUE(test_.engine.settings().set("threads", "1").ok());
+  PairJoin alone = join(side);
+  side.asked = 0;
+  EXPECT_FALSE(alone.next({}).value().empty());
+  EXPECT_EQ(side.asked, 1);
+}
+
+// The threads are the parent's.
+TEST_F(PairJoins, AForkedChildCannotGoOn) {
+  ChainSide side(9 * kBlock, true);
+  side.stands_still_at = 1;
+  PairJoin pairs = join(side);
+  EXPECT_FALSE(pairs.next({}).value().empty());
+  EXPECT_TRUE(holds_in_forked_child([&] {
+    const auto found = pairs.next({});
+    return !found.ok() && found.error().code == ErrorCode::kUnavailable;
+  }));
 }
 
 TEST_F(PairJoins, CanBeStopped) {
