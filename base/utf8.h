@@ -19,7 +19,7 @@ size_t utf8_character_length(std::string_view bytes);
 // Returns the code point of a character. REQUIRES: it is well-formed, and nothing else is in the view.
 char32_t utf8_code_point(std::string_view character);
 
-// Writes a code point, which is in UTF-8, and returns its length, at most 4.
+// Writes a code point as UTF-8, and returns how many bytes that takes: 1 to 4.
 inline size_t write_utf8(char32_t code, char* out) {
   const size_t length = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
   for (size_t i = length - 1; i > 0; --i, code >>= 6) out[i] = static_cast<char>(0x80 | (code & 0x3F));

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Times joins of all rows of a model: joins.py MODEL GLOVE.SO [GLOVE.SO...] [--rounds N] [--backend B] [--work NAME...] [--memory]
 
-Each round runs a batch of 1,024 queries, a graph of 10 neighbours (also as rows of a table), a join at 0.9 and the graph of the first 4,096 rows ("part"), in
-turns with each build, and FAISS's exact graph of these, if Python has faiss. It prints the seconds of the process's threads (GPU: of the clock) and, because
+Each round runs a batch of 1,024 queries, a graph of 10 neighbours, also as rows of a table, a join at 0.9 and the graph of the first
+4,096 rows ("part"), in turns with each build, and FAISS's exact graph of these, if Python has faiss. It prints the seconds of the process's threads (GPU: of the clock) and, because
 other programs may share the machine, the ratio to the batch: a graph of n rows is n / 1,024 batches.
 
 With --memory, MODEL is a number of rows that are all alike (15,000 have 1.1 x 10^8 pairs), and the private memory of the process is

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "lists/recall_audit.h"
 #include "lists/recall_table.h"
+#include "live/loaded_bytes.h"
 #include "live/segment.h"
 #include "search/engine.h"
 #include "search/query.h"

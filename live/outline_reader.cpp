@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lists/planes.h"
+#include "live/loaded_bytes.h"
 #include "model/exact_dot.h"
 
 namespace glove::live {

@@ -11,6 +11,7 @@
 
 #include "base/huge_pages.h"
 #include "base/status.h"
+#include "live/loaded_bytes.h"
 #include "live/segment_planes.h"
 #include "model/model_part.h"
 #include "model/shifted_codes.h"
@@ -43,8 +44,8 @@ class Segment {
   // Takes the bytes of a segment, whose rows are in `lists` unless that is null. It is an error, kCorrupt, if
   // they cannot be those of `rows` rows of `dims` dimensions; `name` begins its message. REQUIRES: rows >= 1,
   // dims >= 1, and neither is above the limits of model/limits.h; the lists have `dims` dimensions, as the
-  // coding, and there is only one of both. `outline`, unless empty, makes an outline, of the
-  // bytes of a segment from its ids on, up to plane one.
+  // coding, and there is only one of both. `outline`, unless empty, makes an outline, of the bytes of a
+  // segment from its ids on, up to plane one.
   static Result<std::shared_ptr<const Segment>> parse(HugePageBuffer<char> bytes, int64_t rows, int64_t dims,
                                                       const std::string& name, const ListsPtr& lists = {},
                                                       const CodingPtr& coding = {}, CodeBlocks outline = {});

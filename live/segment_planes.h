@@ -1,7 +1,6 @@
 // The lists of an index, and the rows of a segment in them, with codes in planes (lists/planes.h).
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -10,35 +9,10 @@
 #include "base/huge_pages.h"
 #include "base/status.h"
 #include "lists/plane_arrays.h"
+#include "live/loaded_bytes.h"
 #include "model/model_part.h"
 
 namespace glove::live {
-
-// What one object of the process keeps in memory for searches, counted while it lives. The setting
-// "index_memory" limits it. One thread at a
-// time may use an object.
-class LoadedBytes {
- public:
-  LoadedBytes() = default;
-  explicit LoadedBytes(int64_t bytes) { set(bytes); }
-  LoadedBytes(const LoadedBytes&) = delete;
-  LoadedBytes& operator=(const LoadedBytes&) = delete;
-  ~LoadedBytes() { set(0); }
-
-  void set(int64_t bytes) {
-    all_ += bytes - bytes_;
-    bytes_ = bytes;
-  }
-
-  // Of all segments, in whole or in outline, and of all lists and their calibrations. The blocks of codes
-  // that the process keeps (live/code_cache.h) get what these leave.
-  static int64_t all() { return all_; }
-
- private:
-  static inline std::atomic<int64_t> all_ = 0;
-
-  int64_t bytes_ = 0;
-};
 
 // A row of a segment has the number of its list in 16 bits.
 constexpr int64_t kMostLists = 65536;

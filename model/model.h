@@ -22,8 +22,11 @@ namespace glove {
 
 class MappedFile;
 struct Coding;
-class TextEncoder;                 // text/text_encoder.h
-enum class ElementType : uint8_t;  // loader/formats/elements.h
+class TextEncoder;  // text/text_encoder.h
+
+// The type of the numbers of stored vectors. kBits: eight bits, as a number from 0 to 255
+// (RowMetric::kHamming); only indexes have them.
+enum class ElementType : uint8_t { kFloat32, kFloat16, kBFloat16, kInt8, kFloat64, kBits };
 
 // The location of bytes in an open file, so that a backend can read them with pread() into its own buffers
 // instead of touching the map page by page.
@@ -66,7 +69,8 @@ class Model {
     // Makes the vectors of texts, if this is a neural encoder, which has dimensions but no rows.
     std::shared_ptr<const TextEncoder> encoder;
     std::shared_ptr<const Coding> coding;  // null: rows are compared by cosine
-    ElementType type{};  // of the vectors in a file of the model, which holds every component exactly
+    ElementType type =
+        ElementType::kFloat32;  // of the vectors in a file of the model, which holds every component exactly
   };
 
   // `owner` keeps the memory of the parts and the vocabulary alive (a map or a heap block). REQUIRES: the

@@ -13,8 +13,8 @@
 
 namespace glove {
 
-// Accepts single rows, or blocks from a reader. One thread at a time may use it. Memory grows
-// with the model. If an allocation fails, std::bad_alloc is thrown and the builder may only be destroyed.
+// Accepts single rows, or blocks from a reader. One thread at a time may use it. Memory grows with the model.
+// If an allocation fails, std::bad_alloc is thrown and the builder may only be destroyed.
 class ModelBuilder {
  public:
   // `source` begins every message about a row and becomes Model::path(): a file, or text such as

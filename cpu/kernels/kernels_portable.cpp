@@ -3,9 +3,9 @@
 // others.
 #define HWY_IS_DEBUG_BUILD 0  // its checks would need the library
 #define HWY_COMPILE_ONLY_EMU128
-// Highway leaves this target out for some compilers, because GCC before 12.3 breaks the upper halves of
-// products (bug 106322), and others SatWidenMulPairwiseAdd and SumOfMulQuadAccumulate. No kernel uses these:
-// MulHigh, MulFixedPoint15, MulEven, MulOdd, nor those two.
+// Highway leaves this target out where a compiler breaks one of its operations, as GCC before 12.3 breaks
+// MulHigh (bug 106322). No kernel uses those: MulHigh, MulFixedPoint15, MulEven, MulOdd,
+// SatWidenMulPairwiseAdd and SumOfMulQuadAccumulate.
 #define HWY_BROKEN_EMU128 0
 
 #include <algorithm>

@@ -105,14 +105,14 @@ ProbeSearch::ProbeSearch(const ScanContext& context, const SearchRequest& reques
       query_(context, *request.query, *plan.table),
       own_offsets_(calibrated_offsets(parts(), plan)),
       offsets_(own_offsets_.empty() ? parts().front().planes->offsets : own_offsets_),
-      read_(1, std::vector<bool>(offsets_.size())),
+      read_{std::vector<bool>(offsets_.size())},
       order_(query_.order, offsets_),
       next_list_(order_.next()),
       best_(plan.k),
       share_(margin_),
       limit_(kNoLimit) {
   cost_.lists = std::ssize(offsets_) - 1;
-  for (const ModelPart& part : parts()) read_.emplace_back(static_cast<size_t>(tile_count(part.rows)));
+  for (const ModelPart& part : parts()) read_.tiles.emplace_back(static_cast<size_t>(tile_count(part.rows)));
 }
 
 Status search_approximately(const ScanContext& context, std::span<SearchRequest> requests) {
@@ -221,7 +221,7 @@ Status ProbeSearch::read_remainder() {
 }
 
 Status ProbeSearch::read_list(int64_t list) {
-  if (!take(read_.front(), list)) return {};
+  if (!take(read_.lists, list)) return {};
   ++cost_.lists_read;
   for (size_t part = 0; part < parts().size(); ++part)
     if (table_of(parts()[part]) != nullptr) GLOVE_RETURN_IF_ERROR(read_rows(part, list));
@@ -236,8 +236,8 @@ Status ProbeSearch::read_rows(size_t part, int64_t list) {
   if (begin == end) return {};
   int64_t first = begin / kTileRows;
   int64_t last = tile_count(end);
-  if (last - first > 1 && !take(read_[part + 1], last - 1)) --last;
-  if (!take(read_[part + 1], first)) ++first;
+  if (last - first > 1 && !take(read_.tiles[part], last - 1)) --last;
+  if (!take(read_.tiles[part], first)) ++first;
   if (first == last) return {};
   PlaneTiles tiles = {first, last, list};
   if (next_list_ >= 0) {

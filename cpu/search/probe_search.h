@@ -48,6 +48,12 @@ struct RowsToScore : PlaneEstimates {
   size_t fetched = 0;   // and what they are scored by
 };
 
+// What was read. A tile may have rows of several lists.
+struct ReadPlaces {
+  std::vector<bool> lists;
+  std::vector<std::vector<bool>> tiles = {};  // [part]
+};
+
 // The nearest row so far; -1: none.
 struct NearestRow {
   Neighbor row = {-1, kNoScore};
@@ -99,8 +105,7 @@ class ProbeSearch {
   const ProbeQuery query_;
   const std::vector<int64_t> own_offsets_;  // if no part has those of the calibration
   const std::span<const int64_t> offsets_;  // of the lists, in rows of the calibration
-  // Which lists were read and, for each part, which tiles, which may have rows of several lists.
-  std::vector<std::vector<bool>> read_;
+  ReadPlaces read_;
   ProbeOrder order_;
   int64_t next_list_;      // -1: there is none
   int64_t list_rows_ = 0;  // of the calibration, in the lists that were read

@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kRowsPerThread = 2048;
 constexpr int64_t kRequestsAtOnce = 32;
 
-// Computes product_of() every row on the host, for models whose vectors are not on the device.
+// Computes product_of() of every row on the host, for models whose vectors are not on the device.
 Status score_on_host(const Model& model, const Query& query, std::span<double> dots,
                      const InterruptCheck& interrupted) {
   constexpr int64_t kChunkRows = 4096;

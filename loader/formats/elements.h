@@ -5,11 +5,9 @@
 #include <optional>
 #include <string_view>
 
-namespace glove {
+#include "model/model.h"
 
-// kFloat32 is the one of ElementType(). kBits: eight bits, as a number from 0 to 255 (RowMetric::kHamming);
-// only indexes have them.
-enum class ElementType : uint8_t { kFloat32, kFloat16, kBFloat16, kInt8, kFloat64, kBits };
+namespace glove {
 
 // "float32", "float16", "bfloat16", "int8" or "bits": the types that a column of vectors may have.
 std::string_view vector_type_name(ElementType type);

@@ -103,6 +103,14 @@ class DeviceTest(unittest.TestCase):
         with self.assertRaisesRegex(Exception, "an index of bits, or one whose codes are not all in memory, is searched by the CPU; use the backend 'auto' or 'cpu' instead of 'cuda'"):
             self.db.execute(asked + " AND backend = 'cuda'", (query,)).fetchall()
 
+    def test_the_cpu_serves_an_index_whose_codes_are_not_in_memory(self):
+        self.addCleanup(lambda: self.db.execute("SELECT glove_config('index_memory', 0)").fetchall())
+        self.db.execute("SELECT glove_config('index_memory', 1)").fetchall()
+        self.create()
+        self.expect_right("cpu")
+        with self.assertRaisesRegex(Exception, "or one whose codes are not all in memory, is searched by the CPU"):
+            self.db.execute("SELECT id FROM doc_vec WHERE query = ? AND k = 1 AND backend = 'cuda'", (fixture.vector(self.source, DIMS),)).fetchall()
+
     def test_the_device_serves_models_by_metric(self):
         self.create()
         query = fixture.vector(self.source, DIMS)
